@@ -1,0 +1,22 @@
+"""Conjugates are infinite outside their domain: the one place that decides where it ends."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+#: A dual value u_i that is s_i * a_i with a_i computed exactly on the edge of the domain may leave
+#: it by a rounding or two when it is divided by s_i again. Beyond this much it is outside.
+EDGE_TOLERANCE = 16 * float(np.finfo(np.float64).eps)
+
+
+def per_unit_weight(dual: Array, weight: Array) -> Array | None:
+    """Return u_i / s_i, with 0 where s_i = 0; None where some s_i = 0 has u_i != 0."""
+    weightless = weight == 0.0
+    if not weightless.any():
+        return dual / weight
+    if np.any(dual[weightless] != 0.0):
+        return None
+    return np.divide(dual, weight, out=np.zeros_like(dual), where=~weightless)

@@ -1,0 +1,92 @@
+"""Targets: what may stand in y, for losses of numbers and for losses of two labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+_MOST_LABELS_NAMED = 5
+
+
+def regression_target(y: object) -> Array:
+    """Return y as a one-dimensional, finite float64 array, or raise ValueError."""
+    values = _one_dimensional(y)
+    try:
+        numbers = values.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"y must hold numbers; received values of type {_kinds(values)}. Convert them to "
+            "numbers, or choose a classification loss if they are labels"
+        ) from error
+    return _finite(numbers)
+
+
+def binary_target(y: object) -> Array:
+    """Return y as float64 labels -1 and +1; accepts {-1, +1}, {0, 1} and bool.
+
+    A single label is accepted too (a fold of cross-validation may have but one class): 0 and -1
+    stand for the negative class, 1 for the positive one.
+    """
+    values = _one_dimensional(y)
+    try:
+        numbers = values.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(_label_message(values)) from error
+    numbers = _finite(numbers)
+    positive = numbers == 1.0
+    if np.all(positive | (numbers == -1.0)):
+        return numbers
+    if np.all(positive | (numbers == 0.0)):
+        return np.where(positive, 1.0, -1.0)
+    raise ValueError(_label_message(values))
+
+
+def _one_dimensional(y: object) -> NDArray[Any]:
+    if np.ma.is_masked(y):
+        raise ValueError("y has masked values; drop those samples before fitting")
+    values = np.asarray(y)
+    if values.ndim != 1:
+        remedy = (
+            "pass y.ravel()"
+            if values.ndim == 2 and 1 in values.shape
+            else "pass one target per sample"
+        )
+        raise ValueError(f"y must be one-dimensional; received shape {values.shape}; {remedy}")
+    if values.size == 0:
+        raise ValueError("y is empty; expected one target per sample, at least one sample")
+    if np.iscomplexobj(values):
+        raise ValueError("y is complex; expected real numbers, for example y.real")
+    return values
+
+
+def _finite(numbers: Array) -> Array:
+    bad = ~np.isfinite(numbers)
+    if bad.any():
+        first = int(np.argmax(bad))
+        raise ValueError(
+            f"y holds {int(bad.sum())} values that are NaN or infinite, the first at index "
+            f"{first}; drop those samples or fill them in"
+        )
+    return numbers
+
+
+def _kinds(values: NDArray[Any]) -> str:
+    if values.dtype != np.dtype(object):
+        return str(values.dtype)
+    return ", ".join(sorted({type(value).__name__ for value in values}))
+
+
+def _label_message(values: NDArray[Any]) -> str:
+    labels = list(dict.fromkeys(values.tolist()))
+    named = ", ".join(repr(label) for label in labels[:_MOST_LABELS_NAMED])
+    if len(labels) > _MOST_LABELS_NAMED:
+        named += f", ... ({len(labels)} distinct values)"
+    return (
+        f"y must hold the two labels -1 and +1 (or 0 and 1, or booleans); found {named}. Map one "
+        "label to +1 and the rest to -1, for example np.where(y == positive_label, 1, -1), use a "
+        "classifier (which encodes labels itself), or the squared loss if y is a quantity"
+    )

@@ -1,0 +1,174 @@
+"""The three losses: conformance, properties, and an exact reference at high precision."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from atomlearn.interfaces.loss import Loss, SupportsAlign
+from atomlearn.losses import Logistic, Squared, SquaredHinge, as_loss
+from atomlearn.losses.domain import EDGE_TOLERANCE
+from atomlearn.testing import tolerances
+from atomlearn.testing.losses import LossChecks
+
+
+class TestSquared(LossChecks):
+    loss = Squared()
+
+
+class TestLogistic(LossChecks):
+    loss = Logistic()
+
+
+class TestSquaredHinge(LossChecks):
+    loss = SquaredHinge()
+
+
+LOSSES = (Squared(), Logistic(), SquaredHinge())
+numbers = st.floats(min_value=-1e4, max_value=1e4, allow_nan=False)
+labels = st.sampled_from([-1.0, 1.0])
+weights = st.floats(min_value=0.0, max_value=1e3)
+
+
+def exact_loss(loss: Loss, y: float, z: float) -> Decimal:
+    """Return loss(y, z) in 60 digits, by the textbook formula."""
+    with localcontext() as context:
+        context.prec = 60
+        if isinstance(loss, Squared):
+            return (Decimal(z) - Decimal(y)) ** 2 / 2
+        margin = Decimal(y) * Decimal(z)
+        if isinstance(loss, Logistic):
+            # log(1 + exp(-m)) = log(1 + exp(m)) - m, and log(1 + t) = t - t^2 / 2 + ...
+            tail = (-abs(margin)).exp()
+            series = sum(-((-tail) ** j) / j for j in range(1, 40))
+            return max(Decimal(0), -margin) + ((1 + tail).ln() if abs(margin) < 30 else series)
+        return max(Decimal(0), 1 - margin) ** 2 / 2
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@settings(deadline=None, max_examples=60)
+@given(y=labels, z=st.one_of(st.floats(-60, 60), st.sampled_from([-700.0, 800.0, 1e4])))
+def test_value_agrees_with_sixty_digits(loss: Loss, y: float, z: float) -> None:
+    received = loss.value(np.array([y]), np.array([z]), np.ones(1))
+    expected = float(exact_loss(loss, y, z))
+    assert math.isclose(received, expected, rel_tol=1e-14, abs_tol=1e-300)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@settings(deadline=None, max_examples=200)
+@given(data=st.lists(st.tuples(labels, numbers, numbers, weights), min_size=1, max_size=20))
+def test_fenchel_young_on_any_numbers(
+    loss: Loss, data: list[tuple[float, float, float, float]]
+) -> None:
+    y, z, other, weight = (np.array(column) for column in zip(*data, strict=True))
+    dual = loss.gradient(y, other, weight)
+    conjugate = loss.conjugate(y, dual, weight)
+    assert np.isfinite(conjugate)
+    slack = tolerances.SAME_FLOAT64 * (weight @ (1.0 + np.abs(z) + np.abs(other)) ** 2)
+    assert loss.value(y, z, weight) + conjugate >= z @ dual - slack
+    assert abs(loss.value(y, other, weight) + conjugate - other @ dual) <= slack
+    assert loss.value(y, z, weight) >= 0.0
+
+
+def test_logistic_keeps_relative_accuracy_in_the_tail() -> None:
+    y, z, one = np.ones(1), np.array([600.0]), np.ones(1)
+    assert Logistic().value(y, z, one) == pytest.approx(math.exp(-600.0), rel=1e-14)
+    assert Logistic().gradient(y, z, one)[0] == pytest.approx(-math.exp(-600.0), rel=1e-14)
+    assert Logistic().curvature(y, -z, one)[0] == pytest.approx(math.exp(-600.0), rel=1e-14)
+    # a log a + (1 - a) log(1 - a) for a tiny a: the second term is -a, not lost to rounding.
+    share = 1e-10
+    expected = share * math.log(share) + (1.0 - share) * math.log1p(-share)
+    assert Logistic().conjugate(y, np.array([-share]), one) == pytest.approx(expected, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("loss", "edge", "outward"),
+    [
+        (Logistic(), 0.0, 1.0),
+        (Logistic(), -1.0, -1.0),
+        (SquaredHinge(), 0.0, 1.0),
+    ],
+)
+@pytest.mark.parametrize("weight", [1.0, 0.3, 7.0])
+def test_conjugate_at_the_edges_of_its_domain(
+    loss: Loss, edge: float, outward: float, weight: float
+) -> None:
+    y, s = np.ones(1), np.array([weight])
+    at_edge = loss.conjugate(y, np.array([weight * edge]), s)
+    within = loss.conjugate(y, np.array([weight * (edge + 0.5 * outward * EDGE_TOLERANCE)]), s)
+    beyond = loss.conjugate(y, np.array([weight * (edge + 2.0 * outward * EDGE_TOLERANCE)]), s)
+    assert at_edge == 0.0
+    assert abs(within) <= 1e-13
+    assert beyond == math.inf
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+def test_conjugate_of_nan_is_never_a_number(loss: Loss) -> None:
+    value = loss.conjugate(np.ones(2), np.array([-0.5, np.nan]), np.ones(2))
+    assert not np.isfinite(value)
+
+
+def test_squared_hinge_at_its_kink() -> None:
+    y = np.array([1.0, -1.0, 1.0, 1.0])
+    z = np.array([1.0, -1.0, np.nextafter(1.0, 2.0), np.nextafter(1.0, 0.0)])
+    weight = np.array([2.0, 3.0, 5.0, 7.0])
+    assert SquaredHinge().curvature(y, z, weight).tolist() == [2.0, 3.0, 0.0, 7.0]
+    assert SquaredHinge().gradient(y, z, weight)[:3].tolist() == [0.0, 0.0, 0.0]
+
+
+@settings(deadline=None, max_examples=200)
+@given(y=labels, z=numbers, target=numbers)
+def test_align_by_cases(y: float, z: float, target: float) -> None:
+    loss = SquaredHinge()
+    assert isinstance(loss, SupportsAlign)
+    aligned = loss.align(np.array([y]), np.array([z]), np.array([target]))[0]
+    if Fraction(y) * Fraction(z) < 1:
+        assert aligned == z
+    elif y * target >= 1.0:
+        assert aligned == target
+    else:
+        assert aligned == y
+
+
+def test_only_flat_losses_align() -> None:
+    assert not isinstance(Squared(), SupportsAlign)
+    assert not isinstance(Logistic(), SupportsAlign)
+
+
+def test_as_loss_finds_by_name_and_passes_objects() -> None:
+    assert [as_loss(loss.name) for loss in LOSSES] == list(LOSSES)
+    mine = SquaredHinge()
+    assert as_loss(mine) is mine
+
+
+def test_as_loss_says_what_there_is() -> None:
+    with pytest.raises(ValueError, match=r"did you mean 'squared_hinge'\?"):
+        as_loss("squaredhinge")
+    with pytest.raises(ValueError, match=r"'logistic', 'squared', 'squared_hinge'.*'cubic'"):
+        as_loss("cubic")
+    with pytest.raises(TypeError, match=r"Logistic\(\)"):
+        as_loss(Logistic)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="received int"):
+        as_loss(3)  # type: ignore[arg-type]
+
+
+def test_target_messages_name_the_remedy() -> None:
+    with pytest.raises(ValueError, match=r"shape \(3, 1\); pass y\.ravel\(\)"):
+        Squared().check_target(np.ones((3, 1)))
+    with pytest.raises(ValueError, match="2 values that are NaN or infinite, the first at index 1"):
+        Logistic().check_target([1.0, np.nan, np.inf])
+    with pytest.raises(ValueError, match="type int, str"):
+        Squared().check_target(np.array([1, "a"], dtype=object))
+    with pytest.raises(ValueError, match=r"found 0, 1, 2, 3, 4, \.\.\. \(9 distinct values\)"):
+        SquaredHinge().check_target(np.arange(9))
+
+
+def test_a_single_label_is_accepted() -> None:
+    assert Logistic().check_target([0, 0]).tolist() == [-1.0, -1.0]
+    assert Logistic().check_target([1, 1]).tolist() == [1.0, 1.0]
