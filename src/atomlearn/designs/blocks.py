@@ -1,0 +1,309 @@
+"""Blocks: a few columns in memory, in float64, dense or sparse; what masters work on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from atomlearn import _kernels
+from atomlearn.designs.scores import ArrayScores
+from atomlearn.interfaces.design import Array, Block, Columns, Scores
+
+#: Columns this full, or fuller, are worked on faster by BLAS than by sparse products.
+DENSE_FROM = 0.15
+#: A block that turned out sparser than this goes back to sparse; the margin stops flip-flopping.
+SPARSE_BELOW = 0.10
+#: Blocks of at most this many entries (1 MB) are always dense: there overhead decides.
+SMALL_ENTRIES = 2**17
+
+
+def prefers_dense(n_samples: int, n_columns: int, nonzeros: int) -> bool:
+    """Return True where columns with this many non-zeros belong in a dense array."""
+    entries = n_samples * n_columns
+    return entries <= SMALL_ENTRIES or nonzeros >= DENSE_FROM * entries
+
+
+def _check_rows(first: Block, second: Block) -> None:
+    if first.shape[0] != second.shape[0]:
+        raise ValueError(
+            f"cannot append columns of {second.shape[0]} rows to a block of {first.shape[0]} "
+            "rows; both must come from the same samples"
+        )
+
+
+class _Room:
+    """A Fortran array that successive blocks share; its first ``used`` columns are taken."""
+
+    __slots__ = ("array", "used")
+
+    def __init__(self, array: Array, used: int) -> None:
+        self.array = array
+        self.used = used
+
+
+class DenseBlock(Block):
+    """A as a float64 Fortran array with spare room on the right.
+
+    ``append`` writes into the spare room where this block is the room's latest owner, and copies
+    otherwise, so a block never changes. ``nonzeros`` is set where the columns come from sparse
+    data: such a block becomes sparse again once sparse columns outnumber the full ones.
+    """
+
+    __slots__ = ("_array", "_room", "nonzeros")
+
+    def __init__(self, array: Array, nonzeros: int | None = None) -> None:
+        array = np.asarray(array, dtype=np.float64, order="F")
+        self._own(_Room(array, array.shape[1]), nonzeros)
+
+    @classmethod
+    def _in_room(cls, room: _Room, nonzeros: int | None) -> DenseBlock:
+        block = cls.__new__(cls)
+        block._own(room, nonzeros)
+        return block
+
+    def _own(self, room: _Room, nonzeros: int | None) -> None:
+        self._room = room
+        self._array = room.array[:, : room.used]
+        self._array.flags.writeable = False
+        self.nonzeros = nonzeros
+
+    def __reduce__(self) -> tuple[type[DenseBlock], tuple[Array, int | None]]:
+        return DenseBlock, (self._array, self.nonzeros)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._array.shape[0], self._array.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._array.dtype
+
+    def dense(self) -> Array:
+        return self._array
+
+    def scores(self, v: Array) -> Scores:
+        return ArrayScores(self.transpose_dot(v))
+
+    def dot(self, weights: Array) -> Array:
+        return self._array @ weights
+
+    def transpose_dot(self, v: Array) -> Array:
+        return self._array.T @ v
+
+    def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
+        """Return A_S' diag(curvature) A_S for curvature >= 0; rows of curvature 0 are skipped."""
+        rows = np.flatnonzero(curvature)
+        few = rows if 4 * rows.size <= 3 * curvature.size else None
+        root = np.sqrt(curvature if few is None else curvature[few])
+        if positions is None and few is None:
+            scaled = self._array * root[:, None]
+        else:
+            if positions is None:
+                positions = np.arange(self.shape[1])
+            scaled = _kernels.gather_dense(self._array, positions, few)
+            scaled *= root[:, None]
+        # NumPy sees one array with its own transpose and calls BLAS's syrk: half the work.
+        return scaled.T @ scaled
+
+    def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
+        """Return A_S diag(diagonal) A_S', a bounded number of columns at a time."""
+        n_samples = self.shape[0]
+        keep = np.flatnonzero(diagonal)
+        positions = keep if positions is None else positions[keep]
+        diagonal = diagonal[keep]
+        result = np.zeros((n_samples, n_samples))
+        width = max(n_samples, 256)
+        for sign in (1.0, -1.0):
+            mine = np.flatnonzero(sign * diagonal > 0)
+            for start in range(0, mine.size, width):
+                chosen = mine[start : start + width]
+                scaled = _kernels.gather_dense(self._array, positions[chosen])
+                scaled *= np.sqrt(sign * diagonal[chosen])
+                result += sign * (scaled @ scaled.T)
+        return result
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        return _kernels.squared_norms_dense(self._array, curvature)
+
+    def take(self, positions: Columns) -> DenseBlock:
+        n_columns = self.shape[1]
+        if positions.size == n_columns and (positions == np.arange(n_columns)).all():
+            return self
+        taken = _kernels.gather_dense(self._array, positions)
+        return DenseBlock(taken, None if self.nonzeros is None else int(np.count_nonzero(taken)))
+
+    def take_rows(self, rows: NDArray[np.int64]) -> DenseBlock:
+        """Return the block of these rows, in their order, repeated rows included."""
+        taken = _kernels.gather_dense(self._array, np.arange(self.shape[1]), rows)
+        return DenseBlock(taken, None if self.nonzeros is None else int(np.count_nonzero(taken)))
+
+    def append(self, other: Block) -> Block:
+        _check_rows(self, other)
+        n_samples, size = self.shape
+        total = size + other.shape[1]
+        nonzeros = None
+        if self.nonzeros is not None and isinstance(other, (DenseBlock, SparseBlock)):
+            entries = n_samples * total
+            nonzeros = self.nonzeros + count_nonzeros(other)
+            if entries > SMALL_ENTRIES and nonzeros < SPARSE_BELOW * entries:
+                return SparseBlock.from_dense(self._array).append(other)
+        room = self._room
+        if room.used != size or room.array.shape[1] < total:
+            # Spare room costs address space, not memory, until it is written to.
+            room = _Room(np.empty((n_samples, max(total, size + size // 2 + 8)), order="F"), size)
+            room.array[:, :size] = self._array
+        room.array[:, size:total] = other.dense()
+        room.used = total
+        return DenseBlock._in_room(room, nonzeros)
+
+
+def count_nonzeros(block: DenseBlock | SparseBlock) -> int:
+    """Return the known number of stored non-zeros; all entries where a dense block has no count."""
+    if block.nonzeros is None:
+        return block.shape[0] * block.shape[1]
+    return block.nonzeros
+
+
+class _SparseRoom:
+    """Buffers of data and row indices shared by a sparse block and its successors."""
+
+    __slots__ = ("data", "indices", "used")
+
+    def __init__(self, data: Array, indices: NDArray[Any], used: int) -> None:
+        self.data = data
+        self.indices = indices
+        self.used = used
+
+
+class SparseBlock(Block):
+    """A in compressed columns: float64 data, sorted or unsorted row indices, no duplicates."""
+
+    __slots__ = ("_indptr", "_n_samples", "_room", "nonzeros")
+
+    def __init__(
+        self, data: Array, indices: NDArray[Any], indptr: NDArray[Any], n_samples: int
+    ) -> None:
+        self._own(_SparseRoom(data, indices, data.shape[0]), indptr, n_samples)
+
+    def _own(self, room: _SparseRoom, indptr: NDArray[Any], n_samples: int) -> None:
+        self._room = room
+        self._indptr = indptr.astype(room.indices.dtype, copy=False)
+        self._n_samples = n_samples
+        self.nonzeros: int = room.used
+
+    @classmethod
+    def from_dense(cls, array: Array) -> SparseBlock:
+        """Return the non-zeros of a dense array as a sparse block."""
+        matrix = sp.csc_array(array)
+        return cls(matrix.data, matrix.indices, matrix.indptr, array.shape[0])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SparseBlock, (*self._parts, self._n_samples)
+
+    @property
+    def _parts(self) -> tuple[Array, NDArray[Any], NDArray[Any]]:
+        size = self.nonzeros
+        return self._room.data[:size], self._room.indices[:size], self._indptr
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._n_samples, self._indptr.shape[0] - 1
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._room.data.dtype
+
+    def matrix(self) -> sp.csc_array:
+        """Return A as a SciPy array that shares this block's memory; read-only use."""
+        return sp.csc_array(self._parts, shape=self.shape, copy=False)
+
+    def dense(self) -> Array:
+        return self.matrix().toarray(order="F")
+
+    def scores(self, v: Array) -> Scores:
+        return ArrayScores(self.transpose_dot(v))
+
+    def dot(self, weights: Array) -> Array:
+        return _kernels.predict_csc(*self._parts, weights, self._n_samples)
+
+    def transpose_dot(self, v: Array) -> Array:
+        return _kernels.scores_csc(*self._parts, v)
+
+    def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
+        """Return A_S' diag(curvature) A_S as a dense array, through a sparse product."""
+        chosen = self if positions is None else self.take(positions)
+        data, indices, indptr = chosen._parts
+        scaled = sp.csc_array((data * curvature[indices], indices, indptr), shape=chosen.shape)
+        return (chosen.matrix().T @ scaled).toarray()
+
+    def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
+        """Return A_S diag(diagonal) A_S' as a dense array, through a sparse product."""
+        chosen = self if positions is None else self.take(positions)
+        data, indices, indptr = chosen._parts
+        spread = np.repeat(diagonal, np.diff(indptr))
+        scaled = sp.csc_array((data * spread, indices, indptr), shape=chosen.shape)
+        return (scaled @ chosen.matrix().T).toarray()
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        return _kernels.squared_norms_csc(*self._parts, curvature)
+
+    def take(self, positions: Columns) -> SparseBlock:
+        n_columns = self.shape[1]
+        if positions.size == n_columns and (positions == np.arange(n_columns)).all():
+            return self
+        return SparseBlock(*take_compressed(*self._parts, positions), self._n_samples)
+
+    def take_rows(self, rows: NDArray[np.int64]) -> SparseBlock:
+        """Return the block of these rows, in their order, repeated rows included."""
+        matrix = self.matrix()[rows]
+        return SparseBlock(matrix.data, matrix.indices, matrix.indptr, rows.shape[0])
+
+    def append(self, other: Block) -> Block:
+        _check_rows(self, other)
+        if not isinstance(other, (DenseBlock, SparseBlock)):
+            return DenseBlock(self.dense()).append(other)
+        total = self.shape[1] + other.shape[1]
+        if prefers_dense(self._n_samples, total, self.nonzeros + count_nonzeros(other)):
+            return DenseBlock(self.dense(), self.nonzeros).append(other)
+        if isinstance(other, DenseBlock):
+            other = SparseBlock.from_dense(other.dense())
+        used, size = self.nonzeros, self.nonzeros + other.nonzeros
+        room = self._room
+        if room.used != used or room.data.shape[0] < size:
+            room = self._larger_room(size)
+        data, indices, indptr = other._parts
+        room.data[used:size] = data
+        room.indices[used:size] = indices
+        room.used = size
+        block = SparseBlock.__new__(SparseBlock)
+        starts = np.concatenate([self._indptr, indptr[1:].astype(np.int64) + used])
+        block._own(room, starts, self._n_samples)
+        return block
+
+    def _larger_room(self, size: int) -> _SparseRoom:
+        data, indices, _ = self._parts
+        capacity = max(size, self.nonzeros + self.nonzeros // 2 + 1024)
+        fits = max(capacity, self._n_samples) <= np.iinfo(np.int32).max
+        room = _SparseRoom(
+            np.empty(capacity), np.empty(capacity, np.int32 if fits else np.int64), self.nonzeros
+        )
+        room.data[: self.nonzeros] = data
+        room.indices[: self.nonzeros] = indices
+        return room
+
+
+def take_compressed(
+    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], columns: Columns
+) -> tuple[Array, NDArray[Any], NDArray[Any]]:
+    """Return float64 data, row indices and pointers of these columns, in their order."""
+    starts = indptr[columns].astype(np.int64)
+    lengths = indptr[columns + 1].astype(np.int64) - starts
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if ends.size else 0
+    places = np.repeat(starts - (ends - lengths), lengths)
+    places += np.arange(total)
+    pointers = np.concatenate([np.zeros(1, dtype=np.int64), ends])
+    return data[places].astype(np.float64), indices[places], pointers.astype(indices.dtype)

@@ -1,0 +1,169 @@
+"""as_design(X): the one place that looks at types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.designs.dense import DenseDesign
+from atomlearn.designs.frames import feature_names, frame_to_array, library_of, narrowest
+from atomlearn.designs.sparse import SparseDesign, checked_parts, is_sparse
+from atomlearn.interfaces.design import Design
+
+#: Entries checked at a time, so that no check allocates anything of the size of X.
+CHECKED_ENTRIES = 2**20
+
+
+def as_design(X: object, *, check_finite: bool = True) -> Design:
+    """Return X as a Design, without copying float32 and float64 arrays.
+
+    Parameters
+    ----------
+    X : array, sparse array or matrix, table (pandas, polars, pyarrow), list of rows, or Design
+        Integers, booleans and half precision are converted once, to float32 where that is exact,
+        else to float64. Sparse formats other than CSC and CSR are converted to CSC.
+    check_finite : bool, default=True
+        Refuse NaN and infinity (one pass over the data, no copy). A Design is never checked.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Where X has the wrong number of dimensions, no rows or columns, entries that are not
+        finite real numbers, or a broken sparse structure; the message says what to do.
+    """
+    if isinstance(X, Design):
+        return X
+    if is_sparse(X):
+        return _sparse_design(X, check_finite)
+    array = frame_to_array(X) if library_of(X) else _numeric_array(X)
+    _check_shape(array.shape, X)
+    design = DenseDesign(array)
+    if check_finite:
+        _check_finite_dense(array, design, feature_names(X))
+    return design
+
+
+def _check_shape(shape: tuple[int, ...], X: object) -> None:
+    kind = type(X).__name__
+    if len(shape) == 1:
+        raise ValueError(
+            f"X must be 2-d (rows are samples), got a 1-d {kind} of length {shape[0]}. Reshape "
+            "your data: X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one sample"
+        )
+    if len(shape) != 2:
+        raise ValueError(
+            f"X must be 2-d (rows are samples), got a {len(shape)}-d {kind} of shape {shape}. "
+            "Reshape your data: X.reshape(len(X), -1) flattens every sample"
+        )
+    for count, what in zip(shape, ("sample", "feature"), strict=True):
+        if count == 0:
+            raise ValueError(
+                f"X has 0 {what}(s) (shape={shape}) while a minimum of 1 is required; "
+                "check how the data was loaded or filtered"
+            )
+
+
+def _numeric_array(X: object) -> NDArray[Any]:
+    """Return anything array-like as float32 or float64, copying only where the type forces it."""
+    if isinstance(X, np.ma.MaskedArray):
+        if np.ma.is_masked(X):
+            raise ValueError("X is a masked array with masked entries; fill them, X.filled(value)")
+        X = X.data
+    try:
+        array = np.asarray(X)
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"X of type {type(X).__name__} is not a rectangular array of numbers ({error}); "
+            "give all rows the same length"
+        ) from error
+    _check_kind(array.dtype)
+    if array.dtype not in (np.float32, np.float64):
+        return array.astype(narrowest([array.dtype]))
+    if not array.dtype.isnative or not array.flags.aligned:
+        return array.astype(array.dtype.newbyteorder("="))
+    return array
+
+
+def _check_kind(dtype: np.dtype[Any]) -> None:
+    if dtype.kind == "c":
+        raise ValueError(
+            f"Complex data not supported: X has dtype {dtype}; pass X.real, or real and imaginary "
+            "parts as separate columns"
+        )
+    if dtype.kind not in "biuf":
+        raise TypeError(
+            f"X must hold numbers, got dtype {dtype}; convert it with X.astype(float) where its "
+            "entries are numbers, encode categories with sklearn.preprocessing.OneHotEncoder"
+        )
+
+
+def _check_finite_dense(array: NDArray[Any], design: DenseDesign, names: list[str] | None) -> None:
+    # One threaded pass without a copy: a sum is finite only where all its terms are.
+    sums = design.scores(np.ones(array.shape[0])).full()
+    for column in np.flatnonzero(~np.isfinite(sums)):
+        # The exact test of a suspect: finite entries near 1e308 overflow a sum, too.
+        for start in range(0, array.shape[0], CHECKED_ENTRIES):
+            bad = np.flatnonzero(~np.isfinite(array[start : start + CHECKED_ENTRIES, column]))
+            if bad.size:
+                row = start + int(bad[0])
+                _refuse_entry(array[row, column], row, int(column), names)
+
+
+def _refuse_entry(value: Any, row: int, column: int, names: list[str] | None) -> None:
+    what = "NaN" if np.isnan(value) else "infinity"
+    name = "" if names is None else f", {names[column]!r}"
+    raise ValueError(
+        f"X contains {what} at (row, column) = ({row}, {column}){name}; impute missing values "
+        "(for example with sklearn.impute.SimpleImputer) or leave such rows out"
+    )
+
+
+def _sparse_design(X: Any, check_finite: bool) -> SparseDesign:
+    _check_shape(X.shape, X)
+    _check_kind(X.dtype)
+    if X.format not in ("csc", "csr"):
+        X = _to_columns(X)
+    if X.dtype not in (np.float32, np.float64) or not X.dtype.isnative:
+        data, indices, indptr = checked_parts(X)
+        converted = data.astype(narrowest([data.dtype]))
+        X = type(X)((converted, indices, indptr), shape=X.shape)
+    design = SparseDesign(X)
+    if check_finite:
+        _check_finite_sparse(X)
+    return design
+
+
+def _to_columns(X: Any) -> Any:
+    """Return another sparse format as CSC; its triplets are checked before SciPy follows them."""
+    remedy = "rebuild it with scipy.sparse.coo_array((values, (rows, columns)), shape)"
+    try:
+        triplets = X.tocoo()
+        rows, columns = triplets.coords if hasattr(triplets, "coords") else (X.row, X.col)
+    except (ValueError, IndexError, TypeError) as error:
+        raise ValueError(f"{X.format.upper()} array is broken ({error}); {remedy}") from error
+    if not rows.shape == columns.shape == triplets.data.shape:
+        raise ValueError(
+            f"{X.format.upper()} array has {rows.size} rows, {columns.size} columns and "
+            f"{triplets.data.size} values; {remedy}"
+        )
+    for name, places, limit in (("row", rows, X.shape[0]), ("column", columns, X.shape[1])):
+        if places.size and (int(places.min()) < 0 or int(places.max()) >= limit):
+            raise ValueError(
+                f"{X.format.upper()} array of shape {tuple(X.shape)} has {name} indices from "
+                f"{places.min()} to {places.max()}; {remedy}"
+            )
+    return triplets.tocsc()
+
+
+def _check_finite_sparse(X: Any) -> None:
+    data = X.data
+    for start in range(0, data.shape[0], CHECKED_ENTRIES):
+        bad = np.flatnonzero(~np.isfinite(data[start : start + CHECKED_ENTRIES]))
+        place = start + int(bad[0]) if bad.size else data.shape[0]
+        if place < int(X.indptr[-1]):
+            major = int(np.searchsorted(X.indptr, place, side="right")) - 1
+            minor = int(X.indices[place])
+            row, column = (minor, major) if X.format == "csc" else (major, minor)
+            _refuse_entry(data[place], row, column, None)

@@ -1,0 +1,154 @@
+"""Tables (pandas, polars, pyarrow) as one numeric array: numbers and booleans only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+REMEDY = (
+    "encode them as numbers (for example with sklearn.preprocessing.OneHotEncoder) or leave them "
+    "out"
+)
+
+
+def library_of(X: object) -> str:
+    """Return "pandas", "polars" or "pyarrow" for objects of theirs, without importing them."""
+    root = type(X).__module__.partition(".")[0]
+    return root if root in ("pandas", "polars", "pyarrow") else ""
+
+
+def feature_names(X: object) -> list[str] | None:
+    """Return the column names of a table as strings, None where X has none.
+
+    As in scikit-learn, names count only where all of them are strings.
+    """
+    library = library_of(X)
+    if library == "pyarrow" and hasattr(X, "column_names"):
+        return list(X.column_names)
+    if library in ("pandas", "polars") and hasattr(X, "columns"):
+        names = list(X.columns)
+        return names if all(isinstance(name, str) for name in names) else None
+    return None
+
+
+def narrowest(types: Iterable[np.dtype[Any]]) -> np.dtype[Any]:
+    """Return float32 where it holds every value of these types exactly, else float64."""
+    exact = all(np.can_cast(kind, np.float32, casting="safe") for kind in types)
+    return np.dtype(np.float32 if exact else np.float64)
+
+
+def frame_to_array(X: Any) -> NDArray[Any]:
+    """Return the table as a float32 or float64 array, missing entries as NaN.
+
+    A pandas table of one float type is viewed, not copied; others are filled column by column
+    into one Fortran array.
+    """
+    library = library_of(X)
+    name = f"{library} {type(X).__name__}"
+    if library == "pandas":
+        return _from_pandas(X, name)
+    if library == "polars":
+        return _from_polars(X, name)
+    return _from_pyarrow(X, name)
+
+
+def _refuse(name: str, bad: list[tuple[Any, Any]]) -> None:
+    if not bad:
+        return
+    shown = ", ".join(f"{column!r} ({kind})" for column, kind in bad[:5])
+    more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
+    raise TypeError(f"{name} has columns that are not numeric or boolean: {shown}{more}; {REMEDY}")
+
+
+def _filled(
+    n_samples: int,
+    types: list[np.dtype[Any]],
+    column: Callable[[int, np.dtype[Any]], NDArray[Any]],
+) -> NDArray[Any]:
+    dtype = narrowest(types)
+    result = np.empty((n_samples, len(types)), dtype=dtype, order="F")
+    for position in range(len(types)):
+        result[:, position] = column(position, dtype)
+    return result
+
+
+def _from_pandas(X: Any, name: str) -> NDArray[Any]:
+    if not hasattr(X, "columns"):
+        raise ValueError(f"{name} is one-dimensional; pass a DataFrame, for example X.to_frame()")
+    import pandas as pd
+
+    def numpy_type(dtype: Any) -> np.dtype[Any] | None:
+        base = dtype.subtype if isinstance(dtype, pd.SparseDtype) else dtype
+        base = getattr(base, "numpy_dtype", base)
+        return base if isinstance(base, np.dtype) and base.kind in "biuf" else None
+
+    types = [numpy_type(dtype) for dtype in X.dtypes]
+    _refuse(name, [(c, d) for c, d, t in zip(X.columns, X.dtypes, types, strict=True) if t is None])
+    known = [kind for kind in types if kind is not None]
+    if len(set(X.dtypes)) == 1 and X.dtypes.iloc[0] in (np.float32, np.float64):
+        return np.asarray(X.to_numpy())
+
+    def column(position: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        series = X.iloc[:, position]
+        if isinstance(series.dtype, np.dtype):
+            return np.asarray(series.to_numpy())
+        return np.asarray(series.to_numpy(dtype=dtype, na_value=np.nan))
+
+    return _filled(X.shape[0], known, column)
+
+
+def _from_polars(X: Any, name: str) -> NDArray[Any]:
+    import polars as pl
+
+    if isinstance(X, pl.LazyFrame):
+        raise TypeError(f"{name} holds no data yet; pass X.collect()")
+    if not isinstance(X, pl.DataFrame):
+        raise ValueError(f"{name} is one-dimensional; pass a DataFrame, for example X.to_frame()")
+    kinds = X.dtypes
+    usable = [kind.is_integer() or kind.is_float() or kind == pl.Boolean for kind in kinds]
+    _refuse(name, [(c, k) for c, k, ok in zip(X.columns, kinds, usable, strict=True) if not ok])
+    # Zero rows of the table tell how polars maps its types to NumPy's.
+    empty = X.clear()
+    types = [empty.to_series(position).to_numpy().dtype for position in range(X.width)]
+
+    def column(position: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        series = X.to_series(position)
+        return np.asarray(series.cast(pl.Float32 if dtype == np.float32 else pl.Float64))
+
+    return _filled(X.height, types, column)
+
+
+def _from_pyarrow(X: Any, name: str) -> NDArray[Any]:
+    import pyarrow as pa
+
+    if not isinstance(X, (pa.Table, pa.RecordBatch)):
+        raise ValueError(f"{name} is one-dimensional; pass a pyarrow.Table")
+    kinds = X.schema.types
+    ok = [
+        pa.types.is_integer(k) or pa.types.is_floating(k) or pa.types.is_boolean(k) for k in kinds
+    ]
+    _refuse(
+        name, [(c, k) for c, k, good in zip(X.schema.names, kinds, ok, strict=True) if not good]
+    )
+    types = [np.dtype(kind.to_pandas_dtype()) for kind in kinds]
+
+    def column(position: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        part = X.column(position)
+        if pa.types.is_boolean(part.type):
+            part = part.cast(pa.uint8())
+        target = pa.float32() if dtype == np.float32 else pa.float64()
+        if part.type != target and not pa.types.is_float16(part.type):
+            part = part.cast(target, safe=False)
+        return np.asarray(part.to_numpy(**_copying(part)))
+
+    return _filled(X.num_rows, types, column)
+
+
+def _copying(part: Any) -> dict[str, bool]:
+    """Return the option by which a single pyarrow Array may copy; chunked ones always may."""
+    import pyarrow as pa
+
+    return {"zero_copy_only": False} if isinstance(part, pa.Array) else {}
