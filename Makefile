@@ -1,0 +1,84 @@
+# Every target sets up all it needs: Python 3.11+ and a C++20 compiler are enough.
+# The virtual environment is .venv in the project root; a usable one is kept.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+# Python files are seen through the editable install; only these need a new one.
+KERNELS := $(wildcard pyproject.toml CMakeLists.txt cmake/*) \
+           $(shell find src/atomlearn/_kernels -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name 'CMakeLists.txt')
+CPP := $(filter %.cpp %.hpp %.h,$(KERNELS))
+PYTHON_SOURCES := $(wildcard src tests docs benchmarks experiments)
+
+RUNTIME := $(VENV)/.installed-runtime
+DEVELOP := $(VENV)/.installed-develop
+BENCH := $(VENV)/.installed-bench
+# An environment for development serves the demo too: no second build.
+DEMO := $(firstword $(wildcard $(DEVELOP)) $(RUNTIME))
+
+.PHONY: demo test lint format types docs bench clean
+
+demo: $(DEMO)
+	$(BIN)/atomlearn demo
+
+test: $(DEVELOP)
+	$(BIN)/python -m pytest -x -q $(PYTEST_ARGS)
+
+lint: $(DEVELOP)
+	$(BIN)/ruff check $(PYTHON_SOURCES)
+	$(BIN)/ruff format --check $(PYTHON_SOURCES)
+	$(BIN)/lint-imports
+ifneq ($(CPP),)
+	$(BIN)/clang-format --dry-run -Werror $(CPP)
+endif
+
+format: $(DEVELOP)
+	$(BIN)/ruff check --fix $(PYTHON_SOURCES)
+	$(BIN)/ruff format $(PYTHON_SOURCES)
+ifneq ($(CPP),)
+	$(BIN)/clang-format -i $(CPP)
+endif
+
+types: $(DEVELOP)
+	$(BIN)/mypy --strict src/atomlearn
+
+# -E reads everything afresh, so that no warning hides in a cache.
+docs: $(DEVELOP)
+	$(BIN)/sphinx-build -W --keep-going -E -b html docs docs/_build/html
+
+bench: $(BENCH)
+	$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
+
+clean:
+	rm -rf build dist docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests docs -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -f $(RUNTIME) $(DEVELOP) $(BENCH)
+
+# --- the environment -------------------------------------------------------------------------
+
+# An environment that cannot run (moved, or its Python is gone) is set up again.
+RECENT := import sys, pip; sys.exit(sys.version_info < (3, 11))
+ifneq ($(shell $(BIN)/python -c '$(RECENT)' 2>/dev/null && echo usable),usable)
+$(shell rm -f $(VENV)/pyvenv.cfg $(RUNTIME) $(DEVELOP) $(BENCH))
+endif
+
+$(VENV)/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "atomlearn needs Python 3.11 or newer; name one: make PYTHON=python3.12" >&2; exit 1; }
+	rm -rf $(VENV)
+	$(PYTHON) -m venv $(VENV)
+
+# Order-only: what matters is that the environment is there, not its date.
+$(RUNTIME): $(KERNELS) | $(VENV)/pyvenv.cfg
+	$(PIP) install --quiet -e ".[report]"
+	@touch $@
+
+$(DEVELOP): $(KERNELS) | $(VENV)/pyvenv.cfg
+	$(PIP) install --quiet -e ".[report,dev,docs]"
+	@touch $@ $(RUNTIME)
+
+$(BENCH): $(DEVELOP)
+	$(PIP) install --quiet -e ".[report,dev,docs,bench]"
+	@touch $@

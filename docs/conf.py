@@ -1,0 +1,65 @@
+"""Sphinx configuration. Nothing here reaches the network, so that -W means our own warnings."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import atomlearn
+
+project = "atomlearn"
+author = "The atomlearn developers"
+copyright = author
+release = atomlearn.__version__
+version = release
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+]
+myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+html_theme = "furo"
+html_title = f"atomlearn {release}"
+html_static_path = ["_static"]
+
+autosummary_generate = True
+# A room's public names are those of its __all__, wherever they are defined.
+autosummary_imported_members = True
+autosummary_ignore_module_all = False
+autodoc_typehints = "none"
+smartquotes = False  # two primes are a second derivative
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+_CODE = re.compile(r"(``[^`]+``|`[^`]+`)")
+_BAR = re.compile(r"(?<!\\)\|")
+_TRAILING_UNDERSCORE = re.compile(r"(?<=\w)_(?!\w)")
+_STAR = re.compile(r"(?<!\\)\*")
+_FIELD = re.compile(r"^\s*[\w, *]+ : ")
+
+
+def plain_mathematics(
+    app: object, what: str, name: str, obj: object, options: Any, lines: list[str]
+) -> None:
+    """Keep formulas such as ``||w||_2`` in docstrings from being read as markup."""
+    for number, line in enumerate(lines):
+        pieces = _CODE.split(line)
+        for place in range(0, len(pieces), 2):
+            text = _BAR.sub(r"\\|", pieces[place])
+            if not _FIELD.match(line):
+                text = _TRAILING_UNDERSCORE.sub(r"\\_", text)
+                text = _STAR.sub(r"\\*", text)
+            pieces[place] = text
+        lines[number] = "".join(pieces)
+
+
+def setup(app: Any) -> None:
+    """Run before numpydoc, which listens to the same event at the usual priority of 500."""
+    app.connect("autodoc-process-docstring", plain_mathematics, priority=400)

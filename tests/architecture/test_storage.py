@@ -1,0 +1,72 @@
+"""Storage never leaks: only the rooms that hold data know that sparse matrices exist.
+
+import-linter holds the other arrows (``.importlinter``); it sees no deeper than ``scipy`` in
+packages of others, hence this test.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[2] / "src" / "atomlearn"
+#: Rooms that hold or make data; the conformance suites make it for tests.
+MAY_KNOW_STORAGE = {"designs", "_kernels", "datasets", "testing"}
+
+
+def names_scipy_sparse(source: str) -> list[int]:
+    """Return the lines that import scipy.sparse, or reach it as an attribute of scipy."""
+    lines = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found = any(alias.name.startswith("scipy.sparse") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            from_scipy = module == "scipy" and any(a.name == "sparse" for a in node.names)
+            found = node.level == 0 and (module.startswith("scipy.sparse") or from_scipy)
+        elif isinstance(node, ast.Attribute):
+            owner = node.value
+            found = node.attr == "sparse" and isinstance(owner, ast.Name) and owner.id == "scipy"
+        else:
+            continue
+        if found:
+            lines.append(node.lineno)
+    return lines
+
+
+def guarded_files() -> list[Path]:
+    return [
+        path
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if path.relative_to(PACKAGE).parts[0] not in MAY_KNOW_STORAGE
+    ]
+
+
+@pytest.mark.parametrize("path", guarded_files(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_no_sparse_matrices_outside_the_rooms_that_hold_data(path: Path) -> None:
+    lines = names_scipy_sparse(path.read_text(encoding="utf-8"))
+    assert not lines, (
+        f"{path.relative_to(PACKAGE)} uses scipy.sparse on lines {lines}; "
+        "ask the design for scores, columns or a block instead"
+    )
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import scipy.sparse",
+        "import scipy.sparse.linalg as sla",
+        "from scipy import sparse",
+        "from scipy.sparse import csr_matrix",
+        "def f():\n    from scipy.sparse import issparse",
+        "import scipy\nscipy.sparse.eye(3)",
+    ],
+)
+def test_the_search_sees_every_way_to_import_it(source: str) -> None:
+    assert names_scipy_sparse(source)
+
+
+def test_the_search_leaves_the_rest_of_scipy_alone() -> None:
+    assert not names_scipy_sparse("from scipy import optimize\nimport scipy.linalg\nx.sparse")
