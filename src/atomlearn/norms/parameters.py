@@ -1,0 +1,116 @@
+"""Parameters of a norm: what ``get_params``, ``set_params``, ``repr`` and ``==`` are made of."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+
+
+class Parameters:
+    """Constructor arguments kept as plain attributes of the same names, as in scikit-learn.
+
+    ``sklearn.base.clone`` and nested names such as ``norm__k`` work; scikit-learn itself is not
+    imported. Two objects are equal where their types and all their parameters are.
+    """
+
+    __hash__ = None  # type: ignore[assignment]  # parameters may change
+
+    @classmethod
+    def _parameter_names(cls) -> list[str]:
+        signature = inspect.signature(cls.__init__)
+        return [name for name in signature.parameters if name != "self"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; with ``deep``, those of parameters too (``norm__k``)."""
+        result: dict[str, Any] = {}
+        for name in self._parameter_names() if type(self).__init__ is not object.__init__ else []:
+            value = getattr(self, name)
+            result[name] = value
+            if deep and isinstance(value, Parameters):
+                nested = value.get_params().items()
+                result.update({f"{name}__{key}": inner for key, inner in nested})
+        return result
+
+    def set_params(self, **parameters: Any) -> Parameters:
+        """Set parameters by name (``k=5``, or ``norm__k=5`` for a parameter's own)."""
+        known = self.get_params(deep=False)
+        for name, value in parameters.items():
+            head, _, tail = name.partition("__")
+            if head not in known or (tail and not isinstance(known[head], Parameters)):
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}; "
+                    f"it has {sorted(known) or 'none'}"
+                )
+            if tail:
+                getattr(self, head).set_params(**{tail: value})
+            else:
+                setattr(self, head, value)
+                known[head] = value
+        return self
+
+    def __repr__(self) -> str:
+        inner = ", ".join(
+            f"{name}={value!r}" for name, value in self.get_params(deep=False).items()
+        )
+        return f"{type(self).__name__}({inner})"
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        assert isinstance(other, Parameters)
+        mine, theirs = self.get_params(deep=False), other.get_params(deep=False)
+        return all(_same(mine[name], theirs[name]) for name in mine)
+
+
+def _same(left: Any, right: Any) -> bool:
+    if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
+        return np.array_equal(np.asarray(left), np.asarray(right))
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        return len(left) == len(right) and all(map(_same, left, right))
+    return bool(left == right)
+
+
+def whole_number(owner: str, name: str, value: Any) -> int:
+    """Return ``value`` as an int >= 1, or raise with the remedy."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+        remedy = f"; use {name}={int(value)}" if _is_whole(value) else ""
+        raise TypeError(
+            f"{owner}: {name} must be a whole number of type int, got {value!r} of type "
+            f"{type(value).__name__}{remedy or f'; pass an int such as {name}=10'}"
+        )
+    if value < 1:
+        raise ValueError(f"{owner}: {name} must be at least 1, got {value}; use {name}=1 or more")
+    return int(value)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, float | np.floating) and math.isfinite(value) and value == int(value)
+
+
+def positive_number(owner: str, name: str, value: Any) -> float:
+    """Return ``value`` as a finite float > 0, or raise with the remedy."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise TypeError(
+            f"{owner}: {name} must be a number, got {value!r} of type {type(value).__name__}; "
+            f"pass a float such as {name}=1.0"
+        )
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError(
+            f"{owner}: {name} must be positive and finite, got {value}; use a value such as 1.0"
+        )
+    return float(value)
+
+
+def amount_of_prox(owner: str, name: str, value: float) -> float:
+    """Return a step or a radius as a float >= 0, or raise with the remedy."""
+    amount = float(value)
+    if not (math.isfinite(amount) and amount >= 0):
+        raise ValueError(
+            f"{owner}: {name} must be finite and at least 0, got {value!r}; "
+            "check the step size or level that produced it"
+        )
+    return amount
