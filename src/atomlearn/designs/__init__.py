@@ -1,20 +1,28 @@
 """Designs: the data matrix X wherever it lives, asked for scores z = X'v and for columns."""
 
-from atomlearn.designs.blocks import DenseBlock, SparseBlock
+from atomlearn.designs.blocks import CenteredBlock, DenseBlock, SparseBlock
 from atomlearn.designs.convert import as_design
 from atomlearn.designs.dense import DenseDesign
 from atomlearn.designs.frames import feature_names
 from atomlearn.designs.scores import ArrayScores, ConcatenatedScores, ShiftedScores
 from atomlearn.designs.sparse import SparseDesign
+from atomlearn.designs.standardized import Standardized
+from atomlearn.designs.wrappers import Concatenated, Counted, RowSubset, SupportsRows
 
 __all__ = [
     "ArrayScores",
+    "CenteredBlock",
+    "Concatenated",
     "ConcatenatedScores",
+    "Counted",
     "DenseBlock",
     "DenseDesign",
+    "RowSubset",
     "ShiftedScores",
     "SparseBlock",
     "SparseDesign",
+    "Standardized",
+    "SupportsRows",
     "as_design",
     "feature_names",
 ]

@@ -27,7 +27,7 @@ class ArrayScores(Scores):
 
     @property
     def n_columns(self) -> int:
-        return self._z.shape[0]
+        return int(self._z.shape[0])
 
     def top(self, count: int) -> tuple[Columns, Array]:
         if count <= 0:
@@ -112,7 +112,10 @@ class ShiftedScores(Scores):
         if not self._columns.size:
             return np.zeros(columns.shape, dtype=bool)
         places = np.searchsorted(self._columns, columns)
-        return self._columns[np.minimum(places, self._columns.size - 1)] == columns
+        found: NDArray[np.bool_] = (
+            self._columns[np.minimum(places, self._columns.size - 1)] == columns
+        )
+        return found
 
 
 class ConcatenatedScores(Scores):

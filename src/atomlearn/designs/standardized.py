@@ -1,0 +1,206 @@
+"""Columns centered and scaled on the fly: X is neither copied nor made dense."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from atomlearn.designs.blocks import CenteredBlock, DenseBlock, scaled_columns
+from atomlearn.designs.scores import ArrayScores
+from atomlearn.designs.wrappers import RowSubset
+from atomlearn.interfaces.design import (
+    Array,
+    Block,
+    Columns,
+    Design,
+    Scores,
+    SupportsColumnNorms,
+    SupportsPredict,
+)
+
+#: A difference of sums this small against its terms has lost too many digits: computed afresh.
+CANCELLED = 1e-6
+#: Entries made dense at a time while columns are examined exactly.
+EXAMINED_ENTRIES = 2**20
+
+
+class Standardized(Design):
+    """Column j becomes (x_j - mean_j) / scale_j.
+
+    Parameters
+    ----------
+    design : Design
+        Anything that gives all its scores and squared norms (every explicit design does).
+    center, scale : bool, default=True
+        Take off the means; divide by the population standard deviations.
+    weight : array, shape (n_samples,), optional
+        Sample weights of means and deviations.
+
+    Attributes
+    ----------
+    means, scales : (n_features,) float64
+        Zeros and ones where not asked for. A column that is constant where weight > 0 has scale
+        1, and is exactly zero after centering. Coefficients w of the standardized columns belong
+        to w / scales of the original ones, and the intercept drops by means @ (w / scales).
+
+    Notes
+    -----
+    Construction takes two passes. Means and deviations keep their digits also for columns that
+    are far from zero: such columns are examined one by one. Entries below 1e-154 count as zero.
+    """
+
+    predict: Callable[[Array], Array]
+    squared_norms: Callable[..., Array]
+
+    def __init__(
+        self,
+        design: Design,
+        center: bool = True,
+        scale: bool = True,
+        weight: ArrayLike | None = None,
+    ) -> None:
+        n_features = design.shape[1]
+        means, scales, factors = np.zeros(n_features), np.ones(n_features), np.ones(n_features)
+        if center or scale:
+            mean, deviation = column_moments(design, weight)
+            constant = deviation == 0
+            means = mean if center else means
+            scales = np.where(constant, 1.0, deviation) if scale else scales
+            # Rounding must not turn a constant column into noise at the scale of its value.
+            factors = np.where(constant, 0.0, 1.0 / scales) if center else 1.0 / scales
+        self._set(design, means, scales, factors)
+
+    def _set(self, design: Design, means: Array, scales: Array, factors: Array) -> None:
+        self.design, self.means, self.scales, self._factors = design, means, scales, factors
+        self._centered = bool(means.any())
+        if isinstance(design, SupportsPredict):
+            self.predict = partial(_predict_standardized, design, means, factors)
+        if isinstance(design, SupportsColumnNorms):
+            self.squared_norms = partial(_norms_standardized, design, means, factors)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.design.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.design.dtype
+
+    def scores(self, v: Array) -> Scores:
+        z = self.design.scores(v).full()
+        if self._centered:
+            z = z - self.means * v.sum()
+        return ArrayScores(z * self._factors)
+
+    def gather(self, columns: Columns) -> Block:
+        return _standardize(
+            self.design.gather(columns), self.means[columns], self._factors[columns]
+        )
+
+    def with_rows(self, rows: NDArray[np.int64]) -> Design:
+        """Return the design of these rows, standardized by the moments of all rows."""
+        subset = Standardized.__new__(Standardized)
+        subset._set(RowSubset(self.design, rows), self.means, self.scales, self._factors)
+        return subset
+
+
+def _standardize(block: Block, means: Array, factors: Array) -> Block:
+    if isinstance(block, DenseBlock) and block.nonzeros is None:
+        array = block.dense() - means
+        array *= factors
+        return DenseBlock(array)
+    scaled = scaled_columns(block, factors)
+    return CenteredBlock(scaled, means * factors) if means.any() else scaled
+
+
+def _predict_standardized(
+    design: SupportsPredict, means: Array, factors: Array, weights: Array
+) -> Array:
+    weights = weights * factors
+    return design.predict(weights) - means @ weights
+
+
+def _norms_standardized(
+    design: Design, means: Array, factors: Array, curvature: Array | None = None
+) -> Array:
+    weights = np.ones(design.shape[0]) if curvature is None else curvature
+    assert isinstance(design, SupportsColumnNorms)
+    squares, doubtful = _centered_squares(design, means, weights)
+    for columns, array in _dense_pieces(design, doubtful):
+        deviation = array - means[columns]
+        squares[columns] = weights @ (deviation * deviation)
+    return squares * factors * factors
+
+
+def _centered_squares(design: Design, means: Array, weights: Array) -> tuple[Array, Columns]:
+    """Return sum_i c_i (x_ij - mean_j)^2 and the columns for which that lost its digits."""
+    assert isinstance(design, SupportsColumnNorms)
+    squares = design.squared_norms(weights)
+    if not means.any():
+        return squares, np.zeros(0, dtype=np.int64)
+    linear = design.scores(weights).full()
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = means * means * weights.sum()
+        result = squares - 2.0 * means * linear + total
+        doubtful = ~(result > CANCELLED * (squares + total)) & ((squares != 0) | (means != 0))
+    return np.maximum(result, 0.0), np.flatnonzero(doubtful)
+
+
+def column_moments(design: Design, weight: ArrayLike | None = None) -> tuple[Array, Array]:
+    """Return the means and population standard deviations of all columns: two passes.
+
+    A column that is constant where weight > 0 has that very value as mean and deviation 0.
+    """
+    if not isinstance(design, SupportsColumnNorms):
+        raise TypeError(
+            f"{type(design).__name__} does not know the squared norms of its columns, so it "
+            "cannot be standardized; standardize the data it is made of instead"
+        )
+    weights = _check_weight(weight, design.shape[0])
+    means = np.array(design.scores(weights).full(), dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = design.squared_norms(weights)
+        variance = squares - means * means
+        doubtful = ~(variance > CANCELLED * squares) & ((squares != 0) | (means != 0))
+        deviations = np.sqrt(np.maximum(variance, 0.0))
+    keep = np.flatnonzero(weights)
+    for columns, array in _dense_pieces(design, np.flatnonzero(doubtful)):
+        means[columns], deviations[columns] = _exact_moments(array[keep], weights[keep])
+    return means, deviations
+
+
+def _check_weight(weight: ArrayLike | None, n_samples: int) -> Array:
+    """Return sample weights that sum to 1."""
+    if weight is None:
+        return np.full(n_samples, 1.0 / n_samples)
+    weights = np.asarray(weight, dtype=np.float64)
+    if weights.shape != (n_samples,):
+        raise ValueError(f"weight must have shape ({n_samples},), got {weights.shape}")
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+        raise ValueError("weight must be finite and >= 0, with at least one entry > 0")
+    weights = weights / weights.max()
+    normalized: Array = weights / weights.sum()
+    return normalized
+
+
+def _dense_pieces(design: Design, columns: Columns) -> Iterator[tuple[Columns, Array]]:
+    width = max(1, EXAMINED_ENTRIES // design.shape[0])
+    for start in range(0, columns.shape[0], width):
+        piece = columns[start : start + width]
+        yield piece, design.gather(piece).dense()
+
+
+def _exact_moments(array: Array, weights: Array) -> tuple[Array, Array]:
+    """Return means and deviations of dense columns, without cancellation or overflow."""
+    low, high = array.min(axis=0), array.max(axis=0)
+    means = low + weights @ (array - low)
+    deviation = array - means
+    largest = np.abs(deviation).max(axis=0)
+    unit = np.where(largest > 0, largest, 1.0)
+    spread = unit * np.sqrt(weights @ np.square(deviation / unit))
+    constant = low == high
+    return np.where(constant, low, means), np.where(constant, 0.0, spread)
