@@ -13,7 +13,7 @@ from atomlearn import norms, solve
 Array = NDArray[np.float64]
 N_SAMPLES, N_FEATURES = 60, 12
 #: A relative gap g bounds the error of strongly convex problems by sqrt(2 g F / least curvature):
-#: 4.2e-3 at g = 1e-6 for the flattest of these. A level that is off by a tenth shows as 8e-3 or more.
+#: 4.2e-3 at g = 1e-6 for the flattest of these. A level off by a tenth shows as 8e-3 or more.
 AGREEMENT = 5e-3
 
 
