@@ -29,7 +29,7 @@ test: $(DEVELOP)
 lint: $(DEVELOP)
 	$(BIN)/ruff check $(PYTHON_SOURCES)
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
-	$(BIN)/lint-imports
+	PYTHONPATH=src $(BIN)/lint-imports
 ifneq ($(CPP),)
 	$(BIN)/clang-format --dry-run -Werror $(CPP)
 endif
