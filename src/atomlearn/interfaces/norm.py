@@ -71,10 +71,10 @@ class ProxJacobian:
     def support(self) -> Columns:
         """Positions where J is not zero."""
         nonzero = self.diagonal != 0
-        if sparse.issparse(self.factors):
-            nonzero[self.factors.indices[self.factors.data != 0]] = True
-        else:
+        if isinstance(self.factors, np.ndarray):
             nonzero |= (self.factors != 0).any(axis=1)
+        else:
+            nonzero[self.factors.indices[self.factors.data != 0]] = True
         return np.flatnonzero(nonzero)
 
     def apply(self, v: Array) -> Array:
@@ -85,9 +85,9 @@ class ProxJacobian:
     def plus(self, factors: Array, coefficients: Array) -> ProxJacobian:
         """Return J + factors diag(coefficients) factors'."""
         joined = (
-            sparse.hstack([self.factors, sparse.csc_array(factors)], format="csc")
-            if sparse.issparse(self.factors)
-            else np.column_stack([self.factors, factors])
+            np.column_stack([self.factors, factors])
+            if isinstance(self.factors, np.ndarray)
+            else sparse.hstack([self.factors, sparse.csc_array(factors)], format="csc")
         )
         return ProxJacobian(
             self.diagonal, joined, np.concatenate([self.coefficients, coefficients])
@@ -95,7 +95,8 @@ class ProxJacobian:
 
     def dense_factors(self) -> Array:
         """Return the factors as a dense (m, r) array: where r is known to be small."""
-        return self.factors.toarray() if sparse.issparse(self.factors) else self.factors
+        dense = isinstance(self.factors, np.ndarray)
+        return np.asarray(self.factors if dense else self.factors.toarray())
 
     def dense(self) -> Array:
         """Return J as an (m, m) array (tests)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,10 @@ Array = NDArray[np.float64]
 class VectorNorm(Parameters, Norm):
     """A gauge of vectors with ``_point``, from which prox, prox_squared and project follow."""
 
-    #: True where gauge(w) = gauge(|w|) and gauge grows with each |w_j|: what Nonnegative needs.
-    absolute: ClassVar[bool] = True
+    @property
+    def absolute(self) -> bool:
+        """True where gauge(w) = gauge(|w|), growing with each |w_j|: what Nonnegative needs."""
+        return True
 
     @abstractmethod
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:

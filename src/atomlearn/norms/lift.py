@@ -16,6 +16,9 @@ from atomlearn.norms.partition import Partition
 
 Array = NDArray[np.float64]
 
+#: Entries of the factors up to which they are a dense array, which is faster where they are few.
+MAX_DENSE_FACTORS = 2**18
+
 
 class GroupedNorm(VectorNorm):
     """A norm with a parameter ``groups``, read once for a number of features and remembered."""
@@ -71,7 +74,8 @@ def _lift_jacobian(
     """Return diag(r_g) + sum_g (delta_g - r_g) u_g u_g' + (U F) C (U F)', u_g = v_g / ||v_g||.
 
     r_g is the shrinkage of group g, delta_g and (F, C) the Jacobian on norms. The factors are a
-    sparse CSC array: one column for a group that needs it, and those of the inner Jacobian.
+    sparse CSC array where they are large: one column for a group that needs it, with the rows of
+    that group only, then those of the inner Jacobian.
     """
     labels = partition.labels
     delta = inner.diagonal
@@ -84,11 +88,13 @@ def _lift_jacobian(
     column = np.full(partition.n_groups, -1, dtype=np.int64)
     column[own] = np.arange(own.size)
     rows = np.flatnonzero(column[labels] >= 0)
-    factors = sparse.csc_array(
+    factors: Any = sparse.csc_array(
         (direction[rows], (rows, column[labels[rows]])), shape=(v.size, own.size)
     )
-    if inner.coefficients.size:
-        spread = sparse.csc_array(direction[:, None] * np.asarray(inner.factors)[labels])
-        factors = sparse.hstack([factors, spread], format="csc")
+    spread = direction[:, None] * inner.dense_factors()[labels]
     coefficients = np.concatenate([(delta - ratio)[own], inner.coefficients])
+    if v.size * coefficients.size <= MAX_DENSE_FACTORS:
+        factors = np.column_stack([factors.toarray(), spread])
+    elif spread.shape[1]:
+        factors = sparse.hstack([factors, sparse.csc_array(spread)], format="csc")
     return ProxJacobian(diagonal[labels], factors, coefficients)

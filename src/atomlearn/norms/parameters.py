@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -35,7 +35,7 @@ class Parameters:
                 result.update({f"{name}__{key}": inner for key, inner in nested})
         return result
 
-    def set_params(self, **parameters: Any) -> Parameters:
+    def set_params(self, **parameters: Any) -> Self:
         """Set parameters by name (``k=5``, or ``norm__k=5`` for a parameter's own)."""
         known = self.get_params(deep=False)
         for name, value in parameters.items():
@@ -98,11 +98,12 @@ def positive_number(owner: str, name: str, value: Any) -> float:
             f"{owner}: {name} must be a number, got {value!r} of type {type(value).__name__}; "
             f"pass a float such as {name}=1.0"
         )
-    if not (math.isfinite(value) and value > 0):
+    number = float(value)
+    if not (math.isfinite(number) and number > 0):
         raise ValueError(
             f"{owner}: {name} must be positive and finite, got {value}; use a value such as 1.0"
         )
-    return float(value)
+    return number
 
 
 def amount_of_prox(owner: str, name: str, value: float) -> float:

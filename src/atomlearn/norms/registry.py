@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from atomlearn.interfaces.norm import Norm
+from atomlearn.norms.elastic_net import ElasticNetNorm
 from atomlearn.norms.groups import Groups
 from atomlearn.norms.ksupport import KSupport
 from atomlearn.norms.l1 import L1
@@ -15,6 +16,7 @@ NAMES: dict[str, tuple[type[Norm], tuple[str, ...]]] = {
     "l1": (L1, ()),
     "l2": (L2, ()),
     "ksupport": (KSupport, ("k",)),
+    "elasticnet": (ElasticNetNorm, ("k",)),
     "groups": (Groups, ("groups",)),
 }
 

@@ -1,0 +1,282 @@
+"""Norms made of norms: Scaled, Nonnegative, Restricted."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.interfaces.design import Columns, Scores
+from atomlearn.interfaces.norm import (
+    Form,
+    Norm,
+    ProxJacobian,
+    ProxPoint,
+    SupportsProx,
+    SupportsRestriction,
+    SupportsZeroThreshold,
+)
+from atomlearn.norms.base import VectorNorm
+from atomlearn.norms.parameters import positive_number
+from atomlearn.norms.scores import PositiveScores, SubsetScores
+from atomlearn.norms.vectors import to_float64
+
+Array = NDArray[np.float64]
+
+
+def _with_prox(norm: Norm, owner: str) -> SupportsProx:
+    if not isinstance(norm, SupportsProx):
+        raise TypeError(
+            f"{owner} of {norm!r} has no proximal map because {type(norm).__name__} has none; "
+            "use a solver over atoms"
+        )
+    return norm
+
+
+def _restricted(norm: Norm, columns: Columns, n_features: int, owner: str) -> Norm:
+    if not isinstance(norm, SupportsRestriction):
+        raise TypeError(
+            f"{owner} of {norm!r} cannot be restricted to columns because "
+            f"{type(norm).__name__} cannot; use a solver over atoms"
+        )
+    return norm.restrict(columns, n_features)
+
+
+def _check_inner(norm: object, owner: str, absolute: bool) -> None:
+    if not isinstance(norm, Norm):
+        raise TypeError(
+            f"{owner}: norm must be a norm object such as norms.KSupport(k=10), "
+            f"got {type(norm).__name__}"
+        )
+    if absolute and not (isinstance(norm, VectorNorm) and norm.absolute):
+        raise TypeError(
+            f"{owner} needs a norm of vectors that depends on |w| only and grows with it, "
+            f"got {norm!r}; use l1, l2, groups or k-support"
+        )
+
+
+class Scaled(VectorNorm):
+    """gauge(w) = factor * norm(w); polar norm°(z) / factor. Atoms are divided by the factor.
+
+    Parameters
+    ----------
+    norm : Norm
+    factor : float > 0
+    """
+
+    def __init__(self, norm: Norm, factor: float) -> None:
+        self.norm = norm
+        self.factor = factor
+
+    @property
+    def absolute(self) -> bool:
+        """As the norm inside."""
+        return isinstance(self.norm, VectorNorm) and self.norm.absolute
+
+    def check(self, n_features: int) -> None:
+        """Raise where the factor is not positive and finite, or the norm inside is unusable."""
+        _check_inner(self.norm, "Scaled", absolute=False)
+        positive_number("Scaled", "factor", self.factor)
+        self.norm.check(n_features)
+
+    def value(self, w: Array) -> float:
+        """factor * norm(w)"""
+        return self.factor * self.norm.value(w)
+
+    def polar(self, scores: Scores) -> float:
+        """norm°(z) / factor"""
+        return self.norm.polar(scores) / self.factor
+
+    def best_columns(self, scores: Scores, count: int) -> Columns:
+        """Those of the norm inside."""
+        return self.norm.best_columns(scores, count)
+
+    def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        power = {"penalized": 1, "squared": 2, "constrained": -1}[form]
+        inner = _with_prox(self.norm, "Scaled").prox_point(v, amount * self.factor**power, form)
+        return ProxPoint(inner.point, self.factor * inner.gauge, inner.jacobian)
+
+    def restrict(self, columns: Columns, n_features: int) -> Scaled:
+        """factor times the restriction of the norm inside."""
+        return Scaled(_restricted(self.norm, columns, n_features, "Scaled"), self.factor)
+
+    def zero_threshold(self, w: Array) -> float:
+        """factor times that of the norm inside (0, which is always right, where it has none)."""
+        if not isinstance(self.norm, SupportsZeroThreshold):
+            return 0.0
+        return self.factor * self.norm.zero_threshold(w)
+
+
+class Nonnegative(VectorNorm):
+    """gauge(w) = norm(w) where w >= 0, infinite elsewhere; polar norm°(max(z, 0)).
+
+    For a norm that depends on |w| only and grows with it: setting negative coordinates of w to
+    zero never costs, so the polar and the three proximal maps are those of the positive part.
+
+    Parameters
+    ----------
+    norm : Norm
+        l1, l2, elastic net, k-support, groups, or a scaled one of these.
+    """
+
+    def __init__(self, norm: Norm) -> None:
+        self.norm = norm
+
+    @property
+    def absolute(self) -> bool:
+        """False: negative coordinates are refused."""
+        return False
+
+    def check(self, n_features: int) -> None:
+        """Raise where the norm inside is unusable, or not a norm of |w|."""
+        _check_inner(self.norm, "Nonnegative", absolute=True)
+        self.norm.check(n_features)
+
+    def value(self, w: Array) -> float:
+        """norm(w), or infinity where some w_j < 0"""
+        w = to_float64(w)
+        return math.inf if (w < 0).any() else self.norm.value(w)
+
+    def polar(self, scores: Scores) -> float:
+        """norm°(max(z, 0))"""
+        return self.norm.polar(PositiveScores(scores))
+
+    def best_columns(self, scores: Scores, count: int) -> Columns:
+        """Those of the norm inside for max(z, 0), positive scores only."""
+        positive = PositiveScores(scores)
+        columns = self.norm.best_columns(positive, count)
+        return columns[positive.at(columns) > 0]
+
+    def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        inner = _with_prox(self.norm, "Nonnegative").prox_point(np.maximum(v, 0.0), amount, form)
+
+        def jacobian() -> ProxJacobian:
+            return _masked(inner.jacobian(), v > 0)
+
+        return ProxPoint(inner.point, inner.gauge, jacobian)
+
+    def restrict(self, columns: Columns, n_features: int) -> Nonnegative:
+        """The non-negative part of the restriction of the norm inside."""
+        return Nonnegative(_restricted(self.norm, columns, n_features, "Nonnegative"))
+
+    def zero_threshold(self, w: Array) -> float:
+        """That of the norm inside (0, which is always right, where it has none)."""
+        return self.norm.zero_threshold(w) if isinstance(self.norm, SupportsZeroThreshold) else 0.0
+
+
+class Restricted(VectorNorm):
+    """gauge(w) = norm(w) where w is zero outside ``columns``, infinite elsewhere.
+
+    Its polar, best columns and proximal maps are those of the norm's restriction to the columns.
+
+    Parameters
+    ----------
+    norm : Norm
+        One that can be restricted (l1, l2, elastic net, k-support, groups).
+    columns : array-like of int
+        The columns that may be used, without repetition.
+    """
+
+    def __init__(self, norm: Norm, columns: Any) -> None:
+        self.norm = norm
+        self.columns = columns
+
+    @property
+    def absolute(self) -> bool:
+        """As the norm inside."""
+        return isinstance(self.norm, VectorNorm) and self.norm.absolute
+
+    def check(self, n_features: int) -> None:
+        """Raise where columns are out of range or repeated, or the norm inside is unusable."""
+        _check_inner(self.norm, "Restricted", absolute=False)
+        self.norm.check(n_features)
+        self._inner(n_features)
+
+    def value(self, w: Array) -> float:
+        """norm(w), or infinity where w is not zero outside the columns"""
+        w = to_float64(w)
+        columns, inner = self._inner(w.size)
+        if np.count_nonzero(w) > np.count_nonzero(w[columns]):
+            return math.inf
+        return inner.value(w[columns])
+
+    def polar(self, scores: Scores) -> float:
+        """The polar of the restriction at z over the columns."""
+        columns, inner = self._inner(scores.n_columns)
+        return inner.polar(SubsetScores(scores, columns))
+
+    def best_columns(self, scores: Scores, count: int) -> Columns:
+        """Those of the restriction, in the numbers of all columns."""
+        columns, inner = self._inner(scores.n_columns)
+        return columns[inner.best_columns(SubsetScores(scores, columns), count)]
+
+    def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        columns, norm = self._inner(v.size)
+        inner = _with_prox(norm, "Restricted").prox_point(v[columns], amount, form)
+        point = np.zeros_like(v)
+        point[columns] = inner.point
+
+        def jacobian() -> ProxJacobian:
+            return _embedded(inner.jacobian(), columns, v.size)
+
+        return ProxPoint(point, inner.gauge, jacobian)
+
+    def restrict(self, columns: Columns, n_features: int) -> Norm:
+        """The restriction to these columns, of which only those of this norm may be used."""
+        allowed = self._inner(n_features)[0]
+        inner = _restricted(self.norm, columns, n_features, "Restricted")
+        usable = np.flatnonzero(np.isin(columns, allowed))
+        return inner if usable.size == len(columns) else Restricted(inner, usable)
+
+    def zero_threshold(self, w: Array) -> float:
+        """That of the norm inside (0, which is always right, where it has none)."""
+        return self.norm.zero_threshold(w) if isinstance(self.norm, SupportsZeroThreshold) else 0.0
+
+    def _inner(self, n_features: int) -> tuple[Columns, Norm]:
+        """Return the columns, checked, and the restriction of the norm to them."""
+        columns = np.asarray(self.columns)
+        if columns.ndim != 1 or columns.size == 0 or columns.dtype.kind not in "iu":
+            raise TypeError(
+                "Restricted: columns must be a non-empty list of whole column numbers, got dtype "
+                f"{columns.dtype} of shape {columns.shape}; pass [0, 3, 5] or np.flatnonzero(mask)"
+            )
+        outside = columns[(columns < 0) | (columns >= n_features)]
+        if outside.size:
+            raise ValueError(
+                f"Restricted: column {int(outside[0])} does not exist among {n_features}; columns "
+                f"are numbered 0 to {n_features - 1}"
+            )
+        columns = columns.astype(np.int64)
+        if np.unique(columns).size != columns.size:
+            raise ValueError("Restricted: columns repeat; pass each once, as np.unique(columns)")
+        return columns, _restricted(self.norm, columns, n_features, "Restricted")
+
+
+def _masked(jacobian: ProxJacobian, keep: NDArray[np.bool_]) -> ProxJacobian:
+    """Return D J D with D = diag(keep)."""
+    mask = keep.astype(np.float64)
+    factors = jacobian.factors
+    if isinstance(factors, np.ndarray):
+        factors = factors * mask[:, None]
+    else:
+        factors = factors.copy()
+        factors.data *= mask[factors.indices]
+    return ProxJacobian(jacobian.diagonal * mask, factors, jacobian.coefficients)
+
+
+def _embedded(jacobian: ProxJacobian, columns: Columns, size: int) -> ProxJacobian:
+    """Return E J E' where E puts the rows of J at ``columns``."""
+    diagonal = np.zeros(size)
+    diagonal[columns] = jacobian.diagonal
+    inner = jacobian.factors
+    factors: Any
+    if isinstance(inner, np.ndarray):
+        factors = np.zeros((size, inner.shape[1]))
+        factors[columns] = inner
+    else:
+        shape = (size, inner.shape[1])
+        factors = type(inner)((inner.data, columns[inner.indices], inner.indptr), shape=shape)
+        factors.sort_indices()
+    return ProxJacobian(diagonal, factors, jacobian.coefficients)
