@@ -23,7 +23,7 @@ from atomlearn.interfaces.design import (
 )
 
 #: A difference of sums this small against its terms has lost too many digits: computed afresh.
-CANCELLED = 1e-6
+CANCELLED = 1e-4
 #: Entries made dense at a time while columns are examined exactly.
 EXAMINED_ENTRIES = 2**20
 
@@ -197,10 +197,12 @@ def _dense_pieces(design: Design, columns: Columns) -> Iterator[tuple[Columns, A
 def _exact_moments(array: Array, weights: Array) -> tuple[Array, Array]:
     """Return means and deviations of dense columns, without cancellation or overflow."""
     low, high = array.min(axis=0), array.max(axis=0)
-    means = low + weights @ (array - low)
-    deviation = array - means
+    # From the least entry, because a mean far from zero is too coarse to measure from.
+    height = array - low
+    mean_height = weights @ height
+    deviation = height - mean_height
     largest = np.abs(deviation).max(axis=0)
     unit = np.where(largest > 0, largest, 1.0)
     spread = unit * np.sqrt(weights @ np.square(deviation / unit))
     constant = low == high
-    return np.where(constant, low, means), np.where(constant, 0.0, spread)
+    return np.where(constant, low, low + mean_height), np.where(constant, 0.0, spread)

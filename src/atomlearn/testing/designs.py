@@ -1,0 +1,315 @@
+"""DesignChecks: what every design must do. Inherit, build one, and pytest runs the rest.
+
+>>> class TestMyDesign(DesignChecks):  # doctest: +SKIP
+...     def build(self):
+...         X = np.random.default_rng(0).standard_normal((30, 50))
+...         return MyDesign(X), X
+"""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from numpy.typing import NDArray
+
+from atomlearn.designs import RowSubset, ShiftedScores
+from atomlearn.interfaces.design import (
+    Array,
+    Block,
+    Columns,
+    Design,
+    Scores,
+    SupportsColumnNorms,
+    SupportsPredict,
+)
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def assert_within(actual: NDArray[np.float64], expected: Array, bound: Array | float) -> None:
+    """Assert |actual - expected| <= bound entry by entry, with the worst entry in the message."""
+    actual = np.asarray(actual)
+    assert actual.dtype == np.float64
+    assert actual.shape == expected.shape
+    excess = np.abs(actual - expected) - bound
+    assert not (excess > 0).any(), f"worst excess over the rounding bound: {excess.max()}"
+
+
+def brute_force_top(z: Array, count: int) -> tuple[Columns, Array]:
+    """Return the largest magnitudes by sorting all, ties by the smaller index."""
+    order = np.lexsort((np.arange(z.size), -np.abs(z)))[:count]
+    return order.astype(np.int64), z[order]
+
+
+def _normal(rng: np.random.Generator, size: int) -> Array:
+    return rng.standard_normal((size,))
+
+
+def _uniform(rng: np.random.Generator, size: int) -> Array:
+    return rng.uniform(size=(size,))
+
+
+class DesignChecks:
+    """Override ``build``; ``magnitude`` where entries come from differences of larger numbers."""
+
+    #: False for designs whose scores cannot all be listed.
+    scores_are_storable: bool = True
+    #: False for designs that compute the entries of their columns with rounding.
+    gathers_exactly: bool = True
+
+    def build(self) -> tuple[Design, Array]:
+        """Return a design with at least 2 rows and 8 columns, and the float64 array it stands for.
+
+        Deterministic: two calls give equal results.
+        """
+        raise NotImplementedError
+
+    def magnitude(self) -> Array:
+        """Return the size of the numbers that were added up to make each entry of the array."""
+        return np.abs(self.build()[1])
+
+    def bound(
+        self, columns: Columns | None = None, left: Array | None = None, right: Array | None = None
+    ) -> Array:
+        """Return (n + p + 20) eps |left|' M |right| for the magnitudes M of these columns."""
+        sizes = self.magnitude()
+        unit = (sum(sizes.shape) + 20) * _EPS
+        sizes = sizes if columns is None else sizes[:, columns]
+        sizes = sizes if right is None else sizes @ np.abs(right)
+        sizes = sizes if left is None else np.abs(left) @ sizes
+        bound: Array = unit * sizes + np.finfo(np.float64).tiny
+        return bound
+
+    def vectors(self, n_samples: int) -> list[Array]:
+        """Return the v that scores are tried on: dense, sparse, zero, of wild scales."""
+        rng = np.random.default_rng(7)
+        dense = _normal(rng, n_samples)
+        sparse = np.where(rng.random(n_samples) < 0.2, dense, 0.0)
+        wild = dense * 10.0 ** rng.integers(-12, 12, size=n_samples)
+        vectors = [dense, sparse, wild, np.zeros(n_samples)]
+        for v in vectors:
+            v.flags.writeable = False
+        return vectors
+
+    def some_columns(self, n_features: int) -> list[Columns]:
+        """Return column lists: single, none, unordered, repeated, all."""
+        rng = np.random.default_rng(8)
+        lists = [
+            np.array([n_features - 1]),
+            np.zeros(0),
+            rng.permutation(n_features)[:7],
+            np.array([3, 0, 3, 5]),
+            np.arange(n_features),
+        ]
+        return [columns.astype(np.int64) for columns in lists]
+
+    # --- the design ---------------------------------------------------------------------------
+
+    def test_shape_and_dtype(self) -> None:
+        design, array = self.build()
+        assert design.shape == array.shape
+        assert all(type(size) is int for size in design.shape)
+        assert design.dtype in (np.float32, np.float64)
+
+    def test_scores_at(self) -> None:
+        design, array = self.build()
+        for v in self.vectors(array.shape[0]):
+            scores = design.scores(v)
+            assert isinstance(scores, Scores)
+            assert scores.n_columns == array.shape[1]
+            for columns in self.some_columns(array.shape[1]):
+                chosen = array[:, columns]
+                assert_within(scores.at(columns), chosen.T @ v, self.bound(columns, left=v))
+
+    def test_scores_full(self) -> None:
+        design, array = self.build()
+        everything = np.arange(array.shape[1])
+        for v in self.vectors(array.shape[0]):
+            scores = design.scores(v)
+            if not self.scores_are_storable:
+                with pytest.raises(TypeError, match="best columns"):
+                    scores.full()
+                continue
+            assert_within(scores.full(), array.T @ v, self.bound(left=v))
+            assert_array_equal(scores.full(), scores.at(everything))
+
+    def test_top_is_brute_force(self) -> None:
+        design, array = self.build()
+        n_features = array.shape[1]
+        for v in self.vectors(array.shape[0]):
+            scores = design.scores(v)
+            z = scores.at(np.arange(n_features))
+            for count in (0, 1, 2, 7, n_features - 1, n_features, n_features + 9):
+                columns, values = scores.top(count)
+                expected_columns, expected_values = brute_force_top(z, count)
+                assert columns.dtype == np.int64
+                assert_array_equal(columns, expected_columns)
+                assert_array_equal(values, expected_values)
+
+    def test_shifted_scores_are_brute_force(self) -> None:
+        design, array = self.build()
+        n_features = array.shape[1]
+        rng = np.random.default_rng(9)
+        shifted_columns = rng.permutation(n_features)[: n_features // 2]
+        for v in self.vectors(array.shape[0]):
+            base = design.scores(v)
+            shift = _normal(rng, shifted_columns.size) * (1.0 + np.abs(v).max())
+            expected = np.array(base.at(np.arange(n_features)))
+            expected[shifted_columns] -= shift
+            scores = ShiftedScores(base, shifted_columns, shift)
+            assert_array_equal(scores.at(np.arange(n_features)), expected)
+            for count in (0, 1, 5, n_features):
+                columns, values = scores.top(count)
+                assert_array_equal(columns, brute_force_top(expected, count)[0])
+                assert_array_equal(values, brute_force_top(expected, count)[1])
+
+    def test_group_norms(self) -> None:
+        if not self.scores_are_storable:
+            return
+        design, array = self.build()
+        rng = np.random.default_rng(10)
+        labels = rng.integers(0, 4, size=(array.shape[1],))
+        v = self.vectors(array.shape[0])[0]
+        norms = design.scores(v).group_norms(labels, 5)
+        expected = [np.linalg.norm((array.T @ v)[labels == group]) for group in range(5)]
+        bound = self.bound(left=v).sum()
+        assert_within(norms, np.array(expected), bound + 1e-14 * np.array(expected))
+
+    def test_predict(self) -> None:
+        design, array = self.build()
+        if not isinstance(design, SupportsPredict):
+            return
+        for seed in range(3):
+            w = _normal(np.random.default_rng(seed), array.shape[1])
+            w[:: seed + 1] = 0.0
+            assert_within(design.predict(w), array @ w, self.bound(right=w))
+
+    def test_squared_norms(self) -> None:
+        design, array = self.build()
+        if not isinstance(design, SupportsColumnNorms):
+            return
+        curvature = _uniform(np.random.default_rng(3), array.shape[0])
+        curvature[0] = 0.0
+        for c in (None, curvature):
+            weights = np.ones(array.shape[0]) if c is None else c
+            bound = self.square_bound(np.arange(array.shape[1]), weights)
+            assert_within(design.squared_norms(c), weights @ array**2, bound)
+
+    def test_pickles(self) -> None:
+        design, array = self.build()
+        copy = pickle.loads(pickle.dumps(design))
+        v = self.vectors(array.shape[0])[0]
+        columns = np.arange(array.shape[1])
+        assert copy.shape == array.shape
+        # Views may come back in another order, so sums may round differently.
+        assert_within(copy.scores(v).at(columns), array.T @ v, self.bound(left=v))
+        self.check_entries(copy.gather(columns).dense(), array, self.bound())
+
+    def test_row_subset(self) -> None:
+        design, array = self.build()
+        rng = np.random.default_rng(4)
+        for rows in (
+            rng.permutation(array.shape[0])[: array.shape[0] // 2 + 1],
+            rng.integers(0, array.shape[0], size=array.shape[0] + 3),
+        ):
+            subset, part = RowSubset(design, rows), array[rows]
+            v = _normal(rng, rows.size)
+            everything = np.arange(array.shape[1])
+            # Designs without a faster way make a full pass: its rounding, not the subset's.
+            spread = np.zeros(array.shape[0])
+            np.add.at(spread, rows, np.abs(v))
+            bound = 2 * self.bound(left=spread)
+            assert subset.shape == part.shape
+            assert_within(subset.scores(v).at(everything), part.T @ v, bound)
+            block = subset.gather(everything[::-1])
+            self.check_entries(block.dense(), part[:, ::-1], self.bound()[rows][:, ::-1])
+            if isinstance(subset, SupportsPredict):
+                w = _normal(rng, array.shape[1])
+                assert_within(subset.predict(w), part @ w, self.bound(right=w)[rows])
+
+    # --- its blocks ---------------------------------------------------------------------------
+
+    def test_gather(self) -> None:
+        design, array = self.build()
+        for columns in self.some_columns(array.shape[1]):
+            block = design.gather(columns)
+            chosen = array[:, columns]
+            assert isinstance(block, Block)
+            assert block.shape == chosen.shape
+            assert block.dtype == np.float64
+            self.check_entries(block.dense(), chosen, self.bound(columns))
+            assert_array_equal(np.asarray(block), block.dense())
+
+    def test_block_products(self) -> None:
+        design, array = self.build()
+        for columns in self.some_columns(array.shape[1]):
+            self.check_block(design.gather(columns), columns)
+
+    def test_block_of_blocks(self) -> None:
+        design, array = self.build()
+        columns = np.random.default_rng(5).permutation(array.shape[1])
+        block = design.gather(columns)
+        positions = np.array([4, 1, 7, 1], dtype=np.int64)
+        self.check_block(block.take(positions), columns[positions])
+        self.check_block(block.gather(positions), columns[positions])
+
+    def test_append_leaves_predecessors_alone(self) -> None:
+        design, array = self.build()
+        everything = np.random.default_rng(6).permutation(array.shape[1])
+        blocks, known = [design.gather(everything[:1])], [everything[:1]]
+        for start in range(1, everything.size, 3):
+            more = everything[start : start + 3]
+            blocks.append(blocks[-1].append(design.gather(more)))
+            known.append(np.concatenate([known[-1], more]))
+        # Second successors of blocks whose spare room has been taken.
+        for index in range(0, len(blocks), 2):
+            blocks.append(blocks[index].append(design.gather(everything[:2])))
+            known.append(np.concatenate([known[index], everything[:2]]))
+        for block, columns in zip(blocks, known, strict=True):
+            self.check_entries(block.dense(), array[:, columns], self.bound(columns))
+        self.check_block(blocks[-1], known[-1])
+
+    def test_append_refuses_other_rows(self) -> None:
+        design, array = self.build()
+        block = design.gather(np.array([0, 1]))
+        other = RowSubset(design, np.arange(array.shape[0] - 1)).gather(np.array([0]))
+        with pytest.raises(ValueError, match="rows"):
+            block.append(other)
+
+    def square_bound(self, columns: Columns, weights: Array) -> Array:
+        """Return a bound on the rounding error of weighted squared norms."""
+        sizes = self.magnitude()[:, columns]
+        bound: Array = (sum(sizes.shape) + 20) * 4 * _EPS * (weights @ sizes**2)
+        return bound
+
+    def check_entries(self, actual: Array, expected: Array, bound: Array) -> None:
+        """Compare entries: exactly, where the design promises that."""
+        assert_within(actual, expected, 0.0 if self.gathers_exactly else bound)
+
+    def check_block(self, block: Block, columns: Columns) -> None:
+        """Compare every product of a block with the dense array's."""
+        array = self.build()[1][:, columns]
+        n_samples, n_columns = array.shape
+        rng = np.random.default_rng(11)
+        w, v = _normal(rng, n_columns), _normal(rng, n_samples)
+        assert_within(block.dot(w), array @ w, self.bound(columns, right=w))
+        assert_within(block.transpose_dot(v), array.T @ v, self.bound(columns, left=v))
+        assert_within(block.scores(v).full(), array.T @ v, self.bound(columns, left=v))
+        c = _uniform(rng, n_samples) * (rng.random(n_samples) < 0.6)
+        assert_within(block.squared_norms(c), c @ array**2, self.square_bound(columns, c))
+        ones = np.ones(n_samples)
+        assert_within(block.squared_norms(), ones @ array**2, self.square_bound(columns, ones))
+        d = _normal(rng, n_columns)
+        for positions in (None, rng.permutation(n_columns)[: n_columns // 2 + 1]):
+            chosen = array if positions is None else array[:, positions]
+            part = d if positions is None else d[positions]
+            sizes = self.magnitude()[:, columns]
+            sizes = sizes if positions is None else sizes[:, positions]
+            eps = (n_samples + n_columns + 20) * 4 * _EPS
+            gram = block.gram(c, positions)
+            assert_within(gram, chosen.T @ (c[:, None] * chosen), eps * (sizes.T * c) @ sizes)
+            outer = block.outer(part, positions)
+            assert_within(outer, (chosen * part) @ chosen.T, eps * (sizes * np.abs(part)) @ sizes.T)

@@ -1,0 +1,174 @@
+"""Every explicit design gives what the dense NumPy array gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from atomlearn.designs import Concatenated, Counted, DenseDesign, RowSubset, SparseDesign, as_design
+from atomlearn.interfaces import Design
+from atomlearn.testing.designs import DesignChecks
+
+N_SAMPLES, N_FEATURES = 23, 41
+
+
+def normal(seed: int = 0, shape: tuple[int, int] = (N_SAMPLES, N_FEATURES)) -> np.ndarray:
+    X = np.random.default_rng(seed).standard_normal(shape)
+    X[:, 5] = 0.0
+    X[:, 9] = X[:, 3]
+    return X
+
+
+def holes(seed: int = 0, density: float = 0.2) -> np.ndarray:
+    X = normal(seed)
+    X[np.random.default_rng(seed + 1).random(X.shape) > density] = 0.0
+    return X
+
+
+def pair(X: np.ndarray) -> tuple[Design, np.ndarray]:
+    return DenseDesign(X), np.array(X, dtype=np.float64, order="C")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "view",
+    ["C", "F", "sliced", "transposed-slice", "reversed", "one-step-columns", "broadcast"],
+)
+class TestDense(DesignChecks):
+    @pytest.fixture(autouse=True)
+    def _setting(self, dtype: type, view: str) -> None:
+        self.dtype, self.view = dtype, view
+
+    def build(self) -> tuple[Design, np.ndarray]:
+        big = normal(shape=(2 * N_SAMPLES, 3 * N_FEATURES)).astype(self.dtype)
+        X = {
+            "C": lambda: big[:N_SAMPLES, :N_FEATURES].copy(order="C"),
+            "F": lambda: big[:N_SAMPLES, :N_FEATURES].copy(order="F"),
+            "sliced": lambda: big[::2, ::3],
+            "transposed-slice": lambda: np.asfortranarray(big)[::2, ::3],
+            "reversed": lambda: big[::-2, ::-3],
+            "one-step-columns": lambda: big[::2, 1 : N_FEATURES + 1],
+            "broadcast": lambda: np.broadcast_to(big[0, :N_FEATURES], (N_SAMPLES, N_FEATURES)),
+        }[self.view]()
+        return pair(X)
+
+
+class TestMemoryMap(DesignChecks):
+    @pytest.fixture(autouse=True)
+    def _file(self, tmp_path: Path) -> None:
+        self.path = tmp_path / "X.npy"
+        np.save(self.path, normal().astype(np.float32))
+
+    def build(self) -> tuple[Design, np.ndarray]:
+        X = np.load(self.path, mmap_mode="r")
+        assert not X.flags.writeable
+        return as_design(X), np.asarray(X, dtype=np.float64)
+
+
+def with_duplicates(matrix: sp.csc_array) -> sp.csc_array:
+    """Every entry twice, as 0.25 and 0.75 of itself, and rows in falling order."""
+    data = np.repeat(matrix.data, 2) * np.tile([0.25, 0.75], matrix.nnz).astype(matrix.dtype)
+    doubled = type(matrix)(
+        (data, np.repeat(matrix.indices, 2), matrix.indptr * 2), shape=matrix.shape
+    )
+    return falling(doubled)
+
+
+def falling(matrix: sp.csc_array) -> sp.csc_array:
+    """The same entries, each column (or row) written backwards."""
+    order = np.concatenate(
+        [np.arange(a, b)[::-1] for a, b in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)]
+    ).astype(np.int64)
+    return type(matrix)(
+        (matrix.data[order], matrix.indices[order], matrix.indptr), shape=matrix.shape
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("container", [sp.csc_array, sp.csr_array, sp.csc_matrix, sp.csr_matrix])
+@pytest.mark.parametrize("twist", ["plain", "falling", "duplicates", "full"])
+class TestSparse(DesignChecks):
+    @pytest.fixture(autouse=True)
+    def _setting(self, dtype: type, index: type, container: type, twist: str) -> None:
+        self.dtype, self.index, self.container, self.twist = dtype, index, container, twist
+
+    def build(self) -> tuple[Design, np.ndarray]:
+        # Multiples of 1/8: the halves of duplicate entries add up without rounding.
+        X = np.round(8 * (normal() if self.twist == "full" else holes())) / 8
+        matrix = self.container(X.astype(self.dtype))
+        matrix = {"falling": falling, "duplicates": with_duplicates}.get(self.twist, lambda m: m)(
+            matrix
+        )
+        matrix.indices = matrix.indices.astype(self.index)
+        matrix.indptr = matrix.indptr.astype(self.index)
+        before = [matrix.data.copy(), matrix.indices.copy(), matrix.indptr.copy()]
+        design = SparseDesign(matrix)
+        for part, old in zip((matrix.data, matrix.indices, matrix.indptr), before, strict=True):
+            assert (part == old).all()
+        return design, X
+
+
+class TestEmptyColumns(DesignChecks):
+    """Nothing but zeros in most columns, and an explicitly stored zero."""
+
+    def build(self) -> tuple[Design, np.ndarray]:
+        X = np.zeros((6, 9))
+        X[2, 3] = 5.0
+        matrix = sp.csc_array(X)
+        matrix.data = np.array([5.0, 0.0])
+        matrix.indices = np.array([2, 1], dtype=np.int32)
+        matrix.indptr = np.array([0, 0, 0, 0, 1, 1, 2, 2, 2, 2], dtype=np.int32)
+        return SparseDesign(matrix), X
+
+
+class TestAllZeroDense(DesignChecks):
+    def build(self) -> tuple[Design, np.ndarray]:
+        return pair(np.zeros((5, 8)))
+
+
+class TestExtremeScales(DesignChecks):
+    """Scales from 1e-150 to 1e150: their squares still are numbers."""
+
+    def build(self) -> tuple[Design, np.ndarray]:
+        return pair(normal() * 10.0 ** np.linspace(-140, 120, N_FEATURES))
+
+
+class TestConcatenated(DesignChecks):
+    def build(self) -> tuple[Design, np.ndarray]:
+        parts = [normal(1)[:, :9], holes(2), normal(3)[:, :2].astype(np.float32)]
+        design = Concatenated(
+            [as_design(parts[0]), as_design(sp.csr_array(parts[1])), as_design(parts[2])]
+        )
+        return design, np.hstack([part.astype(np.float64) for part in parts])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+class TestRowSubset(DesignChecks):
+    @pytest.fixture(autouse=True)
+    def _setting(self, sparse: bool) -> None:
+        self.sparse = sparse
+
+    def build(self) -> tuple[Design, np.ndarray]:
+        X = holes(4)
+        rows = np.random.default_rng(5).integers(0, N_SAMPLES, size=17)
+        return RowSubset(as_design(sp.csc_array(X) if self.sparse else X), rows), X[rows]
+
+    def magnitude(self) -> np.ndarray:
+        # A full pass adds up repeated rows of v first: as large as the sum of their magnitudes.
+        return 3 * super().magnitude()
+
+
+class TestCounted(DesignChecks):
+    def build(self) -> tuple[Design, np.ndarray]:
+        X = normal(6)
+        return Counted(as_design(X)), X
+
+
+class TestBlockIsADesign(DesignChecks):
+    def build(self) -> tuple[Design, np.ndarray]:
+        X = holes(7)
+        return as_design(sp.csc_array(X)).gather(np.arange(N_FEATURES)), X
