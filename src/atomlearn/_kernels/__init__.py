@@ -1,0 +1,58 @@
+"""Kernels in C++ for what NumPy, SciPy and BLAS cannot do at memory speed.
+
+Every function checks types and shapes before it calls C++, releases the interpreter lock, runs on
+as many OpenMP threads as ``OMP_NUM_THREADS`` or ``threadpoolctl`` allow, sums in float64 whatever
+the precision of the data, and has a slow twin of the same name in ``reference``. Numbers must be
+finite and sparse arrays valid (``check_sparse``): the kernels do not look at every value.
+"""
+
+from atomlearn._kernels.dense import (
+    gather_dense,
+    predict_dense,
+    scores_dense,
+    squared_norms_dense,
+)
+from atomlearn._kernels.ksupport import (
+    ksupport_gauge,
+    ksupport_prox,
+    ksupport_prox_binary_search,
+    ksupport_prox_box_norm,
+    ksupport_prox_exhaustive,
+    ksupport_prox_two_step,
+)
+from atomlearn._kernels.sparse import (
+    SPARSE_FAULTS,
+    check_sparse,
+    predict_csc,
+    predict_csr,
+    scores_csc,
+    scores_csr,
+    squared_norms_csc,
+    squared_norms_csr,
+)
+from atomlearn._kernels.vectors import group_norms, soft_threshold, top_magnitude, top_norm
+
+__all__ = [
+    "SPARSE_FAULTS",
+    "check_sparse",
+    "gather_dense",
+    "group_norms",
+    "ksupport_gauge",
+    "ksupport_prox",
+    "ksupport_prox_binary_search",
+    "ksupport_prox_box_norm",
+    "ksupport_prox_exhaustive",
+    "ksupport_prox_two_step",
+    "predict_csc",
+    "predict_csr",
+    "predict_dense",
+    "scores_csc",
+    "scores_csr",
+    "scores_dense",
+    "soft_threshold",
+    "squared_norms_csc",
+    "squared_norms_csr",
+    "squared_norms_dense",
+    "top_magnitude",
+    "top_norm",
+]

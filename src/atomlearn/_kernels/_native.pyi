@@ -1,0 +1,43 @@
+"""The compiled module: no checks here, see the Python modules beside it."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Data = NDArray[np.floating[Any]]
+Array = NDArray[np.float64]
+Positions = NDArray[np.int64]
+Indices = NDArray[np.signedinteger[Any]]
+
+def dense_product(
+    x: Data,
+    rows_contiguous: bool,
+    dots: bool,
+    squared: bool,
+    v: Array,
+    rows: Positions | None,
+    out: Array,
+    /,
+) -> None: ...
+def gather(
+    x: Data, rows_contiguous: bool, columns: Positions, rows: Positions | None, out: Array, /
+) -> None: ...
+def sparse_product(
+    data: Data,
+    indices: Indices,
+    indptr: Indices,
+    dots: bool,
+    squared: bool,
+    v: Array,
+    subset: Positions | None,
+    out: Array,
+    /,
+) -> None: ...
+def check(indices: Indices, indptr: Indices, n_minor: int, /) -> tuple[int, int]: ...
+def top(z: Data, indices: Positions, values: Array, /) -> int: ...
+def norm_of_top(z: Data, count: int, /) -> tuple[int, float]: ...
+def prox(method: int, v: Data, k: int, step: float, w: Data, /) -> tuple[int, float]: ...
+def gauge(w: Data, k: int, /) -> tuple[int, float]: ...
+def norms_of_groups(z: Data, labels: Positions, out: Array, /) -> int: ...
+def threshold(v: Data, level: float, out: Data, /) -> None: ...

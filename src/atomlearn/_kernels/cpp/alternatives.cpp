@@ -1,0 +1,172 @@
+// The four published ways to the k-support prox, for comparison with scaling.cpp. All sort first.
+//
+// With z = |v| sorted decreasingly, beta = 1/step and T(r, l) = z_{k-r} + ... + z_l (1-based), the
+// prox thresholds by tau(r, l) = T / (l - k + (beta + 1)(r + 1)); entries before k - r are shrunk
+// by beta/(beta + 1), entries after l vanish ([A] Algorithm 1).
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "kernels.hpp"
+
+namespace atomlearn {
+namespace {
+
+struct Threshold {
+    bool found;
+    double theta;
+    double scale;  // t = step / theta
+};
+
+class Decreasing {
+  public:
+    template <class T>
+    Decreasing(const T* v, Index n, Index k, double step) : k_(k), n_(n), beta_(1.0 / step) {
+        z_.resize(static_cast<std::size_t>(n));
+        for (Index j = 0; j < n; ++j) z_[j] = std::fabs(static_cast<double>(v[j]));
+        std::sort(z_.begin(), z_.end(), std::greater<double>());
+        sums_.resize(static_cast<std::size_t>(n + 1), 0.0);
+        for (Index j = 0; j < n; ++j) sums_[j + 1] = sums_[j] + z_[j];
+    }
+    // 1-based, with the borders of the paper.
+    double z(Index i) const { return i < 1 ? kInfinity : (i > n_ ? -kInfinity : z_[i - 1]); }
+    double tau(Index r, Index l) const {
+        const double sum = sums_[l] - sums_[k_ - r - 1];
+        return sum / (static_cast<double>(l - k_) + (beta_ + 1) * static_cast<double>(r + 1));
+    }
+    // Condition (7) as an order: -1 where r is too large, +1 where it is too small.
+    int compare_r(Index r, double tau) const {
+        if (z(k_ - r) / (beta_ + 1) > tau) return -1;
+        return z(k_ - r - 1) / (beta_ + 1) > tau ? 0 : 1;
+    }
+    // Condition (8) for one r: z_l > tau >= z_{l+1} by binary search over l in {k, ..., d}.
+    Index find_l(Index r) const {
+        Index low = k_, high = n_;
+        while (low < high) {
+            const Index l = low + (high - low) / 2;
+            z(l + 1) > tau(r, l) ? low = l + 1 : high = l;
+        }
+        return low;
+    }
+    // The last l with z_l > theta.
+    Index count_above(double theta) const {
+        return std::partition_point(z_.begin(), z_.end(), [&](double a) { return a > theta; }) -
+               z_.begin();
+    }
+    Threshold result(double theta) const { return {true, theta, 1.0 / (beta_ * theta)}; }
+    Index k() const { return k_; }
+    Index n() const { return n_; }
+    double beta() const { return beta_; }
+
+  private:
+    Index k_, n_;
+    double beta_;
+    std::vector<double> z_, sums_;
+};
+
+// [A]: every r, and for each every l.
+Threshold exhaustive(const Decreasing& v) {
+    for (Index r = 0; r < v.k(); ++r) {
+        for (Index l = v.k(); l <= v.n(); ++l) {
+            const double tau = v.tau(r, l);
+            if (v.compare_r(r, tau) == 0 && v.z(l) > tau && tau >= v.z(l + 1)) return v.result(tau);
+        }
+    }
+    return {false, 0.0, 0.0};
+}
+
+// [Lai et al. 2014]: binary search over r, within it binary search over l.
+Threshold binary_search(const Decreasing& v) {
+    Index low = 0, high = v.k() - 1;
+    while (low <= high) {
+        const Index r = low + (high - low) / 2;
+        const double tau = v.tau(r, v.find_l(r));
+        const int order = v.compare_r(r, tau);
+        if (order == 0) return v.result(tau);
+        order < 0 ? high = r - 1 : low = r + 1;
+    }
+    return {false, 0.0, 0.0};
+}
+
+// [Eriksson et al. 2015], as [L] describes it: the active set by two binary searches, one after
+// the other. At the break point where z_{k-r} is just shrunk, theta is known, so one look-up of l
+// tells on which side of it the solution is; with r fixed, l follows.
+Threshold two_step(const Decreasing& v) {
+    Index low = 0, high = v.k() - 1;
+    while (low < high) {
+        const Index r = low + (high - low) / 2;
+        // theta where entry k - r - 1 stops to be shrunk: more r is needed if tau is above it.
+        const double theta = v.z(v.k() - r - 1) / (v.beta() + 1);
+        const Index l = std::max(v.k(), v.count_above(theta));
+        v.tau(r, l) >= theta ? low = r + 1 : high = r;
+    }
+    return v.result(v.tau(low, v.find_l(low)));
+}
+
+// [McDonald et al. 2014]: the 2d break points of sum_j clip(t z_j - step, 0, 1) = k are sorted, a
+// binary search brackets the root by sums over all entries, and interpolation ends it.
+template <class T>
+Threshold box_norm(const T* v, Index n, Index k, double step) {
+    std::vector<double> points;
+    points.reserve(static_cast<std::size_t>(2 * n));
+    for (Index j = 0; j < n; ++j) {
+        const double a = std::fabs(static_cast<double>(v[j]));
+        if (a == 0.0) continue;
+        points.push_back(step / a);
+        points.push_back((1 + step) / a);
+    }
+    std::sort(points.begin(), points.end());
+    const auto sum = [&](double t) {
+        double total = 0.0;
+        for (Index j = 0; j < n; ++j) {
+            const double d = t * std::fabs(static_cast<double>(v[j])) - step;
+            total += d < 0.0 ? 0.0 : (d > 1.0 ? 1.0 : d);
+        }
+        return total;
+    };
+    Index low = 0, high = static_cast<Index>(points.size()) - 1;
+    const double wanted = static_cast<double>(k);
+    while (high - low > 1) {
+        const Index middle = low + (high - low) / 2;
+        (sum(points[middle]) <= wanted ? low : high) = middle;
+    }
+    const double below = sum(points[low]), above = sum(points[high]);
+    const double t = above > below ? points[low] + (wanted - below) / (above - below) *
+                                                       (points[high] - points[low])
+                                   : points[low];
+    return {true, step / t, t};
+}
+
+}  // namespace
+
+template <class T>
+Status ksupport_prox_alternative(Alternative method, const T* v, Index n, Index k, double step,
+                                 T* w, double* scale) {
+    Index n_nonzero = 0;
+    for (Index j = 0; j < n; ++j) {
+        if (!(std::fabs(static_cast<double>(v[j])) <= kLargest)) return Status::not_finite;
+        n_nonzero += v[j] != 0;
+    }
+    Threshold threshold{true, 0.0, kInfinity};
+    if (n_nonzero > k) {
+        if (method == Alternative::box_norm) {
+            threshold = box_norm(v, n, k, step);
+        } else {
+            const Decreasing sorted(v, n, k, step);
+            threshold = method == Alternative::exhaustive      ? exhaustive(sorted)
+                        : method == Alternative::binary_search ? binary_search(sorted)
+                                                               : two_step(sorted);
+        }
+    }
+    if (!threshold.found) return Status::not_found;
+    *scale = threshold.scale;
+    shrink_and_threshold(v, n, threshold.theta, 0.0, 1.0 / (1.0 + step), w);
+    return Status::ok;
+}
+
+template Status ksupport_prox_alternative<float>(Alternative, const float*, Index, Index, double,
+                                                 float*, double*);
+template Status ksupport_prox_alternative<double>(Alternative, const double*, Index, Index, double,
+                                                  double*, double*);
+
+}  // namespace atomlearn

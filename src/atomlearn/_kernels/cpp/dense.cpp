@@ -1,0 +1,248 @@
+// Dense products at memory speed with float64 sums, whatever the precision of the data.
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "kernels.hpp"
+
+namespace atomlearn {
+namespace {
+
+// Entries of v kept close while many vectors stream past: 64 KiB of float64.
+constexpr Index kDotTile = 8192;
+// Sums kept close while many vectors are added to them: 64 KiB of float64.
+constexpr Index kSumTile = 8192;
+constexpr Index kTogether = 8;
+
+template <bool Squared>
+inline double term(double x) {
+    return Squared ? x * x : x;
+}
+
+// Four vectors at once share the loads of v, and their four sums hide the latency of addition.
+template <class T, bool Squared>
+ATOMLEARN_CLONES void dot_four(const T* a, const T* b, const T* c, const T* d, const double* v,
+                               Index n, double* out) {
+    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+#pragma omp simd reduction(+ : s0, s1, s2, s3)
+    for (Index i = 0; i < n; ++i) {
+        s0 += v[i] * term<Squared>(a[i]);
+        s1 += v[i] * term<Squared>(b[i]);
+        s2 += v[i] * term<Squared>(c[i]);
+        s3 += v[i] * term<Squared>(d[i]);
+    }
+    out[0] += s0;
+    out[1] += s1;
+    out[2] += s2;
+    out[3] += s3;
+}
+
+template <class T, bool Squared>
+ATOMLEARN_CLONES void dot_four_at(const T* a, const T* b, const T* c, const T* d, const Index* at,
+                                  const double* v, Index n, double* out) {
+    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+#pragma omp simd reduction(+ : s0, s1, s2, s3)
+    for (Index i = 0; i < n; ++i) {
+        const Index m = at[i];
+        s0 += v[i] * term<Squared>(a[m]);
+        s1 += v[i] * term<Squared>(b[m]);
+        s2 += v[i] * term<Squared>(c[m]);
+        s3 += v[i] * term<Squared>(d[m]);
+    }
+    out[0] += s0;
+    out[1] += s1;
+    out[2] += s2;
+    out[3] += s3;
+}
+
+template <class T, bool Squared>
+void dots_of(const Majors<T>& x, const double* v, Range majors, Range minors, double* out) {
+    for (Index start = minors.begin; start < minors.end; start += kDotTile) {
+        const Index n = std::min(kDotTile, minors.end - start);
+        for (Index m = majors.begin; m < majors.end; m += 4) {
+            // A short last group repeats its last vector and drops the surplus sums.
+            const Index last = majors.end - 1;
+            const T* p[4];
+            for (Index g = 0; g < 4; ++g) p[g] = x.at(std::min(m + g, last));
+            double sums[4] = {0, 0, 0, 0};
+            if (x.minor_subset) {
+                dot_four_at<T, Squared>(p[0], p[1], p[2], p[3], x.minor_subset + start, v + start,
+                                        n, sums);
+            } else {
+                dot_four<T, Squared>(p[0] + start, p[1] + start, p[2] + start, p[3] + start,
+                                     v + start, n, sums);
+            }
+            for (Index g = 0; g < 4 && m + g < majors.end; ++g) out[m + g] += sums[g];
+        }
+    }
+}
+
+template <class T, bool Squared>
+void dots(const Majors<T>& x, const double* v, double* out) {
+    const int threads = threads_for(x.count * x.length);
+    std::fill(out, out + x.count, 0.0);
+    if (threads == 1) {
+        dots_of<T, Squared>(x, v, {0, x.count}, {0, x.length}, out);
+    } else if (x.count >= 8 * threads) {
+        const Index parts = std::min<Index>(x.count / 4, 16 * threads);
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+        for (Index part = 0; part < parts; ++part)
+            dots_of<T, Squared>(x, v, piece(x.count, part, parts, 4), {0, x.length}, out);
+    } else {  // few long vectors: cut each
+        std::vector<double> partial(static_cast<std::size_t>(threads * x.count), 0.0);
+#pragma omp parallel for schedule(static) num_threads(threads)
+        for (int part = 0; part < threads; ++part)
+            dots_of<T, Squared>(x, v, {0, x.count}, piece(x.length, part, threads),
+                                partial.data() + part * x.count);
+        for (int part = 0; part < threads; ++part)
+            for (Index m = 0; m < x.count; ++m) out[m] += partial[part * x.count + m];
+    }
+}
+
+// The vectors that count (v != 0) and their weights.
+template <class T>
+struct Weighted {
+    std::vector<const T*> vectors;
+    std::vector<double> weights;
+    Weighted(const Majors<T>& x, const double* v) {
+        vectors.reserve(x.count + kTogether);
+        weights.reserve(x.count + kTogether);
+        for (Index m = 0; m < x.count; ++m) {
+            if (v[m] != 0.0) {
+                vectors.push_back(x.at(m));
+                weights.push_back(v[m]);
+            }
+        }
+    }
+    Index size() const { return static_cast<Index>(vectors.size()); }
+};
+
+template <class T, bool Squared>
+ATOMLEARN_CLONES void add_eight(const T* const* x, const double* v, Index start, Index n,
+                                double* sums) {
+    const T *x0 = x[0] + start, *x1 = x[1] + start, *x2 = x[2] + start, *x3 = x[3] + start;
+    const T *x4 = x[4] + start, *x5 = x[5] + start, *x6 = x[6] + start, *x7 = x[7] + start;
+    const double v0 = v[0], v1 = v[1], v2 = v[2], v3 = v[3];
+    const double v4 = v[4], v5 = v[5], v6 = v[6], v7 = v[7];
+#pragma omp simd
+    for (Index j = 0; j < n; ++j) {
+        const double left = v0 * term<Squared>(x0[j]) + v1 * term<Squared>(x1[j]) +
+                            v2 * term<Squared>(x2[j]) + v3 * term<Squared>(x3[j]);
+        const double right = v4 * term<Squared>(x4[j]) + v5 * term<Squared>(x5[j]) +
+                             v6 * term<Squared>(x6[j]) + v7 * term<Squared>(x7[j]);
+        sums[j] += left + right;
+    }
+}
+
+template <class T, bool Squared>
+ATOMLEARN_CLONES void add_one(const T* x, double v, Index n, double* sums) {
+#pragma omp simd
+    for (Index j = 0; j < n; ++j) sums[j] += v * term<Squared>(x[j]);
+}
+
+template <class T, bool Squared>
+ATOMLEARN_CLONES void add_one_at(const T* x, double v, const Index* at, Index n, double* sums) {
+#pragma omp simd
+    for (Index j = 0; j < n; ++j) sums[j] += v * term<Squared>(x[at[j]]);
+}
+
+template <class T, bool Squared>
+void sums_of(const Weighted<T>& x, const Index* minor_subset, Range majors, Range minors,
+             double* out) {
+    for (Index start = minors.begin; start < minors.end; start += kSumTile) {
+        const Index n = std::min(kSumTile, minors.end - start);
+        double* sums = out + start;
+        Index m = majors.begin;
+        if (!minor_subset) {
+            for (; m + kTogether <= majors.end; m += kTogether)
+                add_eight<T, Squared>(x.vectors.data() + m, x.weights.data() + m, start, n, sums);
+        }
+        for (; m < majors.end; ++m) {
+            if (minor_subset)
+                add_one_at<T, Squared>(x.vectors[m], x.weights[m], minor_subset + start, n, sums);
+            else
+                add_one<T, Squared>(x.vectors[m] + start, x.weights[m], n, sums);
+        }
+    }
+}
+
+template <class T, bool Squared>
+void sums(const Majors<T>& x, const double* v, double* out) {
+    const Weighted<T> active(x, v);
+    const int threads = threads_for(active.size() * x.length);
+    std::fill(out, out + x.length, 0.0);
+    if (threads == 1) {
+        sums_of<T, Squared>(active, x.minor_subset, {0, active.size()}, {0, x.length}, out);
+    } else if (x.length >= 1024 * threads) {
+        const Index tiles = (x.length + kSumTile - 1) / kSumTile;
+        const Index parts = tiles >= 8 * threads ? tiles : threads;
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+        for (Index part = 0; part < parts; ++part)
+            sums_of<T, Squared>(active, x.minor_subset, {0, active.size()},
+                                piece(x.length, part, parts, 8), out);
+    } else {  // many short vectors: each thread adds up its own share
+        std::vector<double> partial(static_cast<std::size_t>(threads * x.length), 0.0);
+#pragma omp parallel for schedule(static) num_threads(threads)
+        for (int part = 0; part < threads; ++part)
+            sums_of<T, Squared>(active, x.minor_subset, piece(active.size(), part, threads, 8),
+                                {0, x.length}, partial.data() + part * x.length);
+        for (int part = 0; part < threads; ++part)
+            for (Index j = 0; j < x.length; ++j) out[j] += partial[part * x.length + j];
+    }
+}
+
+}  // namespace
+
+template <class T>
+void dense_dots(const Majors<T>& x, const double* v, double* out, bool squared) {
+    squared ? dots<T, true>(x, v, out) : dots<T, false>(x, v, out);
+}
+
+template <class T>
+void dense_sums(const Majors<T>& x, const double* v, double* out, bool squared) {
+    squared ? sums<T, true>(x, v, out) : sums<T, false>(x, v, out);
+}
+
+template <class T>
+void dense_gather(const T* x, Index row_stride, Index column_stride, const Index* rows,
+                  Index n_rows, const Index* columns, Index n_columns, double* out) {
+    const int threads = threads_for(n_rows * n_columns);
+    if (row_stride == 1) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+        for (Index m = 0; m < n_columns; ++m) {
+            const T* column = x + columns[m] * column_stride;
+            double* target = out + m * n_rows;
+            for (Index i = 0; i < n_rows; ++i) target[i] = column[rows ? rows[i] : i];
+        }
+        return;
+    }
+    // Rows are contiguous: walk the columns in memory order, and fill whole cache lines of the
+    // result, eight rows at a time.
+    std::vector<Index> order(static_cast<std::size_t>(n_columns));
+    std::iota(order.begin(), order.end(), Index{0});
+    std::sort(order.begin(), order.end(),
+              [&](Index a, Index b) { return columns[a] < columns[b]; });
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (Index block = 0; block < (n_rows + 7) / 8; ++block) {
+        const Index first = 8 * block;
+        const Index n = std::min<Index>(8, n_rows - first);
+        const T* row[8];
+        for (Index i = 0; i < n; ++i)
+            row[i] = x + (rows ? rows[first + i] : first + i) * row_stride;
+        for (const Index m : order) {
+            const Index offset = columns[m] * column_stride;
+            double* target = out + m * n_rows + first;
+            for (Index i = 0; i < n; ++i) target[i] = row[i][offset];
+        }
+    }
+}
+
+#define ATOMLEARN_INSTANTIATE(T)                                                             \
+    template void dense_dots<T>(const Majors<T>&, const double*, double*, bool);             \
+    template void dense_sums<T>(const Majors<T>&, const double*, double*, bool);             \
+    template void dense_gather<T>(const T*, Index, Index, const Index*, Index, const Index*, \
+                                  Index, double*);
+ATOMLEARN_INSTANTIATE(float)
+ATOMLEARN_INSTANTIATE(double)
+
+}  // namespace atomlearn

@@ -1,0 +1,98 @@
+// The kernels, free of Python: pointers in, numbers out. Shapes and types were checked before.
+#pragma once
+
+#include "platform.hpp"
+
+namespace atomlearn {
+
+// A dense matrix seen as `count` contiguous vectors of `length` entries, `stride` apart: the rows
+// of a C-ordered array, the columns of a Fortran-ordered one. Optional subsets by position.
+template <class T>
+struct Majors {
+    const T* data;
+    Index stride;
+    Index count;
+    Index length;
+    const Index* major_subset;  // null: all; else `count` positions
+    const Index* minor_subset;  // null: all; else `length` positions
+    const T* at(Index major) const {
+        return data + (major_subset ? major_subset[major] : major) * stride;
+    }
+};
+
+// out[major] = sum over minor of v[minor] * x (or x^2).
+template <class T>
+void dense_dots(const Majors<T>& x, const double* v, double* out, bool squared);
+// out[minor] = sum over major of v[major] * x (or x^2).
+template <class T>
+void dense_sums(const Majors<T>& x, const double* v, double* out, bool squared);
+// out[:, m] = x[rows, columns[m]] in Fortran order.
+template <class T>
+void dense_gather(const T* x, Index row_stride, Index column_stride, const Index* rows,
+                  Index n_rows, const Index* columns, Index n_columns, double* out);
+
+// Compressed vectors: CSR rows or CSC columns.
+template <class T, class I>
+struct Compressed {
+    const T* data;
+    const I* indices;
+    const I* indptr;
+    Index count;
+    Index length;
+    const Index* major_subset;
+    Index at(Index major) const { return major_subset ? major_subset[major] : major; }
+    Index begin(Index major) const { return static_cast<Index>(indptr[at(major)]); }
+    Index end(Index major) const { return static_cast<Index>(indptr[at(major) + 1]); }
+};
+
+template <class T, class I>
+void sparse_dots(const Compressed<T, I>& x, const double* v, double* out, bool squared);
+template <class T, class I>
+void sparse_sums(const Compressed<T, I>& x, const double* v, double* out, bool squared);
+
+enum class SparseFault : int {
+    none = 0,
+    first_pointer = 1,
+    decreasing_pointer = 2,
+    last_pointer = 3,
+    negative_index = 4,
+    index_too_large = 5
+};
+struct SparseCheck {
+    SparseFault fault;
+    Index position;
+};
+template <class I>
+SparseCheck sparse_check(const I* indices, Index n_indices, const I* indptr, Index n_major,
+                         Index n_minor);
+
+enum class Status : int { ok = 0, not_finite = 1, not_found = 2, bad_label = 3 };
+
+// The `count` entries of largest magnitude, largest first, ties by smaller index.
+template <class T>
+Status top_magnitude(const T* z, Index n, Index count, Index* indices, double* values);
+// The l2 norm of the `count` entries of largest magnitude.
+template <class T>
+Status top_norm(const T* z, Index n, Index count, double* norm);
+
+// prox of (step/2) (k-support norm)^2; scale is the t of d = clip(t |v| - step, 0, 1).
+template <class T>
+Status ksupport_prox(const T* v, Index n, Index k, double step, T* w, double* scale);
+template <class T>
+Status ksupport_gauge(const T* w, Index n, Index k, double* gauge);
+
+enum class Alternative : int { exhaustive = 0, box_norm = 1, binary_search = 2, two_step = 3 };
+template <class T>
+Status ksupport_prox_alternative(Alternative method, const T* v, Index n, Index k, double step,
+                                 T* w, double* scale);
+// w = sign(v) clip(|v| - theta, 0, shrink |v|), theta = high + low; false where v is not finite.
+template <class T>
+bool shrink_and_threshold(const T* v, Index n, double theta_high, double theta_low, double shrink,
+                          T* w);
+
+template <class T>
+Status group_norms(const T* z, const Index* labels, Index n, Index n_groups, double* out);
+template <class T>
+void soft_threshold(const T* v, Index n, double threshold, T* out);
+
+}  // namespace atomlearn

@@ -1,0 +1,182 @@
+// The Python module: types are looked at here, and the lock is released for every kernel.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+
+#include <nanobind/stl/optional.h>
+#include <optional>
+#include <stdexcept>
+
+#include "kernels.hpp"
+
+namespace nb = nanobind;
+
+namespace atomlearn {
+namespace {
+
+using Matrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
+using Vector = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Positions = nb::ndarray<const Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using OutVector = nb::ndarray<nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using OutDoubles = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using OutPositions = nb::ndarray<Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using OutMatrix = nb::ndarray<double, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
+
+// Calls f with a typed pointer to the data of a float32 or float64 array.
+template <class Array, class F>
+auto by_float(const Array& array, F&& f) {
+    if (array.dtype() == nb::dtype<float>()) return f(static_cast<const float*>(array.data()));
+    if (array.dtype() == nb::dtype<double>()) return f(static_cast<const double*>(array.data()));
+    throw std::invalid_argument("expected float32 or float64");
+}
+
+template <class Array, class F>
+auto by_index(const Array& array, F&& f) {
+    if (array.dtype() == nb::dtype<std::int32_t>())
+        return f(static_cast<const std::int32_t*>(array.data()));
+    if (array.dtype() == nb::dtype<std::int64_t>())
+        return f(static_cast<const std::int64_t*>(array.data()));
+    throw std::invalid_argument("expected int32 or int64 indices");
+}
+
+const Index* optional_data(const std::optional<Positions>& positions) {
+    return positions ? positions->data() : nullptr;
+}
+
+// `dots`: the result runs over the contiguous vectors; else it runs along them.
+void dense_product(const Matrix& x, bool rows_contiguous, bool dots, bool squared, const Doubles& v,
+                   const std::optional<Positions>& rows, const OutDoubles& out) {
+    const nb::gil_scoped_release release;
+    by_float(x, [&](auto* data) {
+        using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
+        const Index n_rows = static_cast<Index>(rows ? rows->shape(0) : x.shape(0));
+        const Index n_columns = static_cast<Index>(x.shape(1));
+        const Index* subset = optional_data(rows);
+        const Majors<T> majors =
+            rows_contiguous ? Majors<T>{data, x.stride(0), n_rows, n_columns, subset, nullptr}
+                            : Majors<T>{data, x.stride(1), n_columns, n_rows, nullptr, subset};
+        dots ? dense_dots(majors, v.data(), out.data(), squared)
+             : dense_sums(majors, v.data(), out.data(), squared);
+    });
+}
+
+void gather(const Matrix& x, bool rows_contiguous, const Positions& columns,
+            const std::optional<Positions>& rows, const OutMatrix& out) {
+    const nb::gil_scoped_release release;
+    by_float(x, [&](auto* data) {
+        dense_gather(data, rows_contiguous ? Index{x.stride(0)} : 1,
+                     rows_contiguous ? 1 : Index{x.stride(1)}, optional_data(rows),
+                     static_cast<Index>(out.shape(0)), columns.data(),
+                     static_cast<Index>(columns.shape(0)), out.data());
+    });
+}
+
+void sparse_product(const Vector& data, const Vector& indices, const Vector& indptr, bool dots,
+                    bool squared, const Doubles& v, const std::optional<Positions>& subset,
+                    const OutDoubles& out) {
+    const nb::gil_scoped_release release;
+    by_float(data, [&](auto* values) {
+        by_index(indices, [&](auto* positions) {
+            using T = std::remove_const_t<std::remove_pointer_t<decltype(values)>>;
+            using I = std::remove_const_t<std::remove_pointer_t<decltype(positions)>>;
+            const Index count = static_cast<Index>(subset ? subset->shape(0) : indptr.shape(0) - 1);
+            const Index length = static_cast<Index>(dots ? v.shape(0) : out.shape(0));
+            const Compressed<T, I> x{values, positions, static_cast<const I*>(indptr.data()),
+                                     count,  length,    optional_data(subset)};
+            dots ? sparse_dots(x, v.data(), out.data(), squared)
+                 : sparse_sums(x, v.data(), out.data(), squared);
+        });
+    });
+}
+
+std::pair<int, Index> check(const Vector& indices, const Vector& indptr, Index n_minor) {
+    const nb::gil_scoped_release release;
+    const SparseCheck result = by_index(indices, [&](auto* positions) {
+        using I = std::remove_const_t<std::remove_pointer_t<decltype(positions)>>;
+        return sparse_check(positions, static_cast<Index>(indices.shape(0)),
+                            static_cast<const I*>(indptr.data()),
+                            static_cast<Index>(indptr.shape(0)) - 1, n_minor);
+    });
+    return {static_cast<int>(result.fault), result.position};
+}
+
+int top(const Vector& z, const OutPositions& indices, const OutDoubles& values) {
+    const nb::gil_scoped_release release;
+    return static_cast<int>(by_float(z, [&](auto* data) {
+        return top_magnitude(data, static_cast<Index>(z.shape(0)),
+                             static_cast<Index>(indices.shape(0)), indices.data(), values.data());
+    }));
+}
+
+std::pair<int, double> norm_of_top(const Vector& z, Index count) {
+    const nb::gil_scoped_release release;
+    double norm = 0.0;
+    const Status status = by_float(z, [&](auto* data) {
+        return top_norm(data, static_cast<Index>(z.shape(0)), count, &norm);
+    });
+    return {static_cast<int>(status), norm};
+}
+
+// method -1: ours; else one of the alternatives.
+std::pair<int, double> prox(int method, const Vector& v, Index k, double step, const OutVector& w) {
+    const nb::gil_scoped_release release;
+    double scale = 0.0;
+    const Status status = by_float(v, [&](auto* data) {
+        using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
+        const Index n = static_cast<Index>(v.shape(0));
+        T* out = static_cast<T*>(w.data());
+        return method < 0 ? ksupport_prox(data, n, k, step, out, &scale)
+                          : ksupport_prox_alternative(static_cast<Alternative>(method), data, n, k,
+                                                      step, out, &scale);
+    });
+    return {static_cast<int>(status), scale};
+}
+
+std::pair<int, double> gauge(const Vector& w, Index k) {
+    const nb::gil_scoped_release release;
+    double value = 0.0;
+    const Status status = by_float(w, [&](auto* data) {
+        return ksupport_gauge(data, static_cast<Index>(w.shape(0)), k, &value);
+    });
+    return {static_cast<int>(status), value};
+}
+
+int norms_of_groups(const Vector& z, const Positions& labels, const OutDoubles& out) {
+    const nb::gil_scoped_release release;
+    return static_cast<int>(by_float(z, [&](auto* data) {
+        return group_norms(data, labels.data(), static_cast<Index>(z.shape(0)),
+                           static_cast<Index>(out.shape(0)), out.data());
+    }));
+}
+
+void threshold(const Vector& v, double level, const OutVector& out) {
+    const nb::gil_scoped_release release;
+    by_float(v, [&](auto* data) {
+        using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
+        soft_threshold(data, static_cast<Index>(v.shape(0)), level, static_cast<T*>(out.data()));
+    });
+}
+
+}  // namespace
+}  // namespace atomlearn
+
+NB_MODULE(_native, m) {
+    using namespace atomlearn;
+    m.def("dense_product", &dense_product, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg().noconvert(), nb::arg().none(), nb::arg().noconvert());
+    m.def("gather", &gather, nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(),
+          nb::arg().none(), nb::arg().noconvert());
+    m.def("sparse_product", &sparse_product, nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().none(),
+          nb::arg().noconvert());
+    m.def("check", &check, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg());
+    m.def("top", &top, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("norm_of_top", &norm_of_top, nb::arg().noconvert(), nb::arg());
+    m.def("prox", &prox, nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg(),
+          nb::arg().noconvert());
+    m.def("gauge", &gauge, nb::arg().noconvert(), nb::arg());
+    m.def("norms_of_groups", &norms_of_groups, nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert());
+    m.def("threshold", &threshold, nb::arg().noconvert(), nb::arg(), nb::arg().noconvert());
+}

@@ -1,0 +1,51 @@
+// What every kernel shares: index type, function multiversioning, thread counts.
+#pragma once
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+
+// Hot loops are compiled for AVX-512, for AVX2 with FMA and for the baseline, and the dynamic
+// loader picks one: a wheel built on one machine runs, and runs fast, on another.
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__x86_64__) && \
+    defined(__GLIBC__)
+#define ATOMLEARN_CLONES \
+    __attribute__((noinline, target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define ATOMLEARN_CLONES
+#endif
+
+namespace atomlearn {
+
+using Index = std::int64_t;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLargest = std::numeric_limits<double>::max();
+
+// Threads worth waking for this many elementary operations: OMP_NUM_THREADS and threadpoolctl
+// set the most, small work stays on the caller.
+inline int threads_for(Index operations) {
+    constexpr Index kWorthOneThread = 1 << 15;
+    const Index wanted = operations / kWorthOneThread;
+    const Index allowed = omp_in_parallel() ? 1 : omp_get_max_threads();
+    return static_cast<int>(std::clamp<Index>(wanted, 1, std::max<Index>(allowed, 1)));
+}
+
+struct Range {
+    Index begin;
+    Index end;
+    Index size() const { return end - begin; }
+};
+
+// Part `part` of `parts` nearly equal pieces of [0, count), cut at multiples of `grain`.
+inline Range piece(Index count, Index part, Index parts, Index grain = 1) {
+    const Index units = (count + grain - 1) / grain;
+    return {std::min(count, units * part / parts * grain),
+            std::min(count, units * (part + 1) / parts * grain)};
+}
+
+}  // namespace atomlearn

@@ -1,0 +1,159 @@
+// The entries of largest magnitude: a threshold from a sample, one pass that keeps what reaches
+// it, and an exact selection among the few that are left.
+#include <cmath>
+#include <vector>
+
+#include "double_double.hpp"
+#include "kernels.hpp"
+#include "sampling.hpp"
+
+namespace atomlearn {
+namespace {
+
+struct Entry {
+    double value;
+    Index index;
+};
+
+inline bool before(const Entry& a, const Entry& b) {
+    const double left = std::fabs(a.value), right = std::fabs(b.value);
+    return left > right || (left == right && a.index < b.index);
+}
+
+// What one thread found: entries above the threshold, and the first `most` entries on it.
+struct Found {
+    std::vector<Entry> above;
+    std::vector<Entry> level;
+    Index n_level = 0;
+    bool nan = false;
+};
+
+constexpr Index kBlock = 32;
+
+template <class T>
+ATOMLEARN_CLONES void filter(const T* z, Range range, T threshold, Index most, Found& found) {
+    for (Index start = range.begin; start < range.end; start += kBlock) {
+        const Index n = std::min(kBlock, range.end - start);
+        if (n == kBlock) {
+            int hit = 0;
+#pragma omp simd reduction(| : hit)
+            for (Index e = 0; e < kBlock; ++e) hit |= !(std::fabs(z[start + e]) < threshold);
+            if (!hit) continue;
+        }
+        for (Index i = start; i < start + n; ++i) {
+            const T magnitude = std::fabs(z[i]);
+            if (magnitude > threshold) {
+                found.above.push_back({static_cast<double>(z[i]), i});
+            } else if (magnitude == threshold) {
+                if (found.n_level++ < most) found.level.push_back({static_cast<double>(z[i]), i});
+            } else if (!(magnitude < threshold)) {
+                found.nan = true;
+            }
+        }
+    }
+}
+
+// A level that about `count` magnitudes exceed, from a sample; -1 to keep everything.
+template <class T>
+T sampled_threshold(const T* z, Index n, Index count, double margin) {
+    const Index size = std::clamp<Index>(n / 128, 1024, 65536);
+    if (2 * size >= n || 2 * count >= n) return T(-1);
+    std::vector<T> sample = sampled_magnitudes<T, T>(z, n, size);
+    const double expected = static_cast<double>(count) * size / n;
+    const Index rank = static_cast<Index>(expected + margin * std::sqrt(expected) + margin);
+    if (rank >= size) return T(-1);
+    // NaN breaks the order of nth_element; the filter reports it whatever the threshold is.
+    for (T& value : sample)
+        if (value != value) value = std::numeric_limits<T>::infinity();
+    std::nth_element(sample.begin(), sample.begin() + rank, sample.end(), std::greater<T>());
+    return sample[rank];
+}
+
+struct Candidates {
+    std::vector<Entry> above;
+    std::vector<Entry> level;
+    Index n_level = 0;
+    double threshold = 0.0;
+    bool nan = false;
+};
+
+template <class T>
+Candidates candidates(const T* z, Index n, Index count, Index most_level) {
+    const int threads = threads_for(n);
+    for (double margin = 4.0;; margin *= 8.0) {
+        const T threshold = sampled_threshold(z, n, count, margin);
+        std::vector<Found> found(static_cast<std::size_t>(threads));
+#pragma omp parallel for schedule(static) num_threads(threads)
+        for (int part = 0; part < threads; ++part)
+            filter(z, piece(n, part, threads, kBlock), threshold, most_level, found[part]);
+        Candidates all;
+        all.threshold = threshold;
+        for (const Found& one : found) {
+            all.above.insert(all.above.end(), one.above.begin(), one.above.end());
+            all.level.insert(all.level.end(), one.level.begin(), one.level.end());
+            all.n_level += one.n_level;
+            all.nan = all.nan || one.nan;
+        }
+        const Index reached = static_cast<Index>(all.above.size()) + all.n_level;
+        if (all.nan || reached >= count) return all;
+    }
+}
+
+// sum of squares / scale^2, with the power of two that keeps it from overflow and underflow.
+double scaled_norm(const std::vector<Entry>& entries, Index n, double level, Index n_level) {
+    double largest = n_level > 0 ? level : 0.0;
+    for (Index e = 0; e < n; ++e) largest = std::max(largest, std::fabs(entries[e].value));
+    if (largest == 0.0 || largest > kLargest) return largest;
+    const int exponent = std::ilogb(largest);
+    LaneSum sum;
+    for (Index e = 0; e < n; ++e) {
+        const double value = std::scalbn(entries[e].value, -exponent);
+        add(sum, static_cast<int>(e % LaneSum::kLanes), value * value);
+    }
+    const double scaled_level = std::scalbn(level, -exponent);
+    const DoubleDouble total = n_level > 0 ? sum.total() + two_product(scaled_level * scaled_level,
+                                                                       static_cast<double>(n_level))
+                                           : sum.total();
+    return std::scalbn(std::sqrt(total.high), exponent);
+}
+
+}  // namespace
+
+template <class T>
+Status top_magnitude(const T* z, Index n, Index count, Index* indices, double* values) {
+    Candidates found = candidates(z, n, count, count);
+    if (found.nan) return Status::not_finite;
+    std::vector<Entry>& above = found.above;
+    if (static_cast<Index>(above.size()) > count) {
+        std::nth_element(above.begin(), above.begin() + count, above.end(), before);
+        above.resize(static_cast<std::size_t>(count));
+    }
+    std::sort(above.begin(), above.end(), before);
+    const Index n_above = static_cast<Index>(above.size());
+    for (Index e = 0; e < count; ++e) {
+        const Entry& entry = e < n_above ? above[e] : found.level[e - n_above];
+        indices[e] = entry.index;
+        values[e] = entry.value;
+    }
+    return Status::ok;
+}
+
+template <class T>
+Status top_norm(const T* z, Index n, Index count, double* norm) {
+    Candidates found = candidates(z, n, count, 0);
+    if (found.nan) return Status::not_finite;
+    std::vector<Entry>& above = found.above;
+    const Index n_above = std::min(static_cast<Index>(above.size()), count);
+    if (static_cast<Index>(above.size()) > count)
+        std::nth_element(above.begin(), above.begin() + count, above.end(), before);
+    *norm = scaled_norm(above, n_above, found.threshold, count - n_above);
+    return Status::ok;
+}
+
+#define ATOMLEARN_INSTANTIATE(T)                                               \
+    template Status top_magnitude<T>(const T*, Index, Index, Index*, double*); \
+    template Status top_norm<T>(const T*, Index, Index, double*);
+ATOMLEARN_INSTANTIATE(float)
+ATOMLEARN_INSTANTIATE(double)
+
+}  // namespace atomlearn

@@ -1,0 +1,59 @@
+"""Products with dense arrays in either order, with float64 sums even for float32 data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from atomlearn._kernels import _checks, _native
+from atomlearn._kernels._checks import Array, Data
+
+
+def scores_dense(X: Data, v: Data, rows: object | None = None) -> Array:
+    """z_j = sum_i v_i x_ij, float64 of shape (n_columns,): one pass over X, never a copy.
+
+    ``rows`` picks rows of X by position (repeats allowed); v then runs over ``rows``. X may be
+    read-only, memory-mapped or sliced, as long as its rows or its columns are contiguous.
+    """
+    return _along_rows(X, v, rows, squared=False)
+
+
+def squared_norms_dense(X: Data, c: Data | None = None, rows: object | None = None) -> Array:
+    """sum_i c_i x_ij^2 for every column j (c = 1 where None), float64 of shape (n_columns,)."""
+    if c is None:
+        c = np.ones(np.shape(X)[0] if rows is None else np.size(np.asarray(rows)))
+    return _along_rows(X, c, rows, squared=True)
+
+
+def predict_dense(X: Data, w: Data, rows: object | None = None) -> Array:
+    """(X w)_i = sum_j x_ij w_j, float64 of shape (n_rows,) or (len(rows),)."""
+    array = _checks.float_array(X, "X", 2)
+    contiguous = _checks.rows_contiguous(array, "X")
+    subset = _checks.optional_positions(rows, "rows", array.shape[0])
+    out = np.empty(array.shape[0] if subset is None else subset.size)
+    weights = _checks.weights(w, "w", array.shape[1])
+    _native.dense_product(array, contiguous, contiguous, False, weights, subset, out)
+    return out
+
+
+def _along_rows(X: Data, v: Data, rows: object | None, squared: bool) -> Array:
+    array = _checks.float_array(X, "X", 2)
+    contiguous = _checks.rows_contiguous(array, "X")
+    subset = _checks.optional_positions(rows, "rows", array.shape[0])
+    n_rows = array.shape[0] if subset is None else subset.size
+    out = np.empty(array.shape[1])
+    weights = _checks.weights(v, "v", n_rows)
+    _native.dense_product(array, contiguous, not contiguous, squared, weights, subset, out)
+    return out
+
+
+def gather_dense(X: Data, columns: object, rows: object | None = None) -> Array:
+    """X[rows][:, columns] as float64 in Fortran order, shape (n_rows, len(columns))."""
+    array = _checks.float_array(X, "X", 2)
+    contiguous = _checks.rows_contiguous(array, "X")
+    wanted = _checks.positions(columns, "columns", array.shape[1])
+    subset = _checks.optional_positions(rows, "rows", array.shape[0])
+    n_rows = array.shape[0] if subset is None else subset.size
+    out = np.empty((n_rows, wanted.size), order="F")
+    if out.size:
+        _native.gather(array, contiguous, wanted, subset, out)
+    return out

@@ -1,0 +1,220 @@
+"""Slow twins of the kernels, of the same names, and the k-support norm in exact arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from scipy import sparse
+
+from atomlearn._kernels._checks import Array, Data, Indices, Positions
+
+
+def _rows_of(X: Data, rows: object | None) -> Array:
+    wide = np.asarray(X, dtype=np.float64)
+    return wide if rows is None else wide[np.asarray(rows)]
+
+
+def scores_dense(X: Data, v: Data, rows: object | None = None) -> Array:
+    """Return X'v."""
+    return _rows_of(X, rows).T @ np.asarray(v, dtype=np.float64)
+
+
+def predict_dense(X: Data, w: Data, rows: object | None = None) -> Array:
+    """Return X w."""
+    return _rows_of(X, rows) @ np.asarray(w, dtype=np.float64)
+
+
+def squared_norms_dense(X: Data, c: Data | None = None, rows: object | None = None) -> Array:
+    """Return sum_i c_i x_ij^2."""
+    wide = _rows_of(X, rows)
+    weight = np.ones(wide.shape[0]) if c is None else np.asarray(c, dtype=np.float64)
+    return (wide**2).T @ weight
+
+
+def gather_dense(X: Data, columns: Positions, rows: object | None = None) -> Array:
+    """Return X[rows][:, columns]."""
+    return np.asfortranarray(_rows_of(X, rows)[:, columns])
+
+
+def _dense(
+    data: Data, indices: Indices, indptr: Indices, n_minor: int, columns_major: bool
+) -> Array:
+    shape = (indptr.size - 1, n_minor)
+    major = np.asarray(sparse.csr_array((data, indices, indptr), shape=shape).toarray())
+    wide = major.astype(np.float64)
+    return wide.T if columns_major else wide
+
+
+def scores_csc(
+    data: Data,
+    indices: Indices,
+    indptr: Indices,
+    v: Data,
+    *,
+    n_rows: int | None = None,
+    rows: object | None = None,
+) -> Array:
+    """Return X'v."""
+    n = np.size(v) if n_rows is None else n_rows
+    return scores_dense(_dense(data, indices, indptr, n, True), v, rows)
+
+
+def scores_csr(
+    data: Data,
+    indices: Indices,
+    indptr: Indices,
+    v: Data,
+    n_columns: int,
+    *,
+    rows: object | None = None,
+) -> Array:
+    """Return X'v."""
+    return scores_dense(_dense(data, indices, indptr, n_columns, False), v, rows)
+
+
+def predict_csr(
+    data: Data, indices: Indices, indptr: Indices, w: Data, *, rows: object | None = None
+) -> Array:
+    """Return X w."""
+    return predict_dense(_dense(data, indices, indptr, np.size(w), False), w, rows)
+
+
+def predict_csc(
+    data: Data,
+    indices: Indices,
+    indptr: Indices,
+    w: Data,
+    n_rows: int,
+    *,
+    rows: object | None = None,
+) -> Array:
+    """Return X w."""
+    return predict_dense(_dense(data, indices, indptr, n_rows, True), w, rows)
+
+
+def squared_norms_csc(
+    data: Data,
+    indices: Indices,
+    indptr: Indices,
+    n_rows: int,
+    c: Data | None = None,
+    *,
+    rows: object | None = None,
+) -> Array:
+    """Return sum_i c_i x_ij^2."""
+    return squared_norms_dense(_dense(data, indices, indptr, n_rows, True), c, rows)
+
+
+def squared_norms_csr(
+    data: Data,
+    indices: Indices,
+    indptr: Indices,
+    n_columns: int,
+    c: Data | None = None,
+    *,
+    rows: object | None = None,
+) -> Array:
+    """Return sum_i c_i x_ij^2."""
+    return squared_norms_dense(_dense(data, indices, indptr, n_columns, False), c, rows)
+
+
+def check_sparse(indices: Indices, indptr: Indices, n_major: int, n_minor: int) -> tuple[int, int]:
+    """Return (code, position) of the first fault, (0, 0) where there is none."""
+    if indptr[0] != 0:
+        return 1, 0
+    for position in range(1, n_major + 1):
+        if indptr[position] < indptr[position - 1]:
+            return 2, position
+    if indptr[n_major] != indices.size:
+        return 3, n_major
+    for position, index in enumerate(indices.tolist()):
+        if index < 0:
+            return 4, position
+        if index >= n_minor:
+            return 5, position
+    return 0, 0
+
+
+def top_magnitude(z: Data, count: int) -> tuple[Positions, Array]:
+    """Return indices and values of the largest |z_j|, ties by the smaller index."""
+    if np.isnan(z).any():
+        raise ValueError("z holds NaN: check the data and the weights it was computed from")
+    order = np.argsort(-np.abs(z), kind="stable")[:count].astype(np.int64)
+    return order, z[order].astype(np.float64)
+
+
+def top_norm(z: Data, count: int) -> float:
+    """Return the l2 norm of the ``count`` largest |z_j|."""
+    _, values = top_magnitude(z, count)
+    return math.hypot(*values.tolist())
+
+
+def group_norms(z: Data, labels: Positions, n_groups: int) -> Array:
+    """Return the l2 norm of z over each label."""
+    squares = np.asarray(z, dtype=np.float64) ** 2
+    return np.sqrt(np.bincount(labels, weights=squares, minlength=n_groups))
+
+
+def soft_threshold(v: Data, threshold: float) -> Data:
+    """Return sign(v_j) max(|v_j| - threshold, 0)."""
+    wide = np.asarray(v, dtype=np.float64)
+    result = np.copysign(np.maximum(np.abs(wide) - threshold, 0.0), wide)
+    return result.astype(v.dtype)
+
+
+def exact_scaling(magnitudes: Sequence[Fraction], k: int, step: Fraction) -> Fraction | None:
+    """Return the t with sum_j clip(t a_j - step, 0, 1) = k, the smallest one; None for infinity.
+
+    Walks the sorted break points step/a and (1 + step)/a in rational arithmetic.
+    """
+    positive = [a for a in magnitudes if a > 0]
+    if len(positive) <= k:
+        return None
+    # One event for each bend: (t, change of slope, change of constant).
+    events = [(step / a, a, -step) for a in positive]
+    events += [((1 + step) / a, -a, 1 + step) for a in positive]
+    slope, constant = Fraction(0), Fraction(0)
+    for t, slope_change, constant_change in sorted(events):
+        if slope * t + constant >= k:
+            return (k - constant) / slope
+        slope += slope_change
+        constant += constant_change
+    raise AssertionError("the sum reaches the number of non-zero entries, which exceeds k")
+
+
+def exact_ksupport_prox(v: Data, k: int, step: float) -> list[Fraction]:
+    """Return the prox of (step/2) ||.||_k^2 as exact rationals."""
+    values = [Fraction(value) for value in np.asarray(v, dtype=np.float64).tolist()]
+    amount = Fraction(step)
+    t = exact_scaling([abs(value) for value in values], k, amount)
+    if t is None:
+        return [value / (1 + amount) for value in values]
+    scaling = [min(max(t * abs(value) - amount, Fraction(0)), Fraction(1)) for value in values]
+    return [value * d / (d + amount) for value, d in zip(values, scaling, strict=True)]
+
+
+def exact_ksupport_squared_gauge(w: Data, k: int) -> Fraction:
+    """Return (||w||_k^sp)^2 as an exact rational: Argyriou et al. 2012, Proposition 2.1."""
+    z = sorted((abs(Fraction(x)) for x in np.asarray(w, dtype=np.float64).tolist()), reverse=True)
+    k = min(k, len(z))
+    for r in range(k):
+        head, tail = z[: k - r - 1], sum(z[k - r - 1 :], Fraction(0))
+        if (not head or head[-1] > tail / (r + 1)) and tail / (r + 1) >= z[k - r - 1]:
+            return sum((a * a for a in head), Fraction(0)) + tail * tail / (r + 1)
+    raise AssertionError("Proposition 2.1 promises one r")
+
+
+def ksupport_prox(v: Data, k: int, step: float) -> tuple[Data, float]:
+    """Return (w, t) of the fast twin, rounded from exact rationals."""
+    values = [abs(Fraction(value)) for value in np.asarray(v, dtype=np.float64).tolist()]
+    t = exact_scaling(values, k, Fraction(step))
+    w = np.array([float(x) for x in exact_ksupport_prox(v, k, step)]).astype(v.dtype)
+    return w, math.inf if t is None else float(t)
+
+
+def ksupport_gauge(w: Data, k: int) -> float:
+    """Return ||w||_k^sp, from its exact square."""
+    return math.sqrt(exact_ksupport_squared_gauge(w, k))

@@ -1,0 +1,199 @@
+"""Products with CSR and CSC arrays, shared among threads by stored entries.
+
+The arrays must have passed ``check_sparse``: indices are not looked at again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from atomlearn._kernels import _checks, _native
+from atomlearn._kernels._checks import Array, Data, Indices
+
+#: What the codes of ``check_sparse`` mean.
+SPARSE_FAULTS = {
+    0: "no fault",
+    1: "indptr does not start with 0",
+    2: "indptr decreases",
+    3: "indptr does not end with the number of stored entries",
+    4: "a negative index",
+    5: "an index out of range",
+}
+
+
+def check_sparse(indices: Indices, indptr: Indices, n_major: int, n_minor: int) -> tuple[int, int]:
+    """(code, position) of the first fault of compressed arrays; (0, 0) where there is none.
+
+    ``SPARSE_FAULTS`` names the codes; the position is one in indptr (codes 1 to 3) or in indices.
+    """
+    index, pointer = _compressed(indices, indptr)
+    if pointer.size != n_major + 1:
+        raise ValueError(
+            f"indptr must have {n_major + 1} entries for {n_major} rows (CSR) or columns (CSC), "
+            f"got {pointer.size}"
+        )
+    return _native.check(index, pointer, n_minor)
+
+
+def _compressed(indices: Indices, indptr: Indices) -> tuple[Indices, Indices]:
+    index = _checks.index_array(indices, "indices")
+    pointer = _checks.index_array(indptr, "indptr")
+    if index.dtype != pointer.dtype:
+        raise TypeError(
+            f"indices and indptr must have one type, got {index.dtype} and {pointer.dtype}; "
+            "convert one with astype"
+        )
+    if pointer.size == 0:
+        raise ValueError("indptr must have at least one entry, got none")
+    return index, pointer
+
+
+def _arrays(data: Data, indices: Indices, indptr: Indices) -> tuple[Data, Indices, Indices]:
+    values = _checks.float_array(data, "data", 1)
+    index, pointer = _compressed(indices, indptr)
+    if not values.flags.c_contiguous:
+        raise ValueError("data must be contiguous; pass np.ascontiguousarray(...)")
+    if not pointer[-1] <= values.size or values.size != index.size:
+        raise ValueError(
+            f"data and indices must both hold the {pointer[-1]} entries that indptr announces, "
+            f"got {values.size} and {index.size}"
+        )
+    return values, index, pointer
+
+
+def _csc_along_rows(
+    data: Data,
+    indices: Indices,
+    indptr: Indices,
+    v: Data,
+    rows: object | None,
+    n_rows: int | None,
+    squared: bool,
+) -> Array:
+    arrays = _arrays(data, indices, indptr)
+    if rows is None:
+        weights = _checks.weights(v, "v", np.size(v) if n_rows is None else n_rows)
+    else:  # columns hold all rows: spread v over them
+        if n_rows is None:
+            raise ValueError("rows= of a CSC array needs n_rows=, the number of rows of the array")
+        subset = _checks.positions(rows, "rows", n_rows)
+        weights = np.bincount(subset, _checks.weights(v, "v", subset.size), minlength=n_rows)
+    out = np.empty(arrays[2].size - 1)
+    _native.sparse_product(*arrays, True, squared, weights, None, out)
+    return out
+
+
+def scores_csc(
+    data: Data,
+    indices: Indices,
+    indptr: Indices,
+    v: Data,
+    *,
+    n_rows: int | None = None,
+    rows: object | None = None,
+) -> Array:
+    """z_j = sum_i v_i x_ij for X in CSC, float64 of shape (n_columns,).
+
+    ``rows`` (with ``n_rows``) picks rows by position; v then runs over ``rows``.
+    """
+    return _csc_along_rows(data, indices, indptr, v, rows, n_rows, squared=False)
+
+
+def squared_norms_csc(
+    data: Data,
+    indices: Indices,
+    indptr: Indices,
+    n_rows: int,
+    c: Data | None = None,
+    *,
+    rows: object | None = None,
+) -> Array:
+    """sum_i c_i x_ij^2 for every column j of X in CSC (c = 1 where None)."""
+    if c is None:
+        c = np.ones(n_rows if rows is None else np.size(np.asarray(rows)))
+    return _csc_along_rows(data, indices, indptr, c, rows, n_rows, squared=True)
+
+
+def _csr_along_rows(
+    data: Data,
+    indices: Indices,
+    indptr: Indices,
+    v: Data,
+    n_columns: int,
+    rows: object | None,
+    squared: bool,
+) -> Array:
+    arrays = _arrays(data, indices, indptr)
+    n_rows = arrays[2].size - 1
+    subset = _checks.optional_positions(rows, "rows", n_rows)
+    weights = _checks.weights(v, "v", n_rows if subset is None else subset.size)
+    out = np.empty(n_columns)
+    _native.sparse_product(*arrays, False, squared, weights, subset, out)
+    return out
+
+
+def scores_csr(
+    data: Data,
+    indices: Indices,
+    indptr: Indices,
+    v: Data,
+    n_columns: int,
+    *,
+    rows: object | None = None,
+) -> Array:
+    """z_j = sum_i v_i x_ij for X in CSR, float64 of shape (n_columns,).
+
+    ``rows`` picks rows by position; v then runs over ``rows``.
+    """
+    return _csr_along_rows(data, indices, indptr, v, n_columns, rows, squared=False)
+
+
+def squared_norms_csr(
+    data: Data,
+    indices: Indices,
+    indptr: Indices,
+    n_columns: int,
+    c: Data | None = None,
+    *,
+    rows: object | None = None,
+) -> Array:
+    """sum_i c_i x_ij^2 for every column j of X in CSR (c = 1 where None)."""
+    if c is None:
+        c = np.ones(np.size(indptr) - 1 if rows is None else np.size(np.asarray(rows)))
+    return _csr_along_rows(data, indices, indptr, c, n_columns, rows, squared=True)
+
+
+def predict_csr(
+    data: Data,
+    indices: Indices,
+    indptr: Indices,
+    w: Data,
+    *,
+    rows: object | None = None,
+) -> Array:
+    """(X w)_i for X in CSR, float64 of shape (n_rows,) or (len(rows),)."""
+    arrays = _arrays(data, indices, indptr)
+    n_rows = arrays[2].size - 1
+    subset = _checks.optional_positions(rows, "rows", n_rows)
+    out = np.empty(n_rows if subset is None else subset.size)
+    weights = _checks.weights(w, "w", np.size(w))
+    _native.sparse_product(*arrays, True, False, weights, subset, out)
+    return out
+
+
+def predict_csc(
+    data: Data,
+    indices: Indices,
+    indptr: Indices,
+    w: Data,
+    n_rows: int,
+    *,
+    rows: object | None = None,
+) -> Array:
+    """(X w)_i for X in CSC, float64 of shape (n_rows,) or (len(rows),)."""
+    arrays = _arrays(data, indices, indptr)
+    subset = _checks.optional_positions(rows, "rows", n_rows)
+    weights = _checks.weights(w, "w", arrays[2].size - 1)
+    out = np.empty(n_rows)
+    _native.sparse_product(*arrays, False, False, weights, None, out)
+    return out if subset is None else out[subset]
