@@ -257,7 +257,7 @@ class SparseBlock(Block):
         return result
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
-        return _kernels.squared_norms_csc(*self._parts, curvature)
+        return _kernels.squared_norms_csc(*self._parts, self._n_samples, curvature)
 
     def take(self, positions: Columns) -> SparseBlock:
         n_columns = self.shape[1]

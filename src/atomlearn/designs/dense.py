@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from atomlearn import _kernels
 from atomlearn.designs.blocks import DenseBlock
 from atomlearn.designs.scores import ArrayScores
 from atomlearn.interfaces.design import Array, Columns, Design, Scores
+
+#: Entries copied at a time from arrays whose rows and columns both have gaps.
+COPIED_ENTRIES = 2**18
 
 
 class DenseDesign(Design):
@@ -25,10 +29,11 @@ class DenseDesign(Design):
 
     Notes
     -----
-    Sums are accumulated in float64 whatever the dtype of X.
+    Sums are accumulated in float64 whatever the dtype of X. Where neither rows nor columns are
+    contiguous, as in ``X[::2, ::3]``, small pieces are copied on the way, never all of X.
     """
 
-    __slots__ = ("_X", "_rows")
+    __slots__ = ("_X", "_is_contiguous", "_rows")
 
     def __init__(self, X: NDArray[Any], rows: NDArray[np.int64] | None = None) -> None:
         if not isinstance(X, np.ndarray) or X.ndim != 2:
@@ -44,6 +49,7 @@ class DenseDesign(Design):
         # A plain view: subclasses (memmap, matrix) have their own ideas of slicing.
         self._X: NDArray[Any] = X.view(np.ndarray)
         self._rows = None if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
+        self._is_contiguous = _unit_stride(self._X, 0) or _unit_stride(self._X, 1)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -55,19 +61,64 @@ class DenseDesign(Design):
         return self._X.dtype
 
     def scores(self, v: Array) -> Scores:
-        return ArrayScores(_kernels.scores_dense(self._X, v, self._rows))
+        if self._is_contiguous:
+            return ArrayScores(_kernels.scores_dense(self._X, v, self._rows))
+        z, spread = np.zeros(self._X.shape[1]), self._spread(v)
+        for rows, columns, piece in self._pieces():
+            z[columns] += _kernels.scores_dense(piece, spread[rows])
+        return ArrayScores(z)
 
     def gather(self, columns: Columns) -> DenseBlock:
-        return DenseBlock(_kernels.gather_dense(self._X, columns, self._rows))
+        if self._is_contiguous:
+            return DenseBlock(_kernels.gather_dense(self._X, columns, self._rows))
+        result = np.empty((self.shape[0], columns.shape[0]), order="F")
+        for place, column in enumerate(columns):
+            whole = self._X[:, column]
+            result[:, place] = whole if self._rows is None else whole[self._rows]
+        return DenseBlock(result)
 
     def predict(self, weights: Array) -> Array:
         """Return X w for a dense w: one pass."""
-        return _kernels.predict_dense(self._X, weights, self._rows)
+        if self._is_contiguous:
+            return _kernels.predict_dense(self._X, weights, self._rows)
+        result = np.zeros(self._X.shape[0])
+        for rows, columns, piece in self._pieces():
+            result[rows] += _kernels.predict_dense(piece, weights[columns])
+        return result if self._rows is None else result[self._rows]
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i x_ij^2 for every column: one pass."""
-        return _kernels.squared_norms_dense(self._X, curvature, self._rows)
+        if self._is_contiguous:
+            return _kernels.squared_norms_dense(self._X, curvature, self._rows)
+        result = np.zeros(self._X.shape[1])
+        spread = self._spread(np.ones(self.shape[0]) if curvature is None else curvature)
+        for rows, columns, piece in self._pieces():
+            result[columns] += _kernels.squared_norms_dense(piece, spread[rows])
+        return result
 
     def with_rows(self, rows: NDArray[np.int64]) -> DenseDesign:
         """Return the design of these rows of this one, without copying X."""
         return DenseDesign(self._X, rows if self._rows is None else self._rows[rows])
+
+    def _spread(self, v: Array) -> Array:
+        """Return v over all stored rows: the sum where a row is used more than once."""
+        if self._rows is None:
+            return v
+        spread = np.zeros(self._X.shape[0])
+        np.add.at(spread, self._rows, v)
+        return spread
+
+    def _pieces(self) -> Iterator[tuple[slice, slice, NDArray[Any]]]:
+        """Yield contiguous copies of bounded size of an array with a step in both directions."""
+        X, everything = self._X, slice(None)
+        by_rows = abs(X.strides[0]) >= abs(X.strides[1])
+        count, length = X.shape if by_rows else X.shape[::-1]
+        width = max(1, COPIED_ENTRIES // length)
+        for start in range(0, count, width):
+            part = slice(start, start + width)
+            rows, columns = (part, everything) if by_rows else (everything, part)
+            yield rows, columns, X[rows, columns].copy(order="C" if by_rows else "F")
+
+
+def _unit_stride(X: NDArray[Any], axis: int) -> bool:
+    return X.shape[axis] == 1 or X.strides[axis] == X.itemsize

@@ -42,6 +42,9 @@ class ArrayScores(Scores):
         """Return all of z: the stored array itself, so read-only use."""
         return self._z
 
+    def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
+        return _kernels.group_norms(self._z, labels, n_groups)
+
 
 class ShiftedScores(Scores):
     """z_j - shift_j at a few distinct ``columns``, z_j elsewhere, without storing all of z.

@@ -23,6 +23,10 @@ from atomlearn.interfaces.design import Array, Block, Columns, Design, Scores
 SEARCH_ENTRIES = 2**20
 
 
+#: Codes of ``check_sparse`` whose position is one in indptr.
+_POINTER_FAULTS = (1, 2, 3)
+
+
 class SparseDesign(Design):
     """z = X'v for a SciPy CSC or CSR array or matrix, which is not copied.
 
@@ -90,8 +94,8 @@ class SparseDesign(Design):
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i x_ij^2 for every column: one pass."""
         if self._by_columns:
-            return _kernels.squared_norms_csc(*self._parts, curvature)
-        return _kernels.squared_norms_csr(*self._parts, curvature, self._shape[1])
+            return _kernels.squared_norms_csc(*self._parts, self._shape[0], curvature)
+        return _kernels.squared_norms_csr(*self._parts, self._shape[1], curvature)
 
     def gather(self, columns: Columns) -> Block:
         """Return the columns as a dense block where they are full enough, else as a sparse one."""
@@ -140,10 +144,13 @@ def checked_parts(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     index_type = np.int32 if indices.dtype == np.int32 and stored < 2**31 else np.int64
     indices = np.ascontiguousarray(indices[:stored], dtype=index_type)
     indptr = _narrowed(indptr, np.dtype(index_type), kind, remedy)
-    try:
-        _kernels.check_sparse(indices, indptr, n_major, n_minor)
-    except ValueError as error:
-        raise ValueError(f"{kind} array of shape {tuple(X.shape)}: {error}; {remedy}") from error
+    fault, position = _kernels.check_sparse(indices, indptr, n_major, n_minor)
+    if fault:
+        part = indptr if fault in _POINTER_FAULTS else indices
+        raise ValueError(
+            f"{kind} array of shape {tuple(X.shape)}: {_kernels.SPARSE_FAULTS[fault]} "
+            f"({part[position]} at position {position}); {remedy}"
+        )
     return np.ascontiguousarray(data[:stored]), indices, indptr
 
 

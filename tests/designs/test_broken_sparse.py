@@ -1,0 +1,200 @@
+"""Broken compressed arrays say what is broken, and never crash."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from atomlearn.designs import SparseDesign, as_design
+
+
+def healthy(container: type = sp.csr_array, index: type = np.int32) -> Any:
+    matrix = container(sp.random_array((12, 9), density=0.3, rng=np.random.default_rng(0)))
+    matrix.indices = matrix.indices.astype(index)
+    matrix.indptr = matrix.indptr.astype(index)
+    return matrix
+
+
+def index_too_large(m: Any) -> None:
+    m.indices[4] = 10_000_000
+
+
+def index_negative(m: Any) -> None:
+    m.indices[4] = -3
+
+
+def index_at_the_limit(m: Any) -> None:
+    m.indices[4] = m.shape[1] if m.format == "csr" else m.shape[0]
+
+
+def pointer_decreases(m: Any) -> None:
+    m.indptr[3] = m.indptr[-1] + 0
+    m.indptr[4] = 1
+
+
+def pointer_negative(m: Any) -> None:
+    m.indptr[2] = -5
+
+
+def pointer_starts_late(m: Any) -> None:
+    m.indptr[0] = 1
+
+
+def pointer_ends_beyond(m: Any) -> None:
+    m.indptr[-1] = 10_000
+
+
+def pointer_ends_negative(m: Any) -> None:
+    m.indptr[-1] = -1
+
+
+def pointer_too_short(m: Any) -> None:
+    m.indptr = m.indptr[:-2]
+
+
+def pointer_empty(m: Any) -> None:
+    m.indptr = m.indptr[:0]
+
+
+def data_too_short(m: Any) -> None:
+    m.data = m.data[:3]
+
+
+def indices_too_short(m: Any) -> None:
+    m.indices = m.indices[:3]
+
+
+def indices_not_whole(m: Any) -> None:
+    m.indices = m.indices.astype(np.float64)
+
+
+def data_two_dimensional(m: Any) -> None:
+    m.data = m.data[:, None]
+
+
+DAMAGES = [
+    index_too_large,
+    index_negative,
+    index_at_the_limit,
+    pointer_decreases,
+    pointer_negative,
+    pointer_starts_late,
+    pointer_ends_beyond,
+    pointer_ends_negative,
+    pointer_too_short,
+    pointer_empty,
+    data_too_short,
+    indices_too_short,
+    indices_not_whole,
+    data_two_dimensional,
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("container", [sp.csr_array, sp.csc_array, sp.csr_matrix, sp.csc_matrix])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_damage_is_named(damage: Callable[[Any], None], container: type, index: type) -> None:
+    matrix = healthy(container, index)
+    damage(matrix)
+    with pytest.raises(ValueError, match="rebuild it") as caught:
+        as_design(matrix)
+    assert matrix.format.upper() in str(caught.value)
+
+
+@given(st.data())
+@settings(max_examples=200, deadline=None)
+def test_random_damage_never_crashes(data: st.DataObject) -> None:
+    matrix = healthy(
+        data.draw(st.sampled_from([sp.csr_array, sp.csc_array])),
+        data.draw(st.sampled_from([np.int32, np.int64])),
+    )
+    limit = np.iinfo(matrix.indices.dtype)
+    for _ in range(data.draw(st.integers(1, 3))):
+        part = data.draw(st.sampled_from([matrix.indices, matrix.indptr]))
+        value = data.draw(st.one_of(st.integers(-3, 40), st.sampled_from([limit.min, limit.max])))
+        part[data.draw(st.integers(0, part.size - 1))] = value
+    try:
+        design = as_design(matrix)
+    except ValueError:
+        return
+    # What was accepted is a matrix: NumPy adds up its entries one by one.
+    expected = np.zeros(matrix.shape)
+    for major in range(matrix.indptr.size - 1):
+        for place in range(matrix.indptr[major], matrix.indptr[major + 1]):
+            minor = matrix.indices[place]
+            spot = (major, minor) if matrix.format == "csr" else (minor, major)
+            expected[spot] += matrix.data[place]
+    v = np.random.default_rng(1).standard_normal(12)
+    np.testing.assert_allclose(design.scores(v).full(), expected.T @ v, atol=1e-12)
+    np.testing.assert_allclose(design.gather(np.arange(9)).dense(), expected, atol=1e-12)
+    np.testing.assert_allclose(design.squared_norms(), (expected**2).sum(axis=0), atol=1e-12)
+
+
+def broken_coo() -> Any:
+    matrix = sp.coo_array(healthy())
+    matrix.coords[0][2] = 999_999
+    return matrix
+
+
+def broken_coo_negative() -> Any:
+    matrix = sp.coo_matrix(healthy())
+    matrix.col[2] = -1
+    return matrix
+
+
+def broken_bsr() -> Any:
+    matrix = sp.bsr_array(healthy(), blocksize=(3, 3))
+    matrix.indices[1] = 99
+    return matrix
+
+
+def broken_bsr_pointers() -> Any:
+    matrix = sp.bsr_array(healthy(), blocksize=(3, 3))
+    matrix.indptr[1] = 99
+    return matrix
+
+
+def broken_lil() -> Any:
+    matrix = sp.lil_array(healthy())
+    matrix.rows[2] = [7_000_000] * len(matrix.rows[2]) or [7_000_000]
+    return matrix
+
+
+@pytest.mark.parametrize(
+    "make", [broken_coo, broken_coo_negative, broken_bsr, broken_bsr_pointers, broken_lil]
+)
+def test_other_formats(make: Callable[[], Any]) -> None:
+    with pytest.raises(ValueError, match="rebuild it"):
+        as_design(make())
+
+
+def test_spare_room_behind_the_last_entry_is_ignored() -> None:
+    matrix = healthy()
+    expected = matrix.toarray()
+    matrix.data = np.concatenate([matrix.data, [np.nan, 5.0]])
+    matrix.indices = np.concatenate([matrix.indices, [10**9, -7]]).astype(np.int32)
+    design = as_design(matrix)
+    np.testing.assert_array_equal(design.gather(np.arange(9)).dense(), expected)
+
+
+def test_lying_flags_are_not_believed() -> None:
+    matrix = sp.csc_array(
+        (np.array([1.0, 2.0, 4.0]), np.array([1, 0, 1]), np.array([0, 3])), shape=(2, 1)
+    )
+    matrix.has_canonical_format = True
+    assert SparseDesign(matrix).squared_norms()[0] == 4.0 + 25.0
+
+
+def test_only_compressed_formats_of_floats() -> None:
+    with pytest.raises(ValueError, match="as_design"):
+        SparseDesign(sp.coo_array(healthy()))
+    with pytest.raises(ValueError, match="as_design"):
+        SparseDesign(sp.csr_array(np.eye(3, dtype=int)))
+    with pytest.raises(ValueError, match="as_design"):
+        SparseDesign(np.eye(3))
