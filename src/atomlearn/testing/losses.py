@@ -63,7 +63,8 @@ class LossChecks:
     def test_declarations(self) -> None:
         """The class says its name, its kind and its smoothness."""
         assert isinstance(self.loss, Loss)
-        assert isinstance(self.loss.name, str) and self.loss.name
+        assert isinstance(self.loss.name, str)
+        assert self.loss.name
         assert isinstance(self.loss.is_classification, bool)
         assert self.loss.smoothness > 0
 
@@ -224,7 +225,8 @@ class LossChecks:
             curvature = self.loss.curvature(y, prediction, weight)
             conjugate = self.loss.conjugate(y, gradient, weight)
         assert np.isfinite([value, conjugate]).all()
-        assert np.isfinite(gradient).all() and np.isfinite(curvature).all()
+        assert np.isfinite(gradient).all()
+        assert np.isfinite(curvature).all()
         assert np.all(self.per_sample(y, prediction, weight) >= 0.0)
         assert np.all(curvature >= 0.0)
         scale = value + float(np.abs(prediction) @ np.abs(gradient))
@@ -253,7 +255,8 @@ class LossChecks:
         gradient = self.loss.gradient(*parts)
         curvature = self.loss.curvature(*parts)
         for result in (gradient, curvature):
-            assert result.shape == y.shape and result.dtype == np.float64
+            assert result.shape == y.shape
+            assert result.dtype == np.float64
             assert result.flags.writeable
             assert not any(np.shares_memory(result, part) for part in parts)
         gradient.flags.writeable = False
@@ -312,7 +315,8 @@ class LossChecks:
         assert_array_equal(aligned[:10], target[:10])
         assert np.all(np.abs(aligned - target) <= np.abs(prediction - target))
         moved = aligned != target
-        assert moved.any() and not moved.all()
+        assert moved.any()
+        assert not moved.all()
         for share in (1e-6, 1e-3, 0.5, 1.0):
             nearer = self.loss.gradient(y, aligned + share * (target - aligned), ones)
             assert np.all(nearer[moved] != derivative[moved])

@@ -1,0 +1,32 @@
+"""Text files, plain or compressed."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+_OPENERS: Mapping[str, Callable[[Path, Any], Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
+
+
+def open_text(path: Path) -> TextIO:
+    """Open a UTF-8 text file (with or without byte order mark), .gz, .bz2 and .xz included."""
+    opener = _OPENERS.get(path.suffix.lower(), open)
+    return io.TextIOWrapper(opener(path, "rb"), encoding="utf-8-sig", newline="")
+
+
+def first_line(path: Path) -> str:
+    """Return the first line that is not blank, at most 64 KiB of it; "" where there is none."""
+    with open_text(path) as stream:
+        while line := stream.readline(1 << 16):
+            if line.strip():
+                return line
+    return ""

@@ -1,0 +1,198 @@
+"""load(name): real data sets, found on this machine. One line of a table each.
+
+The files are those of a data directory, ``ATOMLEARN_DATA`` or ``../shared/data``: public data in
+their published form, as CSV or .npz (keys as ``read_table`` has them, and ``n_train`` where the
+first rows are the training part). None of them is part of the package.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from atomlearn.datasets.arrays import load_npz, matrix_of, names_of, target_of
+from atomlearn.datasets.compressed import open_text
+from atomlearn.datasets.readers import read_table
+from atomlearn.datasets.table import near_names, tidy_target
+
+ENVIRONMENT_VARIABLE = "ATOMLEARN_DATA"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RealData:
+    """A real data set: X, y as published, and the published test part where there is one.
+
+    ``target_names`` says what the values 0, 1, ... of y stand for, where the file does.
+    """
+
+    name: str
+    X: Any
+    y: NDArray[Any]
+    feature_names: tuple[str, ...] | None = None
+    X_test: Any = None
+    y_test: NDArray[Any] | None = None
+    target_names: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where a data set lies in the data directory, its public home, and how it is read."""
+
+    file: str
+    home: str
+    read: Callable[[Path], RealData]
+
+
+def names() -> tuple[str, ...]:
+    """Return the names that ``load`` knows, ascending."""
+    return tuple(sorted(_SOURCES))
+
+
+def load(name: str, *, dtype: DTypeLike = np.float64) -> RealData:
+    """Return a real data set with X as ``dtype``, dense or CSR as it is published.
+
+    Raises ValueError for a name that is not among ``names()``, and FileNotFoundError where its
+    file is not in the data directory: ``ATOMLEARN_DATA`` where that is set, else ``../shared/data``
+    beside the current directory or beside the repository.
+    """
+    if name not in _SOURCES:
+        raise ValueError(f"there is no data set {name!r}{near_names(name, names())}")
+    source = _SOURCES[name]
+    data = source.read(_find(name, source))
+
+    def cast(X: Any) -> Any:
+        return None if X is None else X.astype(dtype, copy=False)
+
+    return replace(data, name=name, X=cast(data.X), X_test=cast(data.X_test))
+
+
+def data_directories() -> list[Path]:
+    """Return the directories in which ``load`` looks, in that order."""
+    given = os.environ.get(ENVIRONMENT_VARIABLE)
+    if given:
+        return [Path(given)]
+    repository = Path(__file__).resolve().parents[3]
+    beside = [root.parent / "shared" / "data" for root in (Path.cwd(), repository)]
+    return list(dict.fromkeys(beside))
+
+
+def _find(name: str, source: _Source) -> Path:
+    directories = data_directories()
+    for directory in directories:
+        if (directory / source.file).is_file():
+            return directory / source.file
+    looked = " and ".join(str(directory / source.file) for directory in directories)
+    raise FileNotFoundError(
+        f"the data set {name!r} is not on this machine: looked for {looked}. Set "
+        f"{ENVIRONMENT_VARIABLE} to the directory that holds {source.file}; its public home is "
+        f"{source.home}"
+    )
+
+
+def _csv(target: str, *exclude: str) -> Callable[[Path], RealData]:
+    """Read a CSV file with a target column, leaving out some columns."""
+
+    def read(path: Path) -> RealData:
+        table = read_table(path, target, exclude=exclude)
+        assert table.y is not None
+        return RealData("", table.X, table.y, table.feature_names)
+
+    return read
+
+
+def _npz(path: Path) -> RealData:
+    """Read an .npz file as ``read_table`` does; the first ``n_train`` rows, if noted, train."""
+    arrays = load_npz(path)
+    X = matrix_of(arrays, path)
+    y = target_of(arrays, "y", path)
+    feature_names = names_of(arrays, X.shape[1])
+    meanings = tuple(arrays["target_names"].tolist()) if "target_names" in arrays else None
+    if "n_train" not in arrays:
+        return RealData("", X, y, feature_names, target_names=meanings)
+    n = int(arrays["n_train"])
+    return RealData("", X[:n], y[:n], feature_names, X[n:], y[n:], meanings)
+
+
+def _images(scale: float) -> Callable[[Path], RealData]:
+    """Read ``x_train, y_train, x_test, y_test``: images as rows of pixels over ``scale``."""
+
+    def read(path: Path) -> RealData:
+        arrays = load_npz(path)
+        X, X_test = (
+            arrays[key].reshape(len(arrays[key]), -1) / scale for key in ("x_train", "x_test")
+        )
+        y, y_test = (tidy_target(arrays[key], str(path)) for key in ("y_train", "y_test"))
+        return RealData("", X, y, None, X_test, y_test)
+
+    return read
+
+
+def _last_column(path: Path) -> RealData:
+    """Read ``data_int / scale``, whose last column is the target; ``columns`` names them all."""
+    arrays = load_npz(path)
+    values = arrays["data_int"] / arrays["scale"]
+    columns = tuple(arrays["columns"].tolist())
+    X = np.ascontiguousarray(values[:, :-1])
+    return RealData("", X, tidy_target(values[:, -1], str(path)), columns[:-1])
+
+
+def _genotypes(path: Path) -> RealData:
+    """Read genotypes ``G`` with the body mass index of the mice that have one as target."""
+    arrays = load_npz(path)
+    phenotypes = path.with_name("mice_pheno.csv.gz")
+    y = _column_of_numbers(phenotypes, "Obesity.BMI", arrays["ids"])
+    known = np.isfinite(y)
+    X = arrays["G"][known].astype(np.float64)
+    return RealData("", X, y[known], tuple(arrays["snp"].tolist()))
+
+
+def _column_of_numbers(path: Path, column: str, ids: NDArray[Any]) -> NDArray[np.float64]:
+    """Return one column of a CSV whose first column is ``ids``, NaN where it is empty."""
+    with open_text(path) as stream:
+        rows = csv.reader(stream)
+        header = next(rows)
+        position = header.index(column)
+        found = {row[0]: float(row[position] or "nan") for row in rows}
+    missing = [name for name in ids.tolist() if name not in found]
+    if missing:
+        raise ValueError(f"{path} has no line for {missing[0]!r}")
+    return np.array([found[name] for name in ids.tolist()])
+
+
+_ESL = "https://hastie.su.domains/ElemStatLearn/data.html"
+_LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
+_UCI = "https://archive.ics.uci.edu/datasets"
+_MICROARRAY = "https://github.com/ramhiser/datamicroarray"
+
+_SOURCES: dict[str, _Source] = {
+    "20news": _Source("20news/20news_counts.npz", "http://qwone.com/~jason/20Newsgroups/", _npz),
+    "a9a": _Source("a9a/a9a.npz", _LIBSVM, _npz),
+    "alon": _Source("microarray/alon.npz", _MICROARRAY, _npz),
+    "california": _Source(
+        "california/california.npz", "StatLib, houses.zip (Pace and Barry 1997)", _last_column
+    ),
+    "dorothea": _Source("dorothea/dorothea.npz", _UCI, _npz),
+    "golub": _Source("microarray/golub.npz", _MICROARRAY, _npz),
+    "imdb": _Source("imdb/imdb_counts.npz", "https://ai.stanford.edu/~amaas/data/sentiment/", _npz),
+    "khan": _Source("microarray/khan.npz", _MICROARRAY, _npz),
+    "leukemia3051": _Source("microarray/leukemia3051.npz", "the R package plsgenomics", _npz),
+    "madelon": _Source("madelon/madelon.npz", _UCI, _npz),
+    "mice": _Source("gwas_mice_bglr/mice_geno.npz", "the R package BGLR", _genotypes),
+    "mnist": _Source("mnist/mnist.npz", "http://yann.lecun.com/exdb/mnist/", _images(255.0)),
+    "prostate6033": _Source("microarray/prostate6033.npz", "the R package spls", _npz),
+    "rcv1_small": _Source("rcv1_small/rcv1_small.npz", _LIBSVM, _npz),
+    "riboflavin": _Source("riboflavin/riboflavin.npz", "the R package hdi", _npz),
+    "saheart": _Source("saheart/SAheart.csv", _ESL, _csv("chd", "row.names")),
+    "shipp": _Source("microarray/shipp.npz", _MICROARRAY, _npz),
+    "singh": _Source("microarray/singh.npz", _MICROARRAY, _npz),
+    "usps": _Source("usps/usps.npz", _ESL, _images(1000.0)),
+    "w8a": _Source("w8a/w8a.npz", _LIBSVM, _npz),
+    "west": _Source("microarray/west.npz", _MICROARRAY, _npz),
+}

@@ -1,0 +1,478 @@
+"""read_table on files made here: what it reads, and what it refuses with which words."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import json
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import dump_svmlight_file
+
+from atomlearn.datasets import Schema, read_table
+
+HEART = """age,famhist,"blood, pressure",chd
+52,Present,160,1
+63,Absent,144.5,1
+46,Present,118,0
+"""
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+# CSV and TSV.
+
+
+def test_csv_with_quotes_and_a_text_column(tmp_path: Path) -> None:
+    table = read_table(write(tmp_path / "heart.csv", HEART), "chd")
+    assert table.feature_names == ("age", "famhist=Present", "blood, pressure")
+    assert table.X.tolist() == [[52, 1, 160], [63, 0, 144.5], [46, 1, 118]]
+    assert table.X.dtype == np.float64
+    assert table.y is not None
+    assert table.y.dtype == np.int64
+    assert table.y.tolist() == [1, 1, 0]
+    assert table.target_name == "chd"
+    assert table.source.endswith("heart.csv")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "compress"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)]
+)
+def test_compressed_csv(tmp_path: Path, suffix: str, compress: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / f"heart.csv{suffix}"
+    path.write_bytes(compress(HEART.encode()))
+    assert read_table(path, "chd").X.shape == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.tsv", "a\tb,c\ty\n1\t2\t3\n4\t5\t6\n"),
+        ("b.csv", '"a";"b,c";"y"\n1;2;3\n4;5;6\n'),
+        ("c.csv", 'a,"b,c",y\r\n1,2,3\r\n4,5,6\r\n'),
+        ("d.csv", '\ufeffa,"b,c",y\n 1, 2 ,3\n\n4,5,6'),
+        ("e.csv", '\n\na,"b,c",y\n1e0,"2",3.0\n4,5,6\n   \n'),
+        ("f.txt", 'a,"b,c",y\n1,2,3\n4,5,6\n'),
+    ],
+)
+def test_delimiters_line_ends_and_blank_lines(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(text.encode("utf-8"))
+    table = read_table(path, "y")
+    assert table.feature_names == ("a", "b,c")
+    assert table.X.tolist() == [[1, 2], [4, 5]]
+    assert table.y is not None
+    assert table.y.tolist() == [3, 6]
+
+
+def test_targets_of_all_kinds(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "a,whole,real,label,both\n1,2,0.5,yes,1\n2,3,1,no,x\n")
+    kinds = {}
+    for name in ("whole", "real", "label", "both"):
+        others = [column for column in ("label", "both") if column != name]
+        y = read_table(path, name, exclude=others).y
+        assert y is not None
+        kinds[name] = y.tolist()
+    assert kinds == {
+        "whole": [2, 3],
+        "real": [0.5, 1.0],
+        "label": ["yes", "no"],
+        "both": ["1", "x"],
+    }
+    assert read_table(path, exclude=["label", "both"]).y is None
+
+
+def test_text_that_shows_late_is_still_text(tmp_path: Path) -> None:
+    lines = ["color,kind,x"] + [f"{'red' if i % 3 else 'blue'},a{i % 4},{i}" for i in range(300)]
+    table = read_table(write(tmp_path / "t.csv", "\n".join(lines)))
+    assert table.feature_names == ("color=red", "kind=a0", "kind=a1", "kind=a2", "kind=a3", "x")
+    assert table.X.sum(axis=0).tolist() == [200, 75, 75, 75, 75, 44850]
+    assert table.X[7].tolist() == [1, 0, 0, 0, 1, 7]
+
+
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data(), n_columns=st.integers(1, 5), n_rows=st.integers(1, 8))
+def test_any_numbers_survive_the_file(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, n_columns: int, n_rows: int
+) -> None:
+    rows = data.draw(
+        st.lists(
+            st.lists(numbers, min_size=n_columns, max_size=n_columns),
+            min_size=n_rows,
+            max_size=n_rows,
+        )
+    )
+    names = data.draw(
+        st.lists(
+            st.text("ab ,;\"'=é\t", min_size=1, max_size=6).map(lambda name: f"n{name}n"),
+            min_size=n_columns,
+            max_size=n_columns,
+            unique=True,
+        )
+    )
+    path = tmp_path_factory.mktemp("csv") / "any.csv"
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, quoting=csv.QUOTE_ALL)
+        writer.writerow(names)
+        writer.writerows(rows)
+    table = read_table(path)
+    assert table.feature_names == tuple(names)
+    np.testing.assert_array_equal(table.X, np.array(rows))
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "message"),
+    [
+        (HEART, "cdh", r"no column 'cdh'; did you mean 'chd'\?"),
+        (HEART, "CHD", r"no column 'CHD'; did you mean 'chd'\?"),
+        (HEART, "outcome", "there are 'age', 'famhist', 'blood, pressure', 'chd'"),
+        ("a,b\n1,2\n3\n", "b", r"line 3 of .* has 1 cells, the header has 2"),
+        ("a,b\n1,2,\n", "b", r"line 2 of .* has 3 cells"),
+        ("a,b\n1,2\n\n,4\n", "b", r"column 'a' .* 1 values that are missing .* on line 4"),
+        ("a,b\n1,2\nNA,4\nnan,1\n", "b", r"column 'a' .* 2 values .* on line 3"),
+        ("a,b\n1,2\ninf,4\n", "b", r"column 'a' .* not finite, the first on line 3"),
+        ("a,b\n1,2\n3,\n", "b", r"column 'b' .* missing"),
+        ("a,b\n1,x\n3,?\n", "b", r"column 'b' .* missing .* on line 3"),
+        ("a,b\nu,1\n,2\nv,3\n", "b", r"column 'a' .* missing .* on line 3"),
+        ("a,b\n1.5,1\n1.2x,2\n", "b", r"column 'a' .* mixes numbers with text \('1.2x' on line 3"),
+        ("a,b\n1_000,1\n2,2\n", "b", r"column 'a' .* mixes numbers with text \('1_000' on line 2"),
+        ("a,b\n", "b", "a header but no data"),
+        ("\n  \n", "b", "is empty; expected a header"),
+        ("1.5,2\n3,4\n", "2", "holds only numbers .* Add a header line"),
+        ("a,b,a\n1,2,3\n", "b", "more than one column named 'a'"),
+        ("b\n1\n", "b", "no column left for X"),
+        ('a,b\n"1,2\n', "b", "not a readable table"),
+        ("a,a=v,b\nu,1,1\nv,2,2\n", "b", "would both be called 'a=v'"),
+    ],
+)
+def test_bad_csv_is_refused_by_name(tmp_path: Path, text: str, target: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_table(write(tmp_path / "bad.csv", text), target)
+
+
+def test_too_many_categories(tmp_path: Path) -> None:
+    cities = "city,y\n" + "".join(f"town {i},{i}\n" for i in range(21))
+    path = write(tmp_path / "cities.csv", cities)
+    with pytest.raises(ValueError, match=r"'city' .*'town 0' on line 2\) with 21 distinct values"):
+        read_table(path, "y")
+    assert read_table(path, exclude=["city"]).feature_names == ("y",)
+    with pytest.raises(ValueError, match="no column 'town'"):
+        read_table(path, exclude=["town"])
+    write(path, "".join(cities.splitlines(keepends=True)[:21]))
+    assert read_table(path, "y").X.shape == (20, 20)
+
+
+def test_a_numbered_header_is_a_header(tmp_path: Path) -> None:
+    table = read_table(write(tmp_path / "n.csv", "0,1,2\n5,6,7\n"), "2")
+    assert table.feature_names == ("0", "1")
+    nameless = read_table(write(tmp_path / "r.csv", '"",x\n1,6\n'))
+    assert nameless.feature_names == ("column_0", "x")
+
+
+def test_latin_1_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "latin.csv"
+    path.write_bytes("größe,y\n1,2\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"not UTF-8 text .* save it as UTF-8"):
+        read_table(path, "y")
+
+
+# The schema: a second file like the first.
+
+
+def test_schema_reads_another_file_into_the_same_columns(tmp_path: Path) -> None:
+    first = read_table(
+        write(tmp_path / "a.csv", "size,hue,shape,y\n1,red,o,1\n2,blue,x,0\n3,green,o,1\n"), "y"
+    )
+    assert first.feature_names == (
+        "size", "hue=blue", "hue=green", "hue=red", "shape=x",
+    )  # fmt: skip
+    schema = Schema.from_dict(json.loads(json.dumps(first.schema.to_dict())))
+    assert schema == first.schema
+    other = write(tmp_path / "b.csv", "shape,id,hue,size\no,17,blue,9\nx,18,blue,8\n")
+    table = read_table(other, schema=schema)
+    assert table.X.tolist() == [[9, 1, 0, 0, 0], [8, 1, 0, 0, 1]]
+    assert table.y is None
+    assert table.schema == first.schema
+
+
+def test_restricted_schema_needs_only_its_columns(tmp_path: Path) -> None:
+    first = read_table(
+        write(tmp_path / "a.csv", "size,a=b,hue,y\n1,2,red,1\n2,3,blue,0\n3,4,green,1\n"), "y"
+    )
+    schema = first.schema.restricted_to(np.array([4, 1]))
+    assert schema.names == ("hue=red", "a=b")
+    assert schema.categories == {"hue": ("blue", "green", "red")}
+    table = read_table(write(tmp_path / "b.csv", "hue,a=b\nred,5\nblue,6\n"), schema=schema)
+    assert table.X.tolist() == [[1, 5], [0, 6]]
+    assert [schema.name(j) for j in (0, 1)] == ["hue=red", "a=b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("size,hue\n1,mauve\n", r"'hue' .* holds 'mauve' on line 2, .* 'blue', 'red'"),
+        ("size\n1\n", "no column 'hue'"),
+        ("siz,hue\n1,red\n", r"no column 'size'; did you mean 'siz'\?"),
+        ("size,hue\n1,2\n", "'hue' .* holds numbers"),
+        ("size,hue\nbig,red\n", "'size' .* held numbers .* found 'big' on line 2"),
+        ("size,hue\n,red\n", "'size' .* missing"),
+    ],
+)
+def test_files_unlike_the_schema_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    schema = read_table(write(tmp_path / "a.csv", "size,hue,y\n1,red,1\n2,blue,0\n"), "y").schema
+    with pytest.raises(ValueError, match=message):
+        read_table(write(tmp_path / "b.csv", text), schema=schema)
+
+
+# libsvm.
+
+
+@pytest.mark.parametrize("suffix", [".libsvm", ".svm.gz", ".bz2", ""])
+@pytest.mark.parametrize("from_zero", [False, True])
+def test_libsvm(tmp_path: Path, suffix: str, from_zero: bool) -> None:
+    X = sp.random(20, 9, density=0.4, random_state=1, format="lil")
+    X[0, 0], X[0, 8] = 1.5, 2.5
+    X = sp.csr_matrix(X)
+    y = np.tile([-1, 1], 10)
+    path = tmp_path / f"data{suffix}"
+    plain = tmp_path / "plain"
+    dump_svmlight_file(X, y, str(plain), zero_based=from_zero)
+    text = b"".join(
+        line for line in plain.read_bytes().splitlines(keepends=True) if line[:1] != b"#"
+    )
+    compress = {".gz": gzip.compress, ".bz2": bz2.compress}.get(path.suffix, bytes)
+    path.write_bytes(compress(text))
+    table = read_table(path)
+    assert sp.issparse(table.X)
+    np.testing.assert_allclose(table.X.toarray(), X.toarray())
+    assert table.y is not None
+    assert table.y.tolist() == y.tolist()
+    assert table.feature_names is None
+    assert table.schema.name(0) == ("x0" if from_zero else "x1")
+
+
+def test_libsvm_predictions_keep_the_columns_of_the_fit(tmp_path: Path) -> None:
+    from_zero = read_table(write(tmp_path / "a.svm", "1 0:1 2:3\n-1 1:2 4:1\n"))
+    later = write(tmp_path / "b.svm", "1 1:7\n")
+    assert read_table(later, schema=from_zero.schema).X.toarray().tolist() == [[0, 7, 0, 0, 0]]
+    assert read_table(later).X.toarray().tolist() == [[7]]
+    from_one = read_table(write(tmp_path / "c.svm", "1 1:1 3:3\n"))
+    with pytest.raises(ValueError, match="indices 0 to 2; the model was fitted to 1 to 3"):
+        read_table(write(tmp_path / "d.svm", "1 0:1 2:1\n"), schema=from_one.schema)
+    with pytest.raises(ValueError, match="indices 4 to 4; the model was fitted to 1 to 3"):
+        read_table(write(tmp_path / "e.svm", "1 4:1\n"), schema=from_one.schema)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 3:1 2:1\n", "not a readable libsvm file .*ascending"),
+        ("1 1:one\n", "not a readable libsvm file"),
+        ("1,2 1:1\n", "not a readable libsvm file"),
+        ("1\n-1\n", "holds no data"),
+        ("1 1:1\n0 1:2 2:nan\n", "sample 2 .* NaN"),
+        ("nan 1:1\n", "target of .* NaN"),
+    ],
+)
+def test_bad_libsvm(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_table(write(tmp_path / "bad.svm", text))
+
+
+def test_libsvm_implies_its_target(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.svm", "2.5 1:1\n")
+    y = read_table(path, "y").y
+    assert y is not None
+    assert y.tolist() == [2.5]
+    with pytest.raises(ValueError, match="only target is the first number"):
+        read_table(path, "chd")
+
+
+# NumPy files.
+
+
+def test_npz_dense_with_names_and_classes(tmp_path: Path) -> None:
+    path = tmp_path / "genes.npz"
+    np.savez(
+        path, X=np.array([[12, 34], [56, 78], [90, 0]]), scale=10, y=np.array([0, 1, 1]),
+        age=np.array([1.5, 2, 3]), classes=np.array(["ALL", "AML"]), genes=np.array(["g", "h"]),
+    )  # fmt: skip
+    table = read_table(path)
+    assert table.X.tolist() == [[1.2, 3.4], [5.6, 7.8], [9.0, 0.0]]
+    assert table.y is not None
+    assert table.y.tolist() == ["ALL", "AML", "AML"]
+    assert (table.feature_names, table.target_name) == (("g", "h"), "y")
+    other = read_table(path, "age").y
+    assert other is not None
+    assert other.tolist() == [1.5, 2.0, 3.0]
+    with pytest.raises(ValueError, match=r"no key 'ages' .* did you mean 'age'"):
+        read_table(path, "ages")
+
+
+@pytest.mark.parametrize("form", ["csr", "csc"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
+def test_npz_of_scipy(tmp_path: Path, form: str, dtype: type) -> None:
+    X = (10 * sp.random(12, 7, density=0.5, random_state=0)).astype(dtype).asformat(form)
+    np.save(tmp_path / "labels.npy", np.arange(12) % 3)
+    sp.save_npz(tmp_path / "x.npz", X)
+    table = read_table(tmp_path / "x.npz", "labels.npy")
+    assert table.X.format == form
+    assert table.X.dtype == (np.float32 if dtype is np.float32 else np.float64)
+    np.testing.assert_array_equal(table.X.toarray(), X.toarray())
+    assert table.y is not None
+    assert table.y.tolist() == [0, 1, 2] * 4
+    assert read_table(tmp_path / "x.npz").y is None
+
+
+def test_npz_of_bare_csr_arrays_with_one_value(tmp_path: Path) -> None:
+    path = tmp_path / "ones.npz"
+    parts = {"indices": np.array([0, 2, 1]), "indptr": np.array([0, 2, 3]), "shape": (2, 3)}
+    np.savez(path, data=np.ones(1, np.uint8), y=[True, False], words=["a", "b", "c"], **parts)
+    table = read_table(path)
+    assert table.X.toarray().tolist() == [[1, 0, 1], [0, 1, 0]]
+    assert table.feature_names == ("a", "b", "c")
+    assert table.y is not None
+    assert table.y.tolist() == [1, 0]
+    schema = Schema(3, ("a", "c", "b"))
+    with pytest.raises(ValueError, match="other column names"):
+        read_table(path, schema=schema)
+    with pytest.raises(ValueError, match="has 3 columns; the model was fitted to 4"):
+        read_table(path, schema=Schema(4))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"indices": np.array([0, 3, 1])}, "broken sparse matrix"),
+        ({"indices": np.array([0, -1, 1])}, "broken sparse matrix"),
+        ({"indptr": np.array([0, 3, 2])}, "broken sparse matrix"),
+        ({"indptr": np.array([0, 2])}, "broken sparse matrix"),
+        ({"indptr": np.array([1, 2, 3])}, "broken sparse matrix"),
+        ({"indices": np.array([0.5, 2, 1])}, "broken sparse matrix"),
+        ({"shape": np.array([2, 3, 4])}, "broken sparse matrix"),
+        ({"shape": np.array([-2, 3])}, "broken sparse matrix"),
+        ({"shape": np.array(2)}, "broken sparse matrix"),
+        ({"data": np.array([1.0, np.nan, 2.0])}, "1 values that are NaN .* stored entry 1"),
+        ({"data": np.array(["a", "b", "c"])}, "expected real numbers"),
+        ({"data": np.array([1.0, 2.0])}, "broken sparse matrix"),
+        ({"format": np.array("bsr")}, "'bsr' format; save it as csr or csc"),
+        ({"y": np.array([1, 2, 3])}, "2 samples but 3 targets"),
+        ({"y": np.array([1, np.nan])}, "'y' of .* NaN or infinite, the first for sample 1"),
+        ({"y": np.array([[1, 2], [3, 4]])}, "one target per sample"),
+        ({"y": np.array([0, 7]), "classes": np.array(["a", "b"])}, "must index its 2 classes"),
+    ],
+)
+def test_broken_npz(tmp_path: Path, change: dict[str, np.ndarray], message: str) -> None:
+    parts = {
+        "data": np.ones(3), "indices": np.array([0, 2, 1]), "indptr": np.array([0, 2, 3]),
+        "shape": np.array([2, 3]), "y": np.array([0, 1]),
+    }  # fmt: skip
+    np.savez(tmp_path / "bad.npz", **{**parts, **change})
+    with pytest.raises(ValueError, match=message):
+        read_table(tmp_path / "bad.npz")
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.array([[1.0, 2.0], [np.inf, np.nan]]), "2 values .* row 1, column 0"),
+        (np.ones(3), r"shape \(3,\); expected \(n_samples, n_features\)"),
+        (np.ones((0, 3)), r"shape \(0, 3\): it is empty"),
+        (np.array([["a"]]), "expected real numbers"),
+        (np.array([[1j]]), "expected real numbers"),
+        (np.array([[{}]], dtype=object), "not a readable .npz"),
+    ],
+)
+def test_bad_dense_npz(tmp_path: Path, X: np.ndarray, message: str) -> None:
+    np.savez(tmp_path / "bad.npz", X=X, y=np.arange(len(X)))
+    with pytest.raises(ValueError, match=message):
+        read_table(tmp_path / "bad.npz")
+
+
+def test_npz_without_x(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", G=np.eye(2), y=[0, 1])
+    with pytest.raises(ValueError, match=r"holds G, y; expected X \(dense\) or data, indices"):
+        read_table(tmp_path / "a.npz")
+    write(tmp_path / "b.npz", "not a zip file")
+    with pytest.raises(ValueError, match=r"not a readable \.npz file"):
+        read_table(tmp_path / "b.npz")
+
+
+def test_a_scale_of_zero(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", X=np.ones((2, 2)), scale=np.array([1, 0]))
+    with pytest.raises(ValueError, match="finite and not zero"):
+        read_table(tmp_path / "a.npz")
+
+
+def test_overflow_of_a_sum_is_not_infinity(tmp_path: Path) -> None:
+    np.savez(tmp_path / "big.npz", X=np.full((2, 2), 1e308))
+    assert read_table(tmp_path / "big.npz").X.tolist() == [[1e308, 1e308]] * 2
+
+
+def test_npy(tmp_path: Path) -> None:
+    path = tmp_path / "m.npy"
+    np.save(path, np.array([[1, 2, 0], [3, 4, 1]]))
+    everything = read_table(path)
+    assert everything.X.shape == (2, 3)
+    assert everything.y is None
+    last, first = read_table(path, "last"), read_table(path, "0")
+    assert last.X.tolist() == [[1, 2], [3, 4]]
+    assert first.X.tolist() == [[2, 0], [4, 1]]
+    assert last.y is not None
+    assert last.y.tolist() == [0, 1]
+    assert first.y is not None
+    assert first.y.tolist() == [1, 3]
+    np.save(tmp_path / "labels.npy", np.array(["a", "b"]))
+    apart = read_table(path, str(tmp_path / "labels.npy"))
+    assert apart.y is not None
+    assert apart.y.tolist() == ["a", "b"]
+    assert apart.X.shape == (2, 3)
+    with pytest.raises(ValueError, match="expected 'last', the number of a column"):
+        read_table(path, "chd")
+    with pytest.raises(ValueError, match="target 3 is not a column: there are 3, from 0"):
+        read_table(path, "3")
+    np.save(path, np.ones(4))
+    with pytest.raises(ValueError, match=r"shape \(4,\)"):
+        read_table(path)
+
+
+# All formats.
+
+
+def test_files_that_are_not_there(tmp_path: Path) -> None:
+    write(tmp_path / "heart.csv", HEART)
+    with pytest.raises(FileNotFoundError, match=r"hearts\.csv; did you mean 'heart\.csv'\?"):
+        read_table(tmp_path / "hearts.csv", "chd")
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*x\.csv$"):
+        read_table(tmp_path / "nowhere" / "x.csv")
+    with pytest.raises(ValueError, match="is a directory"):
+        read_table(tmp_path)
+    with pytest.raises(ValueError, match="is empty"):
+        read_table(write(tmp_path / "empty.npz", ""))
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.bin", "a", "a.txt"])
+def test_unknown_formats_say_what_is_known(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"PAR1\xff\xfe\x00 nothing we know\n")
+    with pytest.raises(ValueError, match=r"format of .* is not known; expected CSV or TSV"):
+        read_table(path)
+
+
+def test_only_csv_columns_are_excluded_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="only CSV columns"):
+        read_table(write(tmp_path / "a.svm", "1 1:1\n"), exclude=["x1"])
