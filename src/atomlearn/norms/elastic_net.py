@@ -21,8 +21,9 @@ Array = NDArray[np.float64]
 class ElasticNetNorm(VectorNorm):
     """gauge(w) = max(||w||_2, ||w||_1 / sqrt k).
 
-    Its polar is min over a of ||a||_2 + sqrt k ||z - a||_inf, an infimal convolution. Its ball is the intersection of the unit l2 ball and the l1 ball of radius sqrt k; it is at
-    most the k-support norm, which is less than sqrt 2 times it. The minimizing a is the soft
+    Its ball is the intersection of the unit l2 ball and the l1 ball of radius sqrt k; it is at
+    most the k-support norm, which is less than sqrt 2 times it. Its polar is an infimal
+    convolution, min over a of ||a||_2 + sqrt k ||z - a||_inf. The minimizing a is the soft
     threshold of z at the level theta where ||a||_1 = sqrt k ||a||_2 (0 where z has a smaller
     ratio already), and a / ||a||_2 is the best atom: found from the largest scores alone.
 

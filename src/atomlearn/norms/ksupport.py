@@ -13,7 +13,7 @@ from atomlearn.interfaces.design import Columns, Scores
 from atomlearn.interfaces.norm import Form, ProxPoint
 from atomlearn.norms.ksupport_point import ksupport_point
 from atomlearn.norms.lift import GroupedNorm, best_groups, lifted_point
-from atomlearn.norms.parameters import whole_number
+from atomlearn.norms.parameters import amount_of_prox, whole_number
 from atomlearn.norms.vectors import l2_norm, power_of_two, to_float64
 
 Array = NDArray[np.float64]
@@ -73,6 +73,14 @@ class KSupport(GroupedNorm):
         if self.groups is None:
             return scores.top(max(k, count))[0]
         return best_groups(scores, self.partition(scores.n_columns), None, k, count)
+
+    def prox_squared(self, w: NDArray[Any], step: float) -> NDArray[Any]:
+        """argmin_x 1/2 ||x - w||^2 + (step / 2) * gauge(x)^2, all in the dtype of w."""
+        vector = np.asarray(w)
+        if self.groups is None and vector.dtype in (np.float32, np.float64) and step > 0:
+            size = amount_of_prox("KSupport", "step", step)
+            return _kernels.ksupport_prox(vector, self._k(vector.size), size)[0]
+        return super().prox_squared(w, step)
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         if self.groups is None or v.size == 0:

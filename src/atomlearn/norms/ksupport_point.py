@@ -44,7 +44,8 @@ class Pattern:
     @classmethod
     def at(cls, v: Array, k: int, mu: float) -> Pattern:
         """Evaluate the prox of (mu / 2) gauge^2 at v, which is scaled to max |v| <= 1."""
-        point, t = _kernels.ksupport_prox(v, k, mu)
+        weights, t = _kernels.ksupport_prox(v, k, mu)
+        point = np.asarray(weights, dtype=np.float64)
         if math.isinf(t):
             ones = v != 0
             pattern = cls(k, mu, point, ones, np.zeros(v.size, dtype=bool))
@@ -132,7 +133,7 @@ def _solve(v: Array, k: int, amount: float, form: Form, low: float, high: float)
         if pattern.counts == counts or _evaluate(terms, x) == amount:
             break
         low, high = (x, high) if _evaluate(terms, x) > amount else (low, x)
-        if high - low <= 2e-16 * high:
+        if high - low <= 2e-16 * (high + min(b for _, b in terms)):
             break
         root = _root(terms, amount, low)
         if low < root < high:

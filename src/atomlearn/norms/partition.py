@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn import _kernels
 from atomlearn.norms.vectors import power_of_two
 
 Array = NDArray[np.float64]
@@ -106,9 +107,7 @@ class Partition:
     def norms(self, w: Array) -> Array:
         """Return the l2 norm of w over each group, safe at any scale, shape (n_groups,)."""
         scale = power_of_two(w)
-        scaled = w / scale
-        squares = np.bincount(self.labels, weights=scaled * scaled, minlength=self.n_groups)
-        return np.asarray(scale * np.sqrt(squares))
+        return scale * _kernels.group_norms(w / scale, self.labels, self.n_groups)
 
     def restrict(self, columns: Columns) -> tuple[Partition, Columns]:
         """Return the partition of these columns, and which of the old groups it consists of."""

@@ -1,0 +1,365 @@
+"""NormChecks: what every norm of vectors must do. Inherit, name the norm, and pytest runs the rest.
+
+>>> class TestMyNorm(NormChecks):  # doctest: +SKIP
+...     norm = MyNorm(3)
+...     n_features = 12
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+
+from atomlearn.designs import ArrayScores
+from atomlearn.interfaces.norm import (
+    Form,
+    Norm,
+    ProxPoint,
+    SupportsProx,
+    SupportsRestriction,
+    SupportsZeroThreshold,
+)
+from atomlearn.testing import tolerances
+
+Array = NDArray[np.float64]
+
+_FORMS: tuple[Form, ...] = ("penalized", "squared", "constrained")
+#: Step of central differences of a prox, relative to its argument: error 1e-16 / step + step^2.
+_STEP = 1e-5
+
+
+class NormChecks:
+    """Set ``norm`` and ``n_features``; override ``inside`` where the gauge can be infinite."""
+
+    norm: Norm
+    n_features: int
+    #: False for gauges that know one sign only.
+    symmetric = True
+
+    def inside(self, w: Array) -> Array:
+        """Return a point near w where the gauge is finite (a linear or positive part of it)."""
+        return w
+
+    # What the checks are made of.
+
+    def sample(self, seed: int) -> Array:
+        """Return a vector of n_features: normal, heavy-tailed, with zeros, or with ties."""
+        rng = np.random.default_rng(seed)
+        kind = seed % 4
+        v = rng.standard_cauchy(self.n_features) if kind == 1 else rng.normal(size=self.n_features)
+        if kind == 2:
+            v[rng.random(self.n_features) < 0.5] = 0.0
+        if kind == 3:
+            v = np.round(v)
+        return v
+
+    def amount(self, seed: int) -> float:
+        """Return a step or a radius between small and large."""
+        return float(np.exp(np.random.default_rng(seed + 10_000).normal(scale=1.5)))
+
+    def polar(self, z: Array) -> float:
+        """Return the polar of a stored vector of scores."""
+        return self.norm.polar(ArrayScores(np.ascontiguousarray(z, dtype=np.float64)))
+
+    def point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        """Return the proximal map, or skip the test where the norm has none."""
+        if not isinstance(self.norm, SupportsProx):
+            pytest.skip("no proximal map")
+        return self.norm.prox_point(v, amount, form)
+
+    def assert_optimal(self, v: Array, w: Array, amount: float, form: Form) -> None:
+        """Assert the first-order conditions, which are sufficient: v - w in the cone of normals.
+
+        The residual q = v - w must satisfy gauge°(q) <= m and <w, q> = m gauge(w), with m = step,
+        m = step * gauge(w), or (projection) any m where gauge(w) = radius and m = 0 inside.
+        """
+        scale = float(np.abs(v).max(initial=0.0)) or 1.0
+        v, w = v / scale, w / scale
+        residual, gauge, same = v - w, self.norm.value(w), tolerances.SAME_FLOAT64
+        size = 1.0 + gauge + self.polar(residual)
+        assert np.isfinite(size), "the point lies outside the domain of the gauge"
+        inner = float(w @ residual)
+        if form == "constrained":
+            radius = amount / scale
+            assert gauge <= radius + same * size
+            assert abs(inner - radius * self.polar(residual)) <= same * size**2
+            return
+        multiplier = amount / scale if form == "penalized" else amount * gauge
+        if form == "squared":
+            size *= 1.0 + amount  # by which one rounding of w counts in the multiplier
+        assert self.polar(residual) <= multiplier + same * size
+        assert abs(inner - multiplier * gauge) <= same * size**2
+
+    # Gauge and polar.
+
+    def test_declarations(self) -> None:
+        """It is a norm, fits its features, and shows its parameters."""
+        assert isinstance(self.norm, Norm)
+        self.norm.check(self.n_features)
+        assert type(self.norm).__name__ in repr(self.norm)
+
+    def test_gauge(self) -> None:
+        """Zero at zero, positive elsewhere, homogeneous, subadditive (and symmetric)."""
+        for seed in range(20):
+            v, w = self.inside(self.sample(seed)), self.inside(self.sample(seed + 500))
+            same = tolerances.SAME_FLOAT64
+            gauge_v, gauge_w = self.norm.value(v), self.norm.value(w)
+            assert self.norm.value(np.zeros(self.n_features)) == 0.0
+            assert gauge_v > 0.0 or not v.any()
+            assert_allclose(self.norm.value(3.0 * v), 3.0 * gauge_v, rtol=same)
+            assert self.norm.value(v + w) <= (gauge_v + gauge_w) * (1.0 + same)
+            if self.symmetric:
+                assert_allclose(self.norm.value(-v), gauge_v, rtol=same)
+
+    def test_polar_bounds_the_inner_product(self) -> None:
+        """<w, z> <= gauge(w) gauge°(z), homogeneous, subadditive."""
+        for seed in range(20):
+            z, other = self.sample(seed), self.sample(seed + 500)
+            polar, same = self.polar(z), tolerances.SAME_FLOAT64
+            for shift in range(20):
+                w = self.inside(self.sample(seed + 1000 + shift))
+                assert w @ z <= self.norm.value(w) * polar * (1.0 + same) + same
+            assert_allclose(self.polar(7.0 * z), 7.0 * polar, rtol=same)
+            assert self.polar(z + other) <= (polar + self.polar(other)) * (1.0 + same)
+
+    def test_polar_is_attained(self) -> None:
+        """The best atom is where the projection of t z onto the unit ball goes as t grows."""
+        for seed in range(20):
+            z = self.sample(seed)
+            polar, far = self.polar(z), 1e4
+            if polar == 0.0:
+                continue
+            atom = self.point(far / polar * z, 1.0, "constrained").point
+            assert self.norm.value(atom) <= 1.0 + far * tolerances.SAME_FLOAT64
+            # A projection falls short of the best atom a by at most ||a||^2 / 2t.
+            assert polar - atom @ z <= polar * self.n_features / far
+
+    # Columns.
+
+    @pytest.mark.parametrize("count", [1, 3, 1000])
+    def test_best_columns_hold_the_best_atom(self, count: int) -> None:
+        """Distinct columns in range; the polar of the scores there is the polar of all."""
+        for seed in range(20):
+            z = self.sample(seed)
+            columns = self.norm.best_columns(ArrayScores(z), count)
+            assert columns.dtype == np.int64
+            assert np.unique(columns).size == columns.size
+            assert np.all((columns >= 0) & (columns < self.n_features))
+            there = np.zeros_like(z)
+            there[columns] = z[columns]
+            assert_allclose(self.polar(there), self.polar(z), rtol=tolerances.SAME_FLOAT64)
+
+    def test_restriction(self) -> None:
+        """The restriction is the norm on vectors that are zero elsewhere, polar and prox too."""
+        if not isinstance(self.norm, SupportsRestriction):
+            pytest.skip("no restriction")
+        for seed in range(20):
+            rng = np.random.default_rng(seed)
+            size = int(rng.integers(1, self.n_features + 1))
+            columns = rng.permutation(self.n_features)[:size].astype(np.int64)
+            restricted = self.norm.restrict(columns, self.n_features)
+            restricted.check(size)
+            w = np.zeros(self.n_features)
+            w[columns] = self.sample(seed)[columns]
+            w = self.inside(w)
+            same = tolerances.SAME_FLOAT64
+            assert_allclose(restricted.value(w[columns]), self.norm.value(w), rtol=same)
+            assert_allclose(restricted.polar(ArrayScores(w[columns])), self.polar(w), rtol=same)
+            for form in _FORMS:
+                whole = self.point(w, self.amount(seed), form).point
+                part = cast(SupportsProx, restricted).prox_point(
+                    w[columns], self.amount(seed), form
+                )
+                assert_allclose(part.point, whole[columns], rtol=same, atol=same)
+
+    def test_zero_threshold(self) -> None:
+        """Scores up to the threshold at zeros leave a subgradient one, and none beyond it does."""
+        if not isinstance(self.norm, SupportsZeroThreshold):
+            pytest.skip("no zero threshold")
+        for seed in range(20):
+            v = self.sample(seed)
+            w = self.point(v, 0.3, "squared").point
+            gauge = self.norm.value(w)
+            threshold = self.norm.zero_threshold(w)
+            assert threshold >= 0.0
+            assert_allclose(threshold, self.norm.zero_threshold(w[w != 0]), rtol=1e-12)
+            usable = self.inside(np.ones(self.n_features)) != 0
+            zeros = np.flatnonzero((w == 0) & usable)
+            if gauge == 0.0 or zeros.size == 0:
+                continue
+            # (v - w) / (step * gauge) is a subgradient of the gauge at w.
+            subgradient = (v - w) / (0.3 * gauge)
+            subgradient[zeros] = threshold
+            same = tolerances.SAME_FLOAT64
+            assert self.polar(subgradient) <= 1.0 + same
+            assert_allclose(subgradient @ w, gauge, rtol=same)
+            if threshold > 0:
+                subgradient[zeros[0]] = 1.01 * threshold
+                assert self.polar(subgradient) > 1.0 + 1e-6
+
+    # Proximal maps.
+
+    @pytest.mark.parametrize("form", _FORMS)
+    def test_prox_is_optimal(self, form: Form) -> None:
+        """The first-order conditions, the reported gauge, and the plain method."""
+        for seed in range(40):
+            v, amount = self.sample(seed), self.amount(seed)
+            result = self.point(v, amount, form)
+            self.assert_optimal(v, result.point, amount, form)
+            same = tolerances.SAME_FLOAT64
+            size = 1.0 + np.abs(v).max()
+            assert_allclose(
+                result.gauge, self.norm.value(result.point), rtol=same, atol=same * size
+            )
+            norm = cast(SupportsProx, self.norm)
+            plain = {
+                "penalized": norm.prox,
+                "squared": norm.prox_squared,
+                "constrained": norm.project,
+            }
+            assert_array_equal(plain[form](v, amount), result.point)
+
+    def test_forms_agree(self) -> None:
+        """The three maps of one point: step = mu gauge(w) and radius = gauge(w) give w again."""
+        for seed in range(20):
+            v, mu = self.sample(seed), self.amount(seed)
+            squared = self.point(v, mu, "squared")
+            size = 1.0 + float(np.abs(v).max())
+            for form, amount in (("penalized", mu * squared.gauge), ("constrained", squared.gauge)):
+                other = self.point(v, amount, cast(Form, form)).point
+                assert_allclose(other, squared.point, atol=tolerances.SAME_FLOAT64 * size)
+
+    @pytest.mark.parametrize("form", _FORMS)
+    def test_extreme_amounts(self, form: Form) -> None:
+        """No step is the identity, a step of the polar is zero; a radius of 0 is zero."""
+        v = self.inside(self.sample(0))
+        none, zeros = 0.0, np.zeros(self.n_features)
+        if form == "constrained":
+            assert_array_equal(self.point(v, none, form).point, zeros)
+            assert_array_equal(self.point(v, 2.0 * self.norm.value(v), form).point, v)
+        else:
+            assert_array_equal(self.point(v, none, form).point, v)
+        if form == "penalized":
+            result = self.point(v, self.polar(v) * (1.0 + 1e-15), form)
+            assert_allclose(result.point, zeros, atol=tolerances.SAME_FLOAT64)
+        for amount in (1e-10, 1e10):
+            self.assert_optimal(v, self.point(v, amount, form).point, amount, form)
+        assert_array_equal(self.point(zeros, 1.0, form).point, zeros)
+        for wrong in (-1.0, np.nan, np.inf):
+            with pytest.raises(ValueError, match=r"finite and at least 0"):
+                self.point(v, wrong, form)
+
+    @pytest.mark.parametrize("form", _FORMS)
+    @pytest.mark.parametrize("exponent", [-500, -30, 30, 500])
+    def test_scales(self, form: Form, exponent: int) -> None:
+        """Scaling by a power of two scales gauge, polar and prox exactly, or nearly so."""
+        scale = 2.0**exponent
+        same = tolerances.SAME_FLOAT64
+        for seed in range(8):
+            v, amount = self.inside(self.sample(seed)), self.amount(seed)
+            large = self.point(scale * v, amount * (1.0 if form == "squared" else scale), form)
+            small = self.point(v, amount, form)
+            size = 1.0 + float(np.abs(v).max())
+            assert_allclose(large.point / scale, small.point, atol=same * size)
+            assert_allclose(large.gauge / scale, small.gauge, rtol=same, atol=same * size)
+            assert_allclose(self.norm.value(scale * v) / scale, self.norm.value(v), rtol=same)
+
+    @pytest.mark.parametrize("form", _FORMS)
+    def test_precision_and_inputs(self, form: Form) -> None:
+        """float32 in, float32 out; inputs are left alone and need not be writeable."""
+        v, amount = self.sample(0), self.amount(0)
+        expected = self.point(v, amount, form).point
+        norm = cast(SupportsProx, self.norm)
+        plain = {"penalized": norm.prox, "squared": norm.prox_squared, "constrained": norm.project}
+        v.flags.writeable = False
+        result = plain[form](v, amount)
+        assert result.dtype == np.float64
+        assert not np.shares_memory(result, v)
+        single: NDArray[Any] = v.astype(np.float32)
+        single.flags.writeable = False
+        result = plain[form](cast(Array, single), amount)
+        assert result.dtype == np.float32
+        assert_allclose(result, expected, rtol=tolerances.SAME_FLOAT32, atol=1e-5)
+        reversed_view = np.repeat(v, 2)[::2]
+        assert_array_equal(plain[form](reversed_view, amount), expected)
+
+    # Jacobians.
+
+    @pytest.mark.parametrize("form", _FORMS)
+    def test_jacobian_is_the_derivative(self, form: Form) -> None:
+        """Central differences at generic points; symmetric, eigenvalues in [0, 1], support."""
+        checked = 0
+        for seed in range(0, 40, 4):
+            v, amount = self.sample(seed), self.amount(seed)
+            jacobian = self.point(v, amount, form).jacobian()
+            dense = jacobian.dense()
+            assert_allclose(dense, dense.T, atol=tolerances.SAME_FLOAT64)
+            eigenvalues = np.linalg.eigvalsh(dense)
+            assert eigenvalues[0] >= -tolerances.SAME_FLOAT64
+            assert eigenvalues[-1] <= 1.0 + tolerances.SAME_FLOAT64
+            direction = self.sample(seed + 4)
+            assert_allclose(jacobian.apply(direction), dense @ direction, atol=1e-12)
+            outside = np.setdiff1d(np.arange(self.n_features), jacobian.support)
+            assert not dense[outside].any()
+            if not self._is_smooth(v, amount, form, dense):
+                continue
+            checked += 1
+            moves = [_STEP * unit for unit in np.eye(self.n_features)]
+            ahead = np.array([self.point(v + move, amount, form).point for move in moves])
+            behind = np.array([self.point(v - move, amount, form).point for move in moves])
+            assert_allclose((ahead - behind) / (2.0 * _STEP), dense, atol=1e-7)
+        assert checked >= 5, "most points lie at a kink: little was checked"
+
+    def _is_smooth(self, v: Array, amount: float, form: Form, dense: Array) -> bool:
+        """Tell whether the Jacobian hardly changes within the reach of the differences."""
+        for unit in np.eye(self.n_features):
+            for move in (-_STEP * unit, _STEP * unit):
+                near = self.point(v + move, amount, form).jacobian().dense()
+                if np.abs(near - dense).max() > 1e-3:
+                    return False
+        return True
+
+    @pytest.mark.parametrize("form", _FORMS)
+    def test_jacobian_at_kinks(self, form: Form) -> None:
+        """At zeros and ties too: finite, symmetric, between 0 and I."""
+        for seed in (2, 3, 6, 7):
+            for v in (self.sample(seed), np.zeros(self.n_features), np.ones(self.n_features)):
+                dense = self.point(v, self.amount(seed), form).jacobian().dense()
+                assert np.isfinite(dense).all()
+                assert_allclose(dense, dense.T, atol=tolerances.SAME_FLOAT64)
+                eigenvalues = np.linalg.eigvalsh(dense)
+                assert eigenvalues[0] >= -1e-10
+                assert eigenvalues[-1] <= 1.0 + 1e-10
+
+    # Parameters.
+
+    def test_parameters(self) -> None:
+        """get_params and set_params reach everything; copies and clones are equal."""
+        norm: Any = self.norm
+        parameters = norm.get_params(deep=False)
+        twin = type(norm)(**parameters)
+        assert twin == norm
+        assert twin.set_params(**norm.get_params()) is twin
+        assert twin == norm
+        with pytest.raises(ValueError, match="no parameter 'nonsense'"):
+            twin.set_params(nonsense=1)
+        for other in (copy.deepcopy(norm), pickle.loads(pickle.dumps(norm))):
+            assert other == norm
+            assert other.value(self.inside(self.sample(0))) == norm.value(
+                self.inside(self.sample(0))
+            )
+        assert norm != object()
+
+    def test_clones_as_in_scikit_learn(self) -> None:
+        """sklearn.base.clone makes an equal object of its own."""
+        from sklearn.base import clone
+
+        twin = clone(self.norm)
+        assert twin is not self.norm
+        assert twin == self.norm

@@ -1,0 +1,141 @@
+"""Every norm of the package passes the conformance suite that the package ships."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from atomlearn.norms import (
+    L1,
+    L2,
+    ElasticNetNorm,
+    Groups,
+    KSupport,
+    Nonnegative,
+    Restricted,
+    Scaled,
+)
+from atomlearn.testing.norms import NormChecks
+
+LABELS = np.array([0, 1, 0, -1, 2, 2, 1, 0, -1, 3])
+LISTS = [[0, 2, 7], [1, 6], [4, 5], [9]]
+
+
+class TestL1(NormChecks):
+    norm = L1()
+    n_features = 10
+
+
+class TestL2(NormChecks):
+    norm = L2()
+    n_features = 10
+
+
+class TestKSupport(NormChecks):
+    norm = KSupport(3)
+    n_features = 10
+
+
+class TestKSupportOfOne(NormChecks):
+    norm = KSupport(1)
+    n_features = 7
+
+
+class TestKSupportOfAll(NormChecks):
+    norm = KSupport(7)
+    n_features = 7
+
+
+class TestKSupportOfMoreThanAll(NormChecks):
+    norm = KSupport(50)
+    n_features = 7
+
+
+class TestKSupportOverLabels(NormChecks):
+    norm = KSupport(2, LABELS)
+    n_features = 10
+
+
+class TestKSupportOverLists(NormChecks):
+    norm = KSupport(3, groups=LISTS)
+    n_features = 10
+
+
+class TestElasticNet(NormChecks):
+    norm = ElasticNetNorm(3)
+    n_features = 10
+
+
+class TestElasticNetOfOne(NormChecks):
+    norm = ElasticNetNorm(1)
+    n_features = 7
+
+
+class TestElasticNetOfAll(NormChecks):
+    norm = ElasticNetNorm(7)
+    n_features = 7
+
+
+class TestGroups(NormChecks):
+    norm = Groups(LISTS)
+    n_features = 10
+
+
+class TestWeightedGroups(NormChecks):
+    norm = Groups(LABELS, weights=[1.5, 0.7, 1.0, 2.0])
+    n_features = 10
+
+
+class TestScaled(NormChecks):
+    norm = Scaled(KSupport(3), 2.5)
+    n_features = 10
+
+
+class NonnegativeChecks(NormChecks):
+    symmetric = False
+
+    def inside(self, w):
+        return np.maximum(w, 0.0)
+
+
+class TestNonnegativeL1(NonnegativeChecks):
+    norm = Nonnegative(L1())
+    n_features = 10
+
+
+class TestNonnegativeL2(NonnegativeChecks):
+    norm = Nonnegative(L2())
+    n_features = 10
+
+
+class TestNonnegativeKSupport(NonnegativeChecks):
+    norm = Nonnegative(Scaled(KSupport(3), 0.5))
+    n_features = 10
+
+
+class TestNonnegativeElasticNet(NonnegativeChecks):
+    norm = Nonnegative(ElasticNetNorm(3))
+    n_features = 10
+
+
+class TestNonnegativeGroups(NonnegativeChecks):
+    norm = Nonnegative(KSupport(2, LABELS))
+    n_features = 10
+
+
+class RestrictedChecks(NormChecks):
+    allowed = np.array([8, 1, 2, 6, 4])
+
+    def inside(self, w):
+        result = np.zeros_like(w)
+        result[self.allowed] = w[self.allowed]
+        return result
+
+
+class TestRestrictedKSupport(RestrictedChecks):
+    norm = Restricted(KSupport(2), RestrictedChecks.allowed)
+    n_features = 10
+
+
+class TestRestrictedGroups(RestrictedChecks):
+    norm = Restricted(KSupport(2, LABELS), RestrictedChecks.allowed.tolist())
+    n_features = 10
