@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
+from atomlearn.designs.compressed import take_compressed, weighted_squares
 from atomlearn.designs.scores import ArrayScores
 from atomlearn.interfaces.design import Array, Block, Columns, Scores
 
@@ -241,20 +242,14 @@ class SparseBlock(Block):
         return _kernels.scores_csc(*self._parts, v)
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
-        """Return A_S' diag(curvature) A_S as a dense array, through a sparse product."""
+        """Return A_S' diag(curvature) A_S: samples are the vectors of the sum."""
         chosen = self if positions is None else self.take(positions)
-        data, indices, indptr = chosen._parts
-        scaled = sp.csc_array((data * curvature[indices], indices, indptr), shape=chosen.shape)
-        return (chosen.matrix().T @ scaled).toarray()
+        return weighted_squares(chosen.matrix().tocsr(), curvature)
 
     def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
-        """Return A_S diag(diagonal) A_S' as a dense array, through a sparse product."""
+        """Return A_S diag(diagonal) A_S': columns are the vectors of the sum."""
         chosen = self if positions is None else self.take(positions)
-        data, indices, indptr = chosen._parts
-        spread = np.repeat(diagonal, np.diff(indptr))
-        scaled = sp.csc_array((data * spread, indices, indptr), shape=chosen.shape)
-        result: Array = (scaled @ chosen.matrix().T).toarray()
-        return result
+        return weighted_squares(chosen.matrix().T, diagonal)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         return _kernels.squared_norms_csc(*self._parts, self._n_samples, curvature)
@@ -404,17 +399,3 @@ def scaled_columns(block: Block, factors: Array) -> Block:
     if isinstance(block, (DenseBlock, SparseBlock, CenteredBlock)):
         return block.scaled(factors)
     return DenseBlock(block.dense() * factors)
-
-
-def take_compressed(
-    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], columns: Columns
-) -> tuple[Array, NDArray[Any], NDArray[Any]]:
-    """Return float64 data, row indices and pointers of these columns, in their order."""
-    starts = indptr[columns].astype(np.int64)
-    lengths = indptr[columns + 1].astype(np.int64) - starts
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if ends.size else 0
-    places = np.repeat(starts - (ends - lengths), lengths)
-    places += np.arange(total)
-    pointers = np.concatenate([np.zeros(1, dtype=np.int64), ends])
-    return data[places].astype(np.float64), indices[places], pointers.astype(indices.dtype)

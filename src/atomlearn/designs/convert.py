@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.designs.compressed import checked_parts, is_sparse
 from atomlearn.designs.dense import DenseDesign
 from atomlearn.designs.frames import feature_names, frame_to_array, library_of, narrowest
-from atomlearn.designs.sparse import SparseDesign, checked_parts, is_sparse
+from atomlearn.designs.sparse import SparseDesign
 from atomlearn.interfaces.design import Design
 
 #: Entries checked at a time, so that no check allocates anything of the size of X.
