@@ -57,7 +57,7 @@ class Groups(GroupedNorm):
     def polar(self, scores: Scores) -> float:
         """max_g ||z_g||_2 / weight_g"""
         partition, weights = self._parts(scores.n_columns)
-        norms = scores.group_norms(partition.labels, partition.n_groups)
+        norms = partition.norms_of_scores(scores)
         return float((norms if weights is None else norms / weights).max(initial=0.0))
 
     def best_columns(self, scores: Scores, count: int) -> Columns:

@@ -64,7 +64,7 @@ class KSupport(GroupedNorm):
         """l2 norm of the k largest |z_j|, or of the k largest group norms of z."""
         if self.groups is None:
             return l2_norm(scores.top(self._k(scores.n_columns))[1])
-        norms = self._group_norms(scores)
+        norms = self.partition(scores.n_columns).norms_of_scores(scores)
         return l2_norm(np.sort(norms)[-self._k(norms.size) :])
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
@@ -118,7 +118,3 @@ class KSupport(GroupedNorm):
 
     def _k(self, size: int) -> int:
         return min(whole_number("KSupport", "k", self.k), max(1, size))
-
-    def _group_norms(self, scores: Scores) -> Array:
-        partition = self.partition(scores.n_columns)
-        return scores.group_norms(partition.labels, partition.n_groups)

@@ -25,6 +25,7 @@ from atomlearn.interfaces.norm import Form, ProxJacobian, ProxPoint
 from atomlearn.norms.vectors import power_of_two
 
 Array = NDArray[np.float64]
+Bounds = tuple[float, float]
 
 
 @dataclass(slots=True)
@@ -114,7 +115,9 @@ def ksupport_point(v: Array, k: int, amount: float, form: Form) -> ProxPoint:
         polar = _kernels.top_norm(scaled, k)
         if (polar <= amount) if form == "penalized" else (amount == 0.0):
             return ProxPoint(np.zeros_like(v), 0.0, lambda: ProxJacobian(np.zeros(v.size)))
-        pattern = _solve(scaled, k, amount, form, polar / amount - 1.0, gauge / amount - 1.0)
+        bounds = polar / amount - 1.0, gauge / amount - 1.0
+        start = polar if form == "penalized" else gauge
+        pattern = _solve(scaled, k, amount, form, start, bounds)
         gauge = amount / pattern.mu if form == "penalized" else amount
     return ProxPoint(pattern.point * scale, gauge * scale, lambda: _jacobian(scaled, pattern, form))
 
@@ -123,24 +126,47 @@ def _identity(v: Array, gauge: float) -> ProxPoint:
     return ProxPoint(v.copy(), gauge, lambda: ProxJacobian(np.ones(v.size)))
 
 
-def _solve(v: Array, k: int, amount: float, form: Form, low: float, high: float) -> Pattern:
-    """Return the pattern at the x with F(x) = amount, known to lie in [low, high]."""
-    low, high = max(low, 0.0), max(high, np.finfo(np.float64).tiny)
-    x, counts = high, (-1, -1)
+def _solve(v: Array, k: int, amount: float, form: Form, start: float, bounds: Bounds) -> Pattern:
+    """Return the pattern at the x with F(x) = amount, known to lie within the bounds.
+
+    ``start`` is F(0). A step goes to the root of the current pattern's equation, which converges
+    from one side; where that lies outside the bounds, to where the chord of 1 / F (nearly a line)
+    vanishes; and to the middle where six steps together have not halved the interval.
+    """
+    low, high = max(bounds[0], 0.0), max(bounds[1], np.finfo(np.float64).tiny)
+    left, right = (0.0, start), None
+    x, counts, width, patience = high, (-1, -1), math.inf, 6
     for _ in range(200):
         pattern = Pattern.at(v, k, x if form == "constrained" else 1.0 / x)
         terms = pattern.equation(form)
-        if pattern.counts == counts or _evaluate(terms, x) == amount:
+        value = _evaluate(terms, x)
+        if pattern.counts == counts or value == amount:
             break
-        low, high = (x, high) if _evaluate(terms, x) > amount else (low, x)
+        if value > amount:
+            low, left = x, (x, value)
+        else:
+            high, right = x, (x, value)
         if high - low <= 2e-16 * (high + min(b for _, b in terms)):
             break
-        root = _root(terms, amount, low)
-        if low < root < high:
-            x, counts = root, pattern.counts
-        else:
-            x, counts = 0.5 * (low + high), (-1, -1)
+        patience -= 1
+        if high - low <= 0.5 * width:
+            width, patience = high - low, 6
+        root, counts = _root(terms, amount, low), pattern.counts
+        if root == x or not (low <= root <= high and root > 0.0):
+            root, counts = _chord(left, right, amount), (-1, -1)
+        if patience == 0 or not (low <= root <= high and root > 0.0):
+            root, counts, width, patience = 0.5 * (low + high), (-1, -1), high - low, 6
+        x = root
     return pattern
+
+
+def _chord(left: tuple[float, float], right: tuple[float, float] | None, amount: float) -> float:
+    """Return where the line through 1 / F at two points reaches 1 / amount (nan without two)."""
+    if right is None or left[0] == right[0]:
+        return math.nan
+    (x, above), (y, below) = left, right
+    slope = (1.0 / below - 1.0 / above) / (y - x)
+    return x + (1.0 / amount - 1.0 / above) / slope
 
 
 def _evaluate(terms: list[tuple[float, float]], x: float) -> float:

@@ -48,7 +48,7 @@ def best_groups(
 
     At least ``least`` groups, and further whole groups until there are ``count`` columns.
     """
-    rating = scores.group_norms(partition.labels, partition.n_groups)
+    rating = partition.norms_of_scores(scores)
     if weights is not None:
         rating = rating / weights
     order = np.argsort(-rating, kind="stable")[: max(least, count)]

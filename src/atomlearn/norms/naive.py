@@ -96,7 +96,7 @@ def naive_elastic_net_polar(z: Array, k: int) -> float:
 
     low, high = 0.0, float(np.abs(z).max(initial=0.0))
     golden = (math.sqrt(5.0) - 1.0) / 2.0
-    for _ in range(100):
+    for _ in range(60):
         left, right = high - golden * (high - low), low + golden * (high - low)
         low, high = (low, right) if cost(left) <= cost(right) else (left, high)
     return min(cost(low), cost(0.0), cost(float(np.abs(z).max(initial=0.0))))

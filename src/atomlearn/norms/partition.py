@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
+from atomlearn.interfaces.design import Scores
 from atomlearn.norms.vectors import power_of_two
 
 Array = NDArray[np.float64]
@@ -97,6 +98,12 @@ class Partition:
         order = np.argsort(self.labels, kind="stable").astype(np.int64)
         return order, np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
 
+    def norms_of_scores(self, scores: Scores) -> Array:
+        """Return the l2 norm of z over each group, shape (n_groups,)."""
+        if not self.n_groups:
+            return np.zeros(0)
+        return scores.group_norms(self.labels, self.n_groups)
+
     def members(self, numbers_of_groups: Columns) -> Columns:
         """Return the features of these groups, group after group, increasing within each."""
         order, starts = self._order
@@ -106,6 +113,8 @@ class Partition:
 
     def norms(self, w: Array) -> Array:
         """Return the l2 norm of w over each group, safe at any scale, shape (n_groups,)."""
+        if not self.n_groups:
+            return np.zeros(0)
         scale = power_of_two(w)
         return scale * _kernels.group_norms(w / scale, self.labels, self.n_groups)
 

@@ -1,0 +1,261 @@
+"""Wrappers and Jacobians beyond the conformance suite: implicit scores, sparse factors, size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from atomlearn.designs import ArrayScores
+from atomlearn.interfaces import Norm, Scores
+from atomlearn.norms import (
+    L1,
+    L2,
+    ElasticNetNorm,
+    Groups,
+    KSupport,
+    Nonnegative,
+    Restricted,
+    Scaled,
+    lift,
+)
+from atomlearn.norms.scores import PositiveScores, SubsetScores
+from atomlearn.testing import tolerances
+
+SAME = tolerances.SAME_FLOAT64
+FORMS = ("penalized", "squared", "constrained")
+
+
+class TopOnly(Scores):
+    """Scores that can be asked for their largest magnitudes only, as implicit designs'."""
+
+    def __init__(self, z):
+        self.z = z
+        self.asked = []
+
+    @property
+    def n_columns(self):
+        return self.z.size
+
+    def top(self, count):
+        self.asked.append(count)
+        return ArrayScores(self.z).top(count)
+
+    def at(self, columns):
+        return self.z[columns]
+
+
+class TestImplicitScores:
+    def test_ksupport_asks_for_k(self):
+        scores = TopOnly(np.random.default_rng(0).normal(size=1000))
+        KSupport(7).polar(scores)
+        KSupport(7).best_columns(scores, 3)
+        assert scores.asked == [7, 7]
+
+    def test_elastic_net_asks_for_few(self):
+        rng = np.random.default_rng(1)
+        for _ in range(50):
+            z = rng.normal(size=5000)
+            scores = TopOnly(z)
+            polar = ElasticNetNorm(20).polar(scores)
+            assert max(scores.asked) <= 320
+            # The polar of all scores at once: nothing was missed.
+            theta = ElasticNetNorm(20)._best_atom(ArrayScores(z[np.argsort(-np.abs(z))]))[2]
+            expected = np.linalg.norm(np.maximum(np.abs(z) - theta, 0)) + np.sqrt(20) * theta
+            assert_allclose(polar, expected, rtol=SAME)
+
+    @pytest.mark.parametrize("n_positive", [0, 1, 5, 500])
+    def test_nonnegative_asks_until_it_has_enough(self, n_positive):
+        rng = np.random.default_rng(2)
+        z = -np.abs(rng.normal(size=2000)) - 1.0
+        z[rng.permutation(2000)[:n_positive]] = rng.uniform(0.1, 0.9, size=n_positive)
+        norm = Nonnegative(KSupport(4))
+        largest = np.sort(np.maximum(z, 0))[::-1][:4]
+        assert_allclose(norm.polar(TopOnly(z)), np.linalg.norm(largest), rtol=SAME)
+        columns = norm.best_columns(TopOnly(z), 10)
+        assert columns.size == min(10, n_positive)
+        assert_allclose(z[columns], np.sort(np.maximum(z, 0))[::-1][: columns.size])
+
+    def test_nonnegative_stops_early(self):
+        z = np.random.default_rng(3).normal(size=100_000)
+        scores = TopOnly(z)
+        Nonnegative(L1()).polar(scores)
+        assert sum(scores.asked) < 1000
+
+
+class TestViews:
+    def test_positive_scores_keep_the_contract(self):
+        rng = np.random.default_rng(4)
+        for _ in range(200):
+            z = np.round(rng.normal(size=int(rng.integers(1, 40))), 1)
+            view, plain = PositiveScores(ArrayScores(z)), ArrayScores(np.maximum(z, 0))
+            count = int(rng.integers(0, 45))
+            columns, values = view.top(count)
+            assert_array_equal(values, plain.top(count)[1])
+            assert np.unique(columns).size == min(count, z.size)
+            assert_array_equal(np.maximum(z, 0)[columns], values)
+            positive = values > 0
+            assert_array_equal(columns[positive], plain.top(count)[0][positive])
+
+    def test_subset_scores_keep_the_contract(self):
+        rng = np.random.default_rng(5)
+        for _ in range(200):
+            z = np.round(rng.normal(size=30), 1)
+            chosen = rng.permutation(30)[: int(rng.integers(1, 31))].astype(np.int64)
+            view, plain = SubsetScores(ArrayScores(z), chosen), ArrayScores(z[chosen])
+            count = int(rng.integers(0, 35))
+            for received, expected in zip(view.top(count), plain.top(count), strict=True):
+                assert_array_equal(received, expected)
+            assert_array_equal(view.full(), z[chosen])
+            assert view.n_columns == chosen.size
+
+
+class TestWrappers:
+    def test_nonnegative_prox_is_the_best_nonnegative_point(self):
+        """No non-negative point nearby or sampled is better."""
+        rng = np.random.default_rng(6)
+        for norm in (L1(), L2(), KSupport(2), ElasticNetNorm(2), Groups([[0, 1], [2, 3]])):
+            wrapped = Nonnegative(norm)
+            for _ in range(20):
+                v = rng.normal(size=5)
+                best = wrapped.prox(v, 0.3)
+                cost = 0.5 * np.sum((best - v) ** 2) + 0.3 * norm.value(best)
+                for size in (1e-4, 1e-2, 1.0):
+                    other = np.maximum(best + size * rng.normal(size=5), 0.0)
+                    assert cost <= 0.5 * np.sum((other - v) ** 2) + 0.3 * norm.value(other) + SAME
+
+    def test_values(self):
+        assert Nonnegative(L1()).value(np.array([1.0, -1e-300])) == np.inf
+        assert Nonnegative(L1()).value(np.array([1.0, -0.0])) == 1.0
+        assert Restricted(L1(), [1]).value(np.array([0.0, 2.0])) == 2.0
+        assert Restricted(L1(), [1]).value(np.array([1e-300, 2.0])) == np.inf
+        assert Scaled(L1(), 3.0).value(np.array([1.0, -2.0])) == 9.0
+
+    def test_scaling_by_hand(self):
+        v = np.array([3.0, -1.0, 0.5])
+        norm, plain = Scaled(KSupport(2), 4.0), KSupport(2)
+        assert_allclose(norm.prox(v, 0.1), plain.prox(v, 0.4), rtol=SAME)
+        assert_allclose(norm.prox_squared(v, 0.1), plain.prox_squared(v, 1.6), rtol=SAME)
+        assert_allclose(norm.project(v, 2.0), plain.project(v, 0.5), rtol=SAME)
+        assert_allclose(norm.zero_threshold(v), 4.0 * plain.zero_threshold(v), rtol=SAME)
+
+    def test_nested_restriction(self):
+        norm = Restricted(KSupport(2), [4, 1, 0])
+        part = norm.restrict(np.array([3, 4, 0]), 6)
+        assert part.value(np.array([0.0, 3.0, 4.0])) == 5.0
+        assert part.value(np.array([1.0, 3.0, 4.0])) == np.inf
+        assert norm.restrict(np.array([4, 0]), 6) == KSupport(2)
+
+    def test_a_norm_without_prox(self):
+        class PolarOnly(Norm):
+            def value(self, w):
+                return float(np.abs(w).max())
+
+            def polar(self, scores):
+                return float(np.abs(scores.full()).sum())
+
+            def best_columns(self, scores, count):
+                return scores.top(count)[0]
+
+        with pytest.raises(TypeError, match="no proximal map because PolarOnly has none"):
+            Scaled(PolarOnly(), 2.0).prox(np.ones(3), 1.0)
+        with pytest.raises(TypeError, match="cannot be restricted"):
+            Scaled(PolarOnly(), 2.0).restrict(np.array([0]), 3)
+        assert Scaled(PolarOnly(), 2.0).zero_threshold(np.ones(3)) == 0.0
+        assert Scaled(PolarOnly(), 2.0).value(np.ones(3)) == 2.0
+
+
+class TestJacobians:
+    @pytest.mark.parametrize("form", FORMS)
+    def test_sparse_factors_are_the_dense_ones(self, form, monkeypatch):
+        rng = np.random.default_rng(7)
+        labels = rng.integers(0, 8, size=30)
+        for norm in (
+            KSupport(3, labels),
+            Groups(labels, rng.uniform(0.5, 2.0, 8)),
+            Nonnegative(KSupport(3, labels)),
+            Restricted(KSupport(3, labels), rng.permutation(30)[:20]),
+        ):
+            v, u = rng.normal(size=30), rng.normal(size=30)
+            monkeypatch.setattr(lift, "MAX_DENSE_FACTORS", 2**18)
+            dense = norm.prox_point(v, 0.4, form).jacobian()
+            monkeypatch.setattr(lift, "MAX_DENSE_FACTORS", 0)
+            slim = norm.prox_point(v, 0.4, form).jacobian()
+            assert isinstance(dense.factors, np.ndarray)
+            assert isinstance(slim.factors, sparse.csc_array)
+            assert slim.factors.has_canonical_format
+            assert_array_equal(slim.dense(), dense.dense())
+            assert_array_equal(slim.dense_factors(), dense.factors)
+            assert_array_equal(slim.support, dense.support)
+            assert_allclose(slim.apply(u), dense.apply(u), atol=SAME)
+            more = rng.normal(size=(30, 2))
+            both = [part.plus(more, np.array([1.0, 2.0])).dense() for part in (slim, dense)]
+            assert_allclose(both[0], both[1], atol=SAME)
+
+    def test_many_groups_stay_sparse(self):
+        rng = np.random.default_rng(8)
+        labels = np.repeat(np.arange(5000), 4)
+        jacobian = KSupport(500, labels).prox_point(rng.normal(size=20_000), 1.0, "squared")
+        factors = jacobian.jacobian().factors
+        assert isinstance(factors, sparse.csc_array)
+        assert factors.nnz <= 2 * 20_000
+
+    def test_zero_has_the_jacobian_of_the_l2_norm(self):
+        """Where k covers every coordinate the squared map is linear, at zero too."""
+        for norm in (L2(), KSupport(5), ElasticNetNorm(5), KSupport(1, np.zeros(5, int))):
+            for v in (np.zeros(5), np.array([1.0, 0.0, 0.0, 2.0, 0.0])):
+                jacobian = norm.prox_point(v, 0.25, "squared").jacobian()
+                assert_allclose(jacobian.dense(), 0.8 * np.eye(5), atol=SAME)
+
+    def test_zero_of_ksupport_is_a_limit_from_nearby(self):
+        jacobian = KSupport(2).prox_point(np.zeros(5), 0.25, "squared").jacobian()
+        near = np.array([1e-6, 1e-6, 0.0, 0.0, 0.0])
+        moved = KSupport(2).prox_squared(near, 0.25)
+        assert_allclose(jacobian.apply(near), moved, atol=SAME)
+
+
+class TestLargeInputs:
+    @pytest.mark.parametrize("form", ["penalized", "constrained"])
+    def test_hard_inputs_take_few_proxes(self, form, monkeypatch):
+        """Heavy tails, ties and sixteen decades: optimal, in a few evaluations each."""
+        from atomlearn.norms import ksupport_point
+
+        calls = []
+        original = ksupport_point._kernels.ksupport_prox
+
+        class Counting:
+            ksupport_gauge = staticmethod(ksupport_point._kernels.ksupport_gauge)
+            top_norm = staticmethod(ksupport_point._kernels.top_norm)
+
+            @staticmethod
+            def ksupport_prox(*arguments):
+                calls.append(1)
+                return original(*arguments)
+
+        monkeypatch.setattr(ksupport_point, "_kernels", Counting)
+        rng = np.random.default_rng(9)
+        makers = [
+            rng.standard_normal,
+            rng.standard_cauchy,
+            lambda size: np.exp(5.0 * rng.normal(size=size)),
+            lambda size: np.round(3.0 * rng.normal(size=size)),
+            lambda size: 10.0 ** rng.uniform(-8, 8, size=size),
+        ]
+        trials = 200
+        for trial in range(trials):
+            v = makers[trial % 5](int(rng.integers(100, 2000)))
+            norm = KSupport(int(rng.integers(1, v.size + 1)))
+            polar, gauge = norm.polar(ArrayScores(v)), norm.value(v)
+            shares = (rng.uniform(), 1.0 - 10.0 ** rng.uniform(-12, -1), 10.0 ** rng.uniform(-8, 0))
+            amount = shares[trial % 3] * (polar if form == "penalized" else gauge)
+            point = norm.prox_point(v, amount, form).point
+            residual = v - point
+            value, top = norm.value(point), norm.polar(ArrayScores(residual))
+            if form == "penalized":
+                assert top <= amount + SAME * polar
+                assert abs(point @ residual - amount * value) <= SAME * polar * gauge
+            else:
+                assert value <= amount + SAME * gauge
+                assert abs(point @ residual - amount * top) <= SAME * polar * gauge
+        assert len(calls) <= 6 * trials

@@ -1,0 +1,323 @@
+"""The norms against enumeration, exact rational arithmetic and CVXPY."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from atomlearn.designs import ArrayScores
+from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport, Nonnegative
+from atomlearn.norms.naive import (
+    naive_elastic_net_polar,
+    naive_ksupport_polar,
+    naive_ksupport_prox,
+    naive_ksupport_square,
+    naive_other_form,
+    naive_threshold_prox,
+)
+from atomlearn.testing import tolerances
+
+SAME = tolerances.SAME_FLOAT64
+FORMS = ("penalized", "squared", "constrained")
+
+
+def random_vector(rng):
+    """A short vector of one of five kinds: normal, heavy-tailed, ties, zeros, or wide scales."""
+    size = int(rng.integers(1, 9))
+    kind = rng.integers(5)
+    v = rng.standard_cauchy(size) if kind == 1 else rng.normal(size=size)
+    if kind == 2:
+        v = np.round(v)
+    if kind == 3:
+        v[rng.random(size) < 0.5] = 0.0
+    if kind == 4:
+        v *= 10.0 ** rng.integers(-8, 9, size=size)
+    return v
+
+
+def assert_close(received, exact, scale):
+    """Assert equality to roundings of the largest number that went in."""
+    exact = np.array([float(entry) for entry in exact])
+    assert_allclose(received, exact, rtol=SAME, atol=SAME * scale)
+
+
+class TestKSupport:
+    def test_value_is_exact(self):
+        rng = np.random.default_rng(0)
+        for _ in range(2000):
+            w = random_vector(rng)
+            k = int(rng.integers(1, w.size + 3))
+            exact = naive_ksupport_square(w, k)
+            received = Fraction(KSupport(k).value(w)) ** 2
+            assert abs(received - exact) <= Fraction(SAME) * exact
+
+    def test_polar_is_the_best_of_all_supports(self):
+        rng = np.random.default_rng(1)
+        for _ in range(1000):
+            z = random_vector(rng)
+            k = int(rng.integers(1, z.size + 3))
+            norm = KSupport(k)
+            scores = ArrayScores(z)
+            assert_allclose(norm.polar(scores), naive_ksupport_polar(z, k), rtol=SAME)
+            columns = norm.best_columns(scores, 1)
+            assert columns.size == min(k, z.size)
+            assert_allclose(np.linalg.norm(z[columns]), norm.polar(scores), rtol=SAME)
+
+    def test_polar_over_groups_is_the_best_of_all_unions(self):
+        rng = np.random.default_rng(2)
+        for _ in range(1000):
+            z = random_vector(rng)
+            labels = rng.integers(-1, 4, size=z.size)
+            groups = [np.flatnonzero(labels == g).tolist() for g in np.unique(labels[labels >= 0])]
+            alone = [[int(j)] for j in np.flatnonzero(labels < 0)]
+            k = int(rng.integers(1, z.size + 2))
+            exact = naive_ksupport_polar(z, k, groups + alone)
+            for norm in (KSupport(k, labels), KSupport(k, groups)):
+                assert_allclose(norm.polar(ArrayScores(z)), exact, rtol=SAME)
+                columns = norm.best_columns(ArrayScores(z), 1)
+                assert_allclose(np.linalg.norm(z[columns]), exact, rtol=SAME)
+                whole = [set(group) for group in groups + alone]
+                chosen = set(columns.tolist())
+                assert all(group <= chosen or not group & chosen for group in whole)
+                assert sum(group <= chosen for group in whole) == min(k, len(whole))
+
+    def test_prox_squared_is_exact(self):
+        rng = np.random.default_rng(3)
+        for _ in range(1500):
+            v = random_vector(rng)
+            k, step = int(rng.integers(1, v.size + 3)), float(10.0 ** rng.uniform(-4, 4))
+            exact = naive_ksupport_prox(v, k, step)
+            assert_close(KSupport(k).prox_squared(v, step), exact, np.abs(v).max())
+
+    def test_prox_satisfies_its_equation_exactly(self):
+        """Penalized and constrained points are prox_squared at the mu they imply, in fractions."""
+        rng = np.random.default_rng(4)
+        for _ in range(1000):
+            v = random_vector(rng)
+            if not v.any():
+                continue
+            k = int(rng.integers(1, v.size + 1))
+            norm, largest = KSupport(k), float(np.abs(v).max())
+            share = float(rng.uniform(0.02, 0.98))
+            step = share * norm.polar(ArrayScores(v))
+            point = norm.prox_point(v, step, "penalized")
+            exact = naive_ksupport_prox(v, k, step / point.gauge)
+            assert_close(point.point, exact, 10 * largest)
+            radius = share * norm.value(v)
+            point = norm.prox_point(v, radius, "constrained")
+            assert point.gauge == radius
+            assert_allclose(norm.value(point.point), radius, rtol=1e3 * SAME, atol=SAME * largest)
+
+    def test_other_forms_against_bisection(self):
+        rng = np.random.default_rng(5)
+        for _ in range(100):
+            v = random_vector(rng)
+            v = v / max(1e-3, float(np.abs(v).max()))
+            k, amount = int(rng.integers(1, v.size + 1)), float(rng.uniform(0.05, 1.5))
+            norm = KSupport(k)
+            if amount < norm.polar(ArrayScores(v)):
+                slow = naive_other_form(norm.prox_squared, norm.value, v, amount, "penalized")
+                assert_allclose(norm.prox(v, amount), slow, atol=1e-9)
+            if amount < norm.value(v):
+                slow = naive_other_form(norm.prox_squared, norm.value, v, amount, "constrained")
+                assert_allclose(norm.project(v, amount), slow, atol=1e-9)
+
+    def test_zero_threshold_by_hand(self):
+        # k = 2, w = (3, 1, 1): 3 >= (1 + 1) / 1, so d = (1, 1/2, 1/2) and the share is 2.
+        norm = KSupport(2)
+        gauge = norm.value(np.array([3.0, 1.0, -1.0, 0.0]))
+        assert_allclose(gauge, math.sqrt(13.0), rtol=SAME)
+        threshold = norm.zero_threshold(np.array([3.0, 1.0, -1.0, 0.0]))
+        assert_allclose(threshold, 2.0 / gauge, rtol=SAME)
+        assert norm.zero_threshold(np.array([3.0, 0.0, 1.0])) == 0.0
+        assert norm.zero_threshold(np.zeros(3)) == 0.0
+        assert norm.zero_threshold(np.zeros(0)) == 0.0
+        assert L1().zero_threshold(np.ones(3)) == 1.0
+        assert L2().zero_threshold(np.ones(3)) == 0.0
+        assert_allclose(KSupport(1).zero_threshold(np.array([3.0, 1.0])), 1.0, rtol=SAME)
+
+
+class TestElasticNet:
+    def test_polar_against_golden_sections(self):
+        rng = np.random.default_rng(6)
+        for _ in range(1000):
+            z = random_vector(rng)
+            k = int(rng.integers(1, z.size + 3))
+            polar = ElasticNetNorm(k).polar(ArrayScores(z))
+            slow = naive_elastic_net_polar(z, k)
+            assert_allclose(polar, slow, rtol=1e-9)
+            assert polar <= slow * (1.0 + SAME)
+
+    def test_polar_is_attained_on_its_columns(self):
+        """The soft threshold over the columns, made a unit vector, is feasible and best."""
+        rng, needed = np.random.default_rng(7), 0
+        for _ in range(300):
+            z = rng.standard_normal(200)
+            k = int(rng.integers(2, 60))
+            norm = ElasticNetNorm(k)
+            columns = norm.best_columns(ArrayScores(z), 1)
+            assert k <= columns.size < 200
+            there = np.zeros(200)
+            there[columns] = z[columns]
+            assert_allclose(norm.polar(ArrayScores(there)), norm.polar(ArrayScores(z)), rtol=SAME)
+            there[columns[-1]] = 0.0
+            needed += norm.polar(ArrayScores(there)) < norm.polar(ArrayScores(z))
+        # The last column's share can be too small for a difference in float64, but rarely is.
+        assert needed >= 290
+
+    def test_between_l2_and_ksupport(self):
+        """max(l2, l1 / sqrt k) <= k-support < sqrt 2 times it (Proposition 3.1)."""
+        rng = np.random.default_rng(8)
+        for _ in range(1000):
+            w = random_vector(rng)
+            k = int(rng.integers(1, w.size + 1))
+            low, high = ElasticNetNorm(k).value(w), KSupport(k).value(w)
+            assert low <= high * (1.0 + SAME)
+            assert high <= math.sqrt(2.0) * low * (1.0 + SAME)
+            both = [norm.polar(ArrayScores(w)) for norm in (KSupport(k), ElasticNetNorm(k))]
+            assert both[0] <= both[1] * (1.0 + SAME)
+
+
+class TestThresholds:
+    @pytest.mark.parametrize("form", FORMS)
+    def test_groups_against_bisection(self, form):
+        rng = np.random.default_rng(9)
+        for _ in range(400):
+            v = random_vector(rng)
+            amount = float(10.0 ** rng.uniform(-2, 2))
+            labels = rng.integers(-1, 3, size=v.size)
+            n_listed = np.unique(labels[labels >= 0]).size
+            weights = rng.uniform(0.5, 2.0, size=n_listed)
+            norm = Groups(labels, weights)
+            names = np.unique(labels[labels >= 0])
+            members = [np.flatnonzero(labels == g) for g in names]
+            members += [np.array([j]) for j in np.flatnonzero(labels < 0)]
+            all_weights = np.concatenate([weights, np.ones((labels < 0).sum())])
+            norms = np.array([np.linalg.norm(v[group]) for group in members])
+            shrunk = naive_threshold_prox(norms, all_weights, amount, form)
+            expected = np.zeros_like(v)
+            for group, before, after in zip(members, norms, shrunk, strict=True):
+                expected[group] = v[group] * (after / before if before > 0 else 0.0)
+            received = norm.prox_point(v, amount, form)
+            scale = float(np.abs(v).max()) * (1.0 + amount if form == "squared" else 1.0)
+            assert_allclose(received.point, expected, atol=1e-11 * scale)
+            assert_allclose(norm.value(v), all_weights @ norms, rtol=SAME)
+            polar = float((norms / all_weights).max())
+            assert_allclose(norm.polar(ArrayScores(v)), polar, rtol=SAME)
+
+    @pytest.mark.parametrize("form", FORMS)
+    def test_l1_is_ksupport_of_one_and_groups_of_one(self, form):
+        rng = np.random.default_rng(10)
+        for _ in range(300):
+            v = random_vector(rng)
+            amount = float(10.0 ** rng.uniform(-2, 2))
+            expected = L1().prox_point(v, amount, form)
+            scale = float(np.abs(v).max())
+            for norm in (KSupport(1), Groups(np.arange(v.size)), ElasticNetNorm(1)):
+                received = norm.prox_point(v, amount, form)
+                assert_allclose(received.point, expected.point, atol=10 * SAME * scale)
+
+    @pytest.mark.parametrize("form", FORMS)
+    def test_l2_is_ksupport_of_all_and_one_group(self, form):
+        rng = np.random.default_rng(11)
+        for _ in range(300):
+            v = random_vector(rng)
+            amount = float(10.0 ** rng.uniform(-2, 2))
+            expected = L2().prox_point(v, amount, form)
+            scale = float(np.abs(v).max())
+            for norm in (KSupport(v.size), Groups(np.zeros(v.size, int)), ElasticNetNorm(v.size)):
+                received = norm.prox_point(v, amount, form)
+                assert_allclose(received.point, expected.point, atol=10 * SAME * scale)
+
+
+class Program:
+    """One CVXPY program for each form, solved again for each v: the norm by its definition."""
+
+    n_features = 5
+
+    def __init__(self, squared_bound, nonnegative=False):
+        """``squared_bound(x, size)`` returns u and constraints: gauge(x)^2 <= size * u."""
+        n = self.n_features
+        self.v, self.amount = cp.Parameter(n), cp.Parameter(nonneg=True)
+        self.x, self.size = cp.Variable(n, nonneg=nonnegative), cp.Variable(nonneg=True)
+        distance = 0.5 * cp.sum_squares(self.x - self.v)
+        bound, constraints = squared_bound(self.x, self.size)
+        gauge = 0.5 * (bound + self.size)
+        unit, unit_constraints = squared_bound(self.x, 1.0)
+        self.programs = {
+            "penalized": cp.Problem(cp.Minimize(distance + self.amount * gauge), constraints),
+            "squared": cp.Problem(
+                cp.Minimize(distance + 0.5 * self.amount * unit), unit_constraints
+            ),
+            "constrained": cp.Problem(
+                cp.Minimize(distance), [*unit_constraints, unit <= self.amount]
+            ),
+        }
+
+    def solve(self, v, amount, form):
+        self.v.value = v
+        self.amount.value = amount**2 if form == "constrained" else amount
+        # CVXPY evaluates 0 / 0 where the solver rounds a d to zero.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.programs[form].solve(solver=cp.CLARABEL)
+        return self.x.value
+
+
+def scaling_bound(k, groups):
+    """gauge(x)^2 <= u s where u = sum_g ||x_g||^2 / d_g, 0 <= d <= s, sum d <= k s."""
+
+    def bound(x, size):
+        d = cp.Variable(len(groups), nonneg=True)
+        terms = [cp.quad_over_lin(x[group], d[i]) for i, group in enumerate(groups)]
+        return sum(terms), [d <= size, cp.sum(d) <= k * size]
+
+    return bound
+
+
+def two_norms_bound(k):
+    """max(||x||_2, ||x||_1 / sqrt k)^2 <= u s."""
+
+    def bound(x, size):
+        parts = [cp.norm1(x) / math.sqrt(k), cp.norm2(x)]
+        if isinstance(size, float):
+            return cp.square(cp.maximum(*parts)), []
+        u = cp.Variable(nonneg=True)
+        return u, [part <= u for part in parts] + [size == u]
+
+    return bound
+
+
+LISTS = [[0, 3], [1], [2, 4]]
+PROGRAMS = {
+    "k-support": (KSupport(2), scaling_bound(2, [[j] for j in range(5)]), False),
+    "k-support over groups": (KSupport(2, LISTS), scaling_bound(2, LISTS), False),
+    "groups": (Groups(LISTS), scaling_bound(1, LISTS), False),
+    "l1": (L1(), scaling_bound(1, [[j] for j in range(5)]), False),
+    "elastic net": (ElasticNetNorm(2), two_norms_bound(2), False),
+    "non-negative": (
+        Nonnegative(KSupport(2)),
+        scaling_bound(2, [[j] for j in range(5)]),
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_against_cvxpy(name):
+    """The three maps by an interior-point solver, from the definition of the norm."""
+    norm, bound, nonnegative = PROGRAMS[name]
+    program = Program(bound, nonnegative)
+    rng = np.random.default_rng(12)
+    for trial in range(60):
+        v = rng.normal(size=program.n_features) * float(10.0 ** rng.uniform(-0.5, 0.5))
+        amount = float(10.0 ** rng.uniform(-1, 0.5))
+        form = FORMS[trial % 3]
+        slow = program.solve(v, amount, form)
+        received = norm.prox_point(v, amount, form).point
+        # An objective right to 1e-6 leaves its point free by the square root of twice that.
+        assert_allclose(received, slow, atol=math.sqrt(2.0 * tolerances.ORACLE) * (1.0 + v @ v))

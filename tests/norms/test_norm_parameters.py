@@ -1,0 +1,236 @@
+"""Parameters, names and refusals: every message names the object, what came, and the remedy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from atomlearn.designs import ArrayScores
+from atomlearn.norms import (
+    L1,
+    L2,
+    ElasticNetNorm,
+    Groups,
+    KSupport,
+    Nonnegative,
+    Restricted,
+    Scaled,
+    as_norm,
+)
+from atomlearn.norms.partition import Partition
+from atomlearn.norms.scores import SubsetScores
+
+
+class TestNames:
+    @pytest.mark.parametrize("name", ["l1", "L1"])
+    def test_names(self, name):
+        assert as_norm(name) == L1()
+        assert as_norm("l2") == L2()
+        assert as_norm("ksupport", k=5) == KSupport(5)
+        assert as_norm("k-support", k=5) == KSupport(5)
+        assert as_norm("elastic_net", k=5) == ElasticNetNorm(5)
+        assert as_norm("groups", groups=[[0, 1]]) == Groups([[0, 1]])
+
+    def test_objects_pass_through(self):
+        norm = KSupport(3)
+        assert as_norm(norm) is norm
+
+    def test_refusals(self):
+        with pytest.raises(ValueError, match=r"'lasso' is unknown; use one of 'l1'"):
+            as_norm("lasso")
+        with pytest.raises(ValueError, match=r"needs k: pass an object such as norms.KSupport"):
+            as_norm("ksupport")
+        with pytest.raises(TypeError, match=r"got type; write KSupport\(...\)|write KSupport"):
+            as_norm(KSupport)
+        with pytest.raises(TypeError, match="got int"):
+            as_norm(3)
+        with pytest.raises(TypeError, match="set them on the object"):
+            as_norm(L1(), k=3)
+
+
+class TestSettings:
+    def test_nested_names(self):
+        norm = Scaled(Nonnegative(KSupport(3)), 2.0)
+        assert norm.get_params()["norm__norm__k"] == 3
+        assert norm.set_params(norm__norm__k=7, factor=3.0) is norm
+        assert norm.norm.norm.k == 7
+        assert norm.factor == 3.0
+        with pytest.raises(ValueError, match="no parameter 'k'"):
+            norm.set_params(norm__k=5)
+        with pytest.raises(ValueError, match="no parameter 'factor__x'"):
+            norm.set_params(factor__x=5)
+
+    def test_repr_and_equality(self):
+        assert repr(KSupport(3)) == "KSupport(k=3, groups=None)"
+        assert repr(L1()) == "L1()"
+        assert repr(Scaled(L1(), 2.0)) == "Scaled(norm=L1(), factor=2.0)"
+        assert KSupport(3) != KSupport(4)
+        assert KSupport(3) != ElasticNetNorm(3)
+        assert KSupport(3, np.array([0, 0, 1])) == KSupport(3, np.array([0, 0, 1]))
+        assert KSupport(3, np.array([0, 0, 1])) != KSupport(3, np.array([0, 1, 1]))
+        assert KSupport(3, np.array([0, 0, 1])) != KSupport(3)
+        assert Groups([[0], [1, 2]]) != Groups([[0], [1]])
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(KSupport(3))
+
+    def test_clone_is_deep(self):
+        norm = Scaled(KSupport(3, [[0, 1]]), 2.0)
+        twin = clone(norm)
+        twin.set_params(norm__k=9)
+        assert norm.norm.k == 3
+
+    def test_groups_set_anew_are_read_anew(self):
+        w = np.array([3.0, 4.0, 12.0])
+        norm = Groups([[0, 1]])
+        assert norm.value(w) == 17.0
+        norm.set_params(groups=[[0, 1, 2]])
+        assert norm.value(w) == 13.0
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("kind", [KSupport, ElasticNetNorm])
+    @pytest.mark.parametrize("k", [0, -3])
+    def test_k_below_one(self, kind, k):
+        with pytest.raises(ValueError, match=rf"{kind.__name__}: k must be at least 1, got {k}"):
+            kind(k).check(10)
+
+    @pytest.mark.parametrize("kind", [KSupport, ElasticNetNorm])
+    @pytest.mark.parametrize("k", [3.0, 2.5, True, "3", None, np.nan, np.float64(2.0)])
+    def test_k_not_whole(self, kind, k):
+        with pytest.raises(TypeError, match=rf"{kind.__name__}: k must be a whole number"):
+            kind(k).check(10)
+        with pytest.raises(TypeError, match="k must be a whole number"):
+            kind(k).value(np.ones(4))
+
+    def test_k_as_a_whole_float_names_the_remedy(self):
+        with pytest.raises(TypeError, match=r"use k=3$"):
+            KSupport(3.0).check(10)
+
+    @pytest.mark.parametrize("k", [np.int64(3), np.uint8(3), 3, 11, 10**12])
+    def test_k_accepted(self, k):
+        KSupport(k).check(10)
+        w = np.arange(10.0)
+        assert KSupport(k).value(w) == KSupport(int(min(k, 10))).value(w)
+
+    @pytest.mark.parametrize(
+        ("groups", "kind", "message"),
+        [
+            ([[0, 1], [1, 2]], ValueError, "must be disjoint, but feature 1 appears again"),
+            ([[0, 1, 0]], ValueError, "must be disjoint, but feature 0 appears again in group 0"),
+            ([[0, 6]], ValueError, "names feature 6, but features are numbered 0 to 5"),
+            ([[-1]], ValueError, "names feature -1"),
+            ([[0], []], ValueError, "group 1 is empty"),
+            ([[0.5]], TypeError, "whole column indices"),
+            ([[True, False]], TypeError, "whole column indices"),
+            ([[0], 1], TypeError, "group 1 must be a list"),
+            (["ab", [1]], TypeError, "group 0 must be a list"),
+            ([0, 0, 1], ValueError, "has 3 labels, but there are 6 features"),
+            (np.array([0.0, 0, 1, 1, 2, 2]), TypeError, "must be integers or strings"),
+            ("abc", TypeError, "groups must be index lists"),
+            (5, TypeError, "groups must be index lists"),
+            (Partition(np.zeros(3, np.int64), 1, 1), ValueError, "describe 3 features"),
+        ],
+    )
+    @pytest.mark.parametrize("norm", [lambda g: KSupport(2, g), Groups])
+    def test_groups(self, norm, groups, kind, message):
+        with pytest.raises(kind, match=message):
+            norm(groups).check(6)
+
+    @pytest.mark.parametrize("weights", [[1.0], [1.0, 2.0, 3.0], [[1.0, 2.0]]])
+    def test_number_of_weights(self, weights):
+        with pytest.raises(ValueError, match="one number for each of the 2 groups"):
+            Groups([[0, 1], [2, 3]], weights).check(6)
+
+    @pytest.mark.parametrize("weight", [0.0, -1.0, np.nan, np.inf])
+    def test_bad_weights(self, weight):
+        with pytest.raises(ValueError, match=r"weights\[1\] is .* positive and finite"):
+            Groups([[0, 1], [2, 3]], [1.0, weight]).check(6)
+
+    @pytest.mark.parametrize("factor", [0.0, -1.0, np.nan, np.inf])
+    def test_bad_factor(self, factor):
+        with pytest.raises(ValueError, match="factor must be positive and finite"):
+            Scaled(L1(), factor).check(6)
+        with pytest.raises(TypeError, match="factor must be a number"):
+            Scaled(L1(), "2").check(6)
+
+    def test_inner_norm(self):
+        with pytest.raises(TypeError, match="got str"):
+            Scaled("l1", 2.0).check(6)
+        with pytest.raises(TypeError, match=r"depends on \|w\| only"):
+            Nonnegative(Nonnegative(L1())).check(6)
+        with pytest.raises(TypeError, match="k must be a whole number"):
+            Nonnegative(Scaled(KSupport(1.5), 2.0)).check(6)
+
+    @pytest.mark.parametrize(
+        ("columns", "kind", "message"),
+        [
+            ([], TypeError, "non-empty"),
+            ([0.5], TypeError, "whole column numbers"),
+            ([0, 6], ValueError, "column 6 does not exist among 6"),
+            ([0, 0], ValueError, "columns repeat"),
+            ([-1], ValueError, "column -1 does not exist"),
+        ],
+    )
+    def test_columns(self, columns, kind, message):
+        with pytest.raises(kind, match=message):
+            Restricted(L1(), columns).check(6)
+
+    def test_matrices_are_not_vectors(self):
+        for norm in (L1(), L2(), KSupport(2), ElasticNetNorm(2), Groups([[0]])):
+            with pytest.raises(ValueError, match=r"shape \(n,\)"):
+                norm.value(np.ones((2, 2)))
+
+
+class TestPartition:
+    def test_all_spellings_agree(self):
+        w = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+        spellings = [
+            [[0, 3], [1, 4]],
+            ((3, 0), (4, 1)),
+            [np.array([0, 3]), range(1, 5, 3)],
+            [0, 1, -1, 0, 1],
+            np.array([0, 1, -1, 0, 1], dtype=np.int32),
+            np.array([7, 9, -1, 7, 9]),
+            [[0, 3], [1, 4], [2]],
+            ["a", "b", "c", "a", "b"],
+        ]
+        for groups in spellings:
+            norm = Groups(groups)
+            assert norm.value(w) == np.hypot(1, 4) + np.hypot(2, 5) + 3.0
+
+    def test_weights_follow_the_lists_or_the_sorted_labels(self):
+        w = np.array([1.0, 2.0, 3.0])
+        assert Groups([[2], [0]], [10.0, 100.0]).value(w) == 30.0 + 100.0 + 2.0
+        assert Groups(["b", "a", "b"], [10.0, 100.0]).value(w) == pytest.approx(
+            20.0 + 100.0 * np.hypot(1, 3)
+        )
+
+    def test_restriction_keeps_weights(self):
+        norm = Groups([[2, 3], [0, 1]], [10.0, 100.0])
+        part = norm.restrict(np.array([4, 1, 3]), 5)
+        assert part.value(np.array([1.0, 1.0, 1.0])) == 1.0 + 100.0 + 10.0
+        part = part.restrict(np.array([2, 0]), 3)
+        assert part.value(np.array([1.0, 1.0])) == 11.0
+
+    def test_no_features(self):
+        empty, none = np.zeros(0), np.zeros(0, np.int64)
+        scores = SubsetScores(ArrayScores(np.ones(3)), none)
+        for norm in (L1(), L2(), KSupport(2), ElasticNetNorm(2), Groups([]), KSupport(2, [])):
+            assert norm.value(empty) == 0.0
+            assert norm.polar(scores) == 0.0
+            assert norm.best_columns(scores, 3).size == 0
+            for form in ("penalized", "squared", "constrained"):
+                assert norm.prox_point(empty, 1.0, form).point.size == 0
+        part = KSupport(2, [[0, 1]]).restrict(none, 3)
+        assert part.value(empty) == 0.0
+        assert part.prox_point(empty, 1.0, "squared").jacobian().dense().shape == (0, 0)
+
+    def test_best_columns_stop_at_whole_groups(self):
+        z = np.array([1.0, 5.0, 1.0, 1.0, 3.0, 3.0])
+        norm = Groups([[0, 1], [2, 3], [4, 5]])
+        assert norm.best_columns(ArrayScores(z), 1).tolist() == [0, 1]
+        assert norm.best_columns(ArrayScores(z), 2).tolist() == [0, 1]
+        assert norm.best_columns(ArrayScores(z), 3).tolist() == [0, 1, 4, 5]
+        norm = KSupport(2, [[0, 1], [2, 3], [4, 5]])
+        assert norm.best_columns(ArrayScores(z), 1).tolist() == [0, 1, 4, 5]

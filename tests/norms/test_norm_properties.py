@@ -1,0 +1,116 @@
+"""Hypothesis properties of the norms: whatever vector, whatever k, whatever amount."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose
+
+from atomlearn.designs import ArrayScores
+from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport, Nonnegative, Scaled
+from atomlearn.testing import tolerances
+
+SAME = tolerances.SAME_FLOAT64
+ENTRIES = st.one_of(
+    st.floats(-1e3, 1e3, allow_subnormal=False),
+    st.sampled_from([0.0, 1.0, -1.0, 2.0, 1e-8, -1e8]),
+)
+VECTORS = arrays(np.float64, st.integers(1, 12), elements=ENTRIES)
+COUNTS = st.integers(1, 14)
+AMOUNTS = st.floats(1e-6, 1e6)
+FORMS = ("penalized", "squared", "constrained")
+PROFILE = settings(max_examples=80, deadline=None, derandomize=True)
+
+
+def norms_of(k, size):
+    labels = np.arange(size) % 3 - (np.arange(size) % 4 == 3) * 5
+    return [
+        L1(), L2(), KSupport(k), KSupport(k, labels), ElasticNetNorm(k), Groups(labels),
+        Scaled(KSupport(k), 3.0), Nonnegative(KSupport(k)), Nonnegative(ElasticNetNorm(k)),
+    ]  # fmt: skip
+
+
+@PROFILE
+@given(VECTORS, VECTORS, COUNTS)
+def test_inner_product_is_bounded(w, z, k):
+    """<w, z> <= gauge(w) gauge°(z)."""
+    size = min(w.size, z.size)
+    w, z = w[:size], z[:size]
+    for norm in norms_of(k, size):
+        inside = np.maximum(w, 0.0) if isinstance(norm, Nonnegative) else w
+        bound = norm.value(inside) * norm.polar(ArrayScores(z))
+        slack = SAME * float(np.abs(inside) @ np.abs(z))
+        assert inside @ z <= bound * (1.0 + SAME) + slack
+
+
+@pytest.mark.parametrize("form", FORMS)
+@PROFILE
+@given(v=VECTORS, k=COUNTS, amount=AMOUNTS)
+def test_first_order_conditions(form, v, k, amount):
+    """q = v - w is in m times the subdifferential of the gauge at w."""
+    scale = float(np.abs(v).max()) or 1.0
+    for norm in norms_of(k, v.size):
+        result = norm.prox_point(v, amount, form)
+        w, q = result.point / scale, (v - result.point) / scale
+        gauge, polar = norm.value(w), norm.polar(ArrayScores(q))
+        size = (1.0 + gauge + polar) * (1.0 + amount if form == "squared" else 1.0)
+        assert abs(result.gauge / scale - gauge) <= SAME * size
+        if form == "constrained":
+            assert gauge <= amount / scale + SAME * size
+            assert abs(w @ q - amount / scale * polar) <= SAME * size**2
+        else:
+            multiplier = amount / scale if form == "penalized" else amount * gauge
+            assert polar <= multiplier + SAME * size
+            assert abs(w @ q - multiplier * gauge) <= SAME * size**2
+
+
+@pytest.mark.parametrize("form", FORMS)
+@PROFILE
+@given(v=VECTORS, other=VECTORS, k=COUNTS, amount=AMOUNTS)
+def test_firmly_nonexpansive(form, v, other, k, amount):
+    """||p - q||^2 <= <p - q, v - u> for p = prox(v), q = prox(u)."""
+    size = min(v.size, other.size)
+    v, other = v[:size], other[:size]
+    slack = SAME * float(np.abs(v).max() + np.abs(other).max()) ** 2
+    for norm in norms_of(k, size):
+        moved = norm.prox_point(v, amount, form).point - norm.prox_point(other, amount, form).point
+        assert moved @ moved <= moved @ (v - other) + slack
+
+
+@PROFILE
+@given(VECTORS, COUNTS, AMOUNTS)
+def test_moreau_identity(v, k, step):
+    """prox of step * gauge + projection onto {gauge° <= step} = v: the residual is feasible."""
+    for norm in norms_of(k, v.size):
+        residual = v - norm.prox(v, step)
+        size = SAME * (step + float(np.abs(v).sum()))
+        polar = norm.polar(ArrayScores(residual))
+        assert polar <= step + size
+        if norm.polar(ArrayScores(v)) <= step:
+            assert_allclose(residual, v if not isinstance(norm, Nonnegative) else residual)
+
+
+@PROFILE
+@given(VECTORS, COUNTS)
+def test_ksupport_lies_between_l2_and_l1(w, k):
+    """max(||w||_2, ||w||_1 / sqrt k) <= ||w||_k <= ||w||_1, decreasing in k."""
+    value = KSupport(k).value(w)
+    assert L2().value(w) <= value * (1.0 + SAME)
+    assert L1().value(w) / math.sqrt(k) <= value * (1.0 + SAME)
+    assert value <= L1().value(w) * (1.0 + SAME)
+    assert KSupport(k + 1).value(w) <= value * (1.0 + SAME)
+
+
+@PROFILE
+@given(VECTORS, COUNTS, st.floats(1e-3, 1e3))
+def test_jacobian_maps_v_to_the_point(v, k, step):
+    """The squared map is homogeneous of degree one, so J v = prox(v) (Euler)."""
+    for norm in norms_of(k, v.size):
+        point = norm.prox_point(v, step, "squared")
+        product = point.jacobian().apply(v)
+        assert_allclose(product, point.point, atol=1e-10 * float(np.abs(v).max()))
