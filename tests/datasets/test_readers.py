@@ -179,6 +179,7 @@ def test_too_many_categories(tmp_path: Path) -> None:
 def test_a_numbered_header_is_a_header(tmp_path: Path) -> None:
     table = read_table(write(tmp_path / "n.csv", "0,1,2\n5,6,7\n"), "2")
     assert table.feature_names == ("0", "1")
+    assert read_table(write(tmp_path / "w.csv", "nan,inf\n1,2\n")).feature_names == ("nan", "inf")
     nameless = read_table(write(tmp_path / "r.csv", '"",x\n1,6\n'))
     assert nameless.feature_names == ("column_0", "x")
 
@@ -211,7 +212,11 @@ def test_schema_reads_another_file_into_the_same_columns(tmp_path: Path) -> None
 
 def test_restricted_schema_needs_only_its_columns(tmp_path: Path) -> None:
     first = read_table(
-        write(tmp_path / "a.csv", "size,a=b,hue,y\n1,2,red,1\n2,3,blue,0\n3,4,green,1\n"), "y"
+        write(
+            tmp_path / "a.csv",
+            "size,a=b,hue,y,form\n1,2,red,1,o\n2,3,blue,0,x\n3,4,green,1,o\n",
+        ),
+        "y",
     )
     schema = first.schema.restricted_to(np.array([4, 1]))
     assert schema.names == ("hue=red", "a=b")
@@ -352,6 +357,13 @@ def test_npz_of_bare_csr_arrays_with_one_value(tmp_path: Path) -> None:
         read_table(path, schema=schema)
     with pytest.raises(ValueError, match="has 3 columns; the model was fitted to 4"):
         read_table(path, schema=Schema(4))
+
+
+def test_repeated_entries_are_summed(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", data=[1, 2, 4], indices=[1, 0, 1], indptr=[0, 3], shape=(1, 2))
+    X = read_table(tmp_path / "a.npz").X
+    assert X.toarray().tolist() == [[2, 5]]
+    assert X.nnz == 2
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,9 @@ class _Reader:
             raise ValueError(f"{self.path} is empty; expected a header line with column names")
         header = [cell.strip() for cell in cells]
         counted = header == [str(j) for j in range(len(header))]
-        if all(_is_number(name) for name in header) and not counted:
+        # "nan" and "inf" are numbers to Python, but may well be names.
+        numeric = all(_is_number(name) and any(map(str.isdigit, name)) for name in header)
+        if numeric and not counted:
             raise ValueError(
                 f"the first line of {self.path} holds only numbers ({', '.join(header[:3])}, "
                 "...); expected column names. Add a header line"
@@ -185,7 +187,7 @@ def _numbers(cells: list[str], columns: list[int], newly_text: set[int]) -> list
     """Return the cells as floats, NaN where missing; note the columns that are text."""
     try:
         # Python reads 1_000 as a number; a data file that has it means a name.
-        if not any("_" in cell for cell in cells):
+        if "_" not in "".join(cells):
             return list(map(float, cells))
     except ValueError:
         pass
