@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from atomlearn.designs import Concatenated, Counted, DenseDesign, RowSubset, SparseDesign, as_design
 from atomlearn.interfaces import Design
-from atomlearn.testing.designs import DesignChecks
+from atomlearn.testing.designs import DesignChecks, brute_force_top
 
 N_SAMPLES, N_FEATURES = 23, 41
 
@@ -182,3 +184,44 @@ class TestBlockIsADesign(DesignChecks):
     def build(self) -> tuple[Design, np.ndarray]:
         X = holes(7)
         return as_design(sp.csc_array(X)).gather(np.arange(N_FEATURES)), X
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("container", [sp.csc_array, sp.csr_array])
+def test_sparse_arrays_are_not_copied(index: type, container: type) -> None:
+    matrix = container(holes())
+    matrix.indices, matrix.indptr = matrix.indices.astype(index), matrix.indptr.astype(index)
+    design = as_design(matrix)
+    parts = (matrix.data, matrix.indices, matrix.indptr)
+    for mine, theirs in zip(design._parts, parts, strict=True):  # type: ignore[attr-defined]
+        assert np.shares_memory(mine, theirs)
+
+
+CONVERSIONS = {
+    "C": np.ascontiguousarray,
+    "F": np.asfortranarray,
+    "csc": sp.csc_array,
+    "csr": sp.csr_array,
+    "coo": sp.coo_matrix,
+}
+
+
+@given(st.integers(1, 12), st.integers(1, 12), st.sampled_from(sorted(CONVERSIONS)), st.data())
+@settings(max_examples=150, deadline=None)
+def test_any_small_shape(n: int, p: int, kind: str, data: st.DataObject) -> None:
+    """One row, one column, all zeros, ties: small whole numbers, so that everything is exact."""
+    entries = st.lists(st.integers(-2, 2), min_size=n * p, max_size=n * p)
+    X = np.array(data.draw(entries), dtype=np.float64).reshape(n, p)
+    dtype = data.draw(st.sampled_from([np.float32, np.float64]))
+    design = as_design(CONVERSIONS[kind](X.astype(dtype)))
+    v = np.array(data.draw(st.lists(st.integers(-2, 2), min_size=n, max_size=n)), dtype=float)
+    z, count = X.T @ v, data.draw(st.integers(0, p + 1))
+    columns, values = design.scores(v).top(count)
+    np.testing.assert_array_equal(columns, brute_force_top(z, count)[0])
+    np.testing.assert_array_equal(values, brute_force_top(z, count)[1])
+    np.testing.assert_array_equal(design.predict(z), X @ z)
+    np.testing.assert_array_equal(design.squared_norms(), (X**2).sum(axis=0))
+    asked = np.array(data.draw(st.lists(st.integers(0, p - 1), max_size=15)), dtype=np.int64)
+    block = design.gather(asked)
+    np.testing.assert_array_equal(block.dense(), X[:, asked])
+    np.testing.assert_array_equal(block.gram(np.ones(n)), X[:, asked].T @ X[:, asked])

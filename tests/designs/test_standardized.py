@@ -52,8 +52,10 @@ def by_hand(
 
 
 @pytest.mark.parametrize("kind", ["C", "F", "csc", "csr"])
-@pytest.mark.parametrize(("center", "scale"), [(True, True), (True, False), (False, True)])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("center", "scale", "weighted"),
+    [(True, True, False), (True, True, True), (True, False, True), (False, True, False)],
+)
 class TestStandardized(DesignChecks):
     gathers_exactly = False
 
@@ -107,21 +109,25 @@ def test_moments_far_from_zero_keep_their_digits() -> None:
     rng = np.random.default_rng(3)
     X = 1e6 + rng.standard_normal((40, 6))
     X[:, 1] = 1e15 + rng.integers(0, 3, 40)
-    X[:, 2] *= 1e140
+    X[:, 2] *= 1e200
     X[:, 3] = 1e-12 * X[:, 3]
     X[:, 4] = 7e11
     design = Standardized(DenseDesign(X))
     for column in range(6):
+        unit = Fraction(10) ** (200 if column == 2 else 0)
         exact = [Fraction(float(x)) for x in X[:, column]]
         mean = sum(exact) / 40
         variance = sum((x - mean) ** 2 for x in exact) / 40
-        # The mean is rounded to float64, and so is the deviation from it.
-        expected = float(variance) ** 0.5 if variance else 1.0
+        expected = float(variance / unit**2) ** 0.5 * float(unit) if variance else 1.0
         assert abs(design.means[column] - float(mean)) <= 4e-16 * abs(float(mean))
         assert design.scales[column] == pytest.approx(expected, rel=1e-9)
     gathered = design.gather(np.arange(6)).dense()
     assert_allclose((gathered[:, [0, 2, 3]] ** 2).mean(axis=0), 1.0, rtol=1e-9)
     assert_allclose(design.squared_norms()[[0, 2, 3]], 40.0, rtol=1e-9)
+    uncentered = Standardized(DenseDesign(X), center=False)
+    assert_array_equal(uncentered.scales, design.scales)
+    expected = np.square(X / design.scales).sum(axis=0)
+    assert_allclose(uncentered.squared_norms(), expected, rtol=1e-9)
 
 
 def test_samples_of_weight_zero_do_not_count() -> None:

@@ -130,10 +130,11 @@ def _norms_standardized(
     weights = np.ones(design.shape[0]) if curvature is None else curvature
     assert isinstance(design, SupportsColumnNorms)
     squares, doubtful = _centered_squares(design, means, weights)
+    squares = squares * factors * factors
     for columns, array in _dense_pieces(design, doubtful):
-        deviation = array - means[columns]
+        deviation = (array - means[columns]) * factors[columns]
         squares[columns] = weights @ (deviation * deviation)
-    return squares * factors * factors
+    return squares
 
 
 def _centered_squares(design: Design, means: Array, weights: Array) -> tuple[Array, Columns]:
@@ -141,12 +142,14 @@ def _centered_squares(design: Design, means: Array, weights: Array) -> tuple[Arr
     assert isinstance(design, SupportsColumnNorms)
     squares = design.squared_norms(weights)
     if not means.any():
-        return squares, np.zeros(0, dtype=np.int64)
+        overflowed = ~np.isfinite(squares)
+        return np.where(overflowed, 0.0, squares), np.flatnonzero(overflowed)
     linear = design.scores(weights).full()
     with np.errstate(over="ignore", invalid="ignore"):
         total = means * means * weights.sum()
         result = squares - 2.0 * means * linear + total
         doubtful = ~(result > CANCELLED * (squares + total)) & ((squares != 0) | (means != 0))
+    result[doubtful] = 0.0
     return np.maximum(result, 0.0), np.flatnonzero(doubtful)
 
 

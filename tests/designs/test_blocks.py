@@ -1,0 +1,203 @@
+"""Blocks: sparse and centered ones against dense arrays, growth in place, changes of kind."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from atomlearn.designs import (
+    CenteredBlock,
+    Concatenated,
+    DenseBlock,
+    DenseDesign,
+    SparseBlock,
+    SparseDesign,
+    Standardized,
+    blocks,
+    compressed,
+)
+from atomlearn.interfaces import Block, Design
+from atomlearn.testing.designs import DesignChecks
+
+N_SAMPLES, N_FEATURES = 60, 30
+
+
+def sparse_data(density: float, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((N_SAMPLES, N_FEATURES)) * (
+        rng.random((N_SAMPLES, N_FEATURES)) < density
+    )
+    X[:, 4] = 0.0
+    X[3, 4] = 2.0
+    return X
+
+
+@pytest.fixture
+def no_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let density alone decide, and cut small arrays into several pieces."""
+    monkeypatch.setattr(blocks, "SMALL_ENTRIES", 0)
+    monkeypatch.setattr(compressed, "PIECE_ENTRIES", 64)
+
+
+@pytest.mark.usefixtures("no_small_blocks")
+@pytest.mark.parametrize("container", [sp.csc_array, sp.csr_array])
+@pytest.mark.parametrize("density", [0.02, 0.11])
+class TestSparseBlocks(DesignChecks):
+    @pytest.fixture(autouse=True)
+    def _setting(self, container: type, density: float) -> None:
+        self.X, self.container = sparse_data(density), container
+
+    def build(self) -> tuple[Design, np.ndarray]:
+        return SparseDesign(self.container(self.X)), self.X
+
+    def test_blocks_are_sparse(self) -> None:
+        block = self.build()[0].gather(np.arange(N_FEATURES))
+        assert isinstance(block, SparseBlock)
+        assert isinstance(block.append(block), SparseBlock)
+
+
+@pytest.mark.usefixtures("no_small_blocks")
+class TestMixedColumns(DesignChecks):
+    """Full columns among nearly empty ones: blocks change their kind as they grow."""
+
+    def build(self) -> tuple[Design, np.ndarray]:
+        X = sparse_data(0.04)
+        X[:, ::7] = np.random.default_rng(1).standard_normal(X[:, ::7].shape)
+        return SparseDesign(sp.csc_array(np.where(np.arange(N_FEATURES) < 2, 0.0, X))), np.where(
+            np.arange(N_FEATURES) < 2, 0.0, X
+        )
+
+
+@pytest.mark.usefixtures("no_small_blocks")
+class TestCenteredBlocks(DesignChecks):
+    gathers_exactly = False
+
+    def design(self) -> Standardized:
+        return Standardized(SparseDesign(sp.csc_array(sparse_data(0.08))))
+
+    def build(self) -> tuple[Design, np.ndarray]:
+        design = self.design()
+        return design, (sparse_data(0.08) - design.means) / design.scales
+
+    def magnitude(self) -> np.ndarray:
+        design = self.design()
+        return 2 * (np.abs(sparse_data(0.08)) + np.abs(design.means)) / design.scales
+
+    def test_blocks_are_centered(self) -> None:
+        assert isinstance(self.design().gather(np.arange(9)), CenteredBlock)
+
+
+@pytest.mark.usefixtures("no_small_blocks")
+class TestEveryKindSideBySide(DesignChecks):
+    """Dense, sparse and standardized sparse columns appended to one another in any order."""
+
+    gathers_exactly = False
+
+    def parts(self) -> list[Design]:
+        dense = DenseDesign(np.random.default_rng(2).standard_normal((N_SAMPLES, 4)))
+        sparse = SparseDesign(sp.csr_array(sparse_data(0.05, 3)))
+        standardized = Standardized(SparseDesign(sp.csc_array(sparse_data(0.05, 4))))
+        return [dense, sparse, standardized]
+
+    def build(self) -> tuple[Design, np.ndarray]:
+        parts = self.parts()
+        arrays = [part.gather(np.arange(part.shape[1])).dense() for part in parts]
+        return Concatenated(parts), np.hstack(arrays)
+
+    def magnitude(self) -> np.ndarray:
+        _, _, standardized = self.parts()
+        assert isinstance(standardized, Standardized)
+        offsets = np.abs(standardized.means / standardized.scales)
+        sizes = np.abs(self.build()[1])
+        sizes[:, -N_FEATURES:] += 2 * offsets
+        return 2 * sizes
+
+
+def block_of(kind: str, array: np.ndarray) -> Block:
+    if kind == "dense":
+        return DenseBlock(array)
+    if kind == "counted dense":
+        return DenseBlock(array, nonzeros=int(np.count_nonzero(array)))
+    if kind == "sparse":
+        return SparseBlock.from_dense(array)
+    return CenteredBlock(SparseBlock.from_dense(array + 1.0), np.ones(array.shape[1]))
+
+
+KINDS = st.sampled_from(["dense", "counted dense", "sparse", "centered"])
+
+
+@given(st.lists(st.tuples(KINDS, st.integers(0, 4)), min_size=1, max_size=8), st.data())
+@settings(max_examples=150, deadline=None)
+def test_any_sequence_of_appends(parts: list[tuple[str, int]], data: st.DataObject) -> None:
+    """A tree of appends: every block that ever existed keeps its columns."""
+    rng = np.random.default_rng(0)
+    known: list[tuple[Block, np.ndarray]] = []
+    small = blocks.SMALL_ENTRIES
+    blocks.SMALL_ENTRIES = data.draw(st.sampled_from([0, small]))
+    try:
+        for kind, size in parts:
+            array = np.round(rng.standard_normal((12, size))) * (rng.random((12, size)) < 0.3)
+            fresh = block_of(kind, array)
+            known.append((fresh, array))
+            parent, before = known[data.draw(st.integers(0, len(known) - 1))]
+            known.append((parent.append(fresh), np.hstack([before, array])))
+    finally:
+        blocks.SMALL_ENTRIES = small
+    for block, array in known:
+        assert_array_equal(block.dense(), array)
+        assert_allclose(block.transpose_dot(np.arange(12.0)), array.T @ np.arange(12.0), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_appending_is_amortized(kind: str) -> None:
+    """1,000 appends of one column copy each column a few times, not 500 times on average."""
+    column = (
+        np.random.default_rng(1).standard_normal((2000, 1)) * (np.arange(2000) % 50 == 0)[:, None]
+    )
+    fresh = DenseBlock(column) if kind == "dense" else SparseBlock.from_dense(column)
+    block: Block = SparseBlock.from_dense(np.hstack([column] * 70)) if kind == "sparse" else fresh
+    rooms = [block._room]  # type: ignore[attr-defined]
+    for _ in range(1000):
+        block = block.append(fresh)
+        if block._room is not rooms[-1]:  # type: ignore[attr-defined]
+            rooms.append(block._room)  # type: ignore[attr-defined]
+    assert len(rooms) <= 30
+    assert block.shape[1] in (1001, 1070)
+
+
+def test_a_successor_shares_the_memory_of_its_predecessor() -> None:
+    block = DenseBlock(np.ones((1000, 100)))
+    longer = block.append(DenseBlock(np.ones((1000, 1))))
+    assert np.shares_memory(longer.append(block.take(np.array([0, 1]))).dense(), longer.dense())
+
+
+def test_blocks_cannot_be_written_to() -> None:
+    block = DenseBlock(np.ones((3, 2)))
+    with pytest.raises(ValueError, match="read-only"):
+        block.dense()[0, 0] = 5.0
+
+
+def test_gram_of_sparse_columns_allocates_no_dense_block() -> None:
+    X = sp.random_array((50_000, 100), density=0.08, format="csc", rng=np.random.default_rng(2))
+    block = SparseDesign(X).gather(np.arange(100))
+    assert isinstance(block, SparseBlock)
+    tracemalloc.start()
+    block.gram(np.ones(50_000))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # A dense block would take 40 MB; the rows of the sparse one take 5, a piece of them 8.
+    assert peak < 30e6
+
+
+def test_gram_is_exactly_symmetric() -> None:
+    rng = np.random.default_rng(3)
+    array = rng.standard_normal((40, 25))
+    for block in (DenseBlock(array), SparseBlock.from_dense(array)):
+        gram = block.gram(rng.uniform(size=40))
+        assert_array_equal(gram, gram.T)

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from atomlearn.designs import (
+    ArrayScores,
+    Concatenated,
+    Counted,
+    DenseBlock,
+    DenseDesign,
+    RowSubset,
+    SparseDesign,
+    Standardized,
+)
+from atomlearn.interfaces import Block, Design, Scores, SupportsColumnNorms, SupportsPredict
+
+X = np.random.default_rng(0).standard_normal((9, 5))
+
+
+class Bare(Design):
+    """Scores and columns, and nothing else: what an implicit design offers."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return 9, 5
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(np.float64)
+
+    def scores(self, v: np.ndarray) -> Scores:
+        return ArrayScores(X.T @ v)
+
+    def gather(self, columns: np.ndarray) -> Block:
+        return DenseBlock(X[:, columns])
+
+
+def test_counted_counts_passes() -> None:
+    design = Counted(DenseDesign(X))
+    design.scores(np.ones(9)).top(2)
+    assert (design.passes, design.scores_calls) == (1.0, 1)
+    design.predict(np.ones(5))
+    design.squared_norms()
+    assert (design.passes, design.scores_calls) == (3.0, 1)
+    design.gather(np.array([1, 3, 3])).dot(np.ones(3))
+    assert (design.passes, design.columns_gathered) == (3.0, 3)
+
+
+def test_wrappers_of_a_counted_design_count() -> None:
+    design = Counted(DenseDesign(X))
+    standardized = Standardized(design)
+    start = design.passes
+    for wrapper in (standardized, RowSubset(design, [0, 2, 5]), RowSubset(standardized, [1, 2])):
+        before = design.passes
+        wrapper.scores(np.ones(wrapper.shape[0]))
+        wrapper.predict(np.ones(5))
+        assert design.passes == before + 2.0
+    assert design.passes == start + 6.0
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [Counted, lambda d: RowSubset(d, [0, 1]), lambda d: Concatenated([d, DenseDesign(X)])],
+)
+def test_wrappers_have_what_their_design_has(wrap: type) -> None:
+    assert not isinstance(wrap(Bare()), SupportsPredict)
+    assert not isinstance(wrap(Bare()), SupportsColumnNorms)
+    assert isinstance(wrap(DenseDesign(X)), SupportsPredict)
+    assert isinstance(wrap(DenseDesign(X)), SupportsColumnNorms)
+
+
+def test_rows_of_any_design() -> None:
+    rows = np.array([8, 0, 0, 3])
+    subset = RowSubset(Bare(), rows)
+    assert_allclose(subset.scores(np.arange(4.0)).full(), X[rows].T @ np.arange(4.0), atol=1e-13)
+    assert_array_equal(subset.gather(np.array([4, 1])).dense(), X[rows][:, [4, 1]])
+
+
+def test_rows_of_rows() -> None:
+    for design in (DenseDesign(X), SparseDesign(sp.csr_array(X)), Bare()):
+        twice = RowSubset(RowSubset(design, [7, 5, 3, 1]), [2, 0])
+        assert_array_equal(twice.gather(np.arange(5)).dense(), X[[3, 7]])
+
+
+def test_masks_are_rows() -> None:
+    mask = X[:, 0] > 0
+    assert_array_equal(RowSubset(DenseDesign(X), mask).gather(np.arange(5)).dense(), X[mask])
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([0, 9], "between 0 and 8"),
+        ([-1], "between 0 and 8"),
+        ([], "row numbers"),
+        (np.zeros(0, dtype=int), "empty"),
+        (np.zeros(9, dtype=bool), "empty"),
+        (np.ones(8, dtype=bool), "boolean mask of length 9"),
+        ([[0, 1]], "1-d"),
+        ([0.5], "row numbers"),
+    ],
+)
+def test_bad_rows(rows: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        RowSubset(DenseDesign(X), rows)  # type: ignore[arg-type]
+
+
+def test_bad_concatenations() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        Concatenated([])
+    with pytest.raises(ValueError, match="same rows"):
+        Concatenated([DenseDesign(X), DenseDesign(X[:4])])
+
+
+def test_row_subsets_copy_nothing() -> None:
+    import tracemalloc
+
+    big = np.ones((2000, 500))
+    tracemalloc.start()
+    subset = RowSubset(DenseDesign(big), np.arange(0, 2000, 2))
+    subset.scores(np.ones(1000))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < big.nbytes / 20
+
+
+def test_a_pickled_counter_goes_on_counting_by_itself() -> None:
+    design = Counted(DenseDesign(X))
+    design.scores(np.ones(9))
+    copy = pickle.loads(pickle.dumps(design))
+    copy.predict(np.ones(5))
+    assert (design.passes, copy.passes) == (1.0, 2.0)
