@@ -90,9 +90,7 @@ def falling(matrix: sp.csc_array) -> sp.csc_array:
     )
 
 
-@pytest.mark.parametrize(
-    ("dtype", "index"), [(np.float32, np.int32), (np.float64, np.int32), (np.float32, np.int64)]
-)
+@pytest.mark.parametrize(("dtype", "index"), [(np.float32, np.int32), (np.float64, np.int64)])
 @pytest.mark.parametrize(
     ("container", "twist"),
     [
