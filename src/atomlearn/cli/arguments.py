@@ -1,0 +1,232 @@
+"""The options of each command, with help that reads on its own. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import Any, NoReturn
+
+from atomlearn import __version__
+
+_EXAMPLES = """\
+examples:
+  atomlearn demo                                            see it work on bundled data
+  atomlearn select patients.csv --target outcome --n-features 50 --out selected/
+  atomlearn select patients.csv --target age --norm ksupport:k=20 --cv --out selected/
+  atomlearn predict selected/model.json new_patients.csv --out predictions.csv
+"""
+
+_SELECT_EXAMPLES = """\
+examples:
+  The 50 features that predict `outcome` best together:
+    atomlearn select patients.csv --target outcome --n-features 50 --out selected/
+  The lasso, its weight chosen by cross-validation:
+    atomlearn select houses.csv --target price --norm l1 --cv --out selected/
+  One class against all others:
+    atomlearn select words.npz --target y --positive 3,4 --n-features 200 --out selected/
+  All pairwise interactions of the columns as features, too:
+    atomlearn select patients.csv --target outcome --interactions --out selected/
+
+what happens:
+  The rows are split. The model is selected on one part and scored on the held-out part; then the
+  same selection is made on ALL rows, and that is the model in the files. The scores belong to the
+  model of the first part. --test-fraction 0 leaves the split out.
+  Ctrl-C keeps the best model found so far, writes the files, and ends with exit code 130.
+
+files written:
+  selected.csv   the features with their coefficients
+  model.json     the model, for `atomlearn predict`: names and numbers only, no pickle
+  report.html    one self-contained page (needs jinja2: pip install "atomlearn[report]")
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, with errors in our form."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"atomlearn: error: {message}; see `{self.prog} --help`\n")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    parser = _Parser(
+        prog="atomlearn",
+        description="Select the few features, out of very many, that explain a target, and get a "
+        "sparse linear model with a proof of how close to optimal it is.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"atomlearn {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    _add_select(commands)
+    _add_predict(commands)
+    _add_demo(commands)
+    return parser
+
+
+def _add_select(commands: Any) -> None:
+    parser = commands.add_parser(
+        "select",
+        help="select features from a file, fit a model on them, prove its accuracy",
+        description="Select features of a data file, fit a model on them, prove its accuracy.",
+        epilog=_SELECT_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("data", metavar="DATA", help="CSV, TSV, libsvm (also .gz, .bz2) or .npz")
+    parser.add_argument("--out", required=True, metavar="DIR", help="folder for the results")
+    data = parser.add_argument_group("the data")
+    data.add_argument(
+        "--target", metavar="NAME", help="column to predict (libsvm and .npz: y by default)"
+    )
+    data.add_argument(
+        "--exclude",
+        action="append",
+        metavar="NAME",
+        help="column of a CSV to leave out, for example an identifier (may be repeated)",
+    )
+    data.add_argument("--task", choices=("auto", "classification", "regression"), default="auto")
+    data.add_argument(
+        "--positive",
+        metavar="LABEL[,LABEL...]",
+        help="predict whether the target is one of these labels (one against the rest)",
+    )
+    data.add_argument(
+        "--interactions",
+        action="store_true",
+        help="add all squares and all products of two columns, named a^2 and a:b",
+    )
+    data.add_argument(
+        "--standardize",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="divide each feature by its standard deviation while selecting (default: yes); "
+        "results are in the units of the data either way",
+    )
+    _add_model(parser.add_argument_group("the model"))
+    run = parser.add_argument_group("the run")
+    run.add_argument(
+        "--test-fraction",
+        type=_fraction,
+        default=0.25,
+        metavar="F",
+        help="share of rows held out for the scores (default: 0.25; 0: none)",
+    )
+    run.add_argument("--seed", type=_seed, default=0, help="seed of the split (default: 0)")
+    run.add_argument(
+        "--gap", type=_positive, default=1e-6, help="relative gap to prove (default: 1e-6)"
+    )
+    run.add_argument("--time-limit", type=_positive, metavar="S", help="seconds for all fits")
+    run.add_argument("--quiet", action="store_true", help="no progress, errors only")
+
+
+def _add_model(model: Any) -> None:
+    model.add_argument(
+        "--n-features",
+        type=_count,
+        metavar="N",
+        help="select exactly N features (feature generation; the default, with N = 50)",
+    )
+    model.add_argument(
+        "--norm",
+        metavar="NAME[:k=K]",
+        help="instead: fit with this norm, for example l1, l2 or ksupport:k=20",
+    )
+    model.add_argument(
+        "--alpha",
+        type=_positive,
+        metavar="A",
+        help="weight of the norm against the mean loss (with --norm)",
+    )
+    model.add_argument(
+        "--cv",
+        action="store_true",
+        help="choose alpha by cross-validation (what --norm does without --alpha)",
+    )
+    model.add_argument(
+        "--form",
+        choices=("penalized", "squared"),
+        help="how the norm enters (with --norm; default: squared for ksupport, else penalized)",
+    )
+    model.add_argument(
+        "--loss",
+        choices=("squared", "logistic", "squared_hinge"),
+        help="default: squared for regression, logistic for classification",
+    )
+    model.add_argument(
+        "--C",
+        type=_positive,
+        default=None,
+        metavar="C",
+        help="weight of the loss with --n-features (default: 10)",
+    )
+    model.add_argument(
+        "--batch",
+        type=_count,
+        metavar="B",
+        help="features taken in at a time with --n-features (default: chosen from N)",
+    )
+
+
+def _add_predict(commands: Any) -> None:
+    parser = commands.add_parser(
+        "predict",
+        help="predict new rows with a model file",
+        description="Predict the rows of a data file with a model of `atomlearn select`. Columns "
+        "of CSV files are found by name, in any order; others are left alone.",
+        epilog="example:\n  atomlearn predict selected/model.json new.csv --out predictions.csv\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("model", metavar="MODEL", help="model.json of `atomlearn select`")
+    parser.add_argument("data", metavar="DATA", help="CSV, TSV, libsvm (also .gz, .bz2) or .npz")
+    parser.add_argument("--out", metavar="FILE", help="CSV file to write (default: the terminal)")
+
+
+def _add_demo(commands: Any) -> None:
+    parser = commands.add_parser(
+        "demo",
+        help="select 20 of 495 features of real data that scikit-learn bundles",
+        description="Select 20 features among the 30 measurements of the breast cancer data that "
+        "scikit-learn bundles, their squares and all their pairs: 495 features in all.",
+    )
+    parser.add_argument(
+        "--out", default="atomlearn-demo", metavar="DIR", help="folder for the results"
+    )
+    parser.add_argument("--quiet", action="store_true", help="no progress, the result only")
+
+
+# --- values ----------------------------------------------------------------------------------
+
+
+def _number(text: str, kind: type, expected: str) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}") from None
+
+
+def _positive(text: str) -> float:
+    value: float = _number(text, float, "a positive number")
+    if not (math.isfinite(value) and value > 0):
+        raise argparse.ArgumentTypeError(f"expected a positive number, got {text}")
+    return value
+
+
+def _count(text: str) -> int:
+    value: int = _number(text, int, "a whole number of at least 1")
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got {text}")
+    return value
+
+
+def _seed(text: str) -> int:
+    value: int = _number(text, int, "a whole number of at least 0")
+    if not 0 <= value < 2**32:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 0 to 2**32 - 1, got {text}")
+    return value
+
+
+def _fraction(text: str) -> float:
+    value: float = _number(text, float, "a share such as 0.25")
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"expected a share from 0 to below 1, got {text}")
+    return value

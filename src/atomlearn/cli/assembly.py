@@ -1,0 +1,231 @@
+"""From a fit to what the files tell: the content of the report, and the saved model."""
+
+from __future__ import annotations
+
+import platform
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy
+import sklearn
+
+from atomlearn import __version__
+from atomlearn.cli.fitting import Fitted
+from atomlearn.cli.plan import Plan
+from atomlearn.designs.compressed import is_sparse
+from atomlearn.reports import (
+    Content,
+    FitSummary,
+    HeldOut,
+    ModelCertificate,
+    ModelFeature,
+    ModelInput,
+    SavedModel,
+    SelectedFeature,
+)
+from atomlearn.result import Result, Status
+
+if TYPE_CHECKING:
+    from atomlearn.cli.select import Source
+
+#: A histogram needs no more values than this.
+_MOST_VALUES = 20_000
+
+
+def content_of(
+    source: Source,
+    plan: Plan,
+    fitted: Fitted,
+    held_out: HeldOut | None,
+    notes: list[str],
+    seconds: float,
+) -> Content:
+    """Return everything that the report tells."""
+    target, X = source.target, source.features.X
+    classes = target.classes
+    counts = (
+        ()
+        if classes is None
+        else tuple(
+            (str(label), int(count)) for label, count in zip(classes, target.counts(), strict=True)
+        )
+    )
+    stride = max(1, target.values.size // _MOST_VALUES)
+    return Content(
+        data=source.name,
+        target=target.name,
+        task=target.task,
+        n_samples=X.shape[0],
+        n_inputs=len(source.features.names),
+        n_features=X.shape[1],
+        outputs=target.outputs,
+        selected=_selected(source, fitted),
+        fits=tuple(
+            _summary(label, result, gap)
+            for label, result, gap in zip(
+                target.outputs, fitted.results, fitted.gaps_on_selected, strict=True
+            )
+        ),
+        goal=plan.gap,
+        held_out=held_out,
+        class_counts=counts,
+        target_values=tuple(target.values[::stride].tolist()) if classes is None else (),
+        details=_details(source, plan, fitted, seconds),
+        notes=(*notes, *_notes(plan, fitted, X.shape[1])),
+        command=source.command,
+        versions=_versions(),
+    )
+
+
+def _selected(source: Source, fitted: Fitted) -> tuple[SelectedFeature, ...]:
+    sizes = np.abs(fitted.standardized).max(axis=0, initial=0.0)
+    return tuple(
+        SelectedFeature(
+            rank=rank,
+            name=source.features.name(int(fitted.columns[place])),
+            index=int(fitted.columns[place]),
+            coefficients=tuple(fitted.coefficients[:, place].tolist()),
+            standardized=tuple(fitted.standardized[:, place].tolist()),
+            scaling=None if fitted.scaling is None else float(fitted.scaling[place]),
+            found=int(fitted.found[place]) or None,
+        )
+        for rank, place in enumerate(np.argsort(-sizes, kind="stable"), start=1)
+    )
+
+
+def _summary(label: str, result: Result, gap_on_selected: float | None) -> FitSummary:
+    return FitSummary(
+        label=label,
+        status=str(result.status),
+        converged=result.converged,
+        objective=result.objective,
+        gap=result.gap,
+        relative_gap=result.relative_gap,
+        passes=result.passes,
+        seconds=result.seconds,
+        history=tuple(result.history),
+        complete=result.status in (Status.CONVERGED, Status.COLUMN_LIMIT),
+        gap_on_selected=gap_on_selected,
+    )
+
+
+def _notes(plan: Plan, fitted: Fitted, n_features: int) -> list[str]:
+    notes = []
+    for result in fitted.results:
+        wanted = min(plan.n_features or 0, n_features)
+        if plan.generates and result.converged and result.columns.size < wanted:
+            notes.append(
+                f"the optimum has only {result.columns.size} of the {wanted} features asked for; "
+                "a larger --C or --batch lets more in"
+            )
+            break
+    if plan.generates and len(fitted.results) > 1:
+        notes.append(
+            f"{len(fitted.results)} classes: {plan.n_features} features were selected for each "
+            f"of them, {fitted.columns.size} different ones in all"
+        )
+    if any(result.status is Status.TIME_LIMIT for result in fitted.results):
+        notes.append(str(Status.TIME_LIMIT).replace("raise it", "raise --time-limit"))
+    return notes
+
+
+def _details(
+    source: Source, plan: Plan, fitted: Fitted, seconds: float
+) -> tuple[tuple[str, str], ...]:
+    X, settings = source.features.X, fitted.settings
+    storage = "dense"
+    if is_sparse(X):
+        storage = f"sparse, {X.nnz:,} entries ({100 * X.nnz / (X.shape[0] * X.shape[1]):.2g}%)"
+    details = [
+        ("Data", f"{X.shape[0]:,} rows x {X.shape[1]:,} features, {storage}, {X.dtype}"),
+        ("Fitted to", f"{fitted.n_rows:,} rows"),
+    ]
+    if settings["method"] == "feature generation":
+        details += [
+            (
+                "Method",
+                f"feature generation: {settings['batch']} features a pass, until "
+                f"{settings['n_features']} are selected",
+            ),
+            ("Norm", f"squared k-support norm, k = {settings['batch']}"),
+            ("Weight of the loss", f"C = {settings['C']:g} on the sum over rows"),
+        ]
+    else:
+        details += [
+            ("Norm", f"{settings['norm']}, {settings['form']}"),
+            ("Weight of the norm", f"alpha = {settings['alpha']:.6g} against the mean loss"),
+        ]
+    if "alpha_chosen_by" in settings:
+        details.append(("Chosen by", str(settings["alpha_chosen_by"])))
+    details += [
+        ("Loss", str(settings["loss"]).replace("_", " ")),
+        (
+            "Features while selecting",
+            "divided by their standard deviation" if plan.standardize else "as they are",
+        ),
+        (
+            "Objective",
+            ", ".join(f"{r.objective:.6g}" for r in fitted.results[:1])
+            if len(fitted.results) == 1
+            else "see below",
+        ),
+        ("Passes over the data", f"{sum(r.passes for r in fitted.results):g}"),
+        (
+            "Seconds",
+            f"{sum(r.seconds for r in fitted.results):.2f} for this fit, {seconds:.2f} for all",
+        ),
+        ("Seed of the split", str(plan.seed)),
+    ]
+    return tuple(details)
+
+
+def _versions() -> str:
+    return (
+        f"atomlearn {__version__} · Python {platform.python_version()} · NumPy "
+        f"{np.__version__} · SciPy {scipy.__version__} · scikit-learn {sklearn.__version__}"
+    )
+
+
+def model_of(source: Source, fitted: Fitted) -> SavedModel:
+    """Return the model in data units, with only the columns that it reads."""
+    features, schema, target = source.features, source.schema, source.target
+    factors = [features.factors(int(column)) for column in fitted.columns]
+    used = sorted({factor for pair in factors for factor in pair})
+    place = {column: position for position, column in enumerate(used)}
+    categories = {}
+    if schema.names is not None:
+        categories = dict(schema.restricted_to(used).categories)
+    return SavedModel(
+        task=target.task,
+        loss=fitted.settings["loss"],
+        target=target.name,
+        classes=target.classes,
+        n_features=features.X.shape[1],
+        n_inputs=len(features.names),
+        inputs=tuple(ModelInput(column, features.names[column]) for column in used),
+        features=tuple(
+            ModelFeature(
+                index=int(column),
+                name=features.name(int(column)),
+                factors=tuple(place[factor] for factor in pair),
+            )
+            for column, pair in zip(fitted.columns, factors, strict=True)
+        ),
+        is_named=schema.names is not None,
+        categories=categories,
+        first_index=schema.first_index,
+        coefficients=fitted.coefficients,
+        intercepts=fitted.intercepts,
+        certificates=tuple(
+            ModelCertificate(
+                result.status.name,
+                result.objective,
+                result.gap,
+                result.relative_gap,
+                result.passes,
+            )
+            for result in fitted.results
+        ),
+        settings={**fitted.settings, "rows_fitted": fitted.n_rows},
+        created_with=f"atomlearn {__version__}",
+    )

@@ -1,0 +1,48 @@
+"""``atomlearn demo``: 20 of 495 features of real data that scikit-learn bundles."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+
+from atomlearn.cli.interactions import expand
+from atomlearn.cli.plan import Plan
+from atomlearn.cli.select import Source, Way, output_folder, select_from
+from atomlearn.cli.targets import prepare_target
+from atomlearn.datasets.table import Schema
+
+_N_FEATURES = 20
+
+
+def demo(options: argparse.Namespace) -> int:
+    """Run the command; return 0, or 130 after Ctrl-C."""
+    from sklearn.datasets import load_breast_cancer
+
+    way = Way(output_folder(options.out), quiet=options.quiet)
+    bunch = load_breast_cancer()
+    names = [str(name) for name in bunch.feature_names]
+    features = expand(bunch.data, names)
+    way.say(
+        f"breast cancer, {bunch.data.shape[0]} tumors: 30 measurements, their squares and all "
+        f"their pairs make {features.X.shape[1]} features"
+    )
+    source = Source(
+        name="breast cancer (scikit-learn)",
+        features=features,
+        schema=Schema(len(names), tuple(names)),
+        target=prepare_target(bunch.target_names[bunch.target], "diagnosis", "auto", None),
+        command=shlex.join(["atomlearn", *options.given]),
+    )
+    plan = Plan(
+        n_features=_N_FEATURES,
+        C=10.0,
+        batch=None,
+        norms=(),
+        alpha=None,
+        form="squared",
+        loss=None,
+        gap=1e-6,
+        standardize=True,
+        seed=0,
+    )
+    return select_from(source, plan, way)

@@ -1,0 +1,271 @@
+"""One selection on some rows: standardize, fit, come back to the units of the data."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from atomlearn.cli.errors import CommandError
+from atomlearn.cli.plan import Plan
+from atomlearn.cli.targets import Target
+from atomlearn.cli.watching import Watch, Watched, gap_on_selected
+from atomlearn.designs import RowSubset, Standardized
+from atomlearn.designs.standardized import column_moments
+from atomlearn.estimators import (
+    AtomicClassifier,
+    AtomicClassifierCV,
+    AtomicRegressor,
+    AtomicRegressorCV,
+)
+from atomlearn.interfaces import Design, Norm
+from atomlearn.losses import as_loss
+from atomlearn.norms import KSupport
+from atomlearn.problem import Problem, Regularizer
+from atomlearn.result import Result, Status
+from atomlearn.solvers import ColumnGeneration, FeatureGeneration, run
+from atomlearn.solvers.feature_generation import scaling_vector
+from atomlearn.solvers.stopping import Iterations, RelativeGap
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+Rows = NDArray[np.int64]
+
+_FOLDS = 5
+_N_ALPHAS = 30
+_MAX_ITER = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A model of all outputs over the selected columns.
+
+    columns : (m,) union over the outputs, increasing; coefficients : (n_outputs, m) in data
+    units; standardized : the same per standard deviation; intercepts : (n_outputs,) in data
+    units; scaling : (m,) d of the norm or None; found : (m,) pass that found each column;
+    results : one an output, in the units of the fit; settings : how, as text and numbers;
+    gaps_on_selected : for feature generation, one an output: the proved relative gap of the
+    coefficients with the features as selected; chosen : norm and alpha that a refit should use.
+    """
+
+    columns: Columns
+    coefficients: Array
+    standardized: Array
+    intercepts: Array
+    scaling: Array | None
+    found: Columns
+    results: Sequence[Result]
+    settings: dict[str, Any]
+    n_rows: int
+    gaps_on_selected: tuple[float | None, ...]
+    chosen: tuple[Norm, float] | None = None
+
+    @property
+    def interrupted(self) -> bool:
+        """True where Ctrl-C ended a fit."""
+        return any(result.status is Status.INTERRUPTED for result in self.results)
+
+    def decisions(self, design: Design, rows: Rows) -> Array:
+        """Return X_S w + b for these rows of the unscaled design, shape (n_rows, n_outputs)."""
+        block = RowSubset(design, rows).gather(self.columns)
+        return np.stack([block.dot(weights) for weights in self.coefficients], axis=1) + (
+            self.intercepts
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What a way to fit gives back, in the units of the fit."""
+
+    results: Sequence[Result]
+    norm: Norm
+    settings: dict[str, Any]
+    gaps_on_selected: tuple[float | None, ...]
+    chosen: tuple[Norm, float] | None = None
+
+
+def fit(
+    design: Design, target: Target, rows: Rows, plan: Plan, watch: Watch, center: bool
+) -> Fitted:
+    """Select and fit on these rows.
+
+    An intercept that is not penalized makes centering change nothing but the rounding, so sparse
+    data is only scaled (``center`` False) and stays sparse.
+    """
+    part = design if rows.size == design.shape[0] else RowSubset(design, rows)
+    fitted_on, means, scales = part, np.zeros(part.shape[1]), np.ones(part.shape[1])
+    if plan.standardize:
+        fitted_on = Standardized(part, center=center)
+        means, scales = fitted_on.means, fitted_on.scales
+    watch.found.clear()
+    how = _generate if plan.generates else _cross_validate if plan.cross_validates else _estimate
+    with warnings.catch_warnings():
+        # Every status is told in our own words.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        outcome = how(fitted_on, target, target.values[rows], plan, watch)
+    results = outcome.results
+    columns = np.unique(np.concatenate([result.columns for result in results]))
+    weights = np.zeros((len(results), columns.size))
+    for row, result in zip(weights, results, strict=True):
+        row[np.searchsorted(columns, result.columns)] = result.weights
+    coefficients = weights / scales[columns]
+    deviations = 1.0 if plan.standardize else column_moments(part)[1][columns]
+    return Fitted(
+        columns=columns,
+        coefficients=coefficients,
+        standardized=weights * deviations,
+        intercepts=np.array([r.intercept for r in results]) - coefficients @ means[columns],
+        scaling=_scaling(outcome.norm, weights),
+        found=_found(watch, columns, len(results)),
+        results=results,
+        settings=outcome.settings,
+        n_rows=int(rows.size),
+        gaps_on_selected=outcome.gaps_on_selected,
+        chosen=outcome.chosen,
+    )
+
+
+def _generate(
+    design: Design, target: Target, y: NDArray[Any], plan: Plan, watch: Watch
+) -> _Outcome:
+    """Select by feature generation, as FeatureGenerator does; many classes one after the other."""
+    wanted = min(plan.n_features or 1, design.shape[1])
+    norm = KSupport(min(plan.block, wanted))
+    loss = as_loss(plan.loss_for(target.task))
+    solver = Watched(FeatureGeneration(n_features=wanted, inner_tolerance=plan.gap), watch)
+    results: list[Result] = []
+    gaps: list[float | None] = []
+    for values in _signs(target, y):
+        problem = Problem.build(
+            design,
+            values,
+            loss,
+            Regularizer(norm, "squared", 1.0),
+            fit_intercept=True,
+            sample_weight=np.full(values.size, plan.C),
+        )
+        interrupted = any(result.status is Status.INTERRUPTED for result in results)
+        steps = 0 if interrupted else _MAX_ITER
+        result = run(problem, solver, RelativeGap(plan.gap) | Iterations(steps))
+        if interrupted:
+            result.status = Status.INTERRUPTED
+        gaps.append(gap_on_selected(result.state))
+        result.state = None
+        results.append(result)
+    settings = {
+        "method": "feature generation",
+        "n_features": plan.n_features,
+        "batch": norm.k,
+        "C": plan.C,
+        "loss": loss.name,
+    }
+    return _Outcome(results, norm, settings, tuple(gaps))
+
+
+def _signs(target: Target, y: NDArray[Any]) -> list[Array]:
+    """Return y as the losses take it: numbers, or -1 and +1 for each output."""
+    if target.classes is None:
+        return [y.astype(np.float64)]
+    codes = [1] if len(target.classes) == 2 else range(len(target.classes))
+    return [np.where(y == code, 1.0, -1.0) for code in codes]
+
+
+def _estimate(
+    design: Design, target: Target, y: NDArray[Any], plan: Plan, watch: Watch
+) -> _Outcome:
+    """Fit one norm at one alpha."""
+    assert plan.alpha is not None
+    norm, loss = plan.norms[0], plan.loss_for(target.task)
+    kind = AtomicRegressor if target.classes is None else AtomicClassifier
+    estimator = kind(
+        norm,
+        plan.alpha,
+        form=plan.form,
+        loss=loss,
+        tol=plan.gap,
+        max_iter=_MAX_ITER,
+        solver=Watched(ColumnGeneration(tolerance=plan.gap), watch),
+    ).fit(design, y)
+    results = estimator.results_
+    settings = _settings(norm, plan.alpha, plan, loss)
+    return _Outcome(results, norm, settings, (None,) * len(results))
+
+
+def _cross_validate(
+    design: Design, target: Target, y: NDArray[Any], plan: Plan, watch: Watch
+) -> _Outcome:
+    """Choose alpha, and the norm of several, by the held-out loss; then fit to these rows."""
+    loss, folds = plan.loss_for(target.task), _folds(target, y, plan.seed)
+    kind = AtomicRegressorCV if target.classes is None else AtomicClassifierCV
+    n_folds = folds.get_n_splits()
+    watch.searches = len(plan.norms) * _N_ALPHAS * n_folds * len(target.outputs)
+    watch.say(
+        f"  cross-validation: {n_folds} folds, {_N_ALPHAS} alphas, {len(plan.norms)} norm"
+        f"{'s' if len(plan.norms) > 1 else ''}"
+    )
+    estimator = kind(
+        list(plan.norms),
+        n_alphas=_N_ALPHAS,
+        form=plan.form,
+        loss=loss,
+        tol=plan.gap,
+        max_iter=_MAX_ITER,
+        solver=Watched(ColumnGeneration(tolerance=plan.gap), watch),
+        cv=folds,
+    ).fit(design, y)
+    norm, alpha = estimator.norm_, estimator.alpha_
+    settings = _settings(norm, alpha, plan, loss)
+    settings["alpha_chosen_by"] = f"{n_folds}-fold cross-validation on {y.size} rows"
+    unknown = (None,) * len(estimator.results_)
+    return _Outcome(estimator.results_, norm, settings, unknown, (norm, alpha))
+
+
+def _folds(target: Target, y: NDArray[Any], seed: int) -> Any:
+    if target.classes is None:
+        if y.size < 2:
+            raise CommandError("cross-validation needs at least 2 rows; give --alpha instead")
+        return KFold(min(_FOLDS, y.size), shuffle=True, random_state=seed)
+    counts = np.bincount(y, minlength=len(target.classes))
+    if counts.min() < 2:
+        rare = target.classes[int(np.argmin(counts))]
+        raise CommandError(
+            f"class {rare!r} has {counts.min()} row to fit on, and cross-validation needs at "
+            "least 2 of each class; give --alpha, or join classes with --positive"
+        )
+    return StratifiedKFold(min(_FOLDS, int(counts.min())), shuffle=True, random_state=seed)
+
+
+def _settings(norm: Norm, alpha: float, plan: Plan, loss: str) -> dict[str, Any]:
+    return {
+        "method": "atomic norm",
+        "norm": _shown(norm),
+        "form": plan.form,
+        "alpha": alpha,
+        "loss": loss,
+    }
+
+
+def _shown(norm: Norm) -> str:
+    return repr(norm).replace(", groups=None", "")
+
+
+def _scaling(norm: Norm, weights: Array) -> Array | None:
+    """Return the d that the norm gives each column, for one output and the k-support norm."""
+    if len(weights) > 1 or not isinstance(norm, KSupport) or not weights.size:
+        return None
+    return scaling_vector(weights[0], norm.k)
+
+
+def _found(watch: Watch, columns: Columns, n_outputs: int) -> Columns:
+    """Return the pass that first gave each column a weight, over all outputs."""
+    first: dict[int, int] = {}
+    for found in watch.found[-n_outputs:]:
+        for column, step in found.items():
+            first[column] = min(step, first.get(column, step))
+    return np.array([first.get(column, 0) for column in columns.tolist()], dtype=np.int64)

@@ -1,0 +1,138 @@
+"""Plan: what is fitted, read from the options and checked before any data is."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from atomlearn.cli.errors import CommandError
+from atomlearn.interfaces.norm import Form, Norm
+from atomlearn.norms import KSupport, as_norm
+
+_DEFAULT_N_FEATURES = 50
+_DEFAULT_C = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How features are selected.
+
+    n_features, C, batch : feature generation, where norms is empty; norms : candidates, one
+    unless cross-validation chooses; alpha : None where cross-validation chooses; loss : None for
+    the default of the task; gap : relative gap to prove.
+    """
+
+    n_features: int | None
+    C: float
+    batch: int | None
+    norms: tuple[Norm, ...]
+    alpha: float | None
+    form: Form
+    loss: str | None
+    gap: float
+    standardize: bool
+    seed: int
+
+    @property
+    def block(self) -> int:
+        """Features that generation takes in at a time: small finds better ones, large is faster."""
+        count = self.n_features or 1
+        return self.batch or max(1, min(10, count // 5), count // 50)
+
+    @property
+    def generates(self) -> bool:
+        """True for feature generation, which selects a number of features."""
+        return not self.norms
+
+    @property
+    def cross_validates(self) -> bool:
+        """True where alpha (and the norm, of several) is chosen by cross-validation."""
+        return bool(self.norms) and self.alpha is None
+
+    def loss_for(self, task: str) -> str:
+        """Return the name of the loss; refuse one that does not fit the task."""
+        loss = self.loss or ("squared" if task == "regression" else "logistic")
+        if (loss == "squared") != (task == "regression"):
+            remedy = (
+                "--loss logistic or squared_hinge, or --task regression"
+                if task == "classification"
+                else "--loss squared, or --task classification"
+            )
+            raise CommandError(f"--loss {loss} does not fit a {task}; use {remedy}")
+        return loss
+
+
+def read_plan(options: argparse.Namespace) -> Plan:
+    """Return the plan; options that contradict each other are refused."""
+    if options.norm is None:
+        for name in ("alpha", "cv", "form"):
+            if getattr(options, name):
+                raise CommandError(
+                    f"--{name} goes with --norm; give a --norm such as l1 or ksupport:k=20, or "
+                    f"leave --{name} out"
+                )
+        norms: tuple[Norm, ...] = ()
+    else:
+        norms = _norms(options.norm)
+        for name in ("n_features", "C", "batch"):
+            if getattr(options, name) is not None:
+                option = "--" + name.replace("_", "-")
+                raise CommandError(
+                    f"{option} selects by feature generation and --norm does not; give one of "
+                    "the two"
+                )
+    if options.cv and options.alpha is not None:
+        raise CommandError("--alpha gives what --cv would choose; leave one of the two out")
+    if len(norms) > 1 and options.alpha is not None:
+        raise CommandError(
+            f"--norm {options.norm} gives {len(norms)} candidates, which takes cross-validation; "
+            "leave --alpha out, or give one k"
+        )
+    squared = bool(norms) and isinstance(norms[0], KSupport)
+    form: Literal["penalized", "squared"] = "squared" if squared else "penalized"
+    return Plan(
+        n_features=options.n_features or (None if norms else _DEFAULT_N_FEATURES),
+        C=_DEFAULT_C if options.C is None else options.C,
+        batch=options.batch,
+        norms=norms,
+        alpha=options.alpha,
+        form=options.form or form,
+        loss=options.loss,
+        gap=options.gap,
+        standardize=options.standardize,
+        seed=options.seed,
+    )
+
+
+def _norms(text: str) -> tuple[Norm, ...]:
+    """Return the norms of ``l1``, ``ksupport:k=20`` or ``ksupport:k=5,10,20``."""
+    name, _, rest = text.partition(":")
+    if not rest:
+        return (_norm(text, name, {}),)
+    key, equals, values = rest.partition("=")
+    if not equals or not key.isidentifier():
+        raise CommandError(
+            f"--norm {text!r} is not understood; write NAME or NAME:k=K, for example ksupport:k=20"
+        )
+    return tuple(_norm(text, name, {key: _value(text, part)}) for part in values.split(","))
+
+
+def _value(text: str, part: str) -> int | float:
+    for kind in (int, float):
+        try:
+            return kind(part)
+        except ValueError:
+            continue
+    raise CommandError(f"--norm {text!r}: {part!r} is not a number; write for example k=20")
+
+
+def _norm(text: str, name: str, parameters: dict[str, Any]) -> Norm:
+    try:
+        norm = as_norm(name, **parameters)
+        norm.check(1)
+    except (TypeError, ValueError) as error:
+        raise CommandError(
+            f"--norm {text!r}: {error}. On the command line: l1, l2 or ksupport:k=20"
+        ) from error
+    return norm

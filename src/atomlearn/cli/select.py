@@ -1,0 +1,213 @@
+"""``atomlearn select``: a file in; selected features, a model and a report out."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.cli.assembly import content_of, model_of
+from atomlearn.cli.errors import CommandError
+from atomlearn.cli.fitting import Fitted, fit
+from atomlearn.cli.interactions import Features, expand
+from atomlearn.cli.plan import Plan, read_plan
+from atomlearn.cli.scoring import confusion, held_out_scores, split
+from atomlearn.cli.targets import Target, prepare_target
+from atomlearn.cli.watching import Watch
+from atomlearn.datasets.readers import read_table
+from atomlearn.datasets.table import Schema
+from atomlearn.designs import as_design
+from atomlearn.designs.compressed import is_sparse
+from atomlearn.interfaces import Design
+from atomlearn.reports import (
+    Content,
+    HeldOut,
+    ReportUnavailable,
+    summary_lines,
+    write_model,
+    write_report,
+    write_selected_csv,
+)
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a selection is run, whatever is selected: where to, split, time, and how loud."""
+
+    folder: Path
+    test_fraction: float = 0.25
+    time_limit: float | None = None
+    quiet: bool = False
+
+    def say(self, line: str) -> None:
+        """Print one line of progress, unless quiet."""
+        if not self.quiet:
+            print(line, file=sys.stderr, flush=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Data to select from: where it came from, what is in it, and its target."""
+
+    name: str
+    features: Features
+    schema: Schema
+    target: Target
+    command: str
+
+
+def select(options: argparse.Namespace) -> int:
+    """Run the command; return 0, or 130 after Ctrl-C (the files are written then, too)."""
+    plan = read_plan(options)
+    way = Way(output_folder(options.out), options.test_fraction, options.time_limit, options.quiet)
+    return select_from(_read(options, plan, way), plan, way)
+
+
+def output_folder(out: str) -> Path:
+    """Return the folder, made where needed: before the fit, so that no result has no place."""
+    folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise CommandError(f"--out {out} is a file; give a folder, which is made where needed")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _read(options: argparse.Namespace, plan: Plan, way: Way) -> Source:
+    path = Path(options.data)
+    delimited = any(suffix in (".csv", ".tsv", ".tab") for suffix in path.suffixes)
+    if options.target is None and delimited and path.is_file():
+        raise CommandError(f"which column of {path} is to be predicted? Give --target NAME")
+    began = time.perf_counter()
+    table = read_table(path, options.target, exclude=tuple(options.exclude or ()))
+    if table.y is None:
+        raise CommandError(f"{path} has no target; give --target NAME")
+    name = table.target_name or "y"
+    target = prepare_target(table.y, name, options.task, options.positive)
+    n_samples, n_features = table.X.shape
+    kind = "sparse" if is_sparse(table.X) else "dense"
+    way.say(
+        f"read {path.name}: {n_samples:,} rows, {n_features:,} columns, {kind}, "
+        f"{time.perf_counter() - began:.1f} s"
+    )
+    if target.guessed:
+        way.say(f"task: {target.task} ({target.guessed}; --task says otherwise)")
+    plan.loss_for(target.task)
+    names = [table.schema.name(column) for column in range(n_features)]
+    features = Features(table.X, names)
+    if options.interactions:
+        features = expand(table.X, names)
+        way.say(f"interactions: {features.X.shape[1]:,} features")
+    return Source(
+        path.name, features, table.schema, target, shlex.join(["atomlearn", *options.given])
+    )
+
+
+def select_from(source: Source, plan: Plan, way: Way) -> int:
+    """Select, score, refit on all rows, write the files, print the result."""
+    began = time.perf_counter()
+    fitted, held_out, notes, interrupted = _fits(source, plan, way)
+    seconds = time.perf_counter() - began
+    content = content_of(source, plan, fitted, held_out, notes, seconds)
+    written = _write(way.folder, source, fitted, content)
+    print(_headline(content))
+    print("\n".join(summary_lines(content)))
+    print(f"\n  {', '.join(written)} in {way.folder}/")
+    for note in content.notes:
+        way.say(f"note: {note}")
+    return 130 if interrupted else 0
+
+
+def _headline(content: Content) -> str:
+    return (
+        f"\n{content.data}: {len(content.selected)} of {content.n_features:,} features "
+        f"selected to predict {content.target}"
+    )
+
+
+def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None, list[str], bool]:
+    """Return the final model, its held-out scores, what should be noted, and if Ctrl-C came."""
+    target = source.target
+    design = as_design(source.features.X)
+    center = not is_sparse(source.features.X)
+    train, test = split(target, way.test_fraction, plan.seed)
+    everything = np.arange(target.values.size)
+    outputs = target.outputs if len(target.outputs) > 1 else ("",)
+
+    def one(rows: Rows, chosen: Plan, share: float) -> Fitted:
+        limit = way.time_limit or np.inf
+        watch = Watch(outputs, time.perf_counter() + share * limit, way.quiet)
+        return fit(design, target, rows, chosen, watch, center)
+
+    if test.size == 0:
+        way.say(f"fitting on all {everything.size:,} rows; no rows are held out")
+        final = one(everything, plan, 1.0)
+        return final, None, [], final.interrupted
+    way.say(f"fitting on {train.size:,} rows; {test.size:,} are held out for the scores")
+    first = one(train, plan, 0.5)
+    if first.interrupted:
+        note = f"interrupted: this model was fitted to the {train.size:,} training rows only"
+        held_out = _held_out(source.target, design, train, test, first, first)
+        return first, held_out, [note], True
+    way.say(f"fitting on all {everything.size:,} rows: the model that is written")
+    note = (
+        f"the fit on all rows was interrupted: this is the model of the {train.size:,} training "
+        "rows, the one that the held-out scores belong to"
+    )
+    try:
+        final = one(everything, _refit_plan(plan, first), 0.5)
+        # How alpha was chosen is known to the first fit only.
+        final = replace(final, settings={**first.settings, **final.settings})
+    except KeyboardInterrupt:
+        final = first
+    interrupted = final is first or final.interrupted
+    if interrupted:
+        final = first
+    held_out = _held_out(source.target, design, train, test, first, final)
+    return final, held_out, [note] if interrupted else [], interrupted
+
+
+def _refit_plan(plan: Plan, first: Fitted) -> Plan:
+    """Return the plan for all rows: what cross-validation chose is kept."""
+    if first.chosen is None:
+        return plan
+    norm, alpha = first.chosen
+    return replace(plan, norms=(norm,), alpha=alpha)
+
+
+def _held_out(
+    target: Target, design: Design, train: Rows, test: Rows, first: Fitted, final: Fitted
+) -> HeldOut:
+    decisions = first.decisions(design, test)
+    regression = target.classes is None
+    return HeldOut(
+        n_train=int(train.size),
+        n_test=int(test.size),
+        scores=held_out_scores(target, train, test, decisions),
+        confusion=confusion(target, test, decisions),
+        truth=tuple(target.values[test].tolist()) if regression else (),
+        predicted=tuple(decisions[:, 0].tolist()) if regression else (),
+        n_selected=int(first.columns.size),
+        overlap=int(np.intersect1d(first.columns, final.columns).size),
+        refitted=final is not first,
+    )
+
+
+def _write(folder: Path, source: Source, fitted: Fitted, content: Content) -> list[str]:
+    """Write the three files, each as a whole; return the names of those written."""
+    write_selected_csv(folder / "selected.csv", content)
+    write_model(folder / "model.json", model_of(source, fitted))
+    written = ["selected.csv", "model.json"]
+    try:
+        write_report(folder / "report.html", content)
+        written.append("report.html")
+    except ReportUnavailable as error:
+        print(f"atomlearn: {error}; the other files are written", file=sys.stderr)
+    return written

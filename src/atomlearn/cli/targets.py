@@ -1,0 +1,147 @@
+"""From the target column to what a loss takes: the task, the classes, and y as codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.cli.errors import CommandError
+from atomlearn.reports.model import Label
+
+#: A target of whole numbers with at most this many values is taken for classes.
+MOST_CLASSES_GUESSED = 20
+_MOST_LABELS_NAMED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The target of all rows.
+
+    classes : labels in the order of their codes, None for regression; values : (n_samples,)
+    float64 numbers, or int64 codes into classes; guessed : how the task was found out, or "".
+    """
+
+    name: str
+    classes: tuple[Label, ...] | None
+    values: NDArray[Any]
+    guessed: str = ""
+
+    @property
+    def task(self) -> str:
+        """``classification`` or ``regression``."""
+        return "regression" if self.classes is None else "classification"
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the outputs of a model: the positive class, each of many, or the target."""
+        if self.classes is None:
+            return (self.name,)
+        if len(self.classes) == 2:
+            return (str(self.classes[1]),)
+        return tuple(str(label) for label in self.classes)
+
+    def counts(self, rows: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+        """Return the number of rows of each class."""
+        values = self.values if rows is None else self.values[rows]
+        return np.bincount(values, minlength=len(self.classes or ()))
+
+
+def prepare_target(y: NDArray[Any], name: str, task: str, positive: str | None) -> Target:
+    """Return the target for the asked task; ``auto`` looks at the values."""
+    values = np.asarray(y)
+    if values.ndim != 1 or values.size == 0:
+        raise CommandError(
+            f"target {name!r} must be one column with at least one row, got shape {values.shape}"
+        )
+    guessed = ""
+    if positive is not None:
+        if task == "regression":
+            raise CommandError(
+                "--positive makes a classification; leave it or --task regression out"
+            )
+        return _one_against_rest(values, name, positive)
+    if task == "auto":
+        task, guessed = _guess(values, name)
+    if task == "regression":
+        return Target(name, None, _numbers(values, name), guessed)
+    labels, codes = _labels(values, name)
+    if len(labels) < 2:
+        raise CommandError(
+            f"target {name!r} has the same value {labels[0]!r} in every row; there is nothing "
+            "to tell apart: choose another --target, or rows that differ"
+        )
+    return Target(name, labels, codes, guessed)
+
+
+def _guess(values: NDArray[Any], name: str) -> tuple[str, str]:
+    if values.dtype.kind not in "iuf":
+        return "classification", f"{name!r} holds labels"
+    distinct = np.unique(values)
+    whole = values.dtype.kind in "iu" or bool(np.all(distinct == np.round(distinct)))
+    if distinct.size <= 2 or (
+        whole and distinct.size <= min(MOST_CLASSES_GUESSED, values.size // 2)
+    ):
+        return "classification", f"{name!r} has {distinct.size} different values"
+    return "regression", f"{name!r} has {distinct.size} different numbers"
+
+
+def _numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
+    try:
+        numbers = values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise CommandError(
+            f"target {name!r} holds text ({error}); a regression needs numbers: use --task "
+            "classification, or another --target"
+        ) from error
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if bad.size:
+        raise CommandError(
+            f"target {name!r} is missing or infinite in {bad.size} rows, the first one is row "
+            f"{int(bad[0])} (counted from 0); leave these rows out"
+        )
+    return numbers
+
+
+def _labels(values: NDArray[Any], name: str) -> tuple[tuple[Label, ...], NDArray[np.int64]]:
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        _numbers(values, name)
+    try:
+        distinct, codes = np.unique(values, return_inverse=True)
+    except TypeError:
+        # Labels of several types have no order of their own.
+        distinct, codes = np.unique(values.astype(str), return_inverse=True)
+    return tuple(_plain(label) for label in distinct.tolist()), codes.astype(np.int64).ravel()
+
+
+def _plain(label: Any) -> Label:
+    if isinstance(label, float) and label.is_integer() and abs(label) < 2**53:
+        return int(label)
+    return label if isinstance(label, bool | int | float | str) else str(label)
+
+
+def _one_against_rest(values: NDArray[Any], name: str, positive: str) -> Target:
+    labels, codes = _labels(values, name)
+    shown = {str(label): code for code, label in enumerate(labels)}
+    # The whole text first: a label may hold a comma itself.
+    whole = positive in shown
+    wanted = [positive] if whole else [part.strip() for part in positive.split(",")]
+    for part in wanted:
+        if part not in shown:
+            known = ", ".join(list(shown)[:_MOST_LABELS_NAMED])
+            more = "" if len(shown) <= _MOST_LABELS_NAMED else f", ... ({len(shown)} in all)"
+            raise CommandError(
+                f"--positive {part!r} is not a label of target {name!r}; its labels are "
+                f"{known}{more}"
+            )
+    chosen = np.isin(codes, [shown[part] for part in wanted])
+    if chosen.all():
+        raise CommandError(
+            f"--positive {positive!r} covers every row of target {name!r}; leave a label out"
+        )
+    rest = [label for label in labels if str(label) not in wanted]
+    positive_label = labels[shown[wanted[0]]] if len(wanted) == 1 else ", ".join(wanted)
+    negative_label = rest[0] if len(rest) == 1 else f"not {', '.join(wanted)}"
+    return Target(name, (negative_label, positive_label), chosen.astype(np.int64))

@@ -1,0 +1,27 @@
+"""Reports: tables, drawings, the model file and report.html, as functions of what a fit found."""
+
+from atomlearn.reports.content import Content, FitSummary, HeldOut, Score, SelectedFeature
+from atomlearn.reports.html import ReportUnavailable, report_html, write_report
+from atomlearn.reports.model import ModelCertificate, ModelFeature, ModelInput, SavedModel
+from atomlearn.reports.model_file import read_model, write_model
+from atomlearn.reports.tables import selected_csv, summary_lines, write_selected_csv
+
+__all__ = [
+    "Content",
+    "FitSummary",
+    "HeldOut",
+    "ModelCertificate",
+    "ModelFeature",
+    "ModelInput",
+    "ReportUnavailable",
+    "SavedModel",
+    "Score",
+    "SelectedFeature",
+    "read_model",
+    "report_html",
+    "selected_csv",
+    "summary_lines",
+    "write_model",
+    "write_report",
+    "write_selected_csv",
+]

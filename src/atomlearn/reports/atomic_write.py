@@ -1,0 +1,26 @@
+"""Files that appear whole or not at all: written beside their place, then renamed into it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write ``text`` as UTF-8; readers see the old file or the new one, never half of one."""
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(
+        dir=target.parent, prefix=f".{target.name}.", suffix=".tmp"
+    )
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+        # mkstemp makes files for the owner only; a result is as readable as any new file.
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

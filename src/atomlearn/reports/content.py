@@ -1,0 +1,150 @@
+"""What a report tells, apart from how it looks: plain records that tables and pages read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from atomlearn.result import Record
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedFeature:
+    """One line of the answer.
+
+    rank : 1 for the largest standardized coefficient; index : among all features, from 0;
+    coefficients : one an output, per unit of the data; standardized : the same per standard
+    deviation of the feature; scaling : d_j in [0, 1], the share the norm gives it, or None;
+    found : the pass over the data that found it, or None.
+    """
+
+    rank: int
+    name: str
+    index: int
+    coefficients: tuple[float, ...]
+    standardized: tuple[float, ...]
+    scaling: float | None
+    found: int | None
+
+    @property
+    def size(self) -> float:
+        """Largest |standardized coefficient| over the outputs."""
+        return max(map(abs, self.standardized))
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A figure of merit on rows that no fit has seen, beside that of a guess without features."""
+
+    name: str
+    value: float
+    baseline: float
+    baseline_name: str
+    is_share: bool
+
+    @property
+    def shown(self) -> str:
+        """The value as people read it."""
+        return self.format(self.value)
+
+    @property
+    def baseline_shown(self) -> str:
+        """The value of the guess as people read it."""
+        return self.format(self.baseline)
+
+    def format(self, value: float) -> str:
+        """Return 95.1% for a share, four digits for any other figure."""
+        return f"{100 * value:.1f}%" if self.is_share else f"{value:.4g}"
+
+
+@dataclass(frozen=True, slots=True)
+class FitSummary:
+    """The fit of one output: what it proved, why it stopped, and how it went.
+
+    complete : whether it ended as asked, by the proof or by the number of features;
+    gap_on_selected : where it ended by that number, the proved relative gap of the coefficients
+    with the features as selected.
+    """
+
+    label: str
+    status: str
+    converged: bool
+    objective: float
+    gap: float
+    relative_gap: float
+    passes: float
+    seconds: float
+    history: Sequence[Record] = ()
+    complete: bool = True
+    gap_on_selected: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """What the model of the training rows did on the held-out rows.
+
+    confusion[i][j] : rows of class i that were called class j (classification); truth and
+    predicted : the numbers (regression); overlap : features that the model of the training rows
+    shares with the final one; refitted : False where the final model is that very model.
+    """
+
+    n_train: int
+    n_test: int
+    scores: tuple[Score, ...]
+    confusion: tuple[tuple[int, ...], ...] = ()
+    truth: tuple[float, ...] = ()
+    predicted: tuple[float, ...] = ()
+    n_selected: int = 0
+    overlap: int = 0
+    refitted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Everything that a report tells about one selection."""
+
+    data: str
+    target: str
+    task: str
+    n_samples: int
+    n_inputs: int
+    n_features: int
+    outputs: tuple[str, ...]
+    selected: tuple[SelectedFeature, ...]
+    fits: tuple[FitSummary, ...]
+    goal: float
+    held_out: HeldOut | None = None
+    class_counts: tuple[tuple[str, int], ...] = ()
+    target_values: tuple[float, ...] = ()
+    details: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    command: str = ""
+    versions: str = ""
+    files: tuple[str, ...] = field(default=("selected.csv", "model.json"))
+
+    @property
+    def converged(self) -> bool:
+        """True where every fit proved the accuracy it was asked for."""
+        return all(fit.converged for fit in self.fits)
+
+    @property
+    def complete(self) -> bool:
+        """True where every fit ended as asked, by the proof or by the number of features."""
+        return all(fit.complete for fit in self.fits)
+
+    @property
+    def gap_on_selected(self) -> float | None:
+        """The largest proved relative gap on the selected features, None where all are in it."""
+        gaps = [fit.gap_on_selected for fit in self.fits if fit.gap_on_selected is not None]
+        return None if self.converged or not gaps else max(gaps)
+
+    @property
+    def headline_gap(self) -> float:
+        """The gap that answers what was asked: on the selected features, or on all."""
+        gap = self.gap_on_selected
+        return self.relative_gap if gap is None else gap
+
+    @property
+    def relative_gap(self) -> float:
+        """The largest proved relative gap of all fits."""
+        return max((fit.relative_gap for fit in self.fits), default=0.0)

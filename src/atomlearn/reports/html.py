@@ -1,0 +1,184 @@
+"""report.html: one self-contained page about one selection, for light and dark, wide and narrow.
+
+Needs jinja2 (extra ``report``). Every text is escaped: names of features are input from outside.
+"""
+
+from __future__ import annotations
+
+import math
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from atomlearn.reports import plots
+from atomlearn.reports.atomic_write import write_text
+from atomlearn.reports.content import Content, SelectedFeature
+
+#: More lines than this make a page slow and nobody reads them; selected.csv has them all.
+MOST_ROWS = 300
+#: A relative gap beyond this bounds nothing that matters.
+_TRIVIAL = 0.9
+
+
+class ReportUnavailable(RuntimeError):
+    """The page cannot be made because an optional package is missing."""
+
+
+def write_report(path: str | Path, content: Content) -> None:
+    """Write the page; an existing file is replaced as a whole or not at all."""
+    write_text(path, report_html(content))
+
+
+def report_html(content: Content) -> str:
+    """Return the page as text; ReportUnavailable where jinja2 is not installed."""
+    try:
+        import jinja2
+        import markupsafe
+    except ImportError as error:
+        raise ReportUnavailable(
+            'report.html needs jinja2: pip install "atomlearn[report]"'
+        ) from error
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    folder = resources.files("atomlearn.reports")
+    template = environment.from_string((folder / "report.html.jinja").read_text("utf-8"))
+    style = (folder / "report.css").read_text("utf-8")
+    drawings = {name: markupsafe.Markup(drawn) for name, drawn in _drawings(content).items()}
+    return template.render(
+        content=content,
+        style=markupsafe.Markup(style),
+        drawings=drawings,
+        rows=[_row(content, feature) for feature in content.selected[:MOST_ROWS]],
+        left_out=max(0, len(content.selected) - MOST_ROWS),
+        headline=_headline(content),
+        meaning=_meaning(content),
+        confusion=_confusion(content),
+        classes=_classes(content),
+        most_bars=plots.MOST_BARS,
+    )
+
+
+def _drawings(content: Content) -> dict[str, str]:
+    names = ("certificate", "objective", "selection", "prediction", "distribution")
+    drawings = dict.fromkeys(names, "")
+    histories = [fit.history for fit in content.fits]
+    labels = [fit.label for fit in content.fits]
+    if any(histories) and content.relative_gap >= _TRIVIAL:
+        drawings["objective"] = plots.objective_plot(histories, labels)
+    elif any(histories):
+        drawings["certificate"] = plots.certificate_plot(histories, labels, content.goal)
+    if any(feature.found is not None for feature in content.selected):
+        drawings["selection"] = plots.selection_plot(content.selected)
+    if content.held_out is not None and content.held_out.truth:
+        drawings["prediction"] = plots.prediction_plot(
+            content.held_out.truth, content.held_out.predicted
+        )
+    if content.target_values:
+        drawings["distribution"] = plots.distribution_plot(content.target_values)
+    return drawings
+
+
+def _headline(content: Content) -> str:
+    count = len(content.selected)
+    if not count:
+        return "No feature helps to predict"
+    verb = "predicts" if count == 1 else "predict"
+    return f"{count:,} of {content.n_features:,} features {verb}"
+
+
+def _meaning(content: Content) -> list[str]:
+    """Return sentences on what the proved gap means."""
+    several = " of each fit" if len(content.fits) > 1 else ""
+    over = f"all {content.n_features:,} features" if content.n_features > 1 else "the feature"
+    on_selected = content.gap_on_selected
+    sentences = []
+    if on_selected is not None:
+        sentences.append(
+            f"With the features as selected, the objective{several} is proved to be at most "
+            f"{_above(on_selected)} above the lowest that any coefficients reach."
+        )
+    if content.relative_gap < _TRIVIAL:
+        sentences.append(
+            f"At the returned coefficients, the objective{several} is proved to be at most "
+            f"{_above(content.relative_gap)} above what any coefficients over {over} reach, those "
+            "never touched included."
+        )
+    elif on_selected is not None:
+        sentences.append(
+            "The search ended at the number of features asked for: how much lower the objective "
+            f"gets with more of the {content.n_features:,} is not bounded."
+        )
+    else:
+        sentences.append("No useful bound on the distance from the optimum is proved yet.")
+    return sentences
+
+
+def _above(gap: float) -> str:
+    # gap is relative to the objective reached, and people compare with the optimum.
+    share = gap / (1.0 - gap) if gap < 1 else math.inf
+    return f"{_decimal(100 * share)}%" if math.isfinite(share) else "any amount"
+
+
+def _decimal(value: float) -> str:
+    """Return two digits without an exponent: 0.000031 rather than 3.1e-05."""
+    if value >= 1:
+        return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+    places = 1 - math.floor(math.log10(value)) if value > 0 else 0
+    return f"{value:.{min(places, 20)}f}".rstrip("0").rstrip(".") if places else "0"
+
+
+def _row(content: Content, feature: SelectedFeature) -> dict[str, Any]:
+    """Return what one line of the table shows; bars are in percent of half the column."""
+    largest = content.selected[0].size or 1.0
+    position = max(range(len(feature.standardized)), key=lambda at: abs(feature.standardized[at]))
+    value = feature.standardized[position]
+    cells = []
+    if len(feature.standardized) > 1:
+        cells = [
+            {
+                "title": f"{output}: {weight:.4g}",
+                "opacity": f"{abs(weight) / largest:.2f}",
+                "sign": "plus" if weight > 0 else "minus",
+            }
+            for output, weight in zip(content.outputs, feature.standardized, strict=True)
+        ]
+    return {
+        "feature": feature,
+        "output": content.outputs[position],
+        "coefficient": f"{feature.coefficients[position]:.4g}",
+        "standardized": f"{value:+.4g}",
+        "width": f"{50 * abs(value) / largest:.2f}",
+        "sign": "plus" if value > 0 else "minus",
+        "cells": cells,
+    }
+
+
+def _confusion(content: Content) -> list[list[dict[str, Any]]]:
+    """Return the cells of the confusion matrix with the share of their row."""
+    if content.held_out is None:
+        return []
+    rows = []
+    for i, row in enumerate(content.held_out.confusion):
+        total = sum(row) or 1
+        rows.append(
+            [
+                {"count": count, "share": f"{count / total:.2f}", "right": i == j}
+                for j, count in enumerate(row)
+            ]
+        )
+    return rows
+
+
+def _classes(content: Content) -> list[dict[str, Any]]:
+    largest = max((count for _, count in content.class_counts), default=1) or 1
+    total = sum(count for _, count in content.class_counts) or 1
+    return [
+        {
+            "label": label,
+            "count": count,
+            "width": f"{100 * count / largest:.1f}",
+            "share": f"{100 * count / total:.1f}%",
+        }
+        for label, count in content.class_counts
+    ]

@@ -1,0 +1,137 @@
+"""SavedModel: score = sum_j w_j prod_{i in factors(j)} x_i + b, over the selected features only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.designs import as_design
+from atomlearn.interfaces import Design
+
+Array = NDArray[np.float64]
+
+#: What may stand for a class: the label as it was in the data.
+Label = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInput:
+    """A column of the data that the model reads: its index there and its name."""
+
+    index: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFeature:
+    """A selected feature: the product of one or two inputs.
+
+    index : its number among all features it was selected from; factors : positions in ``inputs``,
+    one for a plain column, two for an interaction, the same one twice for a square.
+    """
+
+    index: int
+    name: str
+    factors: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCertificate:
+    """How close to optimal the fit of one output is proved to be.
+
+    status : the name of the Status; objective, gap, relative_gap : at the saved coefficients in
+    the units they were fitted in; passes : passes over the data.
+    """
+
+    status: str
+    objective: float
+    gap: float
+    relative_gap: float
+    passes: float
+
+
+@dataclass(frozen=True, slots=True)
+class SavedModel:
+    """A linear model over the selected features, in the units of the data.
+
+    coefficients : (n_outputs, n_selected) float64; intercepts : (n_outputs,); classes : the
+    labels, or None for regression. Two classes have one output, whose positive scores mean
+    ``classes[1]``; more have one output a class. is_named, categories, first_index : how the data
+    file tells its columns, see ``datasets.table.Schema``. settings : how it was fitted (text and
+    numbers).
+    """
+
+    task: str
+    loss: str
+    target: str
+    classes: tuple[Label, ...] | None
+    n_features: int
+    n_inputs: int
+    inputs: tuple[ModelInput, ...]
+    features: tuple[ModelFeature, ...]
+    is_named: bool
+    categories: dict[str, tuple[str, ...]]
+    first_index: int
+    coefficients: Array
+    intercepts: Array
+    certificates: tuple[ModelCertificate, ...]
+    settings: dict[str, Any] = field(default_factory=dict)
+    created_with: str = ""
+
+    def scores(self, columns: Any) -> Array:
+        """Return X_S W' + b, shape (n_samples, n_outputs).
+
+        ``columns`` is the (n_samples, len(inputs)) data of the inputs, dense or sparse. Only the
+        few columns that the model reads are ever made dense, one feature at a time.
+        """
+        n_samples, n_columns = columns.shape
+        if n_columns != len(self.inputs):
+            raise ValueError(
+                f"the model reads {len(self.inputs)} columns and received {n_columns}; "
+                "pass them in the order of model.inputs"
+            )
+        result = np.tile(self.intercepts, (n_samples, 1))
+        if not self.features:
+            return result
+        design = as_design(columns)
+        for position, feature in enumerate(self.features):
+            values = _column(design, feature.factors[0])
+            for factor in feature.factors[1:]:
+                values = values * _column(design, factor)
+            result += np.outer(values, self.coefficients[:, position])
+        return result
+
+    def predict(self, scores: Array) -> list[Label]:
+        """Return the label of each row of scores, or the number itself for regression."""
+        if self.classes is None:
+            return [float(value) for value in scores[:, 0]]
+        if len(self.classes) == 2:
+            chosen = (scores[:, 0] > 0).astype(np.int64)
+        else:
+            chosen = np.argmax(scores, axis=1)
+        return [self.classes[int(position)] for position in chosen]
+
+    def probabilities(self, scores: Array) -> Array | None:
+        """Return P(class | x), shape (n_samples, n_classes), for the logistic loss; else None.
+
+        Two classes: 1 / (1 + exp(-score)). More: the one-against-rest values, scaled to sum 1.
+        """
+        if self.classes is None or self.loss != "logistic":
+            return None
+        from scipy.special import expit, log_expit
+
+        if len(self.classes) == 2:
+            return np.hstack([expit(-scores), expit(scores)])
+        # Scaled in logarithms first: all of them may underflow far from every class.
+        logarithms = log_expit(scores)
+        each = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
+        probabilities: Array = each / each.sum(axis=1, keepdims=True)
+        return probabilities
+
+
+def _column(design: Design, position: int) -> Array:
+    """Return one column as a float64 array."""
+    return design.gather(np.array([position])).dense()[:, 0]

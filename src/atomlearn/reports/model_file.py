@@ -1,0 +1,324 @@
+"""The model file: a JSON text that holds numbers and names only, and a strict reader of it.
+
+Nothing in the file is ever executed or imported. Floats are written as Python's ``repr``, which
+reads back to the very same bits. The reader accepts exactly what the writer writes and says
+what is wrong with anything else.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from atomlearn.reports.atomic_write import write_text
+from atomlearn.reports.model import (
+    Label,
+    ModelCertificate,
+    ModelFeature,
+    ModelInput,
+    SavedModel,
+)
+from atomlearn.result import Status
+
+FORMAT = "atomlearn-model"
+VERSION = 1
+
+_KEYS = [
+    "format",
+    "version",
+    "created_with",
+    "task",
+    "loss",
+    "target",
+    "classes",
+    "n_features",
+    "n_inputs",
+    "inputs",
+    "features",
+    "is_named",
+    "categories",
+    "first_index",
+    "coefficients",
+    "intercepts",
+    "certificates",
+    "settings",
+]
+_TASKS = ("classification", "regression")
+_MOST_FACTORS = 2
+
+
+def write_model(path: str | Path, model: SavedModel) -> None:
+    """Write the model file; an existing file is replaced as a whole or not at all."""
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "created_with": model.created_with,
+        "task": model.task,
+        "loss": model.loss,
+        "target": model.target,
+        "classes": None if model.classes is None else list(model.classes),
+        "n_features": model.n_features,
+        "n_inputs": model.n_inputs,
+        "inputs": [{"index": item.index, "name": item.name} for item in model.inputs],
+        "features": [
+            {"index": item.index, "name": item.name, "factors": list(item.factors)}
+            for item in model.features
+        ],
+        "is_named": model.is_named,
+        "categories": {name: list(values) for name, values in model.categories.items()},
+        "first_index": model.first_index,
+        "coefficients": model.coefficients.tolist(),
+        "intercepts": model.intercepts.tolist(),
+        "certificates": [
+            {
+                "status": item.status,
+                "objective": item.objective,
+                "gap": item.gap,
+                "relative_gap": item.relative_gap,
+                "passes": item.passes,
+            }
+            for item in model.certificates
+        ],
+        "settings": model.settings,
+    }
+    text = json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False)
+    # What cannot be read back must not be written: the reader checks the writer.
+    parse_model(text, str(path))
+    write_text(path, text + "\n")
+
+
+def read_model(path: str | Path) -> SavedModel:
+    """Read a model file, or raise ValueError that names the file, the fault and the remedy."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path} is not a model file: it is not UTF-8 text; "
+            "pass the model.json that `atomlearn select` wrote"
+        ) from error
+    return parse_model(text, str(path))
+
+
+def parse_model(text: str, name: str) -> SavedModel:
+    """Return the model that a text describes; ``name`` is the file named in errors."""
+    try:
+        content = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_twins)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{name} is not a model file: {error or type(error).__name__}; "
+            "pass the model.json that `atomlearn select` wrote"
+        ) from error
+    return _Reader(name).model(content)
+
+
+def _no_constant(value: str) -> NoReturn:
+    raise ValueError(f"it holds {value}, and a model has finite numbers only")
+
+
+def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twin = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twin!r} stands there twice")
+    return content
+
+
+class _Reader:
+    """Checks every value on its way in; a fault names the file and the place in it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def fail(self, place: str, expected: str, received: object) -> NoReturn:
+        shown = repr(received)
+        shown = shown if len(shown) <= 60 else shown[:57] + "..."
+        raise ValueError(
+            f"{self.name}: {place} must be {expected}, found {shown}; the file is damaged or was "
+            "edited: write it again with `atomlearn select`"
+        )
+
+    # --- the whole --------------------------------------------------------------------------
+
+    def model(self, content: object) -> SavedModel:
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise ValueError(
+                f'{self.name} is not a model file: it has no "format": "{FORMAT}"; '
+                "pass the model.json that `atomlearn select` wrote"
+            )
+        version = content.get("version")
+        if type(version) is not int or version != VERSION:
+            raise ValueError(
+                f"{self.name} is a model file of version {version!r}, and this atomlearn reads "
+                f"version {VERSION}; update atomlearn, or write the model again with it"
+            )
+        self.keys("the file", content, _KEYS)
+        task = self.text("task", content["task"])
+        if task not in _TASKS:
+            self.fail("task", f"one of {', '.join(_TASKS)}", task)
+        classes = self.classes(content["classes"], task)
+        n_outputs = 1 if classes is None or len(classes) == 2 else len(classes)
+        n_inputs = self.whole("n_inputs", content["n_inputs"], least=1)
+        n_features = self.whole("n_features", content["n_features"], least=1)
+        inputs = self.inputs(content["inputs"], n_inputs)
+        features = self.features(content["features"], n_features, len(inputs))
+        coefficients = [
+            self.numbers(f"coefficients[{row}]", values, len(features))
+            for row, values in enumerate(
+                self.items("coefficients", content["coefficients"], n_outputs)
+            )
+        ]
+        return SavedModel(
+            task=task,
+            loss=self.text("loss", content["loss"]),
+            target=self.text("target", content["target"]),
+            classes=classes,
+            n_features=n_features,
+            n_inputs=n_inputs,
+            inputs=inputs,
+            features=features,
+            is_named=self.truth("is_named", content["is_named"]),
+            categories=self.categories(content["categories"]),
+            first_index=self.whole("first_index", content["first_index"], below=2),
+            coefficients=np.array(coefficients, dtype=np.float64).reshape(n_outputs, -1),
+            intercepts=np.array(self.numbers("intercepts", content["intercepts"], n_outputs)),
+            certificates=self.certificates(content["certificates"], n_outputs),
+            settings=self.settings(content["settings"]),
+            created_with=self.text("created_with", content["created_with"]),
+        )
+
+    # --- its parts --------------------------------------------------------------------------
+
+    def classes(self, value: object, task: str) -> tuple[Label, ...] | None:
+        if task == "regression":
+            if value is not None:
+                self.fail("classes", "null for a regression", value)
+            return None
+        labels = self.items("classes", value)
+        if len(labels) < 2:
+            self.fail("classes", "a list of at least two labels", value)
+        for position, label in enumerate(labels):
+            if not isinstance(label, str | int | float):
+                self.fail(f"classes[{position}]", "a text, a number or a truth value", label)
+        if len({(type(label), label) for label in labels}) != len(labels):
+            self.fail("classes", "a list of different labels", value)
+        return tuple(labels)
+
+    def inputs(self, value: object, n_inputs: int) -> tuple[ModelInput, ...]:
+        found = []
+        for position, item in enumerate(self.items("inputs", value)):
+            place = f"inputs[{position}]"
+            self.keys(place, item, ["index", "name"])
+            index = self.whole(f"{place}.index", item["index"], below=n_inputs)
+            found.append(ModelInput(index, self.text(f"{place}.name", item["name"])))
+        if len({item.index for item in found}) != len(found):
+            self.fail("inputs", "a list of different columns", value)
+        return tuple(found)
+
+    def features(self, value: object, n_features: int, n_inputs: int) -> tuple[ModelFeature, ...]:
+        found = []
+        for position, item in enumerate(self.items("features", value)):
+            place = f"features[{position}]"
+            self.keys(place, item, ["index", "name", "factors"])
+            factors = self.items(f"{place}.factors", item["factors"])
+            if not 1 <= len(factors) <= _MOST_FACTORS:
+                self.fail(f"{place}.factors", "one or two positions in inputs", factors)
+            found.append(
+                ModelFeature(
+                    index=self.whole(f"{place}.index", item["index"], below=n_features),
+                    name=self.text(f"{place}.name", item["name"]),
+                    factors=tuple(
+                        self.whole(f"{place}.factors", factor, below=n_inputs) for factor in factors
+                    ),
+                )
+            )
+        if len({item.index for item in found}) != len(found):
+            self.fail("features", "a list of different features", value)
+        return tuple(found)
+
+    def categories(self, value: object) -> dict[str, tuple[str, ...]]:
+        if not isinstance(value, dict):
+            self.fail("categories", "an object", value)
+        return {
+            name: tuple(
+                self.text(f"categories.{name}", item)
+                for item in self.items(f"categories.{name}", labels)
+            )
+            for name, labels in value.items()
+        }
+
+    def certificates(self, value: object, n_outputs: int) -> tuple[ModelCertificate, ...]:
+        found = []
+        names = ["status", "objective", "gap", "relative_gap", "passes"]
+        for position, item in enumerate(self.items("certificates", value, n_outputs)):
+            place = f"certificates[{position}]"
+            self.keys(place, item, names)
+            status = self.text(f"{place}.status", item["status"])
+            if status not in Status.__members__:
+                self.fail(f"{place}.status", f"one of {', '.join(Status.__members__)}", status)
+            found.append(
+                ModelCertificate(
+                    status, *(self.number(f"{place}.{key}", item[key]) for key in names[1:])
+                )
+            )
+        return tuple(found)
+
+    def settings(self, value: object) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            self.fail("settings", "an object", value)
+        for key, item in value.items():
+            if item is not None and not isinstance(item, str | bool):
+                self.number(f"settings.{key}", item)
+        return value
+
+    # --- single values ----------------------------------------------------------------------
+
+    def keys(self, place: str, item: object, expected: list[str]) -> None:
+        if not isinstance(item, dict) or sorted(item) != sorted(expected):
+            received = sorted(item) if isinstance(item, dict) else item
+            self.fail(place, f"an object with the keys {', '.join(expected)}", received)
+
+    def items(self, place: str, value: object, length: int | None = None) -> list[Any]:
+        if not isinstance(value, list):
+            self.fail(place, "a list", value)
+        if length is not None and len(value) != length:
+            self.fail(place, f"a list of length {length}", value)
+        return value
+
+    def text(self, place: str, value: object) -> str:
+        if not isinstance(value, str):
+            self.fail(place, "a text", value)
+        return value
+
+    def truth(self, place: str, value: object) -> bool:
+        if not isinstance(value, bool):
+            self.fail(place, "true or false", value)
+        return value
+
+    def whole(self, place: str, value: object, least: int = 0, below: int | None = None) -> int:
+        # bool is an int to Python and never one here.
+        if type(value) is not int or value < least or (below is not None and value >= below):
+            bound = "" if below is None else f" and below {below}"
+            self.fail(place, f"a whole number of at least {least}{bound}", value)
+        return value
+
+    def number(self, place: str, value: object) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            self.fail(place, "a finite number", value)
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
+            self.fail(place, "a finite number", value)
+        return number
+
+    def numbers(self, place: str, value: object, length: int) -> list[float]:
+        return [
+            self.number(f"{place}[{position}]", item)
+            for position, item in enumerate(self.items(place, value, length))
+        ]

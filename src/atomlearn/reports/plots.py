@@ -1,0 +1,167 @@
+"""Drawings of a report: functions of a history or of the selected features, as inline SVG."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from atomlearn.reports import svg
+from atomlearn.reports.content import SelectedFeature
+from atomlearn.result import Record
+
+#: A gap of zero has no logarithm; it is drawn at the bottom, at this value.
+_LEAST_GAP = 1e-16
+#: Bars beyond this many are thinner than a pixel.
+MOST_BARS = 160
+
+
+def certificate_plot(
+    histories: Sequence[Sequence[Record]], labels: Sequence[str], goal: float
+) -> str:
+    """Return the proved relative gap against passes over the data, one line a fit.
+
+    y is logarithmic; the dashed line is the requested accuracy ``goal``.
+    """
+    lines = [
+        [(record.passes, _exponent(record.relative_gap), record) for record in history]
+        for history in histories
+    ]
+    exponents = [point[1] for points in lines for point in points] + [math.log10(goal)]
+    passes = [point[0] for points in lines for point in points]
+    # Before the first step a gap can be any size: nothing is learnt from more than 10^4.
+    highest = min(max(math.ceil(max(exponents)), -1), 4)
+    lowest = math.floor(min(exponents))
+    last = max(*passes, 1.0) if passes else 1.0
+    frame = svg.Frame(x=(0.0, last * 1.02), y=(float(lowest), float(max(highest, lowest + 1))))
+    parts = [
+        frame.axes(
+            svg.whole_ticks(0, math.ceil(last)),
+            svg.power_ticks(lowest, highest),
+            "passes over the data",
+            "proved relative gap",
+        )
+    ]
+    at = frame.up(math.log10(goal))
+    parts.append(svg.line(frame.left, at, frame.width - frame.right, at, "goal"))
+    parts.append(svg.text(frame.left + 6, at - 6, f"asked for {goal:.0e}", "note"))
+    for number, (points, label) in enumerate(zip(lines, labels, strict=True)):
+        style = f"series-{number % 6}"
+        placed = [(frame.across(x), frame.up(min(y, highest))) for x, y, _ in points]
+        parts.append(svg.polyline(placed, f"curve {style}"))
+        for (x, y), (_, _, record) in zip(placed, points, strict=True):
+            title = (
+                f"{label}: after {record.passes:g} passes and {record.seconds:.2f} s, "
+                f"gap {record.relative_gap:.2e}, {record.n_columns} columns"
+            )
+            parts.append(svg.dot(x, y, 3.5, title, f"dot {style}"))
+    return svg.drawing("".join(parts), "Proved relative gap against passes over the data")
+
+
+def objective_plot(histories: Sequence[Sequence[Record]], labels: Sequence[str]) -> str:
+    """Return the objective against the number of selected features, one line a fit."""
+    highest = max(record.objective for history in histories for record in history)
+    most = max(record.n_columns for history in histories for record in history)
+    frame = svg.Frame(x=(0.0, max(most, 1) * 1.02), y=(0.0, highest * 1.05 or 1.0))
+    parts = [
+        frame.axes(
+            svg.whole_ticks(0, max(most, 1)),
+            svg.round_ticks(0.0, highest),
+            "features selected",
+            "objective",
+        )
+    ]
+    for number, (history, label) in enumerate(zip(histories, labels, strict=True)):
+        style = f"series-{number % 6}"
+        placed = [(frame.across(float(r.n_columns)), frame.up(r.objective)) for r in history]
+        parts.append(svg.polyline(placed, f"curve {style}"))
+        for (x, y), record in zip(placed, history, strict=True):
+            title = (
+                f"{label}: after {record.passes:g} passes and {record.seconds:.2f} s, "
+                f"{record.n_columns} features, objective {record.objective:.5g}"
+            )
+            parts.append(svg.dot(x, y, 3.5, title, f"dot {style}"))
+    return svg.drawing("".join(parts), "Objective against the number of selected features")
+
+
+def _exponent(gap: float) -> float:
+    return math.log10(min(max(gap, _LEAST_GAP), 1e300))
+
+
+def selection_plot(features: Sequence[SelectedFeature]) -> str:
+    """Return the coefficients in the order in which the features were found, a shade a round.
+
+    Heights are |coefficient| per standard deviation; at most ``MOST_BARS`` are drawn.
+    """
+    known = [feature for feature in features if feature.found is not None]
+    ordered = sorted(known, key=lambda feature: (feature.found or 0, feature.rank))[:MOST_BARS]
+    highest = max((feature.size for feature in ordered), default=0.0) or 1.0
+    frame = svg.Frame(x=(0.0, float(max(len(ordered), 1))), y=(0.0, highest * 1.12))
+    parts = [
+        frame.axes(
+            svg.whole_ticks(1, len(ordered)) if len(ordered) > 1 else [],
+            svg.round_ticks(0.0, highest),
+            "features in the order found",
+            "|standardized coefficient|",
+        )
+    ]
+    step = (frame.width - frame.left - frame.right) / max(len(ordered), 1)
+    previous = None
+    for position, feature in enumerate(ordered):
+        x, y = frame.across(float(position)), frame.up(feature.size)
+        if feature.found != previous:
+            previous = feature.found
+            parts.append(svg.line(x, frame.top, x, frame.height - frame.bottom, "grid"))
+            if step * 3 > 6:
+                parts.append(svg.text(x + 3, frame.top + 10, f"pass {feature.found}", "note"))
+        title = f"{feature.name}: found in pass {feature.found}, rank {feature.rank}"
+        height = max(frame.height - frame.bottom - y, 0.8)
+        style = "bar even" if (feature.found or 0) % 2 else "bar odd"
+        gap = min(1.5, step * 0.2)
+        parts.append(svg.bar(x + gap / 2, y, max(step - gap, 0.4), height, title, style))
+    return svg.drawing("".join(parts), "Coefficients in the order in which features were found")
+
+
+def prediction_plot(truth: Sequence[float], predicted: Sequence[float], most: int = 600) -> str:
+    """Return predicted against true values of held-out rows, with the line of equality."""
+    stride = max(1, math.ceil(len(truth) / most))
+    pairs = list(zip(truth, predicted, strict=True))[::stride]
+    values = [value for pair in pairs for value in pair]
+    least, greatest = min(values), max(values)
+    margin = 0.04 * (greatest - least) or 1.0
+    least, greatest = least - margin, greatest + margin
+    frame = svg.Frame(x=(least, greatest), y=(least, greatest), height=320.0)
+    ticks = svg.round_ticks(least, greatest)
+    parts = [frame.axes(ticks, ticks, "true value", "predicted value")]
+    parts.append(
+        svg.line(
+            frame.across(least), frame.up(least), frame.across(greatest), frame.up(greatest), "goal"
+        )
+    )
+    for true, guess in pairs:
+        title = f"true {true:.6g}, predicted {guess:.6g}"
+        parts.append(svg.dot(frame.across(true), frame.up(guess), 3.0, title, "dot faint series-0"))
+    return svg.drawing("".join(parts), "Predicted against true values of held-out rows", height=320)
+
+
+def distribution_plot(values: Sequence[float], n_bins: int = 24) -> str:
+    """Return a histogram of a numeric target."""
+    least, greatest = min(values), max(values)
+    if greatest <= least:
+        greatest = least + 1.0
+    counts = [0] * n_bins
+    for value in values:
+        counts[min(int((value - least) / (greatest - least) * n_bins), n_bins - 1)] += 1
+    frame = svg.Frame(x=(least, greatest), y=(0.0, max(counts) * 1.05), height=220.0)
+    parts = [
+        frame.axes(
+            svg.round_ticks(least, greatest), svg.round_ticks(0.0, max(counts), 4), "target", "rows"
+        )
+    ]
+    width = (greatest - least) / n_bins
+    for position, count in enumerate(counts):
+        left = least + position * width
+        x, right, y = frame.across(left), frame.across(left + width), frame.up(float(count))
+        title = f"{count} rows from {left:.4g} to {left + width:.4g}"
+        height = frame.height - frame.bottom - y
+        parts.append(svg.bar(x + 0.5, y, right - x - 1.0, height, title, "bar odd"))
+    return svg.drawing("".join(parts), "Distribution of the target", height=220)

@@ -1,0 +1,79 @@
+"""Tables of a selection: selected.csv for machines, a few aligned lines for the terminal."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from atomlearn.reports.atomic_write import write_text
+from atomlearn.reports.content import Content, SelectedFeature
+
+
+def write_selected_csv(path: str | Path, content: Content) -> None:
+    """Write one line a selected feature, by rank; floats read back to the same bits."""
+    write_text(path, selected_csv(content))
+
+
+def selected_csv(content: Content) -> str:
+    """Return the CSV text: rank, feature, index, coefficients, scaling d, pass found."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    single = len(content.outputs) == 1
+    suffixes = [""] if single else [f"[{output}]" for output in content.outputs]
+    header = ["rank", "feature", "index"]
+    header += [f"coefficient{suffix}" for suffix in suffixes]
+    header += [f"standardized_coefficient{suffix}" for suffix in suffixes]
+    writer.writerow([*header, "scaling", "found_in_pass"])
+    for feature in content.selected:
+        numbers = [repr(value) for value in (*feature.coefficients, *feature.standardized)]
+        scaling = "" if feature.scaling is None else repr(feature.scaling)
+        found = "" if feature.found is None else feature.found
+        writer.writerow([feature.rank, feature.name, feature.index, *numbers, scaling, found])
+    return stream.getvalue()
+
+
+def summary_lines(content: Content, most: int = 10) -> list[str]:
+    """Return the short table that a terminal shows: scores, gap and the first features."""
+    lines = []
+    if content.held_out is not None:
+        for score in content.held_out.scores:
+            lines.append(
+                f"  {'held-out ' + score.name:<28} {score.shown:>9}   "
+                f"({score.baseline_name}: {score.baseline_shown})"
+            )
+    lines.append(
+        f"  {'features selected':<28} {len(content.selected):>9}   (of {content.n_features:,})"
+    )
+    over = "on all features" if content.gap_on_selected is None else "on the selected features"
+    lines.append(
+        f"  {'proved relative gap':<28} {content.headline_gap:>9.1e}   "
+        f"({over}; asked for {content.goal:.0e})"
+    )
+    if content.selected:
+        lines.append("")
+        lines.extend(_feature_lines(content.selected[:most]))
+        if len(content.selected) > most:
+            lines.append(f"  ... and {len(content.selected) - most} more")
+    return lines
+
+
+def _feature_lines(features: tuple[SelectedFeature, ...]) -> list[str]:
+    width = min(max(len(feature.name) for feature in features), 48)
+    lines = [f"  {'rank':>4}  {'feature':<{width}}  {'coefficient':>12}  {'per st. dev.':>12}"]
+    for feature in features:
+        name = shortened(feature.name, width)
+        position = max(
+            range(len(feature.standardized)), key=lambda at: abs(feature.standardized[at])
+        )
+        lines.append(
+            f"  {feature.rank:>4}  {name:<{width}}  {feature.coefficients[position]:>12.4g}  "
+            f"{feature.standardized[position]:>12.4g}"
+        )
+    return lines
+
+
+def shortened(name: str, width: int) -> str:
+    """Return the name without control characters, cut to a width."""
+    printable = "".join(letter if letter.isprintable() else "?" for letter in name)
+    return printable if len(printable) <= width else printable[: width - 1] + "…"
