@@ -80,17 +80,16 @@ def count(value: object, name: str, limit: int | None = None) -> int:
 
 def rows_contiguous(array: Data, name: str) -> bool:
     """Return True where rows are contiguous, False where columns are; refuse anything else."""
+    n_rows, n_columns = array.shape
     row_stride, column_stride = array.strides
-    if column_stride == array.itemsize or array.shape[1] <= 1:
-        good, other = True, row_stride
-    else:
-        good, other = row_stride == array.itemsize or array.shape[0] <= 1, column_stride
-    if not good or other % array.itemsize:
+    rows = column_stride == array.itemsize or n_columns <= 1
+    columns = row_stride == array.itemsize or n_rows <= 1
+    if not (rows or columns) or row_stride % array.itemsize or column_stride % array.itemsize:
         raise ValueError(
             f"{name} must have contiguous rows or contiguous columns, got strides "
             f"{array.strides} for itemsize {array.itemsize}; pass np.ascontiguousarray(...)"
         )
-    return row_stride != array.itemsize or column_stride == array.itemsize or array.shape[0] <= 1
+    return rows and not (columns and n_columns <= 1)
 
 
 def index_array(value: Indices, name: str) -> Indices:

@@ -200,8 +200,10 @@ def exact_ksupport_squared_gauge(w: Data, k: int) -> Fraction:
     """Return (||w||_k^sp)^2 as an exact rational: Argyriou et al. 2012, Proposition 2.1."""
     z = sorted((abs(Fraction(x)) for x in np.asarray(w, dtype=np.float64).tolist()), reverse=True)
     k = min(k, len(z))
+    tail = sum(z[k:], Fraction(0))
     for r in range(k):
-        head, tail = z[: k - r - 1], sum(z[k - r - 1 :], Fraction(0))
+        head = z[: k - r - 1]
+        tail += z[k - r - 1]
         if (not head or head[-1] > tail / (r + 1)) and tail / (r + 1) >= z[k - r - 1]:
             return sum((a * a for a in head), Fraction(0)) + tail * tail / (r + 1)
     raise AssertionError("Proposition 2.1 promises one r")

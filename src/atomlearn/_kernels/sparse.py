@@ -77,7 +77,8 @@ def _csc_along_rows(
         if n_rows is None:
             raise ValueError("rows= of a CSC array needs n_rows=, the number of rows of the array")
         subset = _checks.positions(rows, "rows", n_rows)
-        weights = np.bincount(subset, _checks.weights(v, "v", subset.size), minlength=n_rows)
+        picked = _checks.weights(v, "v", subset.size)
+        weights = np.bincount(subset, picked, minlength=n_rows).astype(np.float64, copy=False)
     out = np.empty(arrays[2].size - 1)
     _native.sparse_product(*arrays, True, squared, weights, None, out)
     return out

@@ -134,16 +134,39 @@ ATOMLEARN_CLONES bool shrink_range(const T* v, Index n, double high, double low,
     return not_finite == 0;
 }
 
+// Squares of the entries >= level, which count as saturated.
+struct Above {
+    LaneSum squares;
+    Index count = 0;
+};
+
 template <class T>
-ATOMLEARN_CLONES void add_squares_above(const T* w, Index n, double level, LaneSum& sum) {
+ATOMLEARN_CLONES void add_above(const T* w, Index n, double level, Above& above) {
+    Index count = 0;
     for (Index start = 0; start < n; start += kBlock) {
         const Index size = std::min(kBlock, n - start);
-#pragma omp simd
+#pragma omp simd reduction(+ : count)
         for (int e = 0; e < size; ++e) {
-            const double a = w[start + e];
-            add(sum, e, std::fabs(a) >= level ? a * a : 0.0);
+            const double a = std::fabs(double(w[start + e]));
+            count += a >= level;
+            add(above.squares, e, a >= level ? a * a : 0.0);
         }
     }
+    above.count = count;
+}
+
+// The largest magnitude; infinity where an entry is not finite.
+template <class T>
+ATOMLEARN_CLONES double largest_of(const T* w, Index n) {
+    double largest = 0.0;
+    int not_finite = 0;
+#pragma omp simd reduction(max : largest) reduction(| : not_finite)
+    for (Index e = 0; e < n; ++e) {
+        const double a = std::fabs(double(w[e]));
+        not_finite |= !(a <= kLargest);
+        largest = a > largest ? a : largest;
+    }
+    return not_finite ? kInfinity : largest;
 }
 
 // The root: x = 0 where at most k entries are non-zero (every d is 1 for t = infinity).
@@ -217,15 +240,16 @@ struct Equation::Sample {
         return weight * (middle + saturated) + static_cast<double>(base.n_saturated) +
                (base.middle_sum.high / x - s * static_cast<double>(base.n_middle));
     }
-    // Standard deviation of the estimate, no larger than sampling with replacement would give.
+    // Standard deviation of the estimate, no smaller than the strata of the sample leave it.
     double deviation(double x) const {
-        double squares = 0.0;
+        double sum = 0.0, squares = 0.0;
         for (auto a = sorted.rbegin(); a != sorted.rend(); ++a) {
             const double d = std::min(*a / x - equation.step_, 1.0);
             if (d <= 0.0) break;
+            sum += d;
             squares += d * d;
         }
-        return weight * std::sqrt(squares);
+        return weight * std::sqrt(std::max(squares - sum * sum / sorted.size(), 0.0));
     }
     // The x in [low, high] where the estimate passes `target`.
     double solve(double target, double low, double high) const {
@@ -243,7 +267,7 @@ struct Equation::Sample {
 // Narrows [low_, high_] to a tentative [low, high] that probably holds the root.
 template <class T>
 bool Equation::bracket(const T* list, Index n, double& low, double& high) const {
-    const Index size = std::min(n / 4, std::clamp<Index>(n / 96, 768, 16384));
+    const Index size = std::min(n / 4, std::clamp<Index>(n / 128, 768, 16384));
     const Sample sample(sampled_magnitudes<double, T>(list, n, size),
                         static_cast<double>(n) / static_cast<double>(size), *this);
     const Index first = sample.rank(std::numeric_limits<double>::min());
@@ -257,10 +281,11 @@ bool Equation::bracket(const T* list, Index n, double& low, double& high) const 
     const double k = static_cast<double>(k_);
     const double root = sample.solve(k, bottom, top);
     const double spread = margin_ * sample.deviation(root);
-    low = sample.solve(k + spread, bottom, root);
-    high = sample.solve(k - spread, root, top);
-    if (low <= bottom) low = low_;
-    if (high >= top) high = high_;
+    // However sure the sample is, leave some width.
+    low = std::min(sample.solve(k + spread, bottom, root), root * (1 - 1e-9));
+    high = std::max(sample.solve(k - spread, root, top), root * (1 + 1e-9));
+    if (low <= bottom || low <= low_) low = low_;
+    if (high >= top || high >= high_) high = high_;
     return low < high;
 }
 
@@ -340,8 +365,8 @@ DoubleDouble Equation::finish(std::vector<double>& open) const {
     std::vector<DoubleDouble> sums(static_cast<std::size_t>(n + 1));
     for (Index e = 0; e < n; ++e) sums[e + 1] = sums[e] + DoubleDouble{open[e], 0};
     const DoubleDouble full = two_sum(1.0, step_);  // 1 + s
-    // S(x) > k for x = value / divisor, where open entries below `first` have d = 0, from `last`
-    // on d = 1:  sum_middle / x  >  k - n_saturated + s n_middle.
+    // The sign of S(x) - k for x = value / divisor, where open entries below `first` have d = 0
+    // and from `last` on d = 1, is that of  sum_middle / x - (k - n_saturated + s n_middle).
     const auto room = [&](Index first, Index last) {
         const Index n_saturated = settled_.n_saturated + n - last;
         const double n_middle = static_cast<double>(settled_.n_middle + last - first);
@@ -351,9 +376,9 @@ DoubleDouble Equation::finish(std::vector<double>& open) const {
     const auto middle = [&](Index first, Index last) {
         return settled_.middle_sum + sums[last] - sums[first];
     };
-    const auto exceeds = [&](double value, DoubleDouble divisor, Index first, Index last) {
+    const auto excess = [&](double value, DoubleDouble divisor, Index first, Index last) {
         last = std::max(first, last);
-        return positive(middle(first, last) * divisor - room(first, last) * value);
+        return middle(first, last) * divisor - room(first, last) * value;
     };
     const auto search = [&](auto&& holds) {  // first e in [0, n) where it does not hold
         Index low = 0, high = n;
@@ -373,7 +398,8 @@ DoubleDouble Equation::finish(std::vector<double>& open) const {
             const Index zero = rank([&](double a) { return a <= value; });
             const Index saturated =
                 rank([&](double a) { return positive(full * value - two_product(step_, a)); });
-            return exceeds(value, {step_, 0}, zero, saturated);
+            // Where S = k on an interval, its left end counts as excess: the root is the right end.
+            return !positive(-excess(value, {step_, 0}, zero, saturated));
         });
     }
     const Index last = search([&](Index e) {  // x = a_e / (1 + s): saturated from a_e on
@@ -383,7 +409,7 @@ DoubleDouble Equation::finish(std::vector<double>& open) const {
             step_ > 0
                 ? rank([&](double a) { return !positive(full * a - two_product(step_, value)); })
                 : 0;
-        return exceeds(value, full, zero, saturated);
+        return positive(excess(value, full, zero, saturated));
     });
     const bool no_middle = settled_.n_middle == 0 && first >= last;
     if (low_ == 0.0 && last == 0 && no_middle && settled_.n_saturated + n <= k_) return {};
@@ -403,9 +429,7 @@ Root solve_scaled(const T* v, Index n, Index k, double step) {
     const bool tame =
         x == 0.0 || (x > 1e-150 && x < 1e150 && step * x > 1e-150 && step * x < 1e150);
     if (root.status != Status::ok || tame) return root;
-    double largest = 0.0;
-    for (Index e = 0; e < n; ++e) largest = std::max(largest, std::fabs(double(v[e])));
-    const int exponent = std::ilogb(largest);
+    const int exponent = std::ilogb(largest_of(v, n));
     std::vector<double> scaled(static_cast<std::size_t>(n));
     for (Index e = 0; e < n; ++e) scaled[e] = std::scalbn(double(v[e]), -exponent);
     root = Equation(k, step).solve(scaled.data(), n);
@@ -444,12 +468,14 @@ Status ksupport_prox(const T* v, Index n, Index k, double step, T* w, double* sc
 
 template <class T>
 Status ksupport_gauge(const T* w, Index n, Index k, double* gauge) {
+    const int threads = threads_for(n);
     double largest = 0.0;
-    for (Index e = 0; e < n; ++e) {
-        const double a = std::fabs(double(w[e]));
-        if (!(a <= kLargest)) return Status::not_finite;
-        largest = a > largest ? a : largest;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(max : largest)
+    for (int part = 0; part < threads; ++part) {
+        const Range range = piece(n, part, threads, kBlock);
+        largest = std::max(largest, largest_of(w + range.begin, range.size()));
     }
+    if (largest > kLargest) return Status::not_finite;
     *gauge = 0.0;
     if (largest == 0.0) return Status::ok;
     if (largest > 1e120 || largest < 1e-120) {
@@ -466,22 +492,17 @@ Status ksupport_gauge(const T* w, Index n, Index k, double* gauge) {
     // Saturated entries (a >= x) count with their squares, the others with their sum, x times
     // what the saturated ones leave of k.
     const double x = root.x.high;
-    const int threads = threads_for(n);
-    std::vector<LaneSum> squares(static_cast<std::size_t>(threads));
-    std::vector<Index> n_saturated(static_cast<std::size_t>(threads), 0);
+    std::vector<Above> above(static_cast<std::size_t>(threads));
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int part = 0; part < threads; ++part) {
         const Range range = piece(n, part, threads, kBlock);
-        add_squares_above(w + range.begin, range.size(), x, squares[part]);
-        Index count = 0;
-        for (Index e = range.begin; e < range.end; ++e) count += std::fabs(double(w[e])) >= x;
-        n_saturated[part] = count;
+        add_above(w + range.begin, range.size(), x, above[part]);
     }
     DoubleDouble total;
     Index saturated = 0;
-    for (int part = 0; part < threads; ++part) {
-        total = total + squares[part].total();
-        saturated += n_saturated[part];
+    for (const Above& one : above) {
+        total = total + one.squares.total();
+        saturated += one.count;
     }
     if (x > 0) total = total + root.x * root.x * static_cast<double>(k - saturated);
     *gauge = std::sqrt(total.high);

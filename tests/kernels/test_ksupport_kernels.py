@@ -1,0 +1,211 @@
+"""k-support prox and gauge against exact rational arithmetic, and the four alternatives."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from atomlearn import _kernels as kernels
+from atomlearn._kernels import reference
+
+ALTERNATIVES = ["exhaustive", "box_norm", "binary_search", "two_step"]
+KINDS = ["gaussian", "cauchy", "ties", "zeros", "constant", "sixteen decades", "geometric"]
+
+
+def vector(rng, kind, size):
+    if kind == "gaussian":
+        return rng.standard_normal(size)
+    if kind == "cauchy":
+        return rng.standard_cauchy(size)
+    if kind == "ties":
+        return rng.integers(-3, 4, size).astype(float)
+    if kind == "zeros":
+        return rng.standard_normal(size) * (rng.random(size) < 0.4)
+    if kind == "constant":
+        return np.full(size, 0.1) * rng.choice([-1, 1], size)
+    if kind == "sixteen decades":
+        return rng.standard_normal(size) * 10.0 ** rng.uniform(-8, 8, size)
+    return 0.9 ** (np.arange(size) % 500) * rng.choice([-1, 1], size)
+
+
+def relative_error(w, exact):
+    """max |w - exact| / max |exact|, in exact arithmetic."""
+    scale = max(abs(x) for x in exact)
+    if scale == 0:
+        return float(np.abs(w).max())
+    worst = max(abs(Fraction(a) - b) for a, b in zip(w.tolist(), exact, strict=True))
+    return float(worst / scale)
+
+
+def assert_prox_is_exact(v, k, step):
+    w, t = kernels.ksupport_prox(v, k, step)
+    assert w.dtype == v.dtype
+    exact = reference.exact_ksupport_prox(v, k, step)
+    if v.dtype == np.float32:  # one rounding of the exact result to float32
+        rounded = np.array([float(x) for x in exact]).astype(np.float32)
+        np.testing.assert_array_max_ulp(w, rounded, maxulp=1)
+    else:
+        assert relative_error(w, exact) <= 1e-15
+    t_exact = reference.exact_scaling([abs(Fraction(x)) for x in v.tolist()], k, Fraction(step))
+    assert t == (math.inf if t_exact is None else pytest.approx(float(t_exact), rel=1e-14))
+
+
+def assert_gauge_is_exact(w, k):
+    square = reference.exact_ksupport_squared_gauge(w, k)
+    value = kernels.ksupport_gauge(w, k)
+    assert abs(Fraction(value) ** 2 - square) <= Fraction(1, 10**14) * square
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize("kind", KINDS)
+def test_small_vectors_against_rationals(kind, scale, dtype):
+    rng = np.random.default_rng(KINDS.index(kind))
+    for size in (1, 2, 5, 23):
+        v = (scale * vector(rng, kind, size)).astype(dtype)
+        for k in range(1, size + 2):
+            for step in 10.0 ** rng.uniform(-10, 10, 2):
+                assert_prox_is_exact(v, k, float(step))
+            assert_gauge_is_exact(v, k)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_large_vectors_against_rationals(kind):
+    """Large enough for samples, several rounds and compaction."""
+    rng = np.random.default_rng(100 + KINDS.index(kind))
+    for size, k, step in [(3000, 1, 1e-6), (4000, 90, 0.5), (5000, 4000, 1e10), (2500, 2499, 3.0)]:
+        assert_prox_is_exact(vector(rng, kind, size), k, step)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "cauchy", "ties"])
+@pytest.mark.parametrize("k", [1, 40, 1000])
+def test_large_gauge_against_rationals(kind, k):
+    assert_gauge_is_exact(vector(np.random.default_rng(k), kind, 3000), k)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    values=st.lists(st.integers(-(2**20), 2**20).map(lambda m: m / 64), min_size=1, max_size=25),
+    k=st.integers(1, 26),
+    exponent=st.integers(-30, 30),
+)
+def test_any_dyadic_vector_is_exact(values, k, exponent):
+    v = np.array(values)
+    assert_prox_is_exact(v, k, 2.0**exponent)
+    assert_gauge_is_exact(v, k)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    values=st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=12),
+    k=st.integers(1, 13),
+    step=st.floats(1e-10, 1e10),
+)
+def test_any_floats_without_overflow(values, k, step):
+    v = np.array(values)
+    w, t = kernels.ksupport_prox(v, k, step)
+    assert t > 0
+    exact = reference.exact_ksupport_prox(v, k, step)
+    tiny = Fraction(1, 10**320)  # denormal numbers round absolutely
+    scale = max(abs(x) for x in exact)
+    for mine, other in zip(w.tolist(), exact, strict=True):
+        assert abs(Fraction(mine) - other) <= Fraction(1, 10**15) * scale + tiny
+    assert kernels.ksupport_gauge(v / 16, k) < math.inf
+
+
+@pytest.mark.parametrize("method", ALTERNATIVES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_alternatives_agree(method, dtype):
+    rng = np.random.default_rng(7)
+    alternative = getattr(kernels, f"ksupport_prox_{method}")
+    for kind in ("gaussian", "ties", "zeros", "constant"):
+        for size in (1, 2, 17, 60):
+            v = vector(rng, kind, size).astype(dtype)
+            for k in {1, 2, size // 2, size - 1, size, size + 1} - {0}:
+                for step in (0.01, 1.0, 100.0):
+                    w, t = alternative(v, k, step)
+                    ours, our_t = kernels.ksupport_prox(v, k, step)
+                    tolerance = 1e-6 if dtype == np.float32 else 1e-10
+                    np.testing.assert_allclose(w, ours, rtol=tolerance, atol=tolerance)
+                    if np.count_nonzero(v) <= k:
+                        assert t == our_t == math.inf
+
+
+@pytest.mark.parametrize("method", ALTERNATIVES[1:])
+def test_alternatives_agree_on_large_vectors(method):
+    v = np.random.default_rng(8).standard_normal(20_000)
+    for k in (1, 300, 10_000, 19_999):
+        w, t = getattr(kernels, f"ksupport_prox_{method}")(v, k, 0.7)
+        ours, our_t = kernels.ksupport_prox(v, k, 0.7)
+        np.testing.assert_allclose(w, ours, atol=1e-10)
+        assert t == pytest.approx(our_t, rel=1e-8)  # their prefix sums cost digits
+
+
+def test_threads_do_not_change_the_answer():
+    from threadpoolctl import threadpool_limits
+
+    rng = np.random.default_rng(9)
+    for kind in KINDS:
+        v = vector(rng, kind, 200_000)
+        answers = []
+        for limit in (1, 3):
+            with threadpool_limits(limits=limit, user_api="openmp"):
+                answers.append(
+                    (*kernels.ksupport_prox(v, 5000, 0.3), kernels.ksupport_gauge(v, 77))
+                )
+        np.testing.assert_array_equal(answers[0][0], answers[1][0])
+        assert answers[0][1] == pytest.approx(answers[1][1], rel=1e-15)
+        assert answers[0][2] == pytest.approx(answers[1][2], rel=1e-15)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_large_solutions_satisfy_their_equation(kind):
+    """sum d = k and w = v d / (d + step), on vectors too large for rationals."""
+    rng = np.random.default_rng(10)
+    v = vector(rng, kind, 300_000)
+    for k, step in [(1, 0.1), (1000, 1.0), (100_000, 10.0), (250_000, 1e-3)]:
+        w, t = kernels.ksupport_prox(v, k, step)
+        if np.count_nonzero(v) <= k:
+            assert t == math.inf
+            np.testing.assert_allclose(w, v / (1 + step), rtol=1e-15)
+            continue
+        d = np.clip(t * np.abs(v) - step, 0, 1)
+        assert math.fsum(d) == pytest.approx(k, rel=1e-10)
+        np.testing.assert_allclose(w, v * d / (d + step), rtol=1e-9, atol=1e-12 * np.abs(v).max())
+
+
+@pytest.mark.parametrize("size", [4, 50_000])
+def test_bad_input_is_named_with_a_remedy(size):
+    v = np.ones(size)
+    for bad in (np.nan, np.inf):
+        spoiled = np.linspace(1, 2, size)
+        spoiled[size // 2] = bad
+        for k in (1, size):
+            with pytest.raises(ValueError, match="NaN or infinity"):
+                kernels.ksupport_prox(spoiled, k, 1.0)
+            with pytest.raises(ValueError, match="NaN or infinity"):
+                kernels.ksupport_gauge(spoiled, k)
+            for method in ALTERNATIVES:
+                with pytest.raises(ValueError, match="NaN or infinity"):
+                    getattr(kernels, f"ksupport_prox_{method}")(spoiled, k, 1.0)
+    for step in (0.0, -1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="step must be finite and > 0"):
+            kernels.ksupport_prox(v, 1, step)
+    for k in (0, -3):
+        with pytest.raises(ValueError, match="k must be >= 1"):
+            kernels.ksupport_prox(v, k, 1.0)
+    with pytest.raises(TypeError, match=r"whole number, got 1\.5"):
+        kernels.ksupport_gauge(v, 1.5)
+    with pytest.raises(TypeError, match="float32 or float64"):
+        kernels.ksupport_prox(np.ones(3, dtype=int), 1, 1.0)
+
+
+def test_nothing_gives_nothing():
+    w, t = kernels.ksupport_prox(np.zeros(0), 3, 1.0)
+    assert w.shape == (0,)
+    assert t == math.inf
+    assert kernels.ksupport_gauge(np.zeros(0), 3) == 0.0
+    assert kernels.ksupport_gauge(np.zeros(9), 3) == 0.0
