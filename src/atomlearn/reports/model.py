@@ -97,11 +97,13 @@ class SavedModel:
         if not self.features:
             return result
         design = as_design(columns)
-        for position, feature in enumerate(self.features):
-            values = _column(design, feature.factors[0])
-            for factor in feature.factors[1:]:
-                values = values * _column(design, factor)
-            result += np.outer(values, self.coefficients[:, position])
+        # Values far outside of the fitted ones overflow; whoever asked sees an infinite score.
+        with np.errstate(over="ignore", invalid="ignore"):
+            for position, feature in enumerate(self.features):
+                values = _column(design, feature.factors[0])
+                for factor in feature.factors[1:]:
+                    values = values * _column(design, factor)
+                result += np.outer(values, self.coefficients[:, position])
         return result
 
     def predict(self, scores: Array) -> list[Label]:

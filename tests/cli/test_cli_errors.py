@@ -1,0 +1,202 @@
+"""Every mistake gives one line with the remedy, exit code 2, and no traceback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from atomlearn import __version__
+from atomlearn.cli import interactions, main
+from atomlearn.reports import html
+
+GOOD = "a,b,label\n" + "".join(f"{i},{i * i % 7},{'yes' if i % 3 else 'no'}\n" for i in range(24))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "data.csv"
+    path.write_text(GOOD)
+    return path
+
+
+def error_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """Run, expect exit code 2, return the one line that was printed."""
+    assert main([str(argument) for argument in arguments]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    errors = [line for line in lines if line.startswith("atomlearn: error: ")]
+    assert len(errors) == 1
+    assert errors[0] == lines[-1]
+    assert "Traceback" not in "".join(lines)
+    return errors[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--target", "lable"], "did you mean 'label'"),
+        ([], "which column"),
+        (["--target", "label", "--norm", "l3"], "unknown"),
+        (["--target", "label", "--norm", "ksupport"], "needs k"),
+        (["--target", "label", "--norm", "ksupport:k=0"], "at least 1"),
+        (["--target", "label", "--norm", "ksupport:k=x"], "not a number"),
+        (["--target", "label", "--norm", "ksupport:20"], "ksupport:k=20"),
+        (["--target", "label", "--norm", "ksupport:q=2"], "--norm 'ksupport:q=2'"),
+        (["--target", "label", "--norm", "ksupport:k=1,2", "--alpha", "1"], "candidates"),
+        (["--target", "label", "--norm", "l1", "--n-features", "3"], "give one of the two"),
+        (["--target", "label", "--norm", "l1", "--C", "3"], "--C selects by"),
+        (["--target", "label", "--alpha", "3"], "--alpha goes with --norm"),
+        (["--target", "label", "--cv"], "--cv goes with --norm"),
+        (["--target", "label", "--norm", "l1", "--cv", "--alpha", "1"], "leave one of the two"),
+        (["--target", "label", "--loss", "squared"], "does not fit a classification"),
+        (["--target", "a", "--task", "regression", "--loss", "logistic"], "does not fit a regr"),
+        (["--target", "label", "--task", "regression"], "regression needs numbers"),
+        (["--target", "label", "--positive", "maybe"], "its labels are no, yes"),
+        (["--target", "label", "--positive", "yes,no"], "leave a label out"),
+        (["--target", "label", "--positive", "yes", "--task", "regression"], "--positive makes"),
+        (["--target", "label", "--test-fraction", "0.01"], "holds out none"),
+        (["--target", "label", "--exclude", "c"], "no column 'c'"),
+        (["--target", "label", "--n-features", "0"], "at least 1"),
+        (["--target", "label", "--n-features", "many"], "whole number"),
+        (["--target", "label", "--test-fraction", "1"], "share"),
+        (["--target", "label", "--gap", "-1"], "positive"),
+        (["--target", "label", "--time-limit", "nan"], "positive"),
+        (["--target", "label", "--seed", "-3"], "from 0"),
+        (["--target", "label", "--task", "ranking"], "invalid choice"),
+        (["--target", "label", "--frobnicate"], "unrecognized"),
+    ],
+)
+def test_wrong_options(
+    data: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    expected: str,
+) -> None:
+    out = tmp_path / "out"
+    assert expected in error_of(capsys, "select", data, "--out", out, *options)
+    assert not (out / "model.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("", "is empty"),
+        ("a,label\n", "no data"),
+        ("a,label\n1,x\n2\n", "line 3"),
+        ("a,label\n1,x\n,y\n", "missing"),
+        ("a,label\ninf,x\n2,y\n", "not finite"),
+        ("a,label\n1,x\n2,x\n3,x\n", "same value"),
+    ],
+)
+def test_wrong_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, expected: str
+) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text(content)
+    arguments = ("--target", "label", "--out", tmp_path / "out")
+    assert expected in error_of(capsys, "select", path, *arguments)
+
+
+def test_missing_file_and_unknown_format(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = ("--out", tmp_path / "out", "--target", "y")
+    assert "no file" in error_of(capsys, "select", tmp_path / "nowhere.csv", *out)
+    (tmp_path / "data.xyz").write_bytes(b"\x00\x01")
+    assert "format" in error_of(capsys, "select", tmp_path / "data.xyz", *out)
+    np.savez(tmp_path / "d.npz", X=np.eye(3))
+    arguments = ("select", tmp_path / "d.npz", "--out", tmp_path / "out")
+    assert "has no target" in error_of(capsys, *arguments)
+
+
+def test_no_pickle_is_ever_loaded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.savez(tmp_path / "d.npz", X=np.array([{"a": 1}], dtype=object), y=np.zeros(1))
+    arguments = ("select", tmp_path / "d.npz", "--out", tmp_path / "out")
+    assert "not a readable .npz" in error_of(capsys, *arguments)
+
+
+def test_out_is_a_file(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("select", data, "--target", "label", "--out", data)
+    assert "is a file; give a folder" in error_of(capsys, *arguments)
+
+
+def test_rare_class_and_cross_validation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text(GOOD + "9,9,rare\n")
+    arguments = ("--target", "label", "--norm", "l1", "--out", tmp_path / "out")
+    assert "class 'rare' has 1 row" in error_of(capsys, "select", path, *arguments)
+
+
+def test_interactions_that_do_not_fit_in_memory(
+    data: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(interactions, "available_memory", lambda: 1000)
+    arguments = ("--target", "label", "--interactions", "--out", tmp_path / "out")
+    line = error_of(capsys, "select", data, *arguments)
+    assert "5 features" in line
+    assert "960 bytes" in line
+    assert "leave --interactions out" in line
+
+
+def test_predict_names_what_is_missing(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    arguments = ("--target", "label", "--n-features", "2", "--quiet", "--out", str(out))
+    assert main(["select", str(data), *arguments]) == 0
+    model = out / "model.json"
+    narrow = tmp_path / "narrow.csv"
+    narrow.write_text("a\n1\n2\n")
+    assert "no column 'b'" in error_of(capsys, "predict", model, narrow)
+    text = tmp_path / "text.csv"
+    text.write_text("a,b\n1,x\n")
+    assert "'x' on line 2" in error_of(capsys, "predict", model, text)
+    assert "no file" in error_of(capsys, "predict", model, tmp_path / "none.csv")
+    assert "none.json" in error_of(capsys, "predict", tmp_path / "none.json", data)
+    assert "not a model file" in error_of(capsys, "predict", data, data)
+    np.savez(tmp_path / "d.npz", X=np.eye(2), features=np.array(["a", "c"]))
+    assert "no column 'b'" in error_of(capsys, "predict", model, tmp_path / "d.npz")
+    huge = tmp_path / "huge.csv"
+    huge.write_text("a,b\n1e308,1e308\n1,2\n")
+    model_text = model.read_text()
+    assert "not a finite" in error_of(capsys, "predict", _scaled(model, model_text), huge)
+
+
+def _scaled(path: Path, text: str) -> Path:
+    """Return a valid model whose coefficients are large enough to overflow."""
+    import json
+
+    content = json.loads(text)
+    content["coefficients"] = [[1e10 for _ in row] for row in content["coefficients"]]
+    other = path.with_name("large.json")
+    other.write_text(json.dumps(content))
+    return other
+
+
+def test_debug_shows_the_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATOMLEARN_DEBUG", "1")
+    with pytest.raises(FileNotFoundError):
+        main(["predict", str(tmp_path / "none.json"), "x.csv"])
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"atomlearn {__version__}\n"
+    for command in ([], ["select"], ["predict"], ["demo"]):
+        assert main([*command, "--help"]) == 0
+        text = capsys.readouterr().out
+        assert "usage: atomlearn" in text
+    assert main([]) == 2
+
+
+def test_the_report_needs_only_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
+    with pytest.raises(html.ReportUnavailable, match="atomlearn\\[report\\]"):
+        html.report_html(None)  # type: ignore[arg-type]

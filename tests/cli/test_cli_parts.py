@@ -1,0 +1,136 @@
+"""The parts of the command line on their own: targets, split, interactions, demo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.preprocessing import PolynomialFeatures
+
+from atomlearn.cli import main
+from atomlearn.cli.interactions import available_memory, expand
+from atomlearn.cli.scoring import confusion, held_out_scores, split
+from atomlearn.cli.targets import prepare_target
+from atomlearn.reports import read_model
+
+
+@pytest.mark.parametrize(
+    ("values", "task", "classes"),
+    [
+        (np.array(["b", "a", "b"]), "classification", ("a", "b")),
+        (np.array([0.0, 1.0, 1.0]), "classification", (0, 1)),
+        (np.arange(6) % 3, "classification", (0, 1, 2)),
+        (np.arange(30), "regression", None),
+        (np.array([0.1, 0.2, 0.4]), "regression", None),
+        (np.array([True, False]), "classification", (False, True)),
+    ],
+)
+def test_task_is_guessed_from_the_values(
+    values: np.ndarray, task: str, classes: tuple[object, ...] | None
+) -> None:
+    target = prepare_target(values, "y", "auto", None)
+    assert (target.task, target.classes) == (task, classes)
+    assert target.guessed
+
+
+def test_a_task_that_is_given_is_not_guessed() -> None:
+    target = prepare_target(np.array([0, 1, 1]), "y", "regression", None)
+    assert (target.task, target.guessed) == ("regression", "")
+
+
+def test_positive_label_with_a_comma_and_two_classes() -> None:
+    target = prepare_target(np.array(["x, y", "z", "z"]), "y", "auto", "x, y")
+    assert target.classes == ("z", "x, y")
+    assert target.values.tolist() == [1, 0, 0]
+
+
+@given(
+    counts=st.lists(st.integers(1, 30), min_size=2, max_size=4),
+    fraction=st.floats(0.1, 0.9),
+    seed=st.integers(0, 10),
+)
+@settings(max_examples=60, deadline=None)
+def test_split_keeps_shares_and_every_class(counts: list[int], fraction: float, seed: int) -> None:
+    y = np.repeat(np.arange(len(counts)), counts)
+    target = prepare_target(y, "y", "classification", None)
+    if all(round(fraction * count) == 0 or count == 1 for count in counts):
+        return
+    train, test = split(target, fraction, seed)
+    assert sorted([*train, *test]) == list(range(y.size))
+    assert np.all(np.diff(train) > 0)
+    assert (target.counts(train) >= 1).all()
+    for count, held_out in zip(counts, target.counts(test), strict=True):
+        assert held_out == min(round(fraction * count), count - 1)
+    assert np.array_equal(test, split(target, fraction, seed)[1])
+
+
+def test_scores_stand_beside_an_honest_guess() -> None:
+    y = np.array(["a"] * 6 + ["b"] * 2)
+    target = prepare_target(y, "y", "auto", None)
+    train, test = np.arange(0, 8, 2), np.arange(1, 8, 2)
+    decisions = np.array([[-1.0], [-2.0], [0.5], [3.0]])
+    accuracy, area = held_out_scores(target, train, test, decisions)
+    assert (accuracy.value, accuracy.baseline) == (0.75, 0.75)
+    assert (area.value, area.baseline) == (1.0, 0.5)
+    assert confusion(target, test, decisions) == ((2, 1), (0, 1))
+
+
+def test_regression_scores_use_the_mean_of_the_training_rows() -> None:
+    target = prepare_target(np.array([0.0, 10.0, 2.0, 4.0]), "y", "regression", None)
+    train, test = np.array([0, 1]), np.array([2, 3])
+    r2, rmse = held_out_scores(target, train, test, np.array([[2.0], [4.0]]))
+    assert (r2.value, rmse.value) == (1.0, 0.0)
+    assert rmse.baseline == pytest.approx(np.sqrt((3.0**2 + 1.0**2) / 2))
+    assert r2.baseline == pytest.approx(1 - 10.0 / 2.0)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_interactions_are_those_of_scikit_learn(sparse: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((9, 7)) * (rng.random((9, 7)) < 0.6)
+    names = list("abcdefg")
+    features = expand(sp.csr_matrix(X) if sparse else X, names)
+    oracle = PolynomialFeatures(2, include_bias=False).fit(X)
+    found = features.X.toarray() if sparse else features.X
+    np.testing.assert_allclose(found, oracle.transform(X), rtol=1e-15)
+    for index, powers in enumerate(oracle.powers_):
+        factors = [j for j, power in enumerate(powers) for _ in range(power)]
+        assert list(features.factors(index)) == factors
+    assert features.name(0) == "a"
+    assert features.name(7) == "a^2"
+    assert features.name(8) == "a:b"
+    assert features.name(found.shape[1] - 1) == "g^2"
+
+
+@given(n_inputs=st.integers(1, 3000), data=st.data())
+@settings(max_examples=100, deadline=None)
+def test_interaction_numbers_decode_at_any_size(n_inputs: int, data: st.DataObject) -> None:
+    from atomlearn.cli.interactions import Features
+
+    features = Features(None, ["x"] * n_inputs, True)
+    i = data.draw(st.integers(0, n_inputs - 1))
+    j = data.draw(st.integers(i, n_inputs - 1))
+    before = sum(n_inputs - row for row in range(i))
+    assert features.factors(n_inputs + before + j - i) == (i, j)
+
+
+def test_available_memory_is_plausible() -> None:
+    free = available_memory()
+    assert free is None or 2**20 < free < 2**50
+
+
+def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "demo"
+    assert main(["demo", "--out", str(out)]) == 0
+    captured = capsys.readouterr()
+    assert "20 of 495 features" in captured.out
+    assert "495 features" in captured.err
+    assert (out / "report.html").is_file()
+    model = read_model(out / "model.json")
+    assert len(model.features) == 20
+    assert model.n_features == 495
+    assert any(":" in feature.name or "^2" in feature.name for feature in model.features)

@@ -1,0 +1,463 @@
+"""`atomlearn select` and `atomlearn predict` from file to file, through main([...])."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file
+from sklearn.preprocessing import PolynomialFeatures
+
+from atomlearn import norms, solve
+from atomlearn.cli import main
+from atomlearn.cli.watching import Watch
+from atomlearn.interfaces import State
+from atomlearn.reports import read_model
+
+N_SAMPLES, N_FEATURES = 120, 12
+TRUE = (1, 4, 7)
+
+
+def make_data(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return X in units that differ by 10^4 from column to column, and a clean linear signal."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((N_SAMPLES, N_FEATURES))
+    signal = X[:, TRUE].sum(axis=1) + 0.1 * rng.standard_normal(N_SAMPLES)
+    return 3.0 + X * 10.0 ** rng.integers(-2, 3, N_FEATURES), signal
+
+
+def write_csv(path: Path, header: list[str], rows: Any) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(header)
+        writer.writerows(rows)
+    return path
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+@pytest.fixture
+def classes_csv(tmp_path: Path) -> Path:
+    X, signal = make_data()
+    header = [f"gene {j}" for j in range(N_FEATURES)] + ["outcome"]
+    labels = np.where(signal > 0, "sick", "healthy")
+    rows = [[*map(repr, x), label] for x, label in zip(X.tolist(), labels, strict=True)]
+    return write_csv(tmp_path / "data.csv", header, rows)
+
+
+@pytest.fixture
+def numbers_csv(tmp_path: Path) -> Path:
+    X, signal = make_data()
+    header = [f"v{j}" for j in range(N_FEATURES)] + ["price"]
+    rows = [[*map(repr, x), repr(y)] for x, y in zip(X.tolist(), signal.tolist(), strict=True)]
+    return write_csv(tmp_path / "numbers.csv", header, rows)
+
+
+def run(*arguments: object) -> int:
+    return main([str(argument) for argument in arguments])
+
+
+# --- the three formats, end to end -----------------------------------------------------------
+
+
+def test_csv_n_features_finds_the_true_ones_and_predicts_again(
+    classes_csv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, predictions = tmp_path / "out", tmp_path / "predictions.csv"
+    assert run("select", classes_csv, "--target", "outcome", "--n-features", 3, "--out", out) == 0
+    captured = capsys.readouterr()
+    assert "held-out accuracy" in captured.out
+    assert "always the largest class" in captured.out
+    assert "task: classification" in captured.err
+    selected = read_csv(out / "selected.csv")
+    assert {int(row["index"]) for row in selected} == set(TRUE)
+    assert [row["rank"] for row in selected] == ["1", "2", "3"]
+    assert selected[0]["feature"] == f"gene {selected[0]['index']}"
+    assert all(int(row["found_in_pass"]) >= 1 for row in selected)
+    assert run("predict", out / "model.json", classes_csv, "--out", predictions) == 0
+    predicted = [row["prediction"] for row in read_csv(predictions)]
+    truth = [row["outcome"] for row in read_csv(classes_csv)]
+    assert np.mean([p == t for p, t in zip(predicted, truth, strict=True)]) > 0.95
+
+
+def test_coefficients_are_in_data_units_and_predictions_follow_from_the_table(
+    numbers_csv: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    arguments = ("--norm", "l1", "--alpha", 0.01, "--out", out, "--quiet")
+    assert run("select", numbers_csv, "--target", "price", *arguments) == 0
+    assert run("predict", out / "model.json", numbers_csv, "--out", tmp_path / "p.csv") == 0
+    X, _ = make_data()
+    model = read_model(out / "model.json")
+    expected = np.full(N_SAMPLES, model.intercepts[0])
+    for row in read_csv(out / "selected.csv"):
+        expected += float(row["coefficient"]) * X[:, int(row["index"])]
+        deviation = X[:, int(row["index"])].std()
+        assert float(row["standardized_coefficient"]) == pytest.approx(
+            float(row["coefficient"]) * deviation, rel=1e-10
+        )
+    predicted = [float(row["prediction"]) for row in read_csv(tmp_path / "p.csv")]
+    np.testing.assert_allclose(predicted, expected, rtol=1e-12, atol=1e-10)
+
+
+def test_the_model_is_the_certified_optimum_on_all_rows(numbers_csv: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = ("--norm", "ksupport:k=2", "--alpha", 0.05, "--gap", 1e-8, "--out", out)
+    assert run("select", numbers_csv, "--target", "price", *arguments) == 0
+    X, y = make_data()
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    reference = solve(
+        scaled,
+        y,
+        norm=norms.KSupport(k=2),
+        form="squared",
+        level=0.05 * N_SAMPLES,
+        intercept=True,
+        gap=1e-10,
+    )
+    model = read_model(out / "model.json")
+    [certificate] = model.certificates
+    assert certificate.status == "CONVERGED"
+    assert certificate.relative_gap <= 1e-8
+    objective = reference.objective / N_SAMPLES
+    assert certificate.objective == pytest.approx(objective, rel=1e-8)
+    assert [feature.index for feature in model.features] == reference.columns.tolist()
+    scores = model.scores(X[:, [item.index for item in model.inputs]])[:, 0]
+    mine = 0.5 * np.mean((y - scores) ** 2)
+    best = 0.5 * np.mean((y - scaled @ reference.coef - reference.intercept) ** 2)
+    assert mine == pytest.approx(best, rel=1e-4)
+
+
+@pytest.mark.parametrize("suffix", [".libsvm", ".svm.gz"])
+def test_libsvm_sparse_and_compressed(tmp_path: Path, suffix: str) -> None:
+    rng = np.random.default_rng(3)
+    X = sp.random(150, 40, density=0.2, format="csr", random_state=rng)
+    dense = X.toarray()
+    y = np.where(dense[:, 3] + dense[:, 8] - dense[:, 20] > 0.05, 1, -1)
+    path = tmp_path / f"data{suffix}"
+    with gzip.open(path, "wb") if suffix.endswith(".gz") else path.open("wb") as stream:
+        dump_svmlight_file(X, y, stream, zero_based=False)
+    out = tmp_path / "out"
+    assert run("select", path, "--n-features", 3, "--out", out, "--quiet") == 0
+    selected = read_csv(out / "selected.csv")
+    assert {row["feature"] for row in selected} == {"x4", "x9", "x21"}
+    assert run("predict", out / "model.json", path, "--out", tmp_path / "p.csv") == 0
+    rows = read_csv(tmp_path / "p.csv")
+    scores = np.array([float(row["score[1]"]) for row in rows])
+    model = read_model(out / "model.json")
+    by_hand = dense[:, [f.index for f in model.features]] @ model.coefficients[0]
+    np.testing.assert_allclose(scores, by_hand + model.intercepts[0], rtol=1e-10, atol=1e-10)
+    assert np.mean([int(row["prediction"]) == t for row, t in zip(rows, y, strict=True)]) > 0.85
+
+
+def test_npz_with_names_and_classes_predicts_in_any_column_order(tmp_path: Path) -> None:
+    X, signal = make_data()
+    path, shuffled = tmp_path / "data.npz", tmp_path / "shuffled.npz"
+    names = np.array([f"probe_{j}" for j in range(N_FEATURES)])
+    y = (signal > 0).astype(np.int64)
+    np.savez(path, X=X, y=y, classes=np.array(["ALL", "AML"]), features=names)
+    order = np.random.default_rng(1).permutation(N_FEATURES)
+    np.savez(shuffled, X=X[:, order], features=names[order])
+    out = tmp_path / "out"
+    assert run("select", path, "--n-features", 4, "--out", out, "--quiet") == 0
+    model = read_model(out / "model.json")
+    assert model.classes == ("ALL", "AML")
+    for data, name in ((path, "a.csv"), (shuffled, "b.csv")):
+        assert run("predict", out / "model.json", data, "--out", tmp_path / name) == 0
+    assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
+    probability = float(read_csv(tmp_path / "a.csv")[0]["probability[AML]"])
+    score = float(read_csv(tmp_path / "a.csv")[0]["score[AML]"])
+    assert probability == pytest.approx(1 / (1 + np.exp(-score)), rel=1e-12)
+
+
+def test_npz_without_names_goes_by_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    X, signal = make_data()
+    np.savez(tmp_path / "data.npz", X=X, y=signal)
+    out = tmp_path / "out"
+    assert run("select", tmp_path / "data.npz", "--n-features", 3, "--out", out, "--quiet") == 0
+    assert {row["feature"] for row in read_csv(out / "selected.csv")} == {"x1", "x4", "x7"}
+    np.savez(tmp_path / "narrow.npz", X=X[:, :5])
+    capsys.readouterr()
+    assert run("predict", out / "model.json", tmp_path / "narrow.npz") == 2
+    assert "5 columns" in capsys.readouterr().err
+
+
+def test_predict_finds_columns_by_name_in_any_order(classes_csv: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert run("select", classes_csv, "--target", "outcome", "--n-features", 3, "--out", out) == 0
+    rows = read_csv(classes_csv)
+    header = [name for name in reversed(rows[0]) if name != "outcome"]
+    other = write_csv(
+        tmp_path / "other.csv",
+        ["note", *header],
+        [["text here " + str(i), *(row[name] for name in header)] for i, row in enumerate(rows)],
+    )
+    for data, name in ((classes_csv, "a.csv"), (other, "b.csv")):
+        assert run("predict", out / "model.json", data, "--out", tmp_path / name) == 0
+    assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
+
+
+# --- options ---------------------------------------------------------------------------------
+
+
+def test_cross_validation_chooses_among_norms(numbers_csv: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = ("--norm", "ksupport:k=1,3", "--cv", "--gap", 1e-4, "--out", out, "--quiet")
+    assert run("select", numbers_csv, "--target", "price", *arguments) == 0
+    settings = read_model(out / "model.json").settings
+    assert settings["norm"] in ("KSupport(k=1)", "KSupport(k=3)")
+    assert settings["alpha"] > 0
+    assert "5-fold cross-validation on 90 rows" in settings["alpha_chosen_by"]
+    selected = read_csv(out / "selected.csv")
+    assert {1, 4, 7} <= {int(row["index"]) for row in selected}
+    assert all(int(row["found_in_pass"]) >= 1 for row in selected)
+
+
+def test_many_classes_one_against_rest(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((150, 9))
+    y = np.array(["a", "b", "c"])[np.argmax(X[:, [0, 3, 6]], axis=1)]
+    np.savez(tmp_path / "d.npz", X=X, y=y)
+    out = tmp_path / "out"
+    assert run("select", tmp_path / "d.npz", "--n-features", 3, "--out", out) == 0
+    selected = read_csv(out / "selected.csv")
+    assert {0, 3, 6} <= {int(row["index"]) for row in selected}
+    assert {f"coefficient[{label}]" for label in "abc"} <= set(selected[0])
+    assert run("predict", out / "model.json", tmp_path / "d.npz", "--out", out / "p.csv") == 0
+    rows = read_csv(out / "p.csv")
+    assert np.mean([row["prediction"] == t for row, t in zip(rows, y, strict=True)]) > 0.8
+    total = sum(float(rows[0][f"probability[{label}]"]) for label in "abc")
+    assert total == pytest.approx(1.0, abs=1e-12)
+    page = (out / "report.html").read_text()
+    assert "3 features were selected for each" in page
+
+
+def test_positive_makes_one_against_rest(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((90, 5))
+    np.savez(tmp_path / "d.npz", X=X, y=rng.integers(0, 4, 90))
+    out = tmp_path / "out"
+    arguments = ("--positive", "1,3", "--n-features", 2, "--out", out, "--quiet")
+    assert run("select", tmp_path / "d.npz", *arguments) == 0
+    assert read_model(out / "model.json").classes == ("not 1, 3", "1, 3")
+
+
+def test_interactions_have_names_and_predict_from_the_plain_columns(tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((200, 6))
+    y = X[:, 0] * X[:, 3] + X[:, 5] ** 2
+    header = [*"abcdef", "t"]
+    rows = [[*map(repr, x), repr(v)] for x, v in zip(X.tolist(), y.tolist(), strict=True)]
+    path = write_csv(tmp_path / "d.csv", header, rows)
+    out = tmp_path / "out"
+    arguments = ("--target", "t", "--interactions", "--n-features", 2, "--C", 1e4, "--out", out)
+    assert run("select", path, *arguments, "--quiet") == 0
+    selected = read_csv(out / "selected.csv")
+    assert {row["feature"] for row in selected} == {"a:d", "f^2"}
+    powers = PolynomialFeatures(2, include_bias=False).fit(X).powers_
+    for row in selected:
+        assert (powers[int(row["index"])].sum(), len(powers)) == (2, 27)
+    assert [item.name for item in read_model(out / "model.json").inputs] == ["a", "d", "f"]
+    assert run("predict", out / "model.json", path, "--out", tmp_path / "p.csv") == 0
+    predicted = [float(row["prediction"]) for row in read_csv(tmp_path / "p.csv")]
+    np.testing.assert_allclose(predicted, y, atol=0.05)
+
+
+def test_text_columns_become_indicators_and_predict_reads_them_again(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    color = rng.choice(["red", "green", "blue"], 120)
+    noise = rng.standard_normal((120, 3))
+    y = np.where(color == "red", 2.0, 0.0) + noise[:, 0]
+    rows = [
+        [c, *map(repr, z), repr(v)]
+        for c, z, v in zip(color, noise.tolist(), y.tolist(), strict=True)
+    ]
+    path = write_csv(tmp_path / "d.csv", ["color", "a", "b", "c", "y"], rows)
+    out = tmp_path / "out"
+    arguments = ("--target", "y", "--task", "regression", "--n-features", 2, "--C", 1e3)
+    assert run("select", path, *arguments, "--out", out, "--quiet") == 0
+    assert {row["feature"] for row in read_csv(out / "selected.csv")} == {"color=red", "a"}
+    assert run("predict", out / "model.json", path, "--out", tmp_path / "p.csv") == 0
+    predicted = [float(row["prediction"]) for row in read_csv(tmp_path / "p.csv")]
+    np.testing.assert_allclose(predicted, y, atol=0.05)
+
+
+def test_no_standardize_reports_coefficients_per_deviation(
+    numbers_csv: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    arguments = ("--norm", "l1", "--alpha", 0.01, "--no-standardize", "--out", out, "--quiet")
+    assert run("select", numbers_csv, "--target", "price", *arguments) == 0
+    X, y = make_data()
+    reference = solve(X, y, norm="l1", level=0.01 * N_SAMPLES, intercept=True, gap=1e-9)
+    for row in read_csv(out / "selected.csv"):
+        index = int(row["index"])
+        assert float(row["coefficient"]) == pytest.approx(reference.coef[index], abs=1e-4)
+        assert float(row["standardized_coefficient"]) == pytest.approx(
+            float(row["coefficient"]) * X[:, index].std(), rel=1e-9
+        )
+
+
+def test_test_fraction_zero_has_no_held_out_scores(
+    classes_csv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    arguments = ("--target", "outcome", "--n-features", 2, "--test-fraction", 0, "--out", out)
+    assert run("select", classes_csv, *arguments) == 0
+    captured = capsys.readouterr()
+    assert "held-out" not in captured.out
+    assert "fitting on all 120 rows" in captured.err
+    assert read_model(out / "model.json").settings["rows_fitted"] == N_SAMPLES
+
+
+def test_fewer_features_than_asked_for_is_said(
+    numbers_csv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At a tiny C the optimum itself has fewer features than the twelve there are."""
+    out = tmp_path / "out"
+    arguments = ("--target", "price", "--n-features", 12, "--batch", 1, "--C", 1e-3, "--out", out)
+    assert run("select", numbers_csv, *arguments) == 0
+    count = len(read_csv(out / "selected.csv"))
+    assert count < 12
+    assert f"the optimum has only {count} of the 12" in capsys.readouterr().err
+    assert read_model(out / "model.json").certificates[0].status == "CONVERGED"
+
+
+def test_quiet_prints_no_progress(
+    classes_csv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("--target", "outcome", "--n-features", 2, "--quiet", "--out", tmp_path / "o")
+    assert run("select", classes_csv, *arguments) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_the_same_seed_gives_the_same_files(classes_csv: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        arguments = ("--target", "outcome", "--n-features", 3, "--seed", 4, "--quiet")
+        assert run("select", classes_csv, *arguments, "--out", tmp_path / name) == 0
+    for name in ("selected.csv", "model.json"):
+        assert (tmp_path / "a" / name).read_text() == (tmp_path / "b" / name).read_text()
+
+
+def test_existing_files_are_replaced_and_no_temporary_ones_stay(
+    classes_csv: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "model.json").write_text("old")
+    (out / "mine.txt").write_text("keep")
+    arguments = ("--target", "outcome", "--n-features", 2, "--quiet", "--out", out)
+    assert run("select", classes_csv, *arguments) == 0
+    assert sorted(entry.name for entry in out.iterdir()) == [
+        "mine.txt",
+        "model.json",
+        "report.html",
+        "selected.csv",
+    ]
+    assert json.loads((out / "model.json").read_text())["version"] == 1
+
+
+# --- cut short -------------------------------------------------------------------------------
+
+
+def interrupt_at(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    """Raise KeyboardInterrupt at the given step of all fits, counted from 1."""
+    seen = 0
+    original = Watch.note
+
+    def note(self: Watch, state: State) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == step:
+            raise KeyboardInterrupt
+        original(self, state)
+
+    monkeypatch.setattr(Watch, "note", note)
+
+
+def test_interrupt_in_the_first_fit_still_writes_everything(
+    classes_csv: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    interrupt_at(monkeypatch, 4)
+    out = tmp_path / "out"
+    arguments = ("--target", "outcome", "--n-features", 6, "--batch", 1, "--out", out)
+    assert run("select", classes_csv, *arguments) == 130
+    assert "interrupted: this model was fitted to the 90 training rows" in capsys.readouterr().err
+    model = read_model(out / "model.json")
+    assert model.certificates[0].status == "INTERRUPTED"
+    assert len(model.features) == 2
+    assert "interrupted from the keyboard" in (out / "report.html").read_text()
+    assert run("predict", out / "model.json", classes_csv, "--out", tmp_path / "p.csv") == 0
+
+
+def test_interrupt_in_the_refit_keeps_the_model_that_was_scored(
+    classes_csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("--target", "outcome", "--norm", "l1", "--alpha", 0.05, "--quiet")
+    assert run("select", classes_csv, *arguments, "--out", tmp_path / "whole") == 0
+    interrupt_at(monkeypatch, 5)
+    assert run("select", classes_csv, *arguments, "--out", tmp_path / "cut") == 130
+    model = read_model(tmp_path / "cut" / "model.json")
+    assert model.settings["rows_fitted"] == 90
+    assert model.certificates[0].status == "CONVERGED"
+    assert read_model(tmp_path / "whole" / "model.json").settings["rows_fitted"] == 120
+
+
+def test_interrupt_before_there_is_a_model(
+    classes_csv: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    interrupt_at(monkeypatch, 1)
+    out = tmp_path / "out"
+    arguments = ("--target", "outcome", "--n-features", 2, "--out", out)
+    assert run("select", classes_csv, *arguments) == 130
+    assert "nothing written" in capsys.readouterr().err
+    assert not list(out.iterdir())
+
+
+def test_time_limit_ends_with_its_own_status(classes_csv: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = ("--n-features", 8, "--batch", 1, "--time-limit", 1e-6, "--out", out, "--quiet")
+    assert run("select", classes_csv, "--target", "outcome", *arguments) == 0
+    assert read_model(out / "model.json").certificates[0].status == "TIME_LIMIT"
+    page = (out / "report.html").read_text()
+    assert "raise --time-limit" in page
+    assert "not at the goal" in page
+
+
+def test_time_limit_during_cross_validation_is_an_error(
+    numbers_csv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("--norm", "l1", "--time-limit", 1e-6, "--out", tmp_path / "out")
+    assert run("select", numbers_csv, "--target", "price", *arguments) == 2
+    assert "before an alpha was chosen" in capsys.readouterr().err
+
+
+def test_without_jinja2_the_other_files_are_written(
+    classes_csv: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
+    out = tmp_path / "out"
+    arguments = ("--target", "outcome", "--n-features", 2, "--out", out)
+    assert run("select", classes_csv, *arguments) == 0
+    assert 'pip install "atomlearn[report]"' in capsys.readouterr().err
+    assert sorted(entry.name for entry in out.iterdir()) == ["model.json", "selected.csv"]

@@ -1,0 +1,296 @@
+"""The page and the tables: all is escaped, nothing comes from outside, extremes are drawn."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from atomlearn.reports import (
+    Content,
+    FitSummary,
+    HeldOut,
+    Score,
+    SelectedFeature,
+    plots,
+    report_html,
+    selected_csv,
+    summary_lines,
+    svg,
+    write_report,
+)
+from atomlearn.reports.atomic_write import write_text
+from atomlearn.result import Record
+
+EVIL = '<script>alert("x")</script>&\'"'
+
+
+def record(step: int, gap: float, columns: int = 3) -> Record:
+    return Record(step, float(step + 1), 0.01 * step, 10.0 / (step + 1), gap * 5, gap, columns)
+
+
+def feature(rank: int, name: str = "f", outputs: int = 1, found: int | None = 1) -> SelectedFeature:
+    size = 1.0 / rank
+    sign = -1.0 if rank % 2 else 1.0
+    return SelectedFeature(
+        rank, name, rank, (sign * size / 7,) * outputs, (sign * size,) * outputs, 0.5, found
+    )
+
+
+def make_content(name: str = "gene", **changes: object) -> Content:
+    history = tuple(record(step, 10.0 ** (-3 * step)) for step in range(4))
+    fit = FitSummary("sick", "converged: proved", True, 2.0, 1e-9, 1e-9, 4.0, 0.1, history)
+    base = Content(
+        data="data.csv",
+        target="outcome",
+        task="classification",
+        n_samples=40,
+        n_inputs=9,
+        n_features=9,
+        outputs=("sick",),
+        selected=tuple(feature(rank, f"{name} {rank}", found=rank) for rank in (1, 2, 3)),
+        fits=(fit,),
+        goal=1e-6,
+        held_out=HeldOut(
+            30,
+            10,
+            (Score("accuracy", 0.9, 0.6, "guess", True),),
+            ((5, 1), (0, 4)),
+            n_selected=3,
+            overlap=2,
+        ),
+        class_counts=(("healthy", 22), ("sick", 18)),
+        details=(("Loss", "logistic"),),
+        notes=("a note",),
+        command="atomlearn select data.csv",
+        versions="atomlearn 0",
+    )
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+class Page(HTMLParser):
+    """Collects the tags, attributes and titles of a page, and checks that tags are closed."""
+
+    VOID = ("meta", "br", "line", "link")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.open: list[str] = []
+        self.words = ""
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+def test_everything_from_outside_is_escaped() -> None:
+    fit = make_content().fits[0]
+    content = make_content(
+        name=EVIL,
+        data=EVIL,
+        target=EVIL,
+        outputs=(EVIL,),
+        fits=(replace(fit, label=EVIL, status=EVIL),),
+        class_counts=((EVIL, 1), ("b", 2)),
+        details=((EVIL, EVIL),),
+        notes=(EVIL,),
+        command=EVIL,
+        versions=EVIL,
+    )
+    text = report_html(content)
+    assert "<script" not in text
+    page = Page(text)
+    assert "script" not in page.tags
+    assert page.words.count(EVIL) >= 8
+    assert any(value is not None and EVIL in value for _, value in page.attributes)
+
+
+def test_every_text_reaches_the_drawings_escaped() -> None:
+    drawn = plots.certificate_plot([[record(0, 0.1), record(1, 1e-8)]], [EVIL], 1e-6)
+    drawn += plots.objective_plot([[record(0, 0.1), record(1, 1e-8)]], [EVIL])
+    drawn += plots.selection_plot([feature(1, EVIL)])
+    assert "<script" not in drawn
+    root = ElementTree.fromstring(f"<all>{drawn}</all>")
+    titles = [element.text or "" for element in root.iter("title")]
+    assert sum(EVIL in title for title in titles) == 5
+
+
+def test_the_page_is_self_contained_and_tells_the_result() -> None:
+    text = report_html(make_content())
+    page = Page(text)
+    assert not re.search(r"(?:https?:)?//|url\(|@import", text)
+    assert not {"link", "img", "iframe", "object"} & set(page.tags)
+    assert not any(name in ("src", "href") or name.startswith("on") for name, _ in page.attributes)
+    assert ("name", "viewport") in page.attributes
+    assert "prefers-color-scheme: dark" in text
+    for words in (
+        "3 of 9 features predict",
+        "90.0%",
+        "guess: 60.0%",
+        "gene 1",
+        "1.0e-09",
+        "0.0000001% above",
+        "a note",
+        "atomlearn select data.csv",
+        "proved",
+    ):
+        assert words in page.words, words
+    assert page.tags.count("svg") == 2
+
+
+def test_a_fit_that_is_not_proved_says_so() -> None:
+    fit = replace(
+        make_content().fits[0],
+        converged=False,
+        complete=False,
+        relative_gap=0.03,
+        status="time limit reached",
+    )
+    words = Page(report_html(make_content(fits=(fit,)))).words
+    assert "not at the goal" in words
+    assert "3.09% above" in words
+    assert "time limit reached" in words
+
+
+def test_feature_generation_tells_both_bounds() -> None:
+    fit = replace(
+        make_content().fits[0],
+        converged=False,
+        relative_gap=1.0,
+        gap_on_selected=2e-7,
+        status="the requested number of columns was reached",
+    )
+    page = Page(report_html(make_content(fits=(fit,))))
+    assert "2.0e-07" in page.words
+    assert "With the features as selected" in page.words
+    assert "is not bounded" in page.words
+    assert "What more features bring" in page.words
+
+
+def test_no_features_many_features_many_classes() -> None:
+    none = Page(report_html(make_content(selected=()))).words
+    assert "No feature helps to predict" in none
+    many = tuple(feature(rank, f"n{rank}") for rank in range(1, 2001))
+    page = Page(report_html(make_content(selected=many)))
+    assert "the other 1700 stand in selected.csv" in " ".join(page.words.split())
+    outputs = tuple(f"class {j}" for j in range(20))
+    fits = tuple(replace(make_content().fits[0], label=label) for label in outputs)
+    several = make_content(
+        outputs=outputs,
+        fits=fits,
+        selected=(feature(1, outputs=20), feature(2, outputs=20)),
+        class_counts=tuple((label, 3) for label in outputs),
+        held_out=None,
+    )
+    assert "One fit for each class" in Page(report_html(several)).words
+
+
+def test_regression_page_draws_predictions_and_distribution() -> None:
+    values = tuple(np.random.default_rng(0).normal(size=900).tolist())
+    held_out = HeldOut(30, 900, (Score("R²", 0.5, 0.0, "mean", False),), (), values, values)
+    content = make_content(
+        task="regression", class_counts=(), target_values=values, held_out=held_out
+    )
+    page = Page(report_html(content))
+    assert page.tags.count("svg") == 4
+    assert "Distribution of outcome" in page.words
+    # At most 600 dots of predictions, and the four of the certificate.
+    assert page.tags.count("circle") <= 604
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-300, 1.0, 1e30, np.inf])
+def test_extreme_gaps_stay_inside_the_drawing(gap: float) -> None:
+    drawn = plots.certificate_plot([[record(0, 1.0), record(1, gap)]], ["y"], 1e-6)
+    root = ElementTree.fromstring(drawn)
+    for circle in root.iter("circle"):
+        assert 0 <= float(circle.attrib["cx"]) <= svg.WIDTH
+        assert 0 <= float(circle.attrib["cy"]) <= svg.HEIGHT
+    content = make_content(fits=(replace(make_content().fits[0], relative_gap=gap),))
+    Page(report_html(content))
+
+
+def test_constant_and_single_values_are_drawn() -> None:
+    ElementTree.fromstring(plots.distribution_plot([2.0, 2.0]))
+    ElementTree.fromstring(plots.prediction_plot([1.0], [1.0]))
+    ElementTree.fromstring(plots.selection_plot([feature(1)]))
+    ElementTree.fromstring(plots.certificate_plot([[record(0, 1e-9)]], ["y"], 1e-6))
+
+
+def test_ticks_are_round_and_inside() -> None:
+    for least, greatest in ((0.0, 1.0), (-3.7, 12.2), (1e-9, 3e-9), (5.0, 5.0), (0.0, 1e12)):
+        for value, _ in svg.round_ticks(least, greatest):
+            assert least - 1e-9 * abs(least) <= value <= greatest + 1e-9 * abs(greatest)
+    assert [label for _, label in svg.power_ticks(-6, 0)] == [
+        "10⁰",
+        "10⁻¹",
+        "10⁻²",
+        "10⁻³",
+        "10⁻⁴",
+        "10⁻⁵",
+        "10⁻⁶",
+    ]
+
+
+def test_csv_reads_back_to_the_same_numbers() -> None:
+    names = ("plain", "with, comma", 'with "quotes"', "=SUM(A1)", "line\nbreak")
+    selected = tuple(feature(rank, name) for rank, name in enumerate(names, start=1))
+    rows = list(csv.DictReader(io.StringIO(selected_csv(make_content(selected=selected)))))
+    assert [row["feature"] for row in rows] == list(names)
+    assert [float(row["coefficient"]) for row in rows] == [f.coefficients[0] for f in selected]
+    several = make_content(outputs=("a", "b"), selected=(feature(1, outputs=2),))
+    header = selected_csv(several).splitlines()[0]
+    assert "coefficient[a],coefficient[b],standardized_coefficient[a]" in header
+
+
+def test_terminal_table_has_no_control_characters() -> None:
+    selected = (feature(1, "\x1b[31mred\x07" + "x" * 100),)
+    lines = summary_lines(make_content(selected=selected))
+    assert all(letter.isprintable() for line in lines for letter in line)
+    assert max(map(len, lines)) < 100
+
+
+def test_files_appear_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "report.html"
+    write_report(path, make_content())
+    before = path.read_bytes()
+    assert oct(path.stat().st_mode & 0o444) == oct(0o444 & ~_umask())
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_text(path, "new")
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
+
+
+def _umask() -> int:
+    import os
+
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
