@@ -1,5 +1,5 @@
 // Sparse products, shared among threads by stored entries, and the check that makes them safe.
-#include <atomic>
+#include <memory>
 #include <vector>
 
 #include "kernels.hpp"
@@ -20,18 +20,19 @@ Index stored(const Compressed<T, I>& x) {
     return total;
 }
 
-// Cuts the majors where stored entries (plus one a major, for the empty ones) are even.
+// Cuts the majors where stored entries (plus one a major, for the empty ones) are even; a subset
+// is cut by numbers, and many parts even it out.
 template <class T, class I>
 std::vector<Index> even_cuts(const Compressed<T, I>& x, Index parts) {
-    std::vector<Index> cuts(static_cast<std::size_t>(parts + 1), 0);
-    cuts[parts] = x.count;
-    if (x.major_subset) {
-        for (Index part = 1; part < parts; ++part) cuts[part] = x.count * part / parts;
-        return cuts;
-    }
-    const Index total = static_cast<Index>(x.indptr[x.count]) + x.count;
+    std::vector<Index> cuts(static_cast<std::size_t>(parts + 1), x.count);
+    cuts[0] = 0;
+    const double total = static_cast<double>(x.indptr[x.count]) + static_cast<double>(x.count);
     for (Index part = 1; part < parts; ++part) {
-        const Index target = total / parts * part;
+        if (x.major_subset) {
+            cuts[part] = x.count * part / parts;
+            continue;
+        }
+        const Index target = static_cast<Index>(total * part / parts);
         Index low = cuts[part - 1], high = x.count;
         while (low < high) {
             const Index middle = low + (high - low) / 2;
@@ -46,19 +47,35 @@ std::vector<Index> even_cuts(const Compressed<T, I>& x, Index parts) {
 }
 
 template <class T, class I, bool Squared>
-ATOMLEARN_CLONES void dots_of(Compressed<T, I> x, const double* v, Range majors, double* out) {
-    for (Index m = majors.begin; m < majors.end; ++m) {
-        const Index begin = x.begin(m), n = x.end(m) - begin;
-        const T* data = x.data + begin;
-        const I* indices = x.indices + begin;
-        double sum = 0.0;
-        if (n < 16) {
-            for (Index e = 0; e < n; ++e) sum += v[indices[e]] * term<Squared>(data[e]);
-        } else {
+inline double dot(const T* data, const I* indices, Index n, const double* v) {
+    double sum = 0.0;
+    if (n < 16) {
+        for (Index e = 0; e < n; ++e) sum += v[indices[e]] * term<Squared>(data[e]);
+    } else {
 #pragma omp simd reduction(+ : sum)
-            for (Index e = 0; e < n; ++e) sum += v[indices[e]] * term<Squared>(data[e]);
+        for (Index e = 0; e < n; ++e) sum += v[indices[e]] * term<Squared>(data[e]);
+    }
+    return sum;
+}
+
+template <class T, class I, bool Squared>
+ATOMLEARN_CLONES void dots_of(const Compressed<T, I>& x, const double* v, Range majors,
+                              double* out) {
+    const T* data = x.data;
+    const I* indices = x.indices;
+    const I* indptr = x.indptr;
+    if (const Index* subset = x.major_subset) {
+        for (Index m = majors.begin; m < majors.end; ++m) {
+            const Index begin = indptr[subset[m]], end = indptr[subset[m] + 1];
+            out[m] = dot<T, I, Squared>(data + begin, indices + begin, end - begin, v);
         }
-        out[m] = sum;
+        return;
+    }
+    Index begin = indptr[majors.begin];
+    for (Index m = majors.begin; m < majors.end; ++m) {
+        const Index end = indptr[m + 1];
+        out[m] = dot<T, I, Squared>(data + begin, indices + begin, end - begin, v);
+        begin = end;
     }
 }
 
@@ -73,42 +90,25 @@ void dots(const Compressed<T, I>& x, const double* v, double* out) {
         dots_of<T, I, Squared>(x, v, {cuts[part], cuts[part + 1]}, out);
 }
 
-// The majors that count (v != 0).
-template <class T, class I>
-struct Active {
-    std::vector<Index> majors;
-    std::vector<Index> entries{0};  // stored entries before each of them
-    Active(const Compressed<T, I>& x, const double* v) {
-        for (Index m = 0; m < x.count; ++m) {
-            if (v[m] == 0.0) continue;
-            majors.push_back(m);
-            entries.push_back(entries.back() + x.end(m) - x.begin(m));
-        }
-    }
-    Index stored() const { return entries.back(); }
-    // Share `part` of `parts`, even in stored entries.
-    Range share(Index part, Index parts) const {
-        const auto cut = [&](Index p) {
-            const Index target = stored() * p / parts;
-            return std::lower_bound(entries.begin(), entries.end(), target) - entries.begin();
-        };
-        const Index count = static_cast<Index>(majors.size());
-        return {std::min<Index>(part == 0 ? 0 : cut(part), count),
-                std::min<Index>(part + 1 == parts ? count : cut(part + 1), count)};
-    }
-};
-
+// Adds the majors of a range whose v is not zero to `out`.
 template <class T, class I, bool Squared>
-void add_entries(const T* data, const I* indices, Index n, double v, double* out) {
-    for (Index e = 0; e < n; ++e) out[indices[e]] += v * term<Squared>(data[e]);
+void add_majors(const Compressed<T, I>& x, const double* v, Range majors, double* out) {
+    const T* data = x.data;
+    const I* indices = x.indices;
+    for (Index m = majors.begin; m < majors.end; ++m) {
+        const double factor = v[m];
+        if (factor == 0.0) continue;
+        const Index end = x.end(m);
+        for (Index e = x.begin(m); e < end; ++e) out[indices[e]] += factor * term<Squared>(data[e]);
+    }
 }
 
 template <class T, class I>
-bool all_sorted(const Compressed<T, I>& x, const std::vector<Index>& majors, int threads) {
+bool all_sorted(const Compressed<T, I>& x, int threads) {
     bool sorted = true;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(&& : sorted)
-    for (std::size_t a = 0; a < majors.size(); ++a) {
-        const Index begin = x.begin(majors[a]), end = x.end(majors[a]);
+    for (Index m = 0; m < x.count; ++m) {
+        const Index begin = x.begin(m), end = x.end(m);
         bool here = true;
         for (Index e = begin + 1; e < end; ++e) here &= x.indices[e - 1] <= x.indices[e];
         sorted = sorted && here;
@@ -118,14 +118,12 @@ bool all_sorted(const Compressed<T, I>& x, const std::vector<Index>& majors, int
 
 // Cuts of [0, length) with about as many stored entries in each part, from a sample of indices.
 template <class T, class I>
-std::vector<Index> minor_cuts(const Compressed<T, I>& x, const Active<T, I>& active, int parts) {
+std::vector<Index> minor_cuts(const Compressed<T, I>& x, int parts) {
+    constexpr Index kMajors = 512, kEntries = 16;
     std::vector<Index> sample;
-    constexpr Index kWanted = 4096;
-    const Index count = static_cast<Index>(active.majors.size());
-    for (Index a = 0; a < count; a += std::max<Index>(1, count / 1024)) {
-        const Index begin = x.begin(active.majors[a]), end = x.end(active.majors[a]);
-        const Index take = std::max<Index>(1, (end - begin) * kWanted / (active.stored() + 1));
-        for (Index e = begin; e < end; e += std::max<Index>(1, (end - begin) / (4 * take)))
+    for (Index m = 0; m < x.count; m += std::max<Index>(1, x.count / kMajors)) {
+        const Index begin = x.begin(m), end = x.end(m);
+        for (Index e = begin; e < end; e += std::max<Index>(1, (end - begin) / kEntries))
             sample.push_back(static_cast<Index>(x.indices[e]));
     }
     std::sort(sample.begin(), sample.end());
@@ -139,59 +137,71 @@ std::vector<Index> minor_cuts(const Compressed<T, I>& x, const Active<T, I>& act
 
 // Each thread owns a range of minors: no buffers of size `length`, no atomic additions.
 template <class T, class I, bool Squared>
-void sums_by_range(const Compressed<T, I>& x, const double* v, const Active<T, I>& active,
-                   int threads, double* out) {
-    const std::vector<Index> cuts = minor_cuts(x, active, threads);
+void sums_by_range(const Compressed<T, I>& x, const double* v, int threads, double* out) {
+    const std::vector<Index> cuts = minor_cuts(x, threads);
+    const auto below = [](I index, Index cut) { return static_cast<Index>(index) < cut; };
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int part = 0; part < threads; ++part) {
         std::fill(out + cuts[part], out + cuts[part + 1], 0.0);
-        for (const Index m : active.majors) {
+        for (Index m = 0; m < x.count; ++m) {
+            if (v[m] == 0.0) continue;
             const I* first = x.indices + x.begin(m);
             const I* last = x.indices + x.end(m);
-            const auto below = [](I index, Index cut) { return static_cast<Index>(index) < cut; };
             const I* begin = part == 0 ? first : std::lower_bound(first, last, cuts[part], below);
             const I* end =
                 part + 1 == threads ? last : std::lower_bound(begin, last, cuts[part + 1], below);
-            add_entries<T, I, Squared>(x.data + (begin - x.indices), begin, end - begin, v[m], out);
+            for (const I* at = begin; at < end; ++at)
+                out[*at] += v[m] * term<Squared>(x.data[at - x.indices]);
         }
     }
 }
 
 template <class T, class I, bool Squared>
-void sums_by_buffer(const Compressed<T, I>& x, const double* v, const Active<T, I>& active,
-                    int threads, double* out) {
-    std::vector<double> extra(static_cast<std::size_t>((threads - 1) * x.length));
+void sums_by_buffer(const Compressed<T, I>& x, const double* v, int threads, double* out) {
+    const Index parts = 8 * threads;
+    const std::vector<Index> cuts = even_cuts(x, parts);
+    std::unique_ptr<double[]> extra(new double[static_cast<std::size_t>((threads - 1) * x.length)]);
 #pragma omp parallel num_threads(threads)
     {
-#pragma omp for schedule(static)
-        for (int part = 0; part < threads; ++part) {
-            double* sums = part == 0 ? out : extra.data() + (part - 1) * x.length;
-            std::fill(sums, sums + x.length, 0.0);
-            const Range share = active.share(part, threads);
-            for (Index a = share.begin; a < share.end; ++a) {
-                const Index m = active.majors[a], begin = x.begin(m);
-                add_entries<T, I, Squared>(x.data + begin, x.indices + begin, x.end(m) - begin,
-                                           v[m], sums);
-            }
-        }
+        const int me = omp_get_thread_num();
+        double* mine = me == 0 ? out : extra.get() + (me - 1) * x.length;
+        std::fill(mine, mine + x.length, 0.0);
+#pragma omp for schedule(dynamic)
+        for (Index part = 0; part < parts; ++part)
+            add_majors<T, I, Squared>(x, v, {cuts[part], cuts[part + 1]}, mine);
+        const int team = omp_get_num_threads();
 #pragma omp for schedule(static)
         for (Index j = 0; j < x.length; ++j)
-            for (int part = 1; part < threads; ++part) out[j] += extra[(part - 1) * x.length + j];
+            for (int other = 1; other < team; ++other) out[j] += extra[(other - 1) * x.length + j];
     }
 }
 
 template <class T, class I, bool Squared>
 void sums(const Compressed<T, I>& x, const double* v, double* out) {
-    const Active<T, I> active(x, v);
-    const int threads = threads_for(active.stored());
-    if (threads > 1 && (threads - 1) * x.length <= active.stored())
-        return sums_by_buffer<T, I, Squared>(x, v, active, threads, out);
-    if (threads > 1 && all_sorted(x, active.majors, threads))
-        return sums_by_range<T, I, Squared>(x, v, active, threads, out);
+    const Index n_active = std::count_if(v, v + x.count, [](double each) { return each != 0.0; });
+    if (!x.major_subset && 4 * n_active < x.count) {  // few majors count: visit only those
+        std::vector<Index> majors;
+        std::vector<double> factors;
+        majors.reserve(static_cast<std::size_t>(n_active));
+        factors.reserve(static_cast<std::size_t>(n_active));
+        for (Index m = 0; m < x.count; ++m) {
+            if (v[m] == 0.0) continue;
+            majors.push_back(m);
+            factors.push_back(v[m]);
+        }
+        Compressed<T, I> active = x;
+        active.count = n_active;
+        active.major_subset = majors.data();
+        return sums<T, I, Squared>(active, factors.data(), out);
+    }
+    const Index entries = stored(x);
+    const int threads = threads_for(entries);
+    if (threads > 1 && (threads - 1) * x.length <= entries)
+        return sums_by_buffer<T, I, Squared>(x, v, threads, out);
+    if (threads > 1 && all_sorted(x, threads))
+        return sums_by_range<T, I, Squared>(x, v, threads, out);
     std::fill(out, out + x.length, 0.0);
-    for (const Index m : active.majors)
-        add_entries<T, I, Squared>(x.data + x.begin(m), x.indices + x.begin(m),
-                                   x.end(m) - x.begin(m), v[m], out);
+    add_majors<T, I, Squared>(x, v, {0, x.count}, out);
 }
 
 template <class I>

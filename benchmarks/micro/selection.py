@@ -1,0 +1,42 @@
+"""The largest |z|: ours against NumPy's partition.
+
+python benchmarks/micro/selection.py [--quick]
+"""
+
+# ruff: noqa: B023 - every closure is called before its loop goes on
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from _common import arguments, seconds, write
+
+from atomlearn import _kernels as kernels
+
+
+def by_partition(z: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """np.argpartition of the magnitudes, then a sort of the few."""
+    magnitudes = np.abs(z)
+    few = np.argpartition(magnitudes, z.size - count)[z.size - count :]
+    few = few[np.lexsort((few, -magnitudes[few]))]
+    return few, z[few]
+
+
+def rows(quick: bool, repeats: int) -> Iterator[dict[str, Any]]:
+    """One row for each (size, count, method)."""
+    rng = np.random.default_rng(0)
+    for size in [10**5] if quick else [10**4, 10**6, 5 * 10**7]:
+        z = rng.standard_normal(size)
+        for count in (10, 1000, size // 100):
+            for name, call in {
+                "top_magnitude": lambda: kernels.top_magnitude(z, count),
+                "np.argpartition": lambda: by_partition(z, count),
+                "top_norm": lambda: kernels.top_norm(z, count),
+            }.items():
+                yield {"size": size, "count": count, "method": name, **seconds(call, repeats)}
+
+
+if __name__ == "__main__":
+    options = arguments("the largest magnitudes of a Gaussian vector")
+    print(write("selection", rows(options.quick, options.repeats or 9)))
