@@ -72,9 +72,11 @@ struct LaneSum {
     double high[kLanes] = {};
     double low[kLanes] = {};
     DoubleDouble total() const {
-        DoubleDouble sum;
-        for (int lane = 0; lane < kLanes; ++lane) sum = sum + two_sum(high[lane], low[lane]);
-        return sum;
+        DoubleDouble sums[kLanes];
+        for (int lane = 0; lane < kLanes; ++lane) sums[lane] = two_sum(high[lane], low[lane]);
+        for (int half = kLanes / 2; half > 0; half /= 2)
+            for (int lane = 0; lane < half; ++lane) sums[lane] = sums[lane] + sums[lane + half];
+        return sums[0];
     }
 };
 

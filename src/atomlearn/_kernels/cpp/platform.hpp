@@ -35,6 +35,15 @@ inline int threads_for(Index operations) {
     return static_cast<int>(std::clamp<Index>(wanted, 1, std::max<Index>(allowed, 1)));
 }
 
+// Runs body(part) for every part in [0, parts), one a thread; a single part stays outside OpenMP,
+// whose regions cost microseconds.
+template <class Body>
+void in_parallel(int parts, Body&& body) {
+    if (parts == 1) return body(0);
+#pragma omp parallel for schedule(static) num_threads(parts)
+    for (int part = 0; part < parts; ++part) body(part);
+}
+
 struct Range {
     Index begin;
     Index end;

@@ -9,6 +9,7 @@
 // in double-double, so the root is exact to the last digits whatever the input.
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "double_double.hpp"
@@ -107,6 +108,28 @@ ATOMLEARN_CLONES void sort_out(const T* v, Index n, const Cuts& cuts, double* un
     for (int e = 0; e < kBlock; ++e) result.largest = std::max(result.largest, largest[e]);
 }
 
+// Settles entries at one x by exact comparisons with zero = s x and full = (1 + s) x; `n` is a
+// multiple of the block, padded with zeros.
+ATOMLEARN_CLONES void settle_at(const double* open, Index n, DoubleDouble zero, DoubleDouble full,
+                                Settled& result) {
+    LaneSum middle_sum;
+    Index n_saturated = 0, n_middle = 0;
+    const bool zero_below = zero.low < 0.0, full_at = full.low <= 0.0;
+    for (Index start = 0; start < n; start += kBlock) {
+#pragma omp simd reduction(+ : n_saturated, n_middle)
+        for (int e = 0; e < kBlock; ++e) {
+            const double a = open[start + e];
+            const bool above_zero = (a > zero.high) | ((a == zero.high) & zero_below);
+            const bool is_saturated = (a > full.high) | ((a == full.high) & full_at);
+            const bool is_middle = above_zero & !is_saturated;
+            n_saturated += above_zero & is_saturated;
+            n_middle += is_middle;
+            add(middle_sum, e, is_middle ? a : 0.0);
+        }
+    }
+    result = {n_saturated, n_middle, middle_sum.total()};
+}
+
 // S(x) over the undecided, with every difference a - theta rounded once (a ~ theta at large s).
 ATOMLEARN_CLONES double open_sum(const double* a, Index n, double high, double low, double x) {
     double sum = 0.0;
@@ -202,7 +225,14 @@ class Equation {
     bool bracket(const T* list, Index n, double& low, double& high) const;
     template <class T>
     Sorted split(const T* list, Index n, const Cuts& cuts, std::unique_ptr<double[]>& open) const;
-    DoubleDouble finish(std::vector<double>& open) const;
+    DoubleDouble finish(const double* open, Index n) const;
+    std::optional<DoubleDouble> by_newton(const std::vector<double>& padded) const;
+    DoubleDouble by_sorting(std::vector<double> open) const;
+    // What the entries in between have to add up to, over x.
+    DoubleDouble room(Index n_saturated, Index n_middle) const {
+        return DoubleDouble{static_cast<double>(k_ - n_saturated), 0} +
+               two_product(step_, static_cast<double>(n_middle));
+    }
 
     const Index k_;
     const double step_;
@@ -296,12 +326,11 @@ Sorted Equation::split(const T* list, Index n, const Cuts& cuts,
     // One block of slack a thread: undecided entries are written before they are counted.
     open.reset(new double[static_cast<std::size_t>(n + kBlock * (threads + 1))]);
     std::vector<Sorted> parts(static_cast<std::size_t>(threads));
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int part = 0; part < threads; ++part) {
+    in_parallel(threads, [&](int part) {
         const Range range = piece(n, part, threads, kBlock);
         sort_out(list + range.begin, range.size(), cuts, open.get() + range.begin + part * kBlock,
                  parts[part]);
-    }
+    });
     Sorted all;
     for (int part = 0; part < threads; ++part) {
         const double* from = open.get() + piece(n, part, threads, kBlock).begin + part * kBlock;
@@ -353,13 +382,73 @@ Root Equation::solve(const T* v, Index n) {
         settled_ = sorted.settled;
         n_open = sorted.n_undecided;
     }
-    std::vector<double> rest(open.get(), open.get() + n_open);
-    return {Status::ok, finish(rest)};
+    return {Status::ok, finish(open.get(), n_open)};
+}
+
+DoubleDouble Equation::finish(const double* open, Index n) const {
+    if (low_ == 0.0 && settled_.n_middle == 0 && settled_.n_saturated + n <= k_) return {};
+    std::vector<double> rest(static_cast<std::size_t>((n + kBlock - 1) / kBlock * kBlock), 0.0);
+    std::copy(open, open + n, rest.begin());
+    if (const auto root = by_newton(rest)) return *root;
+    rest.resize(static_cast<std::size_t>(n));
+    return by_sorting(std::move(rest));
+}
+
+// Newton's method on S(1/t) = k, linear between its break points: a step that lands where it
+// came from has found the piece and, in double-double, the root. Few steps are enough, except
+// where break points spread over many decades.
+std::optional<DoubleDouble> Equation::by_newton(const std::vector<double>& padded) const {
+    constexpr int kSteps = 12;
+    const Index n = static_cast<Index>(padded.size());
+    double low = low_, high = high_;
+    Settled before;
+    bool stepped = false;
+    DoubleDouble x;
+    if (high < kInfinity) {
+        x = {low > 0 ? std::sqrt(low) * std::sqrt(high) : 0.5 * high, 0};
+    } else {  // as if every entry were in between
+        settle_at(padded.data(), n, {}, {kInfinity, 0}, before);
+        before = before + settled_;
+        x = before.middle_sum / room(before.n_saturated, before.n_middle);
+        if (!(x.high > low)) x = {low > 0 ? 2 * low : 1.0, 0};
+    }
+    for (int round = 0; round < kSteps; ++round) {
+        const DoubleDouble zero = x * step_, full = x + zero;
+        Settled here;
+        settle_at(padded.data(), n, zero, full, here);
+        here = here + settled_;
+        const bool same = stepped && here.n_saturated == before.n_saturated &&
+                          here.n_middle == before.n_middle &&
+                          here.middle_sum.high == before.middle_sum.high &&
+                          here.middle_sum.low == before.middle_sum.low;
+        if (same) return x;
+        if (here.n_middle == 0 && here.n_saturated == k_) {
+            // S = k around x, up to where the least saturated entry leaves d = 1.
+            double least = kInfinity;
+            for (const double a : padded)
+                if (a >= full.high) least = std::min(least, a);
+            if (least == kInfinity) return std::nullopt;
+            return DoubleDouble{least, 0} / two_sum(1.0, step_);
+        }
+        const DoubleDouble wanted = room(here.n_saturated, here.n_middle);
+        const bool too_small = positive(here.middle_sum - wanted * x);
+        (too_small ? low : high) = x.high;
+        before = here;
+        stepped = here.n_middle > 0 && positive(wanted);
+        if (stepped) x = here.middle_sum / wanted;
+        if (!stepped || !(x.high >= low && x.high <= high)) {
+            stepped = false;
+            x = {high == kInfinity ? 4 * low
+                                   : (low > 0 ? std::sqrt(low) * std::sqrt(high) : high / 4),
+                 0};
+        }
+    }
+    return std::nullopt;
 }
 
 // Solves exactly with the open entries sorted: the root lies between two break points for each
 // of the two ways in which d bends, found by two binary searches with double-double signs.
-DoubleDouble Equation::finish(std::vector<double>& open) const {
+DoubleDouble Equation::by_sorting(std::vector<double> open) const {
     std::sort(open.begin(), open.end());
     const Index n = static_cast<Index>(open.size());
     std::vector<DoubleDouble> sums(static_cast<std::size_t>(n + 1));
@@ -367,18 +456,15 @@ DoubleDouble Equation::finish(std::vector<double>& open) const {
     const DoubleDouble full = two_sum(1.0, step_);  // 1 + s
     // The sign of S(x) - k for x = value / divisor, where open entries below `first` have d = 0
     // and from `last` on d = 1, is that of  sum_middle / x - (k - n_saturated + s n_middle).
-    const auto room = [&](Index first, Index last) {
-        const Index n_saturated = settled_.n_saturated + n - last;
-        const double n_middle = static_cast<double>(settled_.n_middle + last - first);
-        return DoubleDouble{static_cast<double>(k_ - n_saturated), 0} +
-               two_product(step_, n_middle);
+    const auto needed = [&](Index first, Index last) {
+        return room(settled_.n_saturated + n - last, settled_.n_middle + last - first);
     };
     const auto middle = [&](Index first, Index last) {
         return settled_.middle_sum + sums[last] - sums[first];
     };
     const auto excess = [&](double value, DoubleDouble divisor, Index first, Index last) {
         last = std::max(first, last);
-        return middle(first, last) * divisor - room(first, last) * value;
+        return middle(first, last) * divisor - needed(first, last) * value;
     };
     const auto search = [&](auto&& holds) {  // first e in [0, n) where it does not hold
         Index low = 0, high = n;
@@ -412,12 +498,12 @@ DoubleDouble Equation::finish(std::vector<double>& open) const {
         return positive(excess(value, full, zero, saturated));
     });
     const bool no_middle = settled_.n_middle == 0 && first >= last;
-    if (low_ == 0.0 && last == 0 && no_middle && settled_.n_saturated + n <= k_) return {};
     if (no_middle) {  // S = k on an interval: its right end, where the next entry is saturated
         const double value = last < n ? open[last] : (1 + step_) * high_;
         return DoubleDouble{value, 0} / full;
     }
-    return middle(first, std::max(first, last)) / room(first, std::max(first, last));
+    const Index end = std::max(first, last);
+    return middle(first, end) / needed(first, end);
 }
 
 // The root for entries of any scale: where squares or sums could overflow or vanish, entries are
@@ -443,15 +529,13 @@ template <class T>
 bool shrink_and_threshold(const T* v, Index n, double theta_high, double theta_low, double shrink,
                           T* w) {
     const int threads = threads_for(n);
-    bool finite = true;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(&& : finite)
-    for (int part = 0; part < threads; ++part) {
+    std::vector<char> finite(static_cast<std::size_t>(threads));
+    in_parallel(threads, [&](int part) {
         const Range range = piece(n, part, threads, kBlock);
-        finite = shrink_range(v + range.begin, range.size(), theta_high, theta_low, shrink,
-                              w + range.begin) &&
-                 finite;
-    }
-    return finite;
+        finite[part] = shrink_range(v + range.begin, range.size(), theta_high, theta_low, shrink,
+                                    w + range.begin);
+    });
+    return std::find(finite.begin(), finite.end(), 0) == finite.end();
 }
 
 template <class T>
@@ -469,12 +553,12 @@ Status ksupport_prox(const T* v, Index n, Index k, double step, T* w, double* sc
 template <class T>
 Status ksupport_gauge(const T* w, Index n, Index k, double* gauge) {
     const int threads = threads_for(n);
-    double largest = 0.0;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(max : largest)
-    for (int part = 0; part < threads; ++part) {
+    std::vector<double> largest_in(static_cast<std::size_t>(threads));
+    in_parallel(threads, [&](int part) {
         const Range range = piece(n, part, threads, kBlock);
-        largest = std::max(largest, largest_of(w + range.begin, range.size()));
-    }
+        largest_in[part] = largest_of(w + range.begin, range.size());
+    });
+    const double largest = *std::max_element(largest_in.begin(), largest_in.end());
     if (largest > kLargest) return Status::not_finite;
     *gauge = 0.0;
     if (largest == 0.0) return Status::ok;
@@ -493,11 +577,10 @@ Status ksupport_gauge(const T* w, Index n, Index k, double* gauge) {
     // what the saturated ones leave of k.
     const double x = root.x.high;
     std::vector<Above> above(static_cast<std::size_t>(threads));
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int part = 0; part < threads; ++part) {
+    in_parallel(threads, [&](int part) {
         const Range range = piece(n, part, threads, kBlock);
         add_above(w + range.begin, range.size(), x, above[part]);
-    }
+    });
     DoubleDouble total;
     Index saturated = 0;
     for (const Above& one : above) {

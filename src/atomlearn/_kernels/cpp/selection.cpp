@@ -83,9 +83,9 @@ Candidates candidates(const T* z, Index n, Index count, Index most_level) {
     for (double margin = 4.0;; margin *= 8.0) {
         const T threshold = sampled_threshold(z, n, count, margin);
         std::vector<Found> found(static_cast<std::size_t>(threads));
-#pragma omp parallel for schedule(static) num_threads(threads)
-        for (int part = 0; part < threads; ++part)
+        in_parallel(threads, [&](int part) {
             filter(z, piece(n, part, threads, kBlock), threshold, most_level, found[part]);
+        });
         Candidates all;
         all.threshold = threshold;
         for (const Found& one : found) {

@@ -35,12 +35,12 @@ Status group_norms(const T* z, const Index* labels, Index n, Index n_groups, dou
     const int threads = 2 * n_groups <= n ? threads_for(n) : 1;
     std::vector<double> extra(static_cast<std::size_t>((threads - 1) * n_groups), 0.0);
     std::fill(out, out + n_groups, 0.0);
-    bool good = true;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(&& : good)
-    for (int part = 0; part < threads; ++part)
-        good = good && add_squares(z, labels, piece(n, part, threads), n_groups,
-                                   part == 0 ? out : extra.data() + (part - 1) * n_groups);
-    if (!good) return Status::bad_label;
+    std::vector<char> good(static_cast<std::size_t>(threads));
+    in_parallel(threads, [&](int part) {
+        good[part] = add_squares(z, labels, piece(n, part, threads), n_groups,
+                                 part == 0 ? out : extra.data() + (part - 1) * n_groups);
+    });
+    if (std::find(good.begin(), good.end(), 0) != good.end()) return Status::bad_label;
     for (Index g = 0; g < n_groups; ++g) {
         for (int part = 1; part < threads; ++part) out[g] += extra[(part - 1) * n_groups + g];
         out[g] = std::sqrt(out[g]);
@@ -51,9 +51,9 @@ Status group_norms(const T* z, const Index* labels, Index n, Index n_groups, dou
 template <class T>
 void soft_threshold(const T* v, Index n, double threshold, T* out) {
     const int threads = threads_for(n);
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int part = 0; part < threads; ++part)
+    in_parallel(threads, [&](int part) {
         soft_threshold_range(v, piece(n, part, threads), threshold, out);
+    });
 }
 
 #define ATOMLEARN_INSTANTIATE(T)                                                   \
