@@ -27,7 +27,7 @@ def adversarial(rng, size):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("size", [1, 50, 5000, 150_001])
+@pytest.mark.parametrize("size", [1, 50, 5000, 60_001])
 def test_top_equals_a_stable_sort(size, dtype):
     rng = np.random.default_rng(0)
     for name, values in adversarial(rng, size):
