@@ -138,7 +138,9 @@ def _generate(
     wanted = min(plan.n_features or 1, design.shape[1])
     norm = KSupport(min(plan.block, wanted))
     loss = as_loss(plan.loss_for(target.task))
-    solver = Watched(FeatureGeneration(n_features=wanted, inner_tolerance=plan.gap), watch)
+    # Half the gap: the subproblem's own tolerance refers to the objective of the round before.
+    generation = FeatureGeneration(n_features=wanted, inner_tolerance=0.5 * plan.gap)
+    solver = Watched(generation, watch)
     results: list[Result] = []
     gaps: list[float | None] = []
     for values in _signs(target, y):

@@ -54,7 +54,7 @@ def held_out_scores(target: Target, train: Rows, test: Rows, decisions: Array) -
     """Return the scores of ``decisions`` at the test rows beside those of a guess.
 
     Classification: accuracy against the largest class of the training rows, and AUC (two
-    classes) or the mean share found of each class. Regression: R^2 and RMSE against their mean.
+    classes) or balanced accuracy, the mean over classes of the share that is found. Regression: R^2 and RMSE against their mean.
     """
     if target.classes is None:
         return _regression_scores(target.values[train], target.values[test], decisions[:, 0])
@@ -72,9 +72,7 @@ def held_out_scores(target: Target, train: Rows, test: Rows, decisions: Array) -
     else:
         recall = float(np.mean([right[truth == code].mean() for code in present]))
         guess = float(np.mean(present == majority))
-        scores.append(
-            Score("mean share found per class", recall, guess, "always the largest class", True)
-        )
+        scores.append(Score("balanced accuracy", recall, guess, "always the largest class", True))
     return tuple(scores)
 
 
