@@ -54,7 +54,8 @@ def held_out_scores(target: Target, train: Rows, test: Rows, decisions: Array) -
     """Return the scores of ``decisions`` at the test rows beside those of a guess.
 
     Classification: accuracy against the largest class of the training rows, and AUC (two
-    classes) or balanced accuracy, the mean over classes of the share that is found. Regression: R^2 and RMSE against their mean.
+    classes) or balanced accuracy, the mean over classes of the share that is found.
+    Regression: R^2 and RMSE against the mean of the training rows.
     """
     if target.classes is None:
         return _regression_scores(target.values[train], target.values[test], decisions[:, 0])
