@@ -1,0 +1,157 @@
+"""AtomicModel: what regressor and classifier share. It builds problems, runs them, reports."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from atomlearn.estimators.checks import as_solver, checked_design, positive, whole
+from atomlearn.interfaces import Design, Loss, Norm, Solver, SupportsPredict
+from atomlearn.interfaces.norm import Form
+from atomlearn.interfaces.solver import WarmStart
+from atomlearn.norms import as_norm
+from atomlearn.paths import Settings
+from atomlearn.problem import Problem, Regularizer
+from atomlearn.result import Result, Status
+from atomlearn.solvers import PrintProgress
+
+Array = NDArray[np.float64]
+
+
+class AtomicModel(BaseEstimator):
+    """(1 / sum s) sum_i s_i loss_i + alpha * penalty: the shared part; not for direct use.
+
+    Subclasses have the parameters norm, form, tol, max_iter, solver, fit_intercept and verbose.
+    """
+
+    norm: str | Norm
+    form: Form
+    fit_intercept: bool
+    tol: float
+    max_iter: int
+    solver: str | Solver
+    verbose: int
+    n_features_in_: int
+    coef_: NDArray[Any]
+    intercept_: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+    def _settings(self) -> Settings:
+        tol = positive("tol", self.tol, "relative duality gap to prove, for example 1e-6")
+        return Settings(tol, whole("max_iter", self.max_iter), as_solver(self.solver, tol))
+
+    def _problems(
+        self,
+        design: Design,
+        targets: Sequence[Array],
+        weight: Array,
+        loss: Loss,
+        norm: str | Norm,
+        amount: float,
+    ) -> list[Problem]:
+        """Return one checked problem a target; the parts are the same objects in all of them."""
+        regularizer = Regularizer(as_norm(norm), self.form, amount)
+        first = Problem.build(
+            design,
+            targets[0],
+            loss,
+            regularizer,
+            fit_intercept=self.fit_intercept,
+            sample_weight=weight,
+        )
+        return [first, *(replace(first, y=loss.check_target(y)) for y in targets[1:])]
+
+    def _solve(
+        self,
+        problems: Sequence[Problem],
+        warm: Sequence[WarmStart | None],
+        n_jobs: int | None = None,
+    ) -> list[Result]:
+        """Return one result a problem. After Ctrl-C the rest only get their starting point."""
+        settings = self._settings()
+        observers = (PrintProgress(every=1),) if self.verbose else ()
+        interrupted = False
+
+        def one(problem: Problem, start: WarmStart | None) -> Result:
+            nonlocal interrupted
+            if interrupted:
+                result = replace(settings, max_iter=0).run(problem, start)
+                if not result.converged:
+                    result.status = Status.INTERRUPTED
+                return result
+            result = settings.run(problem, start, observers)
+            interrupted = interrupted or result.status is Status.INTERRUPTED
+            return result
+
+        results: list[Result] = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
+            delayed(one)(problem, start) for problem, start in zip(problems, warm, strict=True)
+        )
+        return results
+
+    def _report(self, results: list[Result], complete: bool | None = None) -> None:
+        """Set what is known of the fit; several outputs report the sum of their objectives.
+
+        ``complete`` None means: where every gap is proved. Else the fit says so itself.
+        """
+        several = len(results) > 1
+        self.results_ = results
+        self.gap_ = float(sum(result.gap for result in results))
+        self.objective_ = float(sum(result.objective for result in results))
+        self.status_ = _joint_status(results)
+        self.n_passes_ = float(sum(result.passes for result in results))
+        self.n_iter_ = max(len(result.history) for result in results)
+        self.history_ = [r.history for r in results] if several else results[0].history
+        if not (self.status_.is_converged if complete is None else complete):
+            relative = max(result.relative_gap for result in results)
+            warnings.warn(
+                f"{type(self).__name__}: {self.status_}. Relative gap proved: {relative:.2e}, "
+                f"asked for: tol={self.tol:.2e}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _linear(self, X: Any) -> NDArray[Any]:
+        """Return X coef' + intercept, shape (n_samples, n_outputs), in the dtype of X."""
+        check_is_fitted(self)
+        design = checked_design(self, X, reset=False)
+        coefs = np.atleast_2d(self.coef_)
+        columns = np.flatnonzero(coefs.any(axis=0))
+        if isinstance(design, SupportsPredict) and 2 * columns.size > coefs.shape[1]:
+            linear = [design.predict(coef.astype(np.float64)) for coef in coefs]
+        else:
+            block = design.gather(columns)
+            linear = [block.dot(coef[columns].astype(np.float64)) for coef in coefs]
+        values = np.stack(linear, axis=1) + self.intercept_
+        in_dtype: NDArray[Any] = values.astype(design.dtype, copy=False)
+        return in_dtype
+
+
+def warm_starts(coefs: NDArray[Any], intercepts: Any) -> list[WarmStart | None]:
+    """Return the points of a former fit, one a row of ``coefs``."""
+    starts: list[WarmStart | None] = []
+    for coef, intercept in zip(coefs, np.atleast_1d(intercepts), strict=True):
+        columns = np.flatnonzero(coef)
+        starts.append(WarmStart(columns, coef[columns].astype(np.float64), float(intercept)))
+    return starts
+
+
+def _joint_status(results: Sequence[Result]) -> Status:
+    """Return CONVERGED where all outputs are, INTERRUPTED where one is, else the first reason."""
+    statuses = [result.status for result in results]
+    if Status.INTERRUPTED in statuses:
+        return Status.INTERRUPTED
+    return next((status for status in statuses if not status.is_converged), Status.CONVERGED)

@@ -1,0 +1,162 @@
+"""Checks of what users give to estimators: parameters, data, weights, targets."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite
+from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+
+from atomlearn import solvers
+from atomlearn.designs import as_design
+from atomlearn.interfaces import Design, Loss, Solver
+from atomlearn.losses import as_loss
+
+Array = NDArray[np.float64]
+
+#: What ``solver=`` may name, and the class in ``atomlearn.solvers`` that it means.
+SOLVERS = {
+    "column_generation": "ColumnGeneration",
+    "fista": "FISTA",
+    "admm": "ADMM",
+    "kfcfw": "KFCFW",
+}
+
+
+def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
+    """Return X as a Design, without copying float32 and float64 data.
+
+    Sets or compares ``n_features_in_`` and ``feature_names_in_``. A Design is taken as it is.
+    """
+    if isinstance(X, Design):
+        if reset:
+            estimator.n_features_in_ = X.shape[1]
+        elif X.shape[1] != estimator.n_features_in_:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
+                f"{estimator.n_features_in_} features as input"
+            )
+        return X
+    checked = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse=["csr", "csc"],
+        accept_large_sparse=True,
+        dtype=[np.float64, np.float32],
+    )
+    return as_design(checked, check_finite=False)
+
+
+def checked_weight(sample_weight: Any, n_samples: int) -> Array:
+    """Return the sample weights as float64, ones where there are none."""
+    if sample_weight is None:
+        return np.ones(n_samples)
+    weight: Array = _check_sample_weight(
+        sample_weight, np.empty((n_samples, 1)), dtype=np.float64, ensure_non_negative=True
+    )
+    return weight
+
+
+def normalized(weight: Array) -> Array:
+    """Return s_i / sum s, which make the sum over samples a mean, without overflow."""
+    largest = float(weight.max(initial=0.0))
+    if largest == 0.0:
+        raise ValueError(
+            "sample_weight is zero for every sample (class_weight included); give at least one "
+            "sample a weight > 0"
+        )
+    weight = weight / largest
+    result: Array = weight / weight.sum()
+    return result
+
+
+def checked_target(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
+    """Return y as a one-dimensional array without NaN, of one entry a sample."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None"
+        )
+    target: NDArray[Any] = column_or_1d(y, warn=True)
+    assert_all_finite(target, input_name="y")
+    if target.shape[0] != n_samples:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_samples} rows "
+            f"and y has {target.shape[0]} targets"
+        )
+    return target
+
+
+def encoded(
+    estimator: Any, target: NDArray[Any], weight: Array
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return sorted labels and the position of each target in them; two must carry weight."""
+    classes, codes = np.unique(target, return_inverse=True)
+    present = np.unique(codes[weight > 0])
+    if present.size < 2:
+        where = "y" if classes.size < 2 else "y, where sample_weight is positive,"
+        raise ValueError(
+            f"{type(estimator).__name__} needs samples of at least 2 classes, but {where} holds "
+            f"only 1 class: {classes[present[0]]!r}"
+        )
+    return classes, codes
+
+
+def positive(name: str, value: Any, meaning: str) -> float:
+    """Return a parameter as a finite float > 0, or raise with the remedy."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(
+        value, (int, float, np.integer, np.floating)
+    ):
+        raise TypeError(f"{name} must be a positive number ({meaning}), got {value!r}")
+    number = float(value)
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(f"{name} must be positive and finite ({meaning}), got {value!r}")
+    return number
+
+
+def amount_of(estimator: Any) -> float:
+    """Return alpha, or radius where the form is constrained."""
+    if isinstance(estimator.form, str) and estimator.form == "constrained":
+        return positive("radius", estimator.radius, "bound on the gauge")
+    return positive("alpha", estimator.alpha, "weight of the penalty")
+
+
+def whole(name: str, value: Any, least: int = 1) -> int:
+    """Return a parameter as an int >= ``least``, or raise with the remedy."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value!r}")
+    return int(value)
+
+
+def checked_loss(loss: str | Loss, *, classification: bool) -> Loss:
+    """Return the loss, which must be of the estimator's kind."""
+    found = as_loss(loss)
+    if found.is_classification != classification:
+        kind = "classification" if found.is_classification else "regression"
+        remedy = "AtomicClassifier" if found.is_classification else "AtomicRegressor"
+        raise ValueError(f"loss={found.name!r} is a loss for {kind}; use {remedy}, or change loss")
+    return found
+
+
+def as_solver(solver: str | Solver, tol: float) -> Solver:
+    """Return the solver of a name, or the object itself; "auto" is column generation."""
+    if isinstance(solver, Solver):
+        return solver
+    if not isinstance(solver, str):
+        raise TypeError(
+            f"solver must be 'auto', one of {sorted(SOLVERS)} or a Solver such as "
+            f"solvers.ColumnGeneration(), got {type(solver).__name__}"
+        )
+    name = "column_generation" if solver == "auto" else solver
+    if name not in SOLVERS:
+        raise ValueError(f"solver must be 'auto' or one of {sorted(SOLVERS)}, got {solver!r}")
+    kind = getattr(solvers, SOLVERS[name])
+    if kind is solvers.ColumnGeneration:
+        return solvers.ColumnGeneration(tolerance=tol)
+    built: Solver = kind()
+    return built

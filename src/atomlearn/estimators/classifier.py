@@ -1,0 +1,274 @@
+"""AtomicClassifier: classification with an atomic norm, certified; one against rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, log_expit
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+
+from atomlearn.estimators.base import AtomicModel, warm_starts
+from atomlearn.estimators.checks import (
+    amount_of,
+    checked_design,
+    checked_loss,
+    checked_target,
+    checked_weight,
+    encoded,
+    normalized,
+)
+from atomlearn.interfaces import Design, Loss, Norm, Solver
+from atomlearn.interfaces.norm import Form
+from atomlearn.interfaces.solver import WarmStart
+from atomlearn.losses import Logistic
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """A checked classification problem.
+
+    classes : sorted labels; codes : (n_samples,) position of each label in ``classes``; weight :
+    (n_samples,) mean weights, those of classes included.
+    """
+
+    design: Design
+    classes: NDArray[Any]
+    codes: NDArray[np.int64]
+    weight: Array
+
+    @property
+    def targets(self) -> list[Array]:
+        """One vector of -1 and +1 an output: one for two classes, else one a class."""
+        positive = [1] if self.classes.size == 2 else range(self.classes.size)
+        return [np.where(self.codes == code, 1.0, -1.0) for code in positive]
+
+
+def checked_classification(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, class_weight: Any
+) -> Classification:
+    """Return the problem in checked parts, or say what is wrong with X, y or the weights."""
+    design = checked_design(estimator, X, reset=True)
+    n_samples = design.shape[0]
+    target = checked_target(estimator, y, n_samples)
+    check_classification_targets(target)
+    weight = checked_weight(sample_weight, n_samples)
+    classes, codes = encoded(estimator, target, weight)
+    weight = weight * class_weights(class_weight, classes, codes, weight)[codes]
+    return Classification(design, classes, codes, normalized(weight))
+
+
+def class_weights(
+    class_weight: Any, classes: NDArray[Any], codes: NDArray[np.int64], weight: Array
+) -> Array:
+    """Return one factor a class; "balanced" gives every class the same total weight."""
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        total = np.bincount(codes, weights=weight, minlength=classes.size)
+        factors = np.zeros(classes.size)
+        np.divide(weight.sum() / classes.size, total, out=factors, where=total > 0)
+        return factors
+    found: Array = compute_class_weight(class_weight, classes=classes, y=classes[codes])
+    if not (np.isfinite(found).all() and (found >= 0).all()):
+        raise ValueError(f"class_weight must hold finite numbers >= 0, got {class_weight!r}")
+    return found
+
+
+def _is_logistic(estimator: Any) -> bool:
+    loss = estimator.loss
+    if loss == "logistic" or isinstance(loss, Logistic):
+        return True
+    raise AttributeError(
+        f"probabilities need loss='logistic', and loss is {loss!r}; use decision_function, or "
+        "sklearn.calibration.CalibratedClassifierCV around this classifier"
+    )
+
+
+class LinearClassifier(ClassifierMixin, AtomicModel):
+    """Decisions, predictions and probabilities of a fitted linear classifier.
+
+    Shared by ``AtomicClassifier`` and ``AtomicClassifierCV``; not for direct use.
+    """
+
+    loss: str | Loss
+    classes_: NDArray[Any]
+
+    def _report_outputs(self, classes: NDArray[Any], results: list[Any]) -> None:
+        self.classes_ = classes
+        self.coef_ = np.stack([result.coef for result in results])
+        self.intercept_ = np.array([result.intercept for result in results])
+        self._report(results)
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Return X w + b: (n_samples,) for two classes, else (n_samples, n_classes)."""
+        values = self._linear(X)
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label of the largest decision value, shape (n_samples,)."""
+        values = self._linear(X)
+        if values.shape[1] == 1:
+            labels: NDArray[Any] = self.classes_[(values[:, 0] > 0).astype(np.int64)]
+        else:
+            labels = self.classes_[np.argmax(values, axis=1)]
+        return labels
+
+    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Return P(class | x), shape (n_samples, n_classes); for the logistic loss.
+
+        Two classes: 1 / (1 + exp(-decision)). More: the one-against-rest values scaled to sum 1.
+        """
+        values = self._linear(X)
+        if values.shape[1] == 1:
+            return np.hstack([expit(-values), expit(values)])
+        # Scaled in logarithms first: all of them may underflow far from every class.
+        logarithms = log_expit(values)
+        each = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
+        probabilities: NDArray[Any] = each / each.sum(axis=1, keepdims=True)
+        return probabilities
+
+    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> NDArray[Any]:
+        """Return log P(class | x), shape (n_samples, n_classes); for the logistic loss."""
+        values = self._linear(X)
+        if values.shape[1] == 1:
+            return np.hstack([log_expit(-values), log_expit(values)])
+        logarithms = log_expit(values)
+        logarithms -= logarithms.max(axis=1, keepdims=True)
+        total = np.log(np.exp(logarithms).sum(axis=1, keepdims=True))
+        result: NDArray[Any] = logarithms - total
+        return result
+
+
+class AtomicClassifier(LinearClassifier):
+    """min over w, b of  (1 / sum s) sum_i s_i loss(y_i, x_i'w + b) + alpha * penalty(w).
+
+    penalty = gauge ("penalized") or gauge^2 / 2 ("squared"); for "constrained" there is none and
+    gauge(w) <= radius instead. More than two classes are fitted one against rest.
+
+    Parameters
+    ----------
+    norm : str or Norm, default="l1"
+        A name, or an object such as ``norms.KSupport(k=10)`` whose parameters ``set_params`` and
+        grid searches reach as ``norm__k``.
+    alpha : float, default=0.01
+        Weight of the penalty. (With the mean logistic loss and columns of unit variance, l1
+        selects nothing from 0.5 on.)
+    form : {"penalized", "squared", "constrained"}, default="penalized"
+    radius : float, default=1.0
+        Bound on the gauge where ``form="constrained"``; there alpha plays no part.
+    loss : {"logistic", "squared_hinge"} or Loss, default="logistic"
+        "squared_hinge" is max(0, 1 - y z)^2 / 2.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not penalized.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the sample weights by class; "balanced" gives each class the same total.
+    tol : float, default=1e-6
+        Relative duality gap to prove.
+    max_iter : int, default=1000
+        Bound on steps of the solver.
+    solver : {"auto", "column_generation", "fista", "admm", "kfcfw"} or Solver, default="auto"
+        "auto" is column generation.
+    warm_start : bool, default=False
+        Whether to begin where the last ``fit`` ended (same columns and classes).
+    n_jobs : int, optional
+        Classes fitted at a time, in threads that share X; nothing to do for two classes.
+    verbose : int, default=0
+        Above 0, print one line a step.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) ndarray
+    coef_ : (1, n_features) or (n_classes, n_features) ndarray, in the dtype of X
+    intercept_ : (1,) or (n_classes,) ndarray
+    objective_, gap_ : float
+        The objective at this point and a proved bound on its distance to the optimum. With
+        several classes the objective is the sum over the one-against-rest problems, and the
+        sum of their gaps is its certificate.
+    status_ : Status
+        CONVERGED where every class is, else the reason of the first that is not.
+    n_passes_ : float
+        Passes over the data, all classes together.
+    n_iter_ : int
+        Points whose gap was computed, the starting point included; the largest of all classes.
+    history_ : list of Record, or a list of such lists, one a class
+    results_ : list of Result, one for two classes, else one a class
+    n_features_in_, feature_names_in_
+
+    Notes
+    -----
+    ``solve`` minimizes the *sum* over samples: its ``level`` is alpha * sum(sample_weight), or
+    alpha * n_samples without weights. ``C`` of ``sklearn.linear_model.LogisticRegression`` (l1) is
+    1 / (alpha * n_samples), ``C`` of ``LinearSVC`` (l1, squared hinge without our factor 1/2) is
+    1 / (2 * alpha * n_samples). Dense X in float32 or float64 (also read-only, memory mapped) and
+    sparse CSR and CSC are not copied; a ``Design`` is accepted, too.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from atomlearn import AtomicClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = AtomicClassifier(alpha=0.05).fit(scale(X), y)
+    >>> model.status_.is_converged, int((model.coef_ != 0).sum())
+    (True, 4)
+    """
+
+    def __init__(
+        self,
+        norm: str | Norm = "l1",
+        alpha: float = 0.01,
+        *,
+        form: Form = "penalized",
+        radius: float = 1.0,
+        loss: str | Loss = "logistic",
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        solver: str | Solver = "auto",
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.norm = norm
+        self.alpha = alpha
+        self.form = form
+        self.radius = radius
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AtomicClassifier:
+        """Fit to X (n_samples, n_features) and labels y, weighted by ``sample_weight``."""
+        task = checked_classification(self, X, y, sample_weight, self.class_weight)
+        loss = checked_loss(self.loss, classification=True)
+        problems = self._problems(
+            task.design, task.targets, task.weight, loss, self.norm, amount_of(self)
+        )
+        results = self._solve(problems, self._starts(task, len(problems)), self.n_jobs)
+        self._report_outputs(task.classes, results)
+        return self
+
+    def _starts(self, task: Classification, n_outputs: int) -> list[WarmStart | None]:
+        former = getattr(self, "coef_", np.zeros(0)).shape
+        if (
+            self.warm_start
+            and former == (n_outputs, task.design.shape[1])
+            and np.array_equal(self.classes_, task.classes)
+        ):
+            return warm_starts(self.coef_, self.intercept_)
+        return [None] * n_outputs

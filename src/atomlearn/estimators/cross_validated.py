@@ -1,0 +1,388 @@
+"""AtomicRegressorCV and AtomicClassifierCV: norm and alpha chosen by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import check_cv
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import _check_method_params
+
+from atomlearn.designs.wrappers import check_rows
+from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.checks import checked_loss
+from atomlearn.estimators.classifier import LinearClassifier, checked_classification
+from atomlearn.estimators.regressor import LinearRegressor, checked_regression
+from atomlearn.estimators.routing import raise_unless_routed, routing_enabled
+from atomlearn.interfaces import Design, Loss, Norm, Solver
+from atomlearn.interfaces.norm import Form
+from atomlearn.norms import as_norm
+from atomlearn.paths import cross_validate, held_out_loss, largest_useful_level, level_grid
+from atomlearn.paths.cross_validation import Rows, Rule, Score
+from atomlearn.paths.levels import check_levels
+from atomlearn.problem import Problem
+from atomlearn.result import Result
+
+Array = NDArray[np.float64]
+Norms = str | Norm | Sequence[str | Norm]
+
+
+class CrossValidatedModel(AtomicModel):
+    """The search over (norm, alpha) that both estimators share; not for direct use."""
+
+    norms: Norms
+    alphas: Any
+    n_alphas: int
+    alpha_ratio: float | None
+    loss: str | Loss
+    cv: Any
+    scoring: str | Callable[..., float] | None
+    selection: Rule
+    n_jobs: int | None
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return the routing: fit to the splitter and the scorer, score to the scorer."""
+        router = (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(
+                splitter=self.cv,
+                method_mapping=MethodMapping().add(caller="fit", callee="split"),
+            )
+        )
+        if self.scoring is not None:
+            router.add(
+                scorer=get_scorer(self.scoring),
+                method_mapping=MethodMapping()
+                .add(caller="fit", callee="score")
+                .add(caller="score", callee="score"),
+            )
+        return router
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> float:
+        """Return the value of ``scoring`` on (X, y); accuracy or R^2 where scoring is None."""
+        raise_unless_routed(params, self, "score")
+        if self.scoring is None:
+            value: float = super().score(X, y, sample_weight=sample_weight)
+            return value
+        if sample_weight is not None:
+            params["sample_weight"] = sample_weight
+        if routing_enabled():
+            params = process_routing(self, "score", **params).scorer.score
+        return float(get_scorer(self.scoring)(self, X, y, **params))
+
+    def _route(self, sample_weight: Any, params: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+        """Return what goes to the splitter and what goes to the scorer."""
+        raise_unless_routed(params, self, "fit")
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        if not routing_enabled():
+            return {}, weights
+        routed = process_routing(self, "fit", **weights, **params)
+        scorer = routed.scorer.score if self.scoring is not None else {}
+        return routed.splitter.split, scorer
+
+    def _candidates(self) -> list[Norm]:
+        norms: Any = self.norms
+        given = list(norms) if isinstance(norms, (list, tuple)) else [norms]
+        if not given:
+            raise ValueError("norms is empty; give at least one norm, for example norms='l1'")
+        return [as_norm(norm) for norm in given]
+
+    def _grids(self, problems: Sequence[Problem], norms: Sequence[Norm]) -> Array:
+        """Return the levels of each norm, shape (n_norms, n_levels)."""
+        if self.alphas is not None:
+            return np.tile(check_levels(self.alphas, self.form, "alphas"), (len(norms), 1))
+        farthest = min if self.form == "constrained" else max
+        return np.array(
+            [
+                level_grid(
+                    farthest(largest_useful_level(_with_norm(p, norm)) for p in problems),
+                    self.n_alphas,
+                    self.alpha_ratio,
+                    self.form,
+                )
+                for norm in norms
+            ]
+        )
+
+    def _search(
+        self,
+        design: Design,
+        targets: Sequence[Array],
+        weight: Array,
+        loss: Loss,
+        folds: Sequence[tuple[Rows, Rows]],
+        score: Score | None,
+    ) -> list[Result]:
+        """Choose norm and alpha by held-out scores; return the results of the final fit."""
+        norms = self._candidates()
+        problems = self._problems(design, targets, weight, loss, norms[0], 1.0)
+        for norm in norms[1:]:
+            norm.check(design.shape[1])
+        levels = self._grids(problems, norms)
+        scores = cross_validate(
+            problems,
+            norms,
+            levels,
+            folds,
+            score or held_out_loss(problems),
+            self._settings(),
+            self.n_jobs,
+        )
+        chosen, position = scores.choose(self.selection)
+        self.norm_ = clone(norms[chosen], safe=False)
+        self.alpha_ = float(levels[chosen, position])
+        self.alphas_ = levels[0] if len(norms) == 1 else levels
+        self.cv_results_ = scores.table()
+        final = self._problems(design, targets, weight, loss, norms[chosen], self.alpha_)
+        return self._solve(final, [None] * len(final), self.n_jobs)
+
+    def _folds(self, X: Any, y: NDArray[Any], params: dict[str, Any]) -> list[tuple[Rows, Rows]]:
+        splitter = check_cv(self.cv, y, classifier=is_classifier(self))
+        rows = np.zeros((len(y), 1)) if isinstance(X, Design) else X
+        n_samples = len(y)
+        return [
+            (check_rows(train, n_samples), check_rows(test, n_samples))
+            for train, test in splitter.split(rows, y, **params)
+        ]
+
+    def _score_of(self, stand_in: Any, y: NDArray[Any], params: dict[str, Any]) -> Score | None:
+        """Return the score of decisions by ``scoring``; None for the held-out loss."""
+        if self.scoring is None:
+            return None
+        scorer = get_scorer(self.scoring)
+
+        def score(decisions: Array, test: Rows) -> float:
+            of_fold = _check_method_params(y, params, indices=test)
+            return float(scorer(stand_in, decisions, y[test], **of_fold))
+
+        return score
+
+
+def _with_norm(problem: Problem, norm: Norm) -> Problem:
+    return replace(problem, regularizer=replace(problem.regularizer, norm=norm))
+
+
+class DecidedRegressor(LinearRegressor):
+    """A fitted regressor whose X is its predictions: what scorers see, so that X is not copied."""
+
+    def _linear(self, X: Array) -> Array:
+        return X
+
+
+class DecidedClassifier(LinearClassifier):
+    """A fitted classifier whose X is its decisions: what scorers see, so that X is not copied."""
+
+    def __init__(self, loss: str | Loss = "logistic", classes: Any = None) -> None:
+        self.loss = loss
+        self.classes = classes
+
+    @property
+    def classes_(self) -> NDArray[Any]:  # type: ignore[override]
+        """The labels."""
+        labels: NDArray[Any] = self.classes
+        return labels
+
+    def _linear(self, X: Array) -> Array:
+        return X
+
+
+class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
+    """``AtomicRegressor`` with norm and alpha chosen by cross-validation, then fitted to all data.
+
+    Each (norm, fold) is one warm-started path from the most regularized alpha on.
+
+    Parameters
+    ----------
+    norms : str, Norm or list of them, default="l1"
+        Candidates, for example ``[norms.KSupport(k) for k in (5, 10, 20)]``.
+    alphas : array, optional
+        Candidates for alpha (radii, where ``form="constrained"``), for all norms. Default: a grid
+        for each norm, from ``paths.largest_useful_level`` of the whole data on.
+    n_alphas : int, default=20
+        Size of the default grid.
+    alpha_ratio : float, optional
+        Range of the default grid, see ``paths.level_grid``.
+    form, loss, fit_intercept, tol, max_iter, solver
+        As in ``AtomicRegressor``.
+    cv : int, splitter, iterable of (train, test) or None, default=None
+        None means 5 folds.
+    scoring : str, callable or None, default=None
+        None means minus the mean held-out loss, weighted. A scorer sees the predictions only: one
+        that reads the columns of X is not supported.
+    selection : {"best", "one_standard_error"}, default="best"
+        "one_standard_error" takes, for the best norm, the most regularized alpha whose mean score
+        is within one standard error of the best.
+    n_jobs : int, optional
+        Number of (norm, fold) at a time, in threads that share X.
+    verbose : int, default=0
+        Above 0, print one line a step of the final fit.
+
+    Attributes
+    ----------
+    norm_, alpha_
+        The chosen ones; alpha_ is the radius where ``form="constrained"``.
+    alphas_ : (n_alphas,) ndarray, or (n_norms, n_alphas) with several norms
+    cv_results_ : dict of arrays
+        As of ``GridSearchCV``, one entry a (norm, alpha); ``pandas.DataFrame(cv_results_)``.
+    coef_, intercept_, objective_, gap_, status_, n_passes_, n_iter_, history_, results_
+        Of the final fit, see ``AtomicRegressor``.
+    n_features_in_, feature_names_in_
+
+    Notes
+    -----
+    An interrupt from the keyboard during the search is raised, since nothing is chosen yet;
+    during the final fit it ends that fit with status INTERRUPTED.
+    """
+
+    def __init__(
+        self,
+        norms: Norms = "l1",
+        alphas: Any = None,
+        *,
+        n_alphas: int = 20,
+        alpha_ratio: float | None = None,
+        form: Form = "penalized",
+        loss: str | Loss = "squared",
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        solver: str | Solver = "auto",
+        cv: Any = None,
+        scoring: str | Callable[..., float] | None = None,
+        selection: Rule = "best",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.norms = norms
+        self.alphas = alphas
+        self.n_alphas = n_alphas
+        self.alpha_ratio = alpha_ratio
+        self.form = form
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.cv = cv
+        self.scoring = scoring
+        self.selection = selection
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> AtomicRegressorCV:
+        """Choose norm and alpha, fit to all of X and y; ``params`` are routed metadata."""
+        for_splitter, for_scorer = self._route(sample_weight, params)
+        design, target, weight = checked_regression(self, X, y, sample_weight)
+        loss = checked_loss(self.loss, classification=False)
+        folds = self._folds(X, target, for_splitter)
+        score = self._score_of(DecidedRegressor(), target, for_scorer)
+        [result] = self._search(design, [target], weight, loss, folds, score)
+        self._report_output(result)
+        return self
+
+
+class AtomicClassifierCV(CrossValidatedModel, LinearClassifier):
+    """``AtomicClassifier`` with norm and alpha chosen by cross-validation, then fitted to all data.
+
+    Each (norm, fold) is one warm-started path from the most regularized alpha on; with more than
+    two classes, one a class, and all classes share norm and alpha.
+
+    Parameters
+    ----------
+    norms : str, Norm or list of them, default="l1"
+        Candidates, for example ``[norms.KSupport(k) for k in (5, 10, 20)]``.
+    alphas : array, optional
+        Candidates for alpha (radii, where ``form="constrained"``), for all norms. Default: a grid
+        for each norm, from ``paths.largest_useful_level`` of the whole data on.
+    n_alphas : int, default=20
+        Size of the default grid.
+    alpha_ratio : float, optional
+        Range of the default grid, see ``paths.level_grid``.
+    form, loss, fit_intercept, class_weight, tol, max_iter, solver
+        As in ``AtomicClassifier``. Class weights are those of all data, also in the folds.
+    cv : int, splitter, iterable of (train, test) or None, default=None
+        None means 5 folds, stratified by class.
+    scoring : str, callable or None, default=None
+        None means minus the mean held-out loss, weighted and summed over one-against-rest
+        classes. A scorer sees decisions, predictions and probabilities only: one that reads the
+        columns of X is not supported.
+    selection : {"best", "one_standard_error"}, default="best"
+        "one_standard_error" takes, for the best norm, the most regularized alpha whose mean score
+        is within one standard error of the best.
+    n_jobs : int, optional
+        Number of (norm, fold) at a time, in threads that share X.
+    verbose : int, default=0
+        Above 0, print one line a step of the final fit.
+
+    Attributes
+    ----------
+    norm_, alpha_
+        The chosen ones; alpha_ is the radius where ``form="constrained"``.
+    alphas_ : (n_alphas,) ndarray, or (n_norms, n_alphas) with several norms
+    cv_results_ : dict of arrays
+        As of ``GridSearchCV``, one entry a (norm, alpha); ``pandas.DataFrame(cv_results_)``.
+    classes_, coef_, intercept_, objective_, gap_, status_, n_passes_, n_iter_, history_, results_
+        Of the final fit, see ``AtomicClassifier``.
+    n_features_in_, feature_names_in_
+
+    Notes
+    -----
+    An interrupt from the keyboard during the search is raised, since nothing is chosen yet;
+    during the final fit it ends that fit with status INTERRUPTED.
+    """
+
+    def __init__(
+        self,
+        norms: Norms = "l1",
+        alphas: Any = None,
+        *,
+        n_alphas: int = 20,
+        alpha_ratio: float | None = None,
+        form: Form = "penalized",
+        loss: str | Loss = "logistic",
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        solver: str | Solver = "auto",
+        cv: Any = None,
+        scoring: str | Callable[..., float] | None = None,
+        selection: Rule = "best",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.norms = norms
+        self.alphas = alphas
+        self.n_alphas = n_alphas
+        self.alpha_ratio = alpha_ratio
+        self.form = form
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.cv = cv
+        self.scoring = scoring
+        self.selection = selection
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> AtomicClassifierCV:
+        """Choose norm and alpha, fit to all of X and y; ``params`` are routed metadata."""
+        for_splitter, for_scorer = self._route(sample_weight, params)
+        task = checked_classification(self, X, y, sample_weight, self.class_weight)
+        loss = checked_loss(self.loss, classification=True)
+        labels = task.classes[task.codes]
+        folds = self._folds(X, labels, for_splitter)
+        score = self._score_of(DecidedClassifier(self.loss, task.classes), labels, for_scorer)
+        results = self._search(task.design, task.targets, task.weight, loss, folds, score)
+        self._report_outputs(task.classes, results)
+        return self

@@ -1,0 +1,284 @@
+"""FeatureGenerator: select n features by generation in blocks, and predict with them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.feature_selection import SelectorMixin
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted
+
+from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.checks import (
+    checked_design,
+    checked_target,
+    checked_weight,
+    encoded,
+    positive,
+    whole,
+)
+from atomlearn.interfaces import Design, Loss
+from atomlearn.losses import as_loss
+from atomlearn.norms import KSupport
+from atomlearn.problem import Problem, Regularizer
+from atomlearn.result import Result
+from atomlearn.solvers import FeatureGeneration, PrintProgress, run
+from atomlearn.solvers.stopping import Iterations, RelativeGap
+
+Array = NDArray[np.float64]
+
+#: What ``features`` may become, with what to do until then.
+NOT_YET = {
+    "polynomial": "expand with sklearn.preprocessing.PolynomialFeatures first",
+    "intersection": "expand with sklearn.preprocessing.KBinsDiscretizer first",
+    "additive_gaussian": "expand with sklearn.preprocessing.SplineTransformer first",
+}
+
+
+def _is_regression(estimator: Any) -> bool:
+    loss = estimator.loss
+    if isinstance(loss, Loss):
+        return not loss.is_classification
+    return isinstance(loss, str) and loss == "squared"
+
+
+def _is_classification(estimator: Any) -> bool:
+    return not _is_regression(estimator)
+
+
+class FeatureGenerator(SelectorMixin, AtomicModel):
+    """min over d, w, b of  1/2 sum_j w_j^2 / d_j + C sum_i s_i loss(y_i, x_i'w + b).
+
+    d lies in [0, 1] with sum d <= batch: a scaling of the features, sparse at the optimum. Each
+    pass over the data takes the ``batch`` best features as one new block and re-fits, until
+    ``n_features`` are selected [1]_. Sparsity (``n_features``, ``batch``) and fit (``C``) are
+    controlled apart, so the selected features are less biased than those of l1.
+
+    Parameters
+    ----------
+    n_features : int, default=100
+        Number of features to select (of groups, where ``groups`` is given); all of them where X
+        has fewer.
+    batch : int, default=10
+        Features (or groups) taken in one pass, B of the paper. Small: fewer and better features;
+        large: faster.
+    C : float, default=10.0
+        Weight of the loss.
+    loss : {"squared_hinge", "logistic", "squared"} or Loss, default="squared_hinge"
+        The first two make this a classifier of two classes, "squared" makes it a regressor.
+    features : {"linear"}, default="linear"
+        Features to select from: the columns of X.
+    groups : list of lists of columns, or array of labels (n_features_in_,), optional
+        Disjoint groups to select whole.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not penalized.
+    tol : float, default=1e-6
+        Relative duality gap at which a solution with fewer features is taken for optimal.
+    max_iter : int, default=1000
+        Bound on passes.
+    verbose : int, default=0
+        Above 0, print one line a pass.
+
+    Attributes
+    ----------
+    selected_ : (n_selected,) ndarray of int64
+        The selected columns in the order of selection, best first. ``get_support()`` is the mask.
+    rounds_ : (n_selected,) ndarray of int64
+        The pass that found each of them, from 1.
+    n_selected_ : int
+        Their number (of groups, where ``groups`` is given): ``n_features`` exactly, unless the
+        optimum has fewer, of which a warning tells.
+    scaling_ : (n_features_in_,) ndarray
+        The scaling d of the features; zero where not selected.
+    coef_ : (1, n_features_in_) ndarray; (n_features_in_,) for regression; in the dtype of X
+    intercept_ : (1,) ndarray; float for regression
+    classes_ : (2,) ndarray, for classification
+    objective_, gap_ : float
+        The objective at this point and a proved bound on its distance to the optimum over *all*
+        features: what is given up by stopping at ``n_features``.
+    status_ : Status
+        COLUMN_LIMIT where ``n_features`` was reached, CONVERGED where the optimum is proved.
+    n_passes_, n_iter_, history_, results_, n_features_in_, feature_names_in_
+        As of ``AtomicClassifier``.
+
+    Notes
+    -----
+    The problem is the squared k-support norm with k = ``batch`` at level 1 and C on the *sum* of
+    the losses: ``solve(..., norm=KSupport(batch), form="squared", level=1 / C)``. Columns are
+    compared by their scores as they are: standardize features of different units first.
+
+    References
+    ----------
+    .. [1] M. Tan, I. W. Tsang, L. Wang. Towards ultrahigh dimensional feature selection for big
+       data. Journal of Machine Learning Research 15 (2014) 1371-1429.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from atomlearn import FeatureGenerator
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> selector = FeatureGenerator(n_features=5, batch=2).fit(scale(X), y)
+    >>> selector.transform(scale(X)).shape
+    (569, 5)
+    """
+
+    def __init__(
+        self,
+        n_features: int = 100,
+        batch: int = 10,
+        C: float = 10.0,
+        loss: str | Loss = "squared_hinge",
+        features: str = "linear",
+        groups: Any = None,
+        fit_intercept: bool = True,
+        *,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        verbose: int = 0,
+    ) -> None:
+        self.n_features = n_features
+        self.batch = batch
+        self.C = C
+        self.loss = loss
+        self.features = features
+        self.groups = groups
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if _is_regression(self):
+            tags.estimator_type = "regressor"
+            tags.regressor_tags = RegressorTags()
+        else:
+            tags.estimator_type = "classifier"
+            tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FeatureGenerator:
+        """Select features of X (n_samples, n_features_in) for y, weighted by ``sample_weight``."""
+        C = positive("C", self.C, "weight of the loss")
+        tol = positive("tol", self.tol, "relative duality gap, for example 1e-6")
+        whole("n_features", self.n_features)
+        whole("batch", self.batch)
+        whole("max_iter", self.max_iter)
+        self._check_features()
+        loss = as_loss(self.loss)
+        design = checked_design(self, X, reset=True)
+        weight = C * checked_weight(sample_weight, design.shape[0])
+        target, classes = self._target(y, weight, loss)
+        problem, n_units = self._problem(design, target, loss, weight)
+        wanted = min(self.n_features, n_units)
+        # Where all may be selected nothing is cut: the run ends at the optimum.
+        limit = wanted if wanted < n_units else None
+        result = run(
+            problem,
+            FeatureGeneration(n_features=limit),
+            RelativeGap(tol) | Iterations(self.max_iter),
+            (PrintProgress(every=1),) if self.verbose else (),
+        )
+        self._record_selection(problem, result, classes, wanted)
+        return self
+
+    def _check_features(self) -> None:
+        if self.features == "linear":
+            return
+        if isinstance(self.features, str) and self.features in NOT_YET:
+            raise ValueError(
+                f"features={self.features!r} is not available in this version; "
+                f"{NOT_YET[self.features]}"
+            )
+        raise ValueError(f"features must be 'linear', got {self.features!r}")
+
+    def _target(
+        self, y: Any, weight: Array, loss: Loss
+    ) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        """Return the target as the loss takes it, and the two labels of a classification."""
+        target = checked_target(self, y, weight.size)
+        if not loss.is_classification:
+            return target.astype(np.float64), None
+        kind = type_of_target(target, input_name="y", raise_unknown=True)
+        if kind != "binary":
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is {kind}. Use "
+                "sklearn.multiclass.OneVsRestClassifier around this estimator, or loss='squared' "
+                "where y is a quantity"
+            )
+        classes, codes = encoded(self, target, weight)
+        return np.where(codes == 1, 1.0, -1.0), classes
+
+    def _problem(
+        self, design: Design, target: NDArray[Any], loss: Loss, weight: Array
+    ) -> tuple[Problem, int]:
+        """Return the problem, and how many features (or groups) there are to select from."""
+        n_units = design.shape[1]
+        if self.groups is not None:
+            n_units = KSupport(1, self.groups).partition(n_units).n_groups
+        norm = KSupport(min(self.batch, n_units), self.groups)
+        problem = Problem.build(
+            design,
+            target,
+            loss,
+            Regularizer(norm, "squared", 1.0),
+            fit_intercept=self.fit_intercept,
+            sample_weight=weight,
+        )
+        return problem, n_units
+
+    def _record_selection(
+        self, problem: Problem, result: Result, classes: NDArray[Any] | None, wanted: int
+    ) -> None:
+        state, norm = result.state, problem.regularizer.norm
+        result.state = None
+        n_features = problem.design.shape[1]
+        self.selected_, self.rounds_ = state.selection()
+        self.n_selected_ = int(state.units)
+        columns, scaling = state.scaling(norm, n_features)
+        self.scaling_ = np.zeros(n_features)
+        self.scaling_[columns] = scaling
+        self.coef_, self.intercept_ = result.coef, float(result.intercept)
+        if classes is not None:
+            self.classes_ = classes
+            self.coef_, self.intercept_ = self.coef_[None, :], np.array([self.intercept_])
+        self._report([result], complete=self.n_selected_ >= wanted or result.converged)
+        if self.n_selected_ < wanted and result.converged:
+            warnings.warn(
+                f"the optimum has only {self.n_selected_} of the {wanted} features asked for; "
+                "raise C or batch to select more",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        mask = np.zeros(self.n_features_in_, dtype=bool)
+        mask[self.selected_] = True
+        return mask
+
+    @available_if(_is_classification)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Return X w + b, shape (n_samples,); positive means ``classes_[1]``."""
+        values: NDArray[Any] = self._linear(X)[:, 0]
+        return values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the labels, or for regression the values, shape (n_samples,)."""
+        values: NDArray[Any] = self._linear(X)[:, 0]
+        if _is_regression(self):
+            return values
+        labels: NDArray[Any] = self.classes_[(values > 0).astype(np.int64)]
+        return labels
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy, or for regression R^2, of ``predict(X)``."""
+        measure = r2_score if _is_regression(self) else accuracy_score
+        return float(measure(y, self.predict(X), sample_weight=sample_weight))

@@ -1,0 +1,157 @@
+"""AtomicRegressor: regression with an atomic norm, certified."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+
+from atomlearn.estimators.base import AtomicModel, warm_starts
+from atomlearn.estimators.checks import (
+    amount_of,
+    checked_design,
+    checked_loss,
+    checked_target,
+    checked_weight,
+    normalized,
+)
+from atomlearn.interfaces import Design, Loss, Norm, Solver
+from atomlearn.interfaces.norm import Form
+from atomlearn.result import Result
+
+Array = NDArray[np.float64]
+
+
+class LinearRegressor(RegressorMixin, AtomicModel):
+    """Predictions of a fitted linear regressor.
+
+    Shared by ``AtomicRegressor`` and ``AtomicRegressorCV``; not for direct use.
+    """
+
+    def _report_output(self, result: Result) -> None:
+        self.coef_ = result.coef
+        self.intercept_ = float(result.intercept)
+        self._report([result])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predictions X w + b, shape (n_samples,)."""
+        values: NDArray[Any] = self._linear(X)[:, 0]
+        return values
+
+
+class AtomicRegressor(LinearRegressor):
+    """min over w, b of  (1 / sum s) sum_i s_i loss(y_i, x_i'w + b) + alpha * penalty(w).
+
+    penalty = gauge ("penalized") or gauge^2 / 2 ("squared"); for "constrained" there is none and
+    gauge(w) <= radius instead.
+
+    Parameters
+    ----------
+    norm : str or Norm, default="l1"
+        A name, or an object such as ``norms.KSupport(k=10)`` whose parameters ``set_params`` and
+        grid searches reach as ``norm__k``.
+    alpha : float, default=1.0
+        Weight of the penalty.
+    form : {"penalized", "squared", "constrained"}, default="penalized"
+    radius : float, default=1.0
+        Bound on the gauge where ``form="constrained"``; there alpha plays no part.
+    loss : str or Loss, default="squared"
+        A loss for regression; "squared" is (y - z)^2 / 2.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not penalized.
+    tol : float, default=1e-6
+        Relative duality gap to prove.
+    max_iter : int, default=1000
+        Bound on steps of the solver.
+    solver : {"auto", "column_generation", "fista", "admm", "kfcfw"} or Solver, default="auto"
+        "auto" is column generation.
+    warm_start : bool, default=False
+        Whether to begin where the last ``fit`` ended.
+    verbose : int, default=0
+        Above 0, print one line a step.
+
+    Attributes
+    ----------
+    coef_ : (n_features,) ndarray, in the dtype of X
+    intercept_ : float
+    objective_, gap_ : float
+        The mean loss plus penalty at this point, and a proved bound on its distance to the optimum.
+    status_ : Status
+        Why the fit ended; ``str(status_)`` is a sentence.
+    n_passes_ : float
+        Passes over the data.
+    n_iter_ : int
+        Points whose gap was computed, the starting point included.
+    history_ : list of Record
+        One for each of them.
+    results_ : list with the one Result
+    n_features_in_, feature_names_in_
+
+    Notes
+    -----
+    ``solve`` minimizes the *sum* over samples: its ``level`` is alpha * sum(sample_weight), or
+    alpha * n_samples without weights; its ``radius`` is ours. With ``norm="l1"`` alpha is that
+    of ``sklearn.linear_model.Lasso``. Dense X in float32 or float64 (also read-only, memory
+    mapped) and sparse CSR and CSC are not copied; a ``Design`` is accepted, too.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from atomlearn import AtomicRegressor, norms
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = AtomicRegressor(norms.KSupport(k=3), alpha=1e-4, form="squared").fit(X, y)
+    >>> bool(model.gap_ <= 1e-6 * model.objective_)
+    True
+    """
+
+    def __init__(
+        self,
+        norm: str | Norm = "l1",
+        alpha: float = 1.0,
+        *,
+        form: Form = "penalized",
+        radius: float = 1.0,
+        loss: str | Loss = "squared",
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        solver: str | Solver = "auto",
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.norm = norm
+        self.alpha = alpha
+        self.form = form
+        self.radius = radius
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AtomicRegressor:
+        """Fit to X (n_samples, n_features) and y (n_samples,), weighted by ``sample_weight``."""
+        design, target, weight = checked_regression(self, X, y, sample_weight)
+        loss = checked_loss(self.loss, classification=False)
+        problems = self._problems(design, [target], weight, loss, self.norm, amount_of(self))
+        start = None
+        former = getattr(self, "coef_", np.zeros(0))
+        if self.warm_start and former.shape == (design.shape[1],):
+            start = warm_starts(self.coef_[None, :], self.intercept_)[0]
+        [result] = self._solve(problems, [start])
+        self._report_output(result)
+        return self
+
+
+def checked_regression(
+    estimator: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[Design, Array, Array]:
+    """Return design, target and mean weights of a regression problem."""
+    design = checked_design(estimator, X, reset=True)
+    n_samples = design.shape[0]
+    target = checked_target(estimator, y, n_samples).astype(np.float64)
+    return design, target, normalized(checked_weight(sample_weight, n_samples))

@@ -1,0 +1,73 @@
+"""Settings: how exactly each problem of a path is solved, and by which solver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from atomlearn.interfaces import Solver, SupportsRestriction
+from atomlearn.interfaces.solver import WarmStart
+from atomlearn.problem import Problem
+from atomlearn.result import Result
+from atomlearn.solvers import ColumnGeneration, run
+from atomlearn.solvers.run import Observer
+from atomlearn.solvers.stopping import Iterations, RelativeGap
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What ``solve`` takes beside the problem itself.
+
+    gap : relative duality gap to prove; max_iter : bound on steps; solver : None means column
+    generation with the semismooth Newton master.
+    """
+
+    gap: float = 1e-6
+    max_iter: int = 1000
+    solver: Solver | None = None
+
+    def run(
+        self,
+        problem: Problem,
+        warm: WarmStart | None = None,
+        observers: Iterable[Observer] = (),
+    ) -> Result:
+        """Return the solution of ``problem`` from the warm start, without the solver's state.
+
+        The state holds a copy of the active columns: a result kept for long must not.
+        """
+        rules = RelativeGap(self.gap) | Iterations(self.max_iter)
+        solver = self.solver or ColumnGeneration(tolerance=self.gap)
+        if warm is not None:
+            warm = feasible(problem, warm)
+        result = run(problem, solver, rules, observers, warm)
+        result.state = None
+        return result
+
+
+def feasible(problem: Problem, warm: WarmStart) -> WarmStart:
+    """Return the warm start, shrunk into the ball where the form is "constrained"."""
+    regularizer = problem.regularizer
+    if regularizer.form != "constrained" or not warm.columns.size:
+        return warm
+    gauge = gauge_of(problem, warm)
+    if gauge <= regularizer.amount:
+        return warm
+    return WarmStart(warm.columns, warm.weights * (regularizer.amount / gauge), warm.intercept)
+
+
+def gauge_of(problem: Problem, warm: WarmStart) -> float:
+    """Return gauge(w) of a point given by its non-zero coordinates."""
+    norm, n_features = problem.regularizer.norm, problem.design.shape[1]
+    if isinstance(norm, SupportsRestriction):
+        return norm.restrict(warm.columns, n_features).value(warm.weights)
+    dense = np.zeros(n_features)
+    dense[warm.columns] = warm.weights
+    return norm.value(dense)
+
+
+def warm_start_of(result: Result) -> WarmStart:
+    """Return the point of a result as the place to begin."""
+    return WarmStart(result.columns, result.weights, result.intercept)

@@ -1,0 +1,78 @@
+"""scikit-learn's own checks, whole: nothing is expected to fail."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from atomlearn import (
+    AtomicClassifier,
+    AtomicClassifierCV,
+    AtomicRegressor,
+    AtomicRegressorCV,
+    FeatureGenerator,
+    norms,
+)
+
+ESTIMATORS = [
+    AtomicRegressor(),
+    AtomicRegressor(norms.KSupport(k=2), 0.01, form="squared"),
+    AtomicRegressor(form="constrained", radius=5.0),
+    AtomicClassifier(),
+    AtomicClassifier(norms.KSupport(k=2), form="squared"),
+    AtomicRegressorCV(n_alphas=4, cv=3),
+    AtomicClassifierCV(n_alphas=3, cv=2),
+    FeatureGenerator(),
+    FeatureGenerator(n_features=2, batch=1, loss="logistic"),
+    FeatureGenerator(loss="squared"),
+]
+ARRAY_API = "SCIPY_ARRAY_API"
+
+ARRAY_API_CHECK = """
+import atomlearn
+from sklearn.utils.estimator_checks import check_array_api_input
+for name in ("AtomicRegressor", "AtomicClassifier", "AtomicRegressorCV", "AtomicClassifierCV",
+             "FeatureGenerator"):
+    estimator = getattr(atomlearn, name)()
+    if "cv" in estimator.get_params():
+        estimator.set_params(cv=2, n_alphas=3)
+    check_array_api_input(name, estimator, "numpy", expect_only_array_outputs=False)
+    print(name)
+"""
+
+
+# Warnings that say what happened: hard little data sets, fewer features than asked for.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:the optimum has only:UserWarning")
+# These come from the checks themselves.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore:The least populated class in y:UserWarning")
+@pytest.mark.filterwarnings("ignore:A column-vector y was passed")
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def test_array_api_check() -> None:
+    """The one check that the others skip: it wants SCIPY_ARRAY_API set before SciPy is loaded."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", ARRAY_API_CHECK],
+        env={**os.environ, ARRAY_API: "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [
+        "AtomicRegressor",
+        "AtomicClassifier",
+        "AtomicRegressorCV",
+        "AtomicClassifierCV",
+        "FeatureGenerator",
+    ]

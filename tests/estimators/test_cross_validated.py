@@ -1,0 +1,247 @@
+"""AtomicRegressorCV and AtomicClassifierCV: the choice, the refit, and what is routed where."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
+
+from atomlearn import (
+    AtomicClassifier,
+    AtomicClassifierCV,
+    AtomicRegressor,
+    AtomicRegressorCV,
+    norms,
+)
+from atomlearn.result import Status
+
+
+def regression(n: int = 60, p: int = 20) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, p))
+    return X, X[:, :5].sum(axis=1) + rng.standard_normal(n) + 2.0
+
+
+def labels() -> tuple[Any, Any]:
+    X, y = regression()
+    return X, np.where(y > 2.0, "yes", "no")
+
+
+FOLDS = KFold(3, shuffle=True, random_state=0)
+
+
+@pytest.mark.parametrize("form", ["penalized", "squared"])
+def test_scores_are_those_of_a_grid_search(form: Any) -> None:
+    X, y = regression()
+    candidates = [norms.L1(), norms.KSupport(k=4)]
+    alphas = [1.0, 0.3, 0.1, 0.03]
+    scoring = "neg_mean_squared_error"
+    model = AtomicRegressorCV(
+        candidates, alphas, form=form, cv=FOLDS, scoring=scoring, tol=1e-7
+    ).fit(X, y)
+    grid = {"norm": candidates, "alpha": alphas}
+    search = GridSearchCV(AtomicRegressor(form=form, tol=1e-7), grid, cv=FOLDS, scoring=scoring)
+    search.fit(X, y)
+    assert model.norm_ == search.best_params_["norm"]
+    assert model.alpha_ == search.best_params_["alpha"]
+    theirs = {
+        (repr(q["norm"]), q["alpha"]): score
+        for q, score in zip(
+            search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True
+        )
+    }
+    for q, score in zip(
+        model.cv_results_["params"], model.cv_results_["mean_test_score"], strict=True
+    ):
+        assert score == pytest.approx(theirs[repr(q["norm"]), q["alpha"]], rel=1e-4)
+    np.testing.assert_allclose(model.coef_, search.best_estimator_.coef_, atol=1e-4)
+
+
+def test_default_score_is_the_held_out_loss() -> None:
+    X, y = regression()
+    alphas = [0.5, 0.1]
+    default = AtomicRegressorCV(alphas=alphas, cv=FOLDS).fit(X, y)
+    squared = AtomicRegressorCV(alphas=alphas, cv=FOLDS, scoring="neg_mean_squared_error")
+    expected = 0.5 * squared.fit(X, y).cv_results_["mean_test_score"]
+    np.testing.assert_allclose(default.cv_results_["mean_test_score"], expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "roc_auc", "neg_log_loss"])
+def test_scorers_of_labels_decisions_and_probabilities(scoring: str) -> None:
+    X, y = labels()
+    folds = list(StratifiedKFold(3).split(X, y))
+    model = AtomicClassifierCV(alphas=[0.05], cv=folds, scoring=scoring, tol=1e-9).fit(X, y)
+    for number, (train, test) in enumerate(folds):
+        single = AtomicClassifier(alpha=0.05, tol=1e-9).fit(X[train], y[train])
+        expected = get_scorer(scoring)(single, X[test], y[test])
+        assert model.cv_results_[f"split{number}_test_score"][0] == pytest.approx(
+            expected, rel=1e-4
+        )
+    assert model.score(X, y) == pytest.approx(get_scorer(scoring)(model, X, y))
+
+
+def test_several_classes_share_norm_and_alpha() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = AtomicClassifierCV(n_alphas=5, cv=3, scoring="accuracy").fit(X, y)
+    assert model.coef_.shape == (3, 4)
+    assert model.score(X, y) > 0.9
+    refit = AtomicClassifier(model.norm_, model.alpha_).fit(X, y)
+    np.testing.assert_allclose(model.coef_, refit.coef_, atol=1e-10)
+    assert model.status_ is Status.CONVERGED
+
+
+def test_grids_begin_at_the_largest_useful_level_of_each_norm() -> None:
+    X, y = regression()
+    model = AtomicRegressorCV(["l1", norms.KSupport(k=3)], n_alphas=4, cv=3).fit(X, y)
+    assert model.alphas_.shape == (2, 4)
+    for norm, alphas in zip((norms.L1(), norms.KSupport(k=3)), model.alphas_, strict=True):
+        empty = AtomicRegressor(norm, alphas[0] * (1 + 1e-9)).fit(X, y)
+        assert not empty.coef_.any()
+        some = AtomicRegressor(norm, alphas[0] * 0.98).fit(X, y)
+        assert some.coef_.any()
+    assert len(model.cv_results_["params"]) == 8
+    single = AtomicRegressorCV(n_alphas=4, cv=3).fit(X, y)
+    np.testing.assert_allclose(single.alphas_, model.alphas_[0])
+    radii = AtomicRegressorCV(n_alphas=4, cv=3, form="constrained").fit(X, y)
+    assert (np.diff(radii.alphas_) > 0).all()
+    assert np.abs(radii.coef_).sum() <= radii.alpha_ * (1 + 1e-9)
+
+
+def test_one_standard_error_selects_no_more_than_the_best() -> None:
+    X, y = regression()
+    best, sparser = (
+        AtomicRegressorCV(n_alphas=10, cv=FOLDS, selection=rule).fit(X, y)
+        for rule in ("best", "one_standard_error")
+    )
+    assert sparser.alpha_ > best.alpha_
+    assert (sparser.coef_ != 0).sum() < (best.coef_ != 0).sum()
+    results = best.cv_results_
+    chosen = int(np.argmin(np.abs(results["param_alpha"] - sparser.alpha_)))
+    top = int(np.argmax(results["mean_test_score"]))
+    bound = results["mean_test_score"][top] - results["standard_error"][top]
+    assert results["mean_test_score"][chosen] >= bound > results["mean_test_score"][chosen - 1]
+
+
+def test_threads_sparse_and_pickles_change_nothing() -> None:
+    X, y = regression()
+    X = np.where(np.abs(X) > 0.7, X, 0.0)
+    settings = {"n_alphas": 5, "cv": 3}
+    model = AtomicRegressorCV(**settings).fit(X, y)
+    threads = AtomicRegressorCV(**settings, n_jobs=2).fit(X, y)
+    np.testing.assert_allclose(threads.coef_, model.coef_, rtol=1e-12)
+    for kind in (sparse.csr_array, sparse.csc_array):
+        found = AtomicRegressorCV(**settings).fit(kind(X), y)
+        assert found.alpha_ == pytest.approx(model.alpha_)
+        np.testing.assert_allclose(found.coef_, model.coef_, atol=1e-5)
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict(X), model.predict(X))
+
+
+def test_sample_weights_are_repetitions() -> None:
+    X, y = regression()
+    weight = np.random.default_rng(3).integers(1, 4, y.size)
+    folds = list(FOLDS.split(X))
+    repeats = np.repeat(np.arange(y.size), weight)
+    inside = [tuple(np.flatnonzero(np.isin(repeats, part)) for part in fold) for fold in folds]
+    weighted = AtomicRegressorCV(n_alphas=5, cv=folds, tol=1e-9).fit(X, y, weight)
+    repeated = AtomicRegressorCV(n_alphas=5, cv=inside, tol=1e-9).fit(X[repeats], y[repeats])
+    np.testing.assert_allclose(
+        weighted.cv_results_["mean_test_score"], repeated.cv_results_["mean_test_score"], rtol=1e-6
+    )
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-6)
+
+
+# --- metadata routing --------------------------------------------------------------------------
+
+
+class GroupsSeen(GroupKFold):
+    """GroupKFold that keeps the groups it was given."""
+
+    seen: Any = None
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+        type(self).seen = groups
+        return super().split(X, y, groups)
+
+
+def test_metadata_is_routed_to_splitter_and_scorer() -> None:
+    X, y = regression()
+    groups = np.arange(y.size) % 6
+    weight = np.linspace(0.5, 1.5, y.size)
+    seen = {}
+
+    def score(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        seen["weight"] = sample_weight
+        return -float(np.average((model.predict(X) - y) ** 2, weights=sample_weight))
+
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = AtomicRegressorCV(
+            alphas=[0.1], cv=GroupsSeen(3), scoring="neg_mean_squared_error"
+        ).set_fit_request(sample_weight=True)
+        model.fit(X, y, groups=groups)
+        np.testing.assert_array_equal(GroupsSeen.seen, groups)
+        scorer = get_scorer("neg_mean_squared_error").set_score_request(sample_weight=True)
+        model.set_params(scoring=scorer).fit(X, y, sample_weight=weight, groups=groups)
+        assert model.score(X, y, sample_weight=weight) == pytest.approx(
+            -float(np.average((model.predict(X) - y) ** 2, weights=weight))
+        )
+        nested = GridSearchCV(
+            AtomicRegressor()
+            .set_fit_request(sample_weight=True)
+            .set_score_request(sample_weight=False),
+            {"alpha": [0.1, 1.0]},
+            cv=3,
+        ).fit(X, y, sample_weight=weight)
+        assert nested.best_params_ == {"alpha": 0.1}
+    # Without routing, sample weights go to the scorer as in scikit-learn's own CV estimators.
+    AtomicRegressorCV(alphas=[0.1], cv=FOLDS, scoring=score).fit(X, y, weight)
+    assert seen["weight"] is not None
+    assert len(seen["weight"]) == 20
+
+
+def test_metadata_without_routing_is_refused() -> None:
+    X, y = regression()
+    with pytest.raises(ValueError, match="enable_metadata_routing"):
+        AtomicRegressorCV(cv=GroupKFold(3)).fit(X, y, groups=np.arange(60) % 6)
+
+
+def test_router_names_splitter_and_scorer() -> None:
+    router = AtomicClassifierCV(cv=GroupKFold(3), scoring="accuracy").get_metadata_routing()
+    assert {"splitter", "scorer"} <= set(router._route_mappings)
+
+
+# --- refusals ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"norms": []}, ValueError, "norms is empty"),
+        ({"norms": 3}, TypeError, "norm must be a name"),
+        ({"norms": ["l1", norms.KSupport(k=-1)]}, ValueError, "k must be at least 1"),
+        ({"alphas": [0.0]}, ValueError, "alphas must all be positive"),
+        ({"alphas": []}, ValueError, "alphas must be a one-dimensional array of at least one"),
+        ({"n_alphas": 0}, ValueError, "n_levels must be at least 1"),
+        ({"selection": "worst", "n_alphas": 2}, ValueError, "selection must be"),
+        ({"cv": 1}, ValueError, "n_splits"),
+        ({"scoring": "beauty"}, ValueError, "scoring"),
+        ({"loss": "logistic"}, ValueError, "use AtomicClassifier"),
+    ],
+)
+def test_bad_parameters_are_refused(settings: Any, error: type, message: str) -> None:
+    X, y = regression()
+    with pytest.raises(error, match=message):
+        AtomicRegressorCV(**settings).fit(X, y)
+
+
+def test_clones_have_the_same_parameters() -> None:
+    model = AtomicClassifierCV([norms.KSupport(k=2), "l1"], n_alphas=3)
+    assert clone(model).get_params()["norms"] == model.norms

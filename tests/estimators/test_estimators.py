@@ -1,0 +1,498 @@
+"""Regressor and classifier: against scikit-learn, against ``solve``, in every kind of input."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import Lasso, LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from atomlearn import AtomicClassifier, AtomicRegressor, norms, solve, solvers
+from atomlearn.designs import DenseDesign
+from atomlearn.losses import as_loss
+from atomlearn.result import Status
+
+
+def regression(seed: int = 0, n: int = 80, p: int = 30) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    return X, X[:, :5].sum(axis=1) + 0.5 * rng.standard_normal(n) + 2.0
+
+
+def labels(seed: int = 0, n: int = 80, p: int = 30) -> tuple[Any, Any]:
+    X, y = regression(seed, n, p)
+    return X, np.where(y > 2.0, "yes", "no")
+
+
+def mean_objective(
+    model: Any, X: Any, y: Any, amount: float, gauge: float, weight: Any = None
+) -> float:
+    """Return mean loss + alpha * gauge of a fitted model of two classes or of numbers."""
+    weight = np.ones(len(y)) if weight is None else weight
+    coef, intercept = np.ravel(model.coef_), np.ravel(model.intercept_)[0]
+    loss = as_loss(model.loss)
+    value = loss.value(y, X @ coef + intercept, weight / weight.sum())
+    return value + amount * gauge
+
+
+# --- what is minimized -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("alpha", [0.02, 0.3])
+def test_l1_regression_is_lasso(alpha: float, weighted: bool) -> None:
+    X, y = regression()
+    weight = np.random.default_rng(1).uniform(0, 3, y.size) if weighted else None
+    ours = AtomicRegressor(alpha=alpha, tol=1e-10).fit(X, y, weight)
+    theirs = Lasso(alpha=alpha, tol=1e-12, max_iter=100_000).fit(X, y, weight)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
+    assert ours.intercept_ == pytest.approx(theirs.intercept_, abs=1e-5)
+    gauges = (np.abs(model.coef_).sum() for model in (ours, theirs))
+    theirs.loss = "squared"
+    mine, reference = (
+        mean_objective(model, X, y, alpha, gauge, weight)
+        for model, gauge in zip((ours, theirs), gauges, strict=True)
+    )
+    assert mine <= reference * (1 + 1e-9)
+    assert ours.objective_ == pytest.approx(mine, rel=1e-12)
+
+
+def test_l1_logistic_is_logistic_regression() -> None:
+    X, y = labels()
+    alpha = 0.03
+    ours = AtomicClassifier(alpha=alpha, fit_intercept=False, tol=1e-9).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = LogisticRegression(
+            C=1 / (alpha * y.size),
+            l1_ratio=1.0,
+            solver="liblinear",
+            tol=1e-10,
+            fit_intercept=False,
+            max_iter=10_000,
+        ).fit(X, y)
+    np.testing.assert_array_equal(ours.classes_, theirs.classes_)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=2e-4)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+
+
+def test_l1_squared_hinge_is_linear_svc() -> None:
+    X, y = labels()
+    alpha = 0.05
+    ours = AtomicClassifier(alpha=alpha, loss="squared_hinge", fit_intercept=False).fit(X, y)
+    theirs = LinearSVC(
+        C=1 / (2 * alpha * y.size),
+        penalty="l1",
+        dual=False,
+        fit_intercept=False,
+        tol=1e-9,
+        max_iter=100_000,
+    ).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=2e-3)
+
+
+@pytest.mark.parametrize("form", ["penalized", "squared", "constrained"])
+def test_estimator_is_solve_with_the_mean_loss(form: Any) -> None:
+    X, y = regression()
+    weight = np.random.default_rng(2).uniform(0, 2, y.size)
+    norm = norms.KSupport(k=4)
+    model = AtomicRegressor(norm, 0.1, form=form, radius=1.5, tol=1e-9).fit(X, y, weight)
+    amount = {"radius": 1.5} if form == "constrained" else {"level": 0.1 * weight.sum()}
+    result = solve(
+        X, y, norm=norm, form=form, intercept=True, sample_weight=weight, gap=1e-9, **amount
+    )
+    np.testing.assert_allclose(model.coef_, result.coef, atol=1e-4)
+    assert model.objective_ * weight.sum() == pytest.approx(result.objective, rel=1e-8)
+
+
+def test_fitted_attributes_tell_how_the_fit_ended() -> None:
+    X, y = regression()
+    model = AtomicRegressor(alpha=0.1).fit(X, y)
+    assert model.status_ is Status.CONVERGED
+    assert 0 <= model.gap_ <= 1e-6 * model.objective_
+    assert model.n_passes_ == model.history_[-1].passes
+    assert model.n_iter_ == len(model.history_)
+    assert model.history_[-1].gap == model.gap_
+    assert model.coef_.shape == (30,)
+    assert isinstance(model.intercept_, float)
+    assert model.results_[0].state is None
+
+
+@pytest.mark.parametrize("solver", ["auto", "column_generation", "fista", "admm", "object"])
+def test_every_solver_reaches_the_same_optimum(solver: Any) -> None:
+    X, y = labels()
+    norm = norms.KSupport(k=3)
+    if solver == "object":
+        solver = solvers.ColumnGeneration(batch=5)
+    reference = AtomicClassifier(norm, 0.05, form="squared").fit(X, y)
+    model = AtomicClassifier(norm, 0.05, form="squared", solver=solver, max_iter=5000).fit(X, y)
+    assert model.status_ is Status.CONVERGED
+    assert model.objective_ == pytest.approx(reference.objective_, rel=2e-6)
+
+
+def test_kfcfw_is_a_solver_too() -> None:
+    X, y = labels()
+    settings = {"norm": norms.KSupport(k=5), "alpha": 0.5, "form": "squared", "tol": 1e-4}
+    reference = AtomicClassifier(**settings).fit(X, y)
+    model = AtomicClassifier(**settings, solver="kfcfw", max_iter=5000).fit(X, y)
+    assert model.objective_ == pytest.approx(reference.objective_, rel=2e-4)
+
+
+# --- classes -----------------------------------------------------------------------------------
+
+
+def test_several_classes_are_fitted_one_against_rest() -> None:
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    model = AtomicClassifier(alpha=0.02).fit(X, names)
+    singles = [AtomicClassifier(alpha=0.02).fit(X, names == name) for name in model.classes_]
+    assert model.coef_.shape == (3, 4)
+    assert model.intercept_.shape == (3,)
+    for row, intercept, single in zip(model.coef_, model.intercept_, singles, strict=True):
+        np.testing.assert_array_equal(row, single.coef_[0])
+        assert intercept == single.intercept_[0]
+    assert model.gap_ == pytest.approx(sum(single.gap_ for single in singles))
+    assert model.objective_ == pytest.approx(sum(single.objective_ for single in singles))
+    assert model.n_passes_ == sum(single.n_passes_ for single in singles)
+    assert len(model.history_) == len(model.results_) == 3
+    decisions = model.decision_function(X)
+    assert decisions.shape == (150, 3)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[decisions.argmax(axis=1)])
+    each = np.column_stack([single.predict_proba(X)[:, 1] for single in singles])
+    expected = each / each.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-12)
+    np.testing.assert_allclose(model.predict_log_proba(X), np.log(expected), rtol=1e-10)
+
+
+def test_probabilities_far_from_every_class_still_sum_to_one() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = AtomicClassifier(alpha=0.02).fit(X, y)
+    model.coef_ = -np.abs(model.coef_) - 1.0
+    found = model.predict_proba(1e5 * X[:3])
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+
+
+def test_classes_in_parallel_are_the_same() -> None:
+    X, y = load_iris(return_X_y=True)
+    alone, parallel = (AtomicClassifier(n_jobs=jobs).fit(X, y) for jobs in (None, 2))
+    np.testing.assert_allclose(parallel.coef_, alone.coef_, rtol=1e-12)
+
+
+def test_probabilities_are_for_the_logistic_loss() -> None:
+    X, y = labels()
+    model = AtomicClassifier(loss="squared_hinge", alpha=0.2).fit(X, y)
+    assert not hasattr(model, "predict_proba")
+    assert hasattr(AtomicClassifier(loss=as_loss("logistic")), "predict_proba")
+
+
+def test_class_weights_are_sample_weights() -> None:
+    X, y = load_iris(return_X_y=True)
+    X, y = X[30:], y[30:]
+    balanced = AtomicClassifier(class_weight="balanced").fit(X, y)
+    counts = np.bincount(y)
+    explicit = {label: y.size / (3 * count) for label, count in enumerate(counts)}
+    by_dict = AtomicClassifier(class_weight=explicit).fit(X, y)
+    by_sample = AtomicClassifier().fit(X, y, sample_weight=1.0 / counts[y])
+    np.testing.assert_allclose(by_dict.coef_, balanced.coef_, atol=1e-6)
+    np.testing.assert_allclose(by_sample.coef_, balanced.coef_, atol=1e-6)
+    # Weights of samples count in "balanced": two samples of weight 1 are one of weight 2.
+    doubled = np.arange(y.size) % 2 == 0
+    repeated = AtomicClassifier(class_weight="balanced").fit(
+        np.vstack([X, X[doubled]]), np.r_[y, y[doubled]]
+    )
+    weighted = AtomicClassifier(class_weight="balanced").fit(X, y, sample_weight=1.0 + doubled)
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-6)
+
+
+# --- input -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_array, sparse.csr_matrix])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_sparse_input_gives_the_same_fit(kind: Any, index: Any) -> None:
+    X, y = labels()
+    X = np.where(np.abs(X) > 1, X, 0.0)
+    dense = AtomicClassifier().fit(X, y)
+    S = kind(X)
+    S.indices, S.indptr = S.indices.astype(index), S.indptr.astype(index)
+    model = AtomicClassifier().fit(S, y)
+    np.testing.assert_allclose(model.coef_, dense.coef_, atol=1e-6)
+    np.testing.assert_allclose(model.decision_function(S), dense.decision_function(X), atol=1e-5)
+
+
+def test_float32_stays_float32() -> None:
+    X, y = regression()
+    double = AtomicRegressor(alpha=0.1).fit(X, y)
+    for single in (X.astype(np.float32), sparse.csr_array(X.astype(np.float32))):
+        model = AtomicRegressor(alpha=0.1).fit(single, y)
+        assert model.coef_.dtype == np.float32
+        assert model.predict(single).dtype == np.float32
+        assert model.status_ is Status.CONVERGED
+        np.testing.assert_allclose(model.coef_, double.coef_, atol=1e-4)
+    X, y = labels()
+    assert AtomicClassifier().fit(X.astype(np.float32), y).coef_.dtype == np.float32
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_are_not_copied(order: Any, tmp_path: Any, monkeypatch: Any) -> None:
+    seen = []
+    original = DenseDesign.__init__
+
+    def spy(self: Any, X: Any, *arguments: Any) -> None:
+        seen.append(X)
+        original(self, X, *arguments)
+
+    monkeypatch.setattr(DenseDesign, "__init__", spy)
+    X, y = regression()
+    for dtype in (np.float32, np.float64):
+        array = np.asarray(X, dtype=dtype, order=order)
+        path = tmp_path / f"X_{order}.npy"
+        np.save(path, array)
+        mapped = np.load(path, mmap_mode="r")
+        array.flags.writeable = False
+        for given in (array, mapped):
+            seen.clear()
+            model = AtomicRegressor(alpha=0.1).fit(given, y)
+            assert np.shares_memory(seen[0], given)
+            np.testing.assert_array_equal(model.predict(given), model.predict(array))
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames_bring_their_names(frame: Any) -> None:
+    X, y = regression(p=4)
+    names = ["age", "size", "weight", "dose"]
+    table = frame(dict(zip(names, X.T, strict=True)))
+    model = AtomicRegressor(alpha=0.1).fit(table, y)
+    assert model.feature_names_in_.tolist() == names
+    assert model.n_features_in_ == 4
+    np.testing.assert_allclose(model.coef_, AtomicRegressor(alpha=0.1).fit(X, y).coef_, rtol=1e-12)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame(dict(zip(names[::-1], X.T, strict=True))))
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.predict(X)
+
+
+def test_a_design_is_accepted() -> None:
+    X, y = regression()
+    model = AtomicRegressor(alpha=0.1).fit(DenseDesign(X), y)
+    plain = AtomicRegressor(alpha=0.1).fit(X, y)
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
+    np.testing.assert_array_equal(model.predict(DenseDesign(X)), plain.predict(X))
+    with pytest.raises(ValueError, match=r"29 features.*expecting 30"):
+        model.predict(DenseDesign(X[:, :29].copy()))
+
+
+def test_dense_coefficients_predict_as_sparse_ones() -> None:
+    X, y = regression()
+    model = AtomicRegressor("l2", 0.1, form="squared").fit(X, y)
+    assert (model.coef_ != 0).all()
+    np.testing.assert_allclose(model.predict(X), X @ model.coef_ + model.intercept_, rtol=1e-10)
+
+
+# --- scikit-learn's ways -----------------------------------------------------------------------
+
+
+def test_norm_parameters_are_reached_through_the_estimator() -> None:
+    norm = norms.KSupport(k=2)
+    model = AtomicRegressor(norm)
+    assert model.get_params()["norm__k"] == 2
+    copy = clone(model).set_params(norm__k=5)
+    assert copy.norm.k == 5
+    assert norm.k == 2
+
+
+def test_grid_search_over_the_norm_in_a_pipeline() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    model = make_pipeline(StandardScaler(), AtomicRegressor(norms.KSupport(k=1), form="squared"))
+    grid = {"atomicregressor__norm__k": [1, 5], "atomicregressor__alpha": [0.1, 10.0]}
+    search = GridSearchCV(model, grid, cv=3).fit(X, y)
+    assert search.best_params_["atomicregressor__alpha"] == 0.1
+    assert search.best_score_ > 0.4
+    assert search.best_estimator_[-1].norm.k == search.best_params_["atomicregressor__norm__k"]
+
+
+def test_pickled_estimators_predict_the_same() -> None:
+    X, y = labels()
+    model = AtomicClassifier(norms.KSupport(k=3), form="squared").fit(X, y)
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict_proba(X), model.predict_proba(X))
+    assert copy.status_ is model.status_
+    # No copy of the data travels with the model.
+    assert len(pickle.dumps(model)) < 0.5 * X.nbytes
+
+
+def test_warm_start_begins_at_the_last_fit() -> None:
+    X, y = labels()
+    model = AtomicClassifier(warm_start=True).fit(X, y)
+    model.fit(X, y)
+    assert model.n_iter_ == 1
+    assert model.status_ is Status.CONVERGED
+    cold = AtomicClassifier().fit(X, y)
+    assert cold.n_iter_ > 1
+    np.testing.assert_allclose(model.coef_, cold.coef_, atol=1e-12)
+    # Other columns or classes: no start to take.
+    model.fit(X[:, :7], y)
+    model.fit(X[:, :7], np.r_[["maybe"] * 3, y[3:]])
+    assert model.coef_.shape == (3, 7)
+
+
+def test_warm_start_into_a_smaller_ball() -> None:
+    X, y = regression()
+    model = AtomicRegressor(form="constrained", radius=3.0, warm_start=True).fit(X, y)
+    model.set_params(radius=1.0).fit(X, y)
+    cold = AtomicRegressor(form="constrained", radius=1.0).fit(X, y)
+    assert np.abs(model.coef_).sum() <= 1.0 + 1e-9
+    assert model.objective_ == pytest.approx(cold.objective_, rel=2e-6)
+
+
+# --- how a fit may end -------------------------------------------------------------------------
+
+
+def test_a_fit_that_did_not_converge_says_so() -> None:
+    X, y = labels()
+    with pytest.warns(
+        ConvergenceWarning, match=r"AtomicClassifier: iteration limit.*tol=1\.00e-06"
+    ):
+        model = AtomicClassifier(max_iter=1, alpha=0.001).fit(X, y)
+    assert model.status_ is Status.ITERATION_LIMIT
+    assert model.gap_ > 1e-6 * model.objective_
+
+
+class InterruptedLoss(type(as_loss("logistic"))):  # type: ignore[misc]
+    """The logistic loss, with Ctrl-C pressed at its 25th gradient."""
+
+    calls = 0
+
+    def gradient(self, *arguments: Any) -> Any:
+        type(self).calls += 1
+        if type(self).calls == 25:
+            raise KeyboardInterrupt
+        return super().gradient(*arguments)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_interrupt_gives_the_best_point_so_far(n_classes: int) -> None:
+    X, y = load_iris(return_X_y=True)
+    y = np.minimum(y, n_classes - 1)
+    InterruptedLoss.calls = 0
+    with pytest.warns(ConvergenceWarning, match="interrupted from the keyboard"):
+        model = AtomicClassifier(loss=InterruptedLoss(), alpha=1e-3, tol=1e-10).fit(X, y)
+    assert model.status_ is Status.INTERRUPTED
+    assert model.gap_ < np.inf
+    assert model.predict(X).shape == y.shape
+    assert len(model.results_) == (1 if n_classes == 2 else 3)
+
+
+def test_verbose_prints_the_progress(capsys: Any) -> None:
+    X, y = regression()
+    AtomicRegressor(alpha=0.1, verbose=1).fit(X, y)
+    assert "relative gap" in capsys.readouterr().err
+
+
+# --- refusals ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"alpha": 0.0}, ValueError, "alpha must be positive"),
+        ({"alpha": np.nan}, ValueError, "alpha must be positive"),
+        ({"alpha": "1"}, TypeError, "alpha must be a positive number"),
+        ({"form": "constrained", "radius": -1.0}, ValueError, "radius must be positive"),
+        ({"form": "ridge"}, ValueError, "form must be one of"),
+        ({"tol": 0}, ValueError, "tol must be positive"),
+        ({"max_iter": 0}, ValueError, "max_iter must be at least 1"),
+        ({"max_iter": 1.5}, TypeError, "max_iter must be a whole number"),
+        ({"norm": "l7"}, ValueError, "norm 'l7' is unknown"),
+        ({"norm": norms.KSupport}, TypeError, "norm must be a name"),
+        ({"norm": norms.KSupport(k=0)}, ValueError, "k must be at least 1"),
+        ({"solver": "newton"}, ValueError, "solver must be 'auto' or one of"),
+        ({"solver": 3}, TypeError, "solver must be 'auto', one of"),
+        ({"loss": "logistic"}, ValueError, "use AtomicClassifier"),
+        ({"loss": "absolute"}, ValueError, "loss must be one of"),
+    ],
+)
+def test_bad_parameters_are_refused(settings: Any, error: type, message: str) -> None:
+    X, y = regression()
+    with pytest.raises(error, match=message):
+        AtomicRegressor(**settings).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda X, y: (np.where(X > 2, np.nan, X), y), ValueError, "NaN"),
+        (lambda X, y: (np.where(X > 2, np.inf, X), y), ValueError, "infinity"),
+        (lambda X, y: (X[:0], y[:0]), ValueError, "0 sample"),
+        (lambda X, y: (X[:, :0], y), ValueError, "0 feature"),
+        (lambda X, y: (X[0], y), ValueError, "Expected 2D array"),
+        (lambda X, y: (X, y[:-1]), ValueError, "inconsistent numbers of samples"),
+        (lambda X, y: (X, np.full(y.size, "no")), ValueError, "at least 2 classes"),
+        (lambda X, y: (X, np.linspace(0, 1, y.size)), ValueError, "continuous"),
+        (lambda X, y: (X, None), ValueError, "y to be passed"),
+        (lambda X, y: (X, y, -np.ones(y.size)), ValueError, "[Nn]egative"),
+        (lambda X, y: (X, y, np.zeros(y.size)), ValueError, "non-zero"),
+        (lambda X, y: (X, y, np.full(y.size, np.nan)), ValueError, "NaN"),
+        (lambda X, y: (X, y, np.ones(3)), ValueError, "sample_weight.shape"),
+        (lambda X, y: (X, y, (y == "no") * 1.0), ValueError, "where sample_weight is positive"),
+    ],
+)
+def test_bad_data_is_refused(change: Any, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        AtomicClassifier().fit(*change(*labels()))
+
+
+def broken(name: str, position: int, value: int) -> Any:
+    X, _ = labels()
+    S = sparse.csr_array(np.where(np.abs(X) > 1, X, 0.0))
+    getattr(S, name)[position] = value
+    return S
+
+
+@pytest.mark.parametrize(
+    ("name", "position", "value"),
+    [("indices", 3, 30), ("indices", 3, -1), ("indptr", 2, 10_000), ("indptr", 5, 0)],
+)
+def test_broken_sparse_arrays_are_refused(name: str, position: int, value: int) -> None:
+    _, y = labels()
+    with pytest.raises(ValueError, match="CSR"):
+        AtomicClassifier().fit(broken(name, position, value), y)
+
+
+def test_class_weights_must_be_usable() -> None:
+    X, y = labels()
+    with pytest.raises(ValueError, match="class_weight must hold finite numbers"):
+        AtomicClassifier(class_weight={"yes": -1.0, "no": 1.0}).fit(X, y)
+    with pytest.raises(ValueError, match="class_weight"):
+        AtomicClassifier(class_weight="equal").fit(X, y)
+
+
+def test_constant_target_needs_no_features() -> None:
+    X, _ = regression()
+    model = AtomicRegressor(alpha=0.1).fit(X, np.full(80, 7.0))
+    assert model.status_ is Status.CONVERGED
+    np.testing.assert_allclose(model.predict(X), 7.0)
+    assert not model.coef_.any()
+
+
+@pytest.mark.parametrize("module", ["regressor", "classifier", "feature_generator"])
+def test_examples_in_the_documentation_are_true(module: str) -> None:
+    found = doctest.testmod(importlib.import_module(f"atomlearn.estimators.{module}"))
+    assert found.attempted > 0
+    assert found.failed == 0

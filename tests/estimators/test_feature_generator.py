@@ -1,0 +1,197 @@
+"""FeatureGenerator: exactly n features, in order, with a scaling and a certificate."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from atomlearn import FeatureGenerator, norms, solve
+from atomlearn.result import Status
+
+
+def labels(n: int = 300, p: int = 200, true: int = 10, seed: int = 0) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    return X, np.where(X[:, :true].sum(axis=1) + 0.5 * rng.standard_normal(n) > 0, "b", "a")
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+@pytest.mark.parametrize(("n_features", "batch"), [(1, 1), (7, 3), (10, 10), (3, 10), (23, 5)])
+def test_exactly_the_number_asked_for(loss: str, n_features: int, batch: int) -> None:
+    X, y = labels()
+    model = FeatureGenerator(n_features, batch, loss=loss).fit(X, y)
+    assert model.selected_.size == model.n_selected_ == n_features
+    assert np.unique(model.selected_).size == n_features
+    assert model.get_support().sum() == n_features
+    np.testing.assert_array_equal(model.get_support(indices=True), np.sort(model.selected_))
+    np.testing.assert_array_equal(np.flatnonzero(model.coef_[0]), np.sort(model.selected_))
+    assert model.transform(X).shape == (300, n_features)
+    np.testing.assert_array_equal(model.transform(X), X[:, np.sort(model.selected_)])
+    assert model.status_ in (Status.COLUMN_LIMIT, Status.CONVERGED)
+    assert (np.diff(model.rounds_) >= 0).all()
+    assert model.rounds_[0] == 1
+
+
+def test_the_first_block_are_the_best_scores_at_zero() -> None:
+    X, y = labels()
+    model = FeatureGenerator(4, 4, fit_intercept=False).fit(X, y)
+    scores = np.abs(X.T @ np.where(y == "b", 1.0, -1.0))
+    np.testing.assert_array_equal(np.sort(model.selected_), np.sort(np.argsort(-scores)[:4]))
+
+
+def test_it_finds_the_true_features_and_predicts() -> None:
+    X, y = labels()
+    model = FeatureGenerator(10, 5).fit(X, y)
+    assert np.isin(model.selected_, np.arange(10)).sum() >= 9
+    test, truth = labels(seed=1)
+    assert model.score(test, truth) > 0.85
+    decisions = model.decision_function(test)
+    np.testing.assert_array_equal(model.predict(test), np.where(decisions > 0, "b", "a"))
+    np.testing.assert_allclose(decisions, test @ model.coef_[0] + model.intercept_[0], atol=1e-10)
+
+
+def test_scaling_is_the_best_one_for_the_weights() -> None:
+    X, y = labels()
+    batch = 4
+    model = FeatureGenerator(12, batch).fit(X, y)
+    d, w = model.scaling_, model.coef_[0]
+    assert d.shape == (200,)
+    assert (d >= 0).all()
+    assert (d <= 1).all()
+    assert d.sum() == pytest.approx(batch)
+    np.testing.assert_array_equal(d > 0, w != 0)
+    gauge = norms.KSupport(k=batch).value(w)
+    assert (w[d > 0] ** 2 / d[d > 0]).sum() == pytest.approx(gauge**2, rel=1e-9)
+
+
+def test_the_optimum_is_that_of_the_squared_k_support_norm() -> None:
+    X, y = labels(n=100, p=15)
+    weight = np.random.default_rng(5).uniform(0.5, 2, 100)
+    C = 0.05
+    model = FeatureGenerator(15, 3, C=C, loss="logistic", tol=1e-8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model.fit(X, y, weight)
+    assert model.status_ is Status.CONVERGED
+    result = solve(
+        X,
+        np.where(y == "b", 1, -1),
+        loss="logistic",
+        norm=norms.KSupport(k=3),
+        form="squared",
+        level=1.0,
+        intercept=True,
+        sample_weight=C * weight,
+        gap=1e-8,
+    )
+    assert model.objective_ == pytest.approx(result.objective, rel=1e-7)
+    np.testing.assert_allclose(model.coef_[0], result.coef, atol=1e-4)
+
+
+def test_an_optimum_with_fewer_features_is_told() -> None:
+    X, y = labels()
+    with pytest.warns(UserWarning, match=r"the optimum has only \d+ of the 150 features"):
+        model = FeatureGenerator(150, 1, C=0.002, loss="logistic").fit(X, y)
+    assert model.status_ is Status.CONVERGED
+    assert 0 < model.n_selected_ == model.selected_.size < 150
+
+
+def test_more_features_than_columns_means_all() -> None:
+    X, y = labels(p=6, true=3)
+    model = FeatureGenerator(100, 6, loss="logistic").fit(X, y)
+    assert model.n_selected_ == 6
+    assert model.status_ is Status.CONVERGED
+
+
+def test_regression() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 50))
+    y = X[:, :5] @ [3.0, 2.0, 2.0, 2.0, 2.0] + 0.1 * rng.standard_normal(100) + 4
+    model = FeatureGenerator(5, 2, loss="squared").fit(X, y)
+    assert np.sort(model.selected_).tolist() == [0, 1, 2, 3, 4]
+    assert model.selected_[0] == np.argmax(np.abs(X.T @ (y - y.mean())))
+    assert model.coef_.shape == (50,)
+    assert isinstance(model.intercept_, float)
+    assert model.score(X, y) > 0.99
+    assert not hasattr(model, "decision_function")
+    assert not hasattr(model, "classes_")
+
+
+@pytest.mark.parametrize("as_labels", [False, True])
+def test_groups_are_selected_whole(as_labels: bool) -> None:
+    X, y = labels(p=40)
+    members = [list(range(start, start + 5)) for start in range(0, 40, 5)]
+    groups: Any = np.repeat(np.arange(8), 5) if as_labels else members
+    model = FeatureGenerator(2, 1, groups=groups, loss="logistic").fit(X, y)
+    assert model.n_selected_ == 2
+    assert np.sort(model.selected_).tolist() == list(range(10))
+    assert model.scaling_[:5].min() == pytest.approx(model.scaling_[:5].max())
+
+
+def test_sparse_float32_and_names() -> None:
+    X, y = labels()
+    X = np.where(np.abs(X) > 1, X, 0.0)
+    settings = {"n_features": 8, "batch": 4, "loss": "logistic"}
+    model = FeatureGenerator(**settings).fit(X, y)
+    for kind in (sparse.csr_array, sparse.csc_array):
+        found = FeatureGenerator(**settings).fit(kind(X), y)
+        np.testing.assert_array_equal(found.selected_, model.selected_)
+        reduced = found.transform(kind(X))
+        np.testing.assert_allclose(reduced.toarray(), model.transform(X))
+    single = FeatureGenerator(**settings).fit(X.astype(np.float32), y)
+    assert single.coef_.dtype == np.float32
+    assert single.transform(X.astype(np.float32)).dtype == np.float32
+    np.testing.assert_array_equal(np.sort(single.selected_), np.sort(model.selected_))
+    names = [f"gene{j}" for j in range(X.shape[1])]
+    named = FeatureGenerator(**settings).fit(pd.DataFrame(X, columns=names), y)
+    expected = [f"gene{j}" for j in np.sort(model.selected_)]
+    assert named.get_feature_names_out().tolist() == expected
+
+
+def test_in_a_pipeline_and_pickled() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    model = make_pipeline(
+        StandardScaler(), FeatureGenerator(5, 2, loss="logistic"), LogisticRegression()
+    ).fit(X, y)
+    assert model.score(X, y) > 0.94
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"n_features": 0}, ValueError, "n_features must be at least 1"),
+        ({"n_features": 2.5}, TypeError, "n_features must be a whole number"),
+        ({"batch": 0}, ValueError, "batch must be at least 1"),
+        ({"C": -1.0}, ValueError, "C must be positive"),
+        ({"C": None}, TypeError, "C must be a positive number"),
+        ({"tol": 0.0}, ValueError, "tol must be positive"),
+        ({"loss": "hinge"}, ValueError, "loss must be one of"),
+        ({"features": "polynomial"}, ValueError, "PolynomialFeatures"),
+        ({"features": "intersection"}, ValueError, "KBinsDiscretizer"),
+        ({"features": "cubic"}, ValueError, "features must be 'linear'"),
+        ({"groups": [[0, 1], [1, 2]]}, ValueError, "groups must be disjoint"),
+        ({"groups": [0, 1]}, ValueError, "2 labels"),
+    ],
+)
+def test_bad_parameters_are_refused(settings: Any, error: type, message: str) -> None:
+    X, y = labels(n=30, p=6, true=3)
+    with pytest.raises(error, match=message):
+        FeatureGenerator(**settings).fit(X, y)
+
+
+def test_more_than_two_classes_are_refused_with_the_remedy() -> None:
+    X, _ = labels(n=30, p=6, true=3)
+    with pytest.raises(ValueError, match=r"Only binary.*OneVsRestClassifier"):
+        FeatureGenerator().fit(X, np.arange(30) % 3)
