@@ -1,0 +1,48 @@
+"""atomlearn: structured sparse models by column generation, with a proof of accuracy.
+
+``solve`` is the functional face, the estimators follow scikit-learn; ``norms``, ``losses``,
+``designs`` and ``solvers`` are the parts they are made of. Heavy parts load on first use.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_LAZY = {
+    "solve": "atomlearn.solve_function",
+    "AtomicRegressor": "atomlearn.estimators",
+    "AtomicClassifier": "atomlearn.estimators",
+    "AtomicRegressorCV": "atomlearn.estimators",
+    "AtomicClassifierCV": "atomlearn.estimators",
+    "FeatureGenerator": "atomlearn.estimators",
+}
+_MODULES = ("datasets", "designs", "losses", "masters", "norms", "paths", "reports", "solvers")
+
+__all__ = ["__version__", *_LAZY, *_MODULES]
+
+if TYPE_CHECKING:
+    from atomlearn import datasets, designs, losses, masters, norms, paths, reports, solvers
+    from atomlearn.estimators import (
+        AtomicClassifier,
+        AtomicClassifierCV,
+        AtomicRegressor,
+        AtomicRegressorCV,
+        FeatureGenerator,
+    )
+    from atomlearn.solve_function import solve
+
+
+def __getattr__(name: str) -> Any:
+    """Import parts on first use, so that ``import atomlearn`` is instant."""
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name]), name)
+    if name in _MODULES:
+        return importlib.import_module(f"atomlearn.{name}")
+    raise AttributeError(f"module 'atomlearn' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

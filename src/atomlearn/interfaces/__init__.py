@@ -1,0 +1,39 @@
+"""The five interfaces of the package: read these first.
+
+A *loss* measures predictions, a *design* holds the data and answers with *scores*, a *norm*
+turns scores into columns, a *master* re-fits the weights of the columns found, and a *solver*
+puts the three together one step at a time.
+"""
+
+from atomlearn.interfaces.design import Block, Design, Scores, SupportsColumnNorms, SupportsPredict
+from atomlearn.interfaces.loss import Loss, SupportsAlign
+from atomlearn.interfaces.master import Master, Refit
+from atomlearn.interfaces.norm import (
+    Norm,
+    ProxJacobian,
+    ProxPoint,
+    SupportsProx,
+    SupportsRestriction,
+    SupportsZeroThreshold,
+)
+from atomlearn.interfaces.solver import Solver, State
+
+__all__ = [
+    "Block",
+    "Design",
+    "Loss",
+    "Master",
+    "Norm",
+    "ProxJacobian",
+    "ProxPoint",
+    "Refit",
+    "Scores",
+    "Solver",
+    "State",
+    "SupportsAlign",
+    "SupportsColumnNorms",
+    "SupportsPredict",
+    "SupportsProx",
+    "SupportsRestriction",
+    "SupportsZeroThreshold",
+]

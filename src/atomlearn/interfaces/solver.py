@@ -1,0 +1,64 @@
+"""Solver: start and step. The loop, the clock and the stopping rules belong to ``solvers.run``."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from atomlearn.problem import Problem
+    from atomlearn.result import Certificate, Status
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class State:
+    """A point with the certificate of that very point. Solvers extend it with what they carry.
+
+    columns : (m,) int64, the columns of X that may be non-zero, no duplicates; weights : (m,)
+    float64; intercept : scalar; prediction : (n_samples,) = X[:, columns] @ weights + intercept;
+    certificate : objective and gap there; iteration : steps made; exhausted : the reason, once
+    the solver knows that no further step of its own can change the point.
+    """
+
+    columns: Columns
+    weights: Array
+    intercept: float
+    prediction: Array
+    certificate: Certificate
+    iteration: int = 0
+    exhausted: Status | None = None
+
+    def check(self) -> None:
+        """Raise AssertionError where an invariant fails (tests and debugging)."""
+        assert self.columns.shape == self.weights.shape
+        assert np.unique(self.columns).size == self.columns.size
+        assert np.isfinite(self.weights).all()
+        assert np.isfinite(self.prediction).all()
+
+
+@dataclass(slots=True)
+class WarmStart:
+    """Where to begin: columns with weights, and an intercept. Empty means from zero."""
+
+    columns: Columns
+    weights: Array
+    intercept: float = 0.0
+
+
+class Solver(ABC):
+    """An algorithm: immutable settings here, everything that changes in its State."""
+
+    @abstractmethod
+    def start(self, problem: Problem, warm: WarmStart | None = None) -> State:
+        """Return the state of the warm start (or of zero), certificate included."""
+
+    @abstractmethod
+    def step(self, problem: Problem, state: State) -> State:
+        """Return the next state; its certificate is of its own point."""

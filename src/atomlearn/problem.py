@@ -1,0 +1,321 @@
+"""Problem: loss + design + norm + form, with the objective, the gradient and the certificate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.designs import ShiftedScores
+from atomlearn.interfaces import (
+    Design,
+    Loss,
+    Norm,
+    ProxJacobian,
+    ProxPoint,
+    Scores,
+    SupportsProx,
+    SupportsRestriction,
+    SupportsZeroThreshold,
+)
+from atomlearn.interfaces.norm import Form
+from atomlearn.result import Certificate
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+
+def _positive(name: str, value: object, what: str) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(
+        value, (int, float, np.integer, np.floating)
+    ):
+        raise TypeError(f"{name} must be a number ({what}), got {type(value).__name__}")
+    number = float(value)
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(f"{name} must be positive and finite ({what}), got {number}")
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class Regularizer:
+    """R(w) = amount * gauge(w), (amount / 2) * gauge(w)^2, or 0 where gauge(w) <= amount.
+
+    norm : the gauge; form : "penalized", "squared" or "constrained"; amount : the level of the
+    first two, the radius of the third.
+    """
+
+    norm: Norm
+    form: Form
+    amount: float
+
+    def __post_init__(self) -> None:
+        if self.form not in get_args(Form):
+            raise ValueError(f"form must be one of {get_args(Form)}, got {self.form!r}")
+        if not isinstance(self.norm, Norm):
+            raise TypeError(
+                f"norm must be a Norm such as norms.KSupport(k=10), got {type(self.norm).__name__}"
+            )
+        name = "radius" if self.form == "constrained" else "level"
+        _positive(name, self.amount, f"for form={self.form!r}")
+
+    def value(self, gauge: float) -> float:
+        """Return R at a point of this gauge; the caller keeps constrained points inside."""
+        if self.form == "penalized":
+            return self.amount * gauge
+        if self.form == "squared":
+            return 0.5 * self.amount * gauge * gauge
+        return 0.0 if gauge <= self.amount * (1 + 1e-9) else math.inf
+
+    def conjugate(self, polar: float, gauge_bound: float) -> float:
+        """Return R*(z) for gauge°(z) = polar, with w restricted to gauge(w) <= gauge_bound."""
+        if self.form == "squared":
+            return 0.5 * polar * polar / self.amount
+        if self.form == "constrained":
+            return self.amount * max(polar, 0.0)
+        excess = polar - self.amount
+        return gauge_bound * excess if excess > 0 else 0.0
+
+    def multiplier(self, gauge: float, inner: float) -> float:
+        """Return lambda with z in lambda * subdifferential of gauge at w, where <z, w> = inner."""
+        if self.form == "penalized":
+            return self.amount
+        if self.form == "squared":
+            return self.amount * gauge
+        return max(inner, 0.0) / gauge if gauge > 0 else 0.0
+
+    def prox_point(self, v: Array, step: float, tau: float = 0.0) -> ProxPoint:
+        """Return argmin_x 1/2||x - v||^2 + step * (tau/2 ||x||^2 + R(x)) with its Jacobian."""
+        shrink = 1.0 / (1.0 + step * tau)
+        amount = self.amount if self.form == "constrained" else step * shrink * self.amount
+        norm = self.norm
+        assert isinstance(norm, SupportsProx)
+        inner = norm.prox_point(v * shrink if tau else v, amount, self.form)
+        if not tau:
+            return inner
+
+        def jacobian() -> ProxJacobian:
+            plain = inner.jacobian()
+            return ProxJacobian(
+                plain.diagonal * shrink, plain.factors, plain.coefficients * shrink
+            )
+
+        return ProxPoint(inner.point, inner.gauge, jacobian)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """min over w, b of  f(X w + b) + (tau/2) ||w||^2 + R(w),  f(z) = sum_i s_i loss(y_i, z_i).
+
+    y, weight : (n_samples,) float64, checked; ``fit_intercept`` adds the unpenalized b.
+    Built by ``Problem.build`` (checks everything) and ``restricted_to`` (checks nothing).
+    """
+
+    loss: Loss
+    design: Design
+    y: Array
+    weight: Array
+    regularizer: Regularizer
+    tau: float = 0.0
+    fit_intercept: bool = False
+
+    @classmethod
+    def build(
+        cls,
+        design: Design,
+        y: object,
+        loss: Loss,
+        regularizer: Regularizer,
+        *,
+        tau: float = 0.0,
+        fit_intercept: bool = False,
+        sample_weight: object = None,
+    ) -> Problem:
+        """Check every part, and that the parts fit together, before any arithmetic."""
+        n_samples, n_features = design.shape
+        target = loss.check_target(y)
+        if target.shape[0] != n_samples:
+            raise ValueError(
+                f"X has {n_samples} rows and y has {target.shape[0]} targets; "
+                "they must describe the same samples"
+            )
+        if isinstance(tau, (bool, np.bool_)) or not isinstance(
+            tau, (int, float, np.integer, np.floating)
+        ):
+            raise TypeError(f"tau must be a number >= 0, got {type(tau).__name__}")
+        if not (math.isfinite(tau) and tau >= 0):
+            raise ValueError(f"tau must be finite and >= 0, got {tau}")
+        regularizer.norm.check(n_features)
+        weight = _check_weight(sample_weight, n_samples)
+        return cls(loss, design, target, weight, regularizer, float(tau), bool(fit_intercept))
+
+    def restricted_to(self, block: Design, columns: Columns) -> Problem:
+        """Return the same problem over the given columns, whose data is ``block``."""
+        norm = self.regularizer.norm
+        if not isinstance(norm, SupportsRestriction):
+            raise TypeError(
+                f"{type(norm).__name__} cannot be restricted to a few columns; "
+                "use a solver over its atoms, or FISTA over all columns"
+            )
+        restricted = norm.restrict(columns, self.design.shape[1])
+        return replace(
+            self, design=block, regularizer=replace(self.regularizer, norm=restricted)
+        )
+
+    # --- values -----------------------------------------------------------------------------
+
+    def objective(self, weights: Array, prediction: Array, gauge: float | None = None) -> float:
+        """Return F at a point whose predictions (intercept included) are given."""
+        if gauge is None:
+            gauge = self.regularizer.norm.value(weights)
+        smooth = self.loss.value(self.y, prediction, self.weight)
+        if self.tau:
+            smooth += 0.5 * self.tau * float(weights @ weights)
+        return smooth + self.regularizer.value(gauge)
+
+    def gauge(self, columns: Columns | None, weights: Array) -> float:
+        """Return the gauge of the point with these weights on ``columns`` (None: all of them)."""
+        norm = self.regularizer.norm
+        if columns is not None and isinstance(norm, SupportsRestriction):
+            norm = norm.restrict(columns, self.design.shape[1])
+        return norm.value(weights)
+
+    def negative_gradient(self, prediction: Array) -> Array:
+        """Return v = -f'(z), with sum(v) = 0 where there is an intercept.
+
+        At the optimal intercept the sum vanishes but for rounding. What is left is taken off the
+        side that outweighs the other: entries only shrink towards 0, so -v stays in the domain of
+        f* and is a feasible dual point, which makes the gap a bound whatever b is.
+        """
+        v = -self.loss.gradient(self.y, prediction, self.weight)
+        if self.fit_intercept:
+            surplus = float(v.sum())
+            heavy = v > 0 if surplus > 0 else v < 0
+            total = float(v[heavy].sum())
+            if total:
+                v[heavy] *= 1.0 - surplus / total
+        return v
+
+    def optimal_intercept(self, linear: Array, start: float = 0.0) -> float:
+        """Return argmin_b f(linear + b) by safeguarded Newton steps, O(n_samples) each.
+
+        The certificate needs b to be optimal: its derivative vanishes to rounding. Where the
+        minimum lies at infinity (one class only) b stops where the loss has no slope left.
+        """
+        if not self.fit_intercept:
+            return 0.0
+        loss, y, s = self.loss, self.y, self.weight
+        b, low, high, stretch = start, -math.inf, math.inf, 1.0
+        best, best_slope = start, math.inf
+        scale = 1e-16 * max(1.0, float(s.sum()))
+        for _ in range(200):
+            z = linear + b
+            parts = loss.gradient(y, z, s)
+            slope = float(parts.sum())
+            if abs(slope) < abs(best_slope):
+                best, best_slope = b, slope
+            if abs(slope) <= 4e-16 * float(np.abs(parts).sum()) + scale * 1e-8:
+                break
+            low, high = (b, high) if slope < 0 else (low, b)
+            curvature = float(loss.curvature(y, z, s).sum())
+            proposal = b - slope / curvature if curvature > 0 else math.nan
+            if not (low < proposal < high and abs(proposal - b) <= 1e3 * stretch):
+                if math.isinf(low) or math.isinf(high):
+                    proposal = b - math.copysign(stretch, slope)
+                    stretch *= 2.0
+                else:
+                    proposal = 0.5 * (low + high)
+            if proposal == b or abs(proposal) > 1e8 * (1.0 + abs(start)):
+                break
+            b = proposal
+        return best
+
+    def certificate(
+        self,
+        columns: Columns | None,
+        weights: Array,
+        intercept: float,
+        prediction: Array,
+        scores: Scores,
+        dual: Array | None = None,
+    ) -> Certificate:
+        """Return objective and gap of this very point from scores computed anyway.
+
+        With z = X'v - tau w, Fenchel's inequality for f and R at the dual point -v gives
+        gap = f(X w + b) + f*(-v) + tau ||w||^2 + R(w) + R*(z), for every v in the domain with
+        sum(v) = 0 where b is free. At v = -f'(X w + b) it is the <g, w> + R(w) + R*(-g) of
+        PAPERS ([V] section 2, [L] section 3). ``columns`` None means all columns; ``scores`` are
+        X'v of v = ``dual``, by default ``negative_gradient(prediction)``.
+        """
+        v = self.negative_gradient(prediction) if dual is None else dual
+        gauge = self.gauge(columns, weights)
+        smooth = self.loss.value(self.y, prediction, self.weight)
+        square = float(weights @ weights) if self.tau else 0.0
+        objective = smooth + 0.5 * self.tau * square + self.regularizer.value(gauge)
+        polar = self.regularizer.norm.polar(self.shifted(scores, columns, weights))
+        conjugate = self.loss.conjugate(self.y, -v, self.weight)
+        # F >= level * gauge at the optimum, because losses are bounded below by zero.
+        bound = objective / self.regularizer.amount
+        gap = objective + conjugate + 0.5 * self.tau * square
+        gap += self.regularizer.conjugate(polar, bound)
+        if not self.tau and self.regularizer.form == "penalized" and polar > 0:
+            # The classical alternative: the dual point scaled into gauge°(z) <= level.
+            shrink = min(1.0, self.regularizer.amount / polar)
+            gap = min(gap, objective + self.loss.conjugate(self.y, -shrink * v, self.weight))
+        if np.isnan(gap):
+            gap = math.inf
+        # F itself bounds F - F*, as losses and norms are bounded below by zero.
+        return Certificate(objective=objective, gap=min(max(gap, 0.0), objective), polar=polar)
+
+    def shifted(self, scores: Scores, columns: Columns | None, weights: Array) -> Scores:
+        """Return the scores of the whole smooth part: X'v - tau w."""
+        if not self.tau or not weights.size:
+            return scores
+        if columns is None:
+            columns = np.flatnonzero(weights)
+            weights = weights[columns]
+        return ShiftedScores(scores, columns, self.tau * weights)
+
+    def zero_threshold(self, columns: Columns, weights: Array, inner: float) -> float:
+        """Return the score magnitude up to which a zero coordinate may stay zero (0: unknown).
+
+        ``inner`` = <z, w> for the scores z of the smooth part.
+        """
+        norm = self.regularizer.norm
+        if not isinstance(norm, SupportsZeroThreshold):
+            return 0.0
+        unit = norm.zero_threshold(weights)
+        if unit <= 0:
+            return 0.0
+        return self.regularizer.multiplier(self.gauge(columns, weights), inner) * unit
+
+
+def _check_weight(sample_weight: object, n_samples: int) -> Array:
+    """Return the sample weights as float64 of shape (n_samples,), or say what is wrong."""
+    if sample_weight is None:
+        return np.ones(n_samples)
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"sample_weight must be an array of numbers: {error}") from error
+    if weight.ndim == 0:
+        weight = np.full(n_samples, float(weight))
+    if weight.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight must have shape ({n_samples},), one weight a sample; "
+            f"got {weight.shape}"
+        )
+    if not np.isfinite(weight).all():
+        position = int(np.flatnonzero(~np.isfinite(weight))[0])
+        raise ValueError(f"sample_weight[{position}] is {weight[position]}; weights must be finite")
+    if (weight < 0).any():
+        position = int(np.flatnonzero(weight < 0)[0])
+        raise ValueError(
+            f"sample_weight[{position}] is {weight[position]}; weights must be >= 0 "
+            "(0 leaves a sample out)"
+        )
+    if not weight.any():
+        raise ValueError("sample_weight is zero for every sample; give at least one a weight > 0")
+    return weight

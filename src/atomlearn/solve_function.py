@@ -1,0 +1,128 @@
+"""solve: minimise sum_i s_i loss_i + (tau/2)||w||^2 + R(w) to a proved relative gap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from atomlearn.designs import as_design
+from atomlearn.interfaces import Loss, Norm, Solver
+from atomlearn.interfaces.norm import Form
+from atomlearn.interfaces.solver import WarmStart
+from atomlearn.losses import as_loss
+from atomlearn.norms import as_norm
+from atomlearn.problem import Problem, Regularizer
+from atomlearn.result import Result
+from atomlearn.solvers import ColumnGeneration, run
+from atomlearn.solvers.run import Observer
+from atomlearn.solvers.stopping import Iterations, RelativeGap, StoppingRule
+
+
+def solve(
+    X: object,
+    y: object,
+    *,
+    loss: str | Loss = "squared",
+    norm: str | Norm = "l1",
+    level: float | None = None,
+    radius: float | None = None,
+    form: Form = "penalized",
+    tau: float = 0.0,
+    intercept: bool = False,
+    sample_weight: object = None,
+    gap: float = 1e-6,
+    max_iter: int = 1000,
+    solver: Solver | None = None,
+    stop: StoppingRule | None = None,
+    observers: Iterable[Observer] = (),
+    warm_start: Result | WarmStart | None = None,
+) -> Result:
+    """Minimise  sum_i s_i loss(y_i, x_i'w + b) + (tau/2) ||w||^2 + R(w)  to a proved gap.
+
+    R(w) = level * gauge(w) ("penalized"), (level/2) * gauge(w)^2 ("squared"), or 0 where
+    gauge(w) <= radius ("constrained").
+
+    Parameters
+    ----------
+    X : array, sparse matrix, data frame or Design, shape (n_samples, n_features)
+        float32 stays float32 and sparse stays sparse.
+    y : array (n_samples,)
+        Targets; for classification the labels -1 and +1 (or 0 and 1).
+    loss : {"squared", "logistic", "squared_hinge"} or Loss
+    norm : name or Norm
+        For example ``"l1"`` or ``norms.KSupport(k=100)``.
+    level : float
+        Weight of the norm; for the penalized and the squared form.
+    radius : float
+        Bound on the norm; for the constrained form.
+    form : {"penalized", "squared", "constrained"}
+    tau : float
+        Weight of the ridge term.
+    intercept : bool
+        Whether to fit an unpenalized intercept b.
+    sample_weight : array (n_samples,), optional
+        Weights s_i >= 0, not all zero.
+    gap : float
+        Relative duality gap to prove: gap / abs(objective).
+    max_iter : int
+        Bound on steps.
+    solver : Solver, optional
+        Default: column generation with the semismooth Newton master.
+    stop : StoppingRule, optional
+        Further rules, for example ``stopping.Seconds(60) | stopping.Passes(100)``.
+    observers : iterable of callables
+        Called with the Progress after each step, for example ``PrintProgress()``.
+    warm_start : Result or WarmStart, optional
+        Where to begin.
+
+    Returns
+    -------
+    Result
+        ``coef, intercept, objective, gap, relative_gap, status, passes, seconds, history``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Before any arithmetic, naming what is wrong and the remedy.
+
+    Notes
+    -----
+    Each step costs one pass over X plus the re-fit over the active columns. A result with
+    ``status.is_converged`` has the gap proved at the returned point, intercept and sample
+    weights included.
+    """
+    if isinstance(gap, (bool, str)) or not (np.isscalar(gap) and gap > 0 and np.isfinite(gap)):
+        raise ValueError(f"gap must be a positive number (relative duality gap), got {gap!r}")
+    amount = _amount(form, level, radius)
+    the_loss, the_norm = as_loss(loss), as_norm(norm)
+    regularizer = Regularizer(the_norm, form, amount)
+    problem = Problem.build(
+        as_design(X),
+        y,
+        the_loss,
+        regularizer,
+        tau=tau,
+        fit_intercept=intercept,
+        sample_weight=sample_weight,
+    )
+    rules: StoppingRule = RelativeGap(gap) | Iterations(max_iter)
+    if stop is not None:
+        rules = rules | stop
+    warm = warm_start
+    if isinstance(warm, Result):
+        warm = WarmStart(warm.columns, warm.weights, warm.intercept)
+    return run(problem, solver or ColumnGeneration(tolerance=gap), rules, observers, warm)
+
+
+def _amount(form: str, level: float | None, radius: float | None) -> float:
+    """Return level or radius, whichever the form needs; refuse the other one."""
+    name, given, other = ("level", level, radius)
+    if form == "constrained":
+        name, given, other = ("radius", radius, level)
+    if given is None:
+        raise ValueError(f"form={form!r} needs {name}=, a positive number")
+    if other is not None:
+        unused = "level" if name == "radius" else "radius"
+        raise ValueError(f"form={form!r} takes {name}= and not {unused}=; leave {unused} out")
+    return given

@@ -1,0 +1,159 @@
+"""Column generation: ask the data for the best new columns, re-fit all weights, prove the gap.
+
+Also called fully corrective Frank-Wolfe. The columns found span a subspace, on which the master
+solves the *same* problem exactly, with the norm restricted to it. [V] Algorithm 1, [T]
+Algorithm 1 with the exact master, [L] with subspaces for atoms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.designs.cached_block import CachedBlock
+from atomlearn.interfaces import Block, Master, Scores, Solver, State
+from atomlearn.interfaces.solver import WarmStart
+from atomlearn.masters import SemismoothNewton
+from atomlearn.problem import Problem
+from atomlearn.result import Status
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class ActiveState(State):
+    """State with the active block.
+
+    block : the data of ``columns``; candidates : columns to add in the next step, none of them
+    active; refit_gap : certified gap of the restricted problem at this point; master_steps :
+    steps of the master so far; stalled : steps in a row without any progress.
+    """
+
+    block: Block | None = None
+    candidates: Columns = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    refit_gap: float = np.inf
+    master_steps: int = 0
+    stalled: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnGeneration(Solver):
+    """Column generation over subspaces, for every norm that can be restricted.
+
+    Parameters
+    ----------
+    master : Master
+        Re-fits the weights over the active columns.
+    batch : int or None
+        About how many columns one pass asks for; None: as many as are in use, at least 100.
+        A norm never gives less than the columns of its best atom.
+    inner_ratio : float
+        The master is asked for this fraction of the outer gap.
+    tolerance : float
+        Relative gap that will be asked of the whole; the master is not asked for much less.
+    """
+
+    master: Master = field(default_factory=SemismoothNewton)
+    batch: int | None = None
+    inner_ratio: float = 1e-3
+    tolerance: float = 1e-6
+
+    def start(self, problem: Problem, warm: WarmStart | None = None) -> ActiveState:
+        warm = warm or WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0))
+        block: Block = CachedBlock(problem.design.gather(warm.columns))
+        linear = block.dot(warm.weights)
+        intercept = problem.optimal_intercept(linear, warm.intercept)
+        return self._price(
+            problem,
+            ActiveState(
+                columns=warm.columns,
+                weights=warm.weights,
+                intercept=intercept,
+                prediction=linear + intercept,
+                certificate=None,  # type: ignore[arg-type]  # _price sets it
+                block=block,
+            ),
+        )
+
+    def step(self, problem: Problem, state: State) -> ActiveState:
+        """Add the candidates, re-fit, drop idle columns, price: one pass over the data."""
+        assert isinstance(state, ActiveState) and state.block is not None
+        block, columns, weights = state.block, state.columns, state.weights
+        if state.candidates.size:
+            block = block.append(problem.design.gather(state.candidates))
+            columns = np.concatenate([columns, state.candidates])
+            weights = np.concatenate([weights, np.zeros(state.candidates.size)])
+        restricted = problem.restricted_to(block, columns)
+        target = self._gap_target(state)
+        refit = self.master.solve(restricted, weights, state.intercept, target)
+        following = ActiveState(
+            columns=columns,
+            weights=refit.weights,
+            intercept=refit.intercept,
+            prediction=refit.prediction,
+            certificate=state.certificate,
+            iteration=state.iteration + 1,
+            block=block,
+            refit_gap=refit.gap,
+            master_steps=state.master_steps + refit.steps,
+        )
+        return self._price(problem, self._without_idle(following), state)
+
+    def _gap_target(self, state: ActiveState) -> float:
+        certificate = state.certificate
+        wanted = self.inner_ratio * certificate.gap
+        enough = 0.2 * self.tolerance * abs(certificate.objective)
+        if not state.candidates.size:
+            # Nothing new to add: only a more exact master can close what is left.
+            return min(wanted, 0.3 * state.refit_gap, enough)
+        return max(wanted, enough)
+
+    def _without_idle(self, state: ActiveState) -> ActiveState:
+        """Drop columns without weight once they are most of the block."""
+        used = np.flatnonzero(state.weights)
+        if state.columns.size <= 4 * used.size + 1000:
+            return state
+        assert state.block is not None
+        state.block = state.block.take(used)
+        state.columns = state.columns[used]
+        state.weights = state.weights[used]
+        return state
+
+    def _price(
+        self, problem: Problem, state: ActiveState, before: ActiveState | None = None
+    ) -> ActiveState:
+        """One pass over the data: scores, best columns, and the certificate of this very point."""
+        scores = problem.design.scores(problem.negative_gradient(state.prediction))
+        state.certificate = problem.certificate(
+            state.columns, state.weights, state.intercept, state.prediction, scores
+        )
+        state.candidates = self._candidates(problem, state, scores)
+        if before is not None:
+            no_progress = (
+                state.certificate.objective >= before.certificate.objective
+                and state.certificate.gap >= 0.9 * before.certificate.gap
+                and not state.candidates.size
+            )
+            state.stalled = before.stalled + 1 if no_progress else 0
+            if state.stalled >= 3:
+                state.exhausted = Status.STALLED
+        return state
+
+    def _candidates(self, problem: Problem, state: ActiveState, scores: Scores) -> Columns:
+        """Return the best columns that are not active and that would enter."""
+        n_used = int(np.count_nonzero(state.weights))
+        count = self.batch or max(100, 2 * n_used)
+        shifted = problem.shifted(scores, state.columns, state.weights)
+        best = problem.regularizer.norm.best_columns(shifted, count)
+        new = best[~np.isin(best, state.columns)]
+        if not new.size:
+            return new
+        inner = float(problem.negative_gradient(state.prediction) @ (
+            state.prediction - state.intercept))
+        threshold = problem.zero_threshold(state.columns, state.weights, inner)
+        if threshold > 0:
+            new = new[np.abs(shifted.at(new)) > threshold * (1 - 1e-12)]
+        return new

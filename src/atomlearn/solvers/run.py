@@ -1,0 +1,121 @@
+"""run: the only loop of the package. It owns counting, the clock, stopping and observers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from atomlearn.designs import Counted
+from atomlearn.interfaces import Solver, State
+from atomlearn.interfaces.solver import WarmStart
+from atomlearn.problem import Problem
+from atomlearn.result import Record, Result, Status
+from atomlearn.solvers.stopping import Exhausted, StoppingRule
+
+
+@dataclass(slots=True)
+class Progress:
+    """What stopping rules and observers see after each step.
+
+    state : the solver's state; passes : passes over the data so far; seconds : wall time so far,
+    observers excluded; history : one Record a step, this one included.
+    """
+
+    state: State
+    passes: float = 0.0
+    seconds: float = 0.0
+    history: list[Record] = field(default_factory=list)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns with a non-zero weight."""
+        return int(np.count_nonzero(self.state.weights))
+
+
+Observer = Callable[[Progress], None]
+
+
+def run(
+    problem: Problem,
+    solver: Solver,
+    stop: StoppingRule,
+    observers: Iterable[Observer] = (),
+    warm: WarmStart | None = None,
+) -> Result:
+    """Step the solver until a stopping rule gives its reason. The only loop of the package.
+
+    Ctrl-C ends the loop after the last finished step with status INTERRUPTED and the best point
+    so far. The first step is never skipped by an interrupt: there must be a point to return.
+    """
+    counted = design if isinstance(design := problem.design, Counted) else Counted(design)
+    passes_before = counted.passes
+    problem = replace(problem, design=counted)
+    stop = stop | Exhausted()
+    began = time.perf_counter()
+    watching = 0.0
+    state = solver.start(problem, warm)
+    progress = Progress(state)
+    best = state
+    try:
+        while True:
+            progress.state = state
+            progress.passes = counted.passes - passes_before
+            progress.seconds = time.perf_counter() - began - watching
+            progress.history.append(_record(progress))
+            if _is_better(state, best):
+                best = state
+            pause = time.perf_counter()
+            for observe in observers:
+                observe(progress)
+            watching += time.perf_counter() - pause
+            if (status := stop.reason(progress)) is not None:
+                break
+            state = solver.step(problem, state)
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    # A solver that stops by choice returns its last point, one that was cut short its best.
+    chosen = state if status in (Status.CONVERGED, Status.COLUMN_LIMIT, Status.SELECTED) else best
+    progress.seconds = time.perf_counter() - began - watching
+    return _result(problem, chosen, status, progress)
+
+
+def _is_better(state: State, best: State) -> bool:
+    return state.certificate.gap <= best.certificate.gap
+
+
+def _record(progress: Progress) -> Record:
+    certificate = progress.state.certificate
+    return Record(
+        iteration=progress.state.iteration,
+        passes=progress.passes,
+        seconds=progress.seconds,
+        objective=certificate.objective,
+        gap=certificate.gap,
+        relative_gap=certificate.relative_gap,
+        n_columns=progress.n_columns,
+    )
+
+
+def _result(problem: Problem, state: State, status: Status, progress: Progress) -> Result:
+    kept = np.flatnonzero(state.weights)
+    kept = kept[np.argsort(state.columns[kept], kind="stable")]
+    certificate = state.certificate
+    return Result(
+        columns=state.columns[kept],
+        weights=state.weights[kept],
+        intercept=float(state.intercept),
+        objective=certificate.objective,
+        gap=certificate.gap,
+        relative_gap=certificate.relative_gap,
+        status=status,
+        passes=progress.passes,
+        seconds=progress.seconds,
+        n_features=problem.design.shape[1],
+        dtype=problem.design.dtype,
+        iterations=state.iteration,
+        history=progress.history,
+        state=state,
+    )
