@@ -1,0 +1,20 @@
+"""Solvers, the one loop that runs them, stopping rules and observers."""
+
+from atomlearn.solvers.admm import ADMM
+from atomlearn.solvers.column_generation import ColumnGeneration
+from atomlearn.solvers.feature_generation import FeatureGeneration
+from atomlearn.solvers.fista import FISTA
+from atomlearn.solvers.kfcfw import KFCFW
+from atomlearn.solvers.observers import PrintProgress
+from atomlearn.solvers.run import Progress, run
+
+__all__ = [
+    "ADMM",
+    "FISTA",
+    "KFCFW",
+    "ColumnGeneration",
+    "FeatureGeneration",
+    "PrintProgress",
+    "Progress",
+    "run",
+]

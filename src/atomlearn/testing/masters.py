@@ -1,0 +1,192 @@
+"""MasterChecks: what every master must do. Inherit, name the master, and pytest runs the rest.
+
+>>> class TestMyMaster(MasterChecks):  # doctest: +SKIP
+...     master = MyMaster()
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+
+from atomlearn.designs import as_design
+from atomlearn.interfaces import Master, Norm, Refit
+from atomlearn.norms import L1, L2, Groups, KSupport
+from atomlearn.problem import Problem
+from atomlearn.testing import tolerances
+from atomlearn.testing.problems import (
+    FORMS,
+    LOSSES,
+    Case,
+    all_cases,
+    as_block,
+    optimum,
+    problem_on,
+)
+
+Array = NDArray[np.float64]
+
+_GROUPS = ((0, 1, 2), (3, 4), (5, 6, 7, 8), (10, 11))
+
+
+class MasterChecks:
+    """Set ``master``; ``gap`` is the relative gap it must reach on small problems."""
+
+    master: Master
+    norm: Norm = KSupport(3)
+    #: Further norms, each on a few cases.
+    norms: ClassVar[tuple[Norm, ...]] = (
+        L1(),
+        L2(),
+        KSupport(1),
+        KSupport(40),
+        KSupport(2, groups=[list(group) for group in _GROUPS]),
+        Groups([list(group) for group in _GROUPS]),
+    )
+    gap = 1e-8
+
+    def block_problem(self, case: Case, norm: Norm) -> Problem:
+        """Return the case with all its columns in a block."""
+        problem = case.problem(norm)
+        return replace(problem, design=as_block(problem))
+
+    def solve(self, problem: Problem, weights: Array | None = None, gap: float = 0.0) -> Refit:
+        """Solve from ``weights`` (zero where None) and check what is returned, the gap included.
+
+        The gap asked for is relative to the objective at zero.
+        """
+        if weights is None:
+            weights = np.zeros(problem.design.shape[1])
+        origin = problem.objective(np.zeros_like(weights), np.zeros(problem.y.size))
+        target = (gap or self.gap) * origin
+        given = weights.copy()
+        refit = self.master.solve(problem, weights, 0.0, target)
+        assert_array_equal(weights, given)
+        assert refit.gap <= target, (refit.gap, target, refit.steps)
+        self.assert_consistent(problem, refit)
+        return refit
+
+    def assert_consistent(self, problem: Problem, refit: Refit) -> None:
+        """Assert that prediction, objective and gap are those of the point given back."""
+        block = as_block(problem)
+        prediction = block.dot(refit.weights) + refit.intercept
+        scale = 1.0 + float(np.abs(prediction).max(initial=0.0))
+        assert_allclose(refit.prediction, prediction, rtol=0, atol=1e-10 * scale)
+        objective = problem.objective(refit.weights, prediction)
+        assert_allclose(refit.objective, objective, rtol=1e-10, atol=1e-300)
+        scores = block.scores(problem.negative_gradient(prediction))
+        certificate = problem.certificate(None, refit.weights, refit.intercept, prediction, scores)
+        slack = 1e-9 * (1e-300 + objective)
+        assert_allclose(refit.gap, certificate.gap, rtol=1e-3, atol=slack)
+
+    # Right answers.
+
+    def test_every_case_agrees_with_the_oracle(self) -> None:
+        """F is CVXPY's F* to its accuracy, with the gap asked for proved."""
+        failures = []
+        for case in all_cases():
+            problem, best = self.block_problem(case, self.norm), optimum(case, self.norm)
+            refit = self.solve(problem)
+            if abs(refit.objective - best) > tolerances.ORACLE * best + refit.gap:
+                failures.append((str(case), refit.objective, best, refit.gap, refit.steps))
+        assert not failures, f"(case, F, F*, gap, steps): {failures}"
+
+    def test_every_norm_agrees_with_the_oracle(self) -> None:
+        """L1, L2, groups, k-support over groups, k beyond the number of columns."""
+        failures = []
+        for number, norm in enumerate(self.norms):
+            for form in FORMS:
+                loss = LOSSES[number % 3]
+                case = Case(loss, form, intercept=bool(number % 2), seed=100 + number)
+                problem, best = self.block_problem(case, norm), optimum(case, norm)
+                refit = self.solve(problem)
+                if abs(refit.objective - best) > tolerances.ORACLE * best + refit.gap:
+                    failures.append((norm, str(case), refit.objective, best, refit.gap))
+        assert not failures, f"(norm, case, F, F*, gap): {failures}"
+
+    @pytest.mark.parametrize("correlation", [0.9, 0.99])
+    def test_correlated_columns(self, correlation: float) -> None:
+        """Columns that are nearly dependent, more of them than samples."""
+        for loss in LOSSES:
+            for form in FORMS:
+                case = Case(
+                    loss, form, True, n_features=40, correlation=correlation, strength=0.05, seed=6
+                )
+                self.solve(self.block_problem(case, KSupport(5)), gap=1e-7)
+
+    # Starts and ends.
+
+    def test_solved_problems_take_no_steps(self) -> None:
+        """From a point that has the gap already, that point comes back, without steps."""
+        for form in FORMS:
+            problem = self.block_problem(Case("logistic", form, True, seed=21), self.norm)
+            refit = self.solve(problem)
+            again = self.master.solve(problem, refit.weights, refit.intercept, 2 * refit.gap)
+            assert again.steps == 0
+            assert_array_equal(again.weights, refit.weights)
+            assert_allclose(again.objective, refit.objective, rtol=1e-12)
+
+    def test_never_worse_than_the_warm_start(self) -> None:
+        """Whatever the target, the objective does not rise from a start inside the domain."""
+        rng = np.random.default_rng(5)
+        for loss in LOSSES:
+            for form in FORMS:
+                problem = self.block_problem(Case(loss, form, True, seed=22), self.norm)
+                weights = 0.05 * rng.standard_normal(problem.design.shape[1])
+                linear = as_block(problem).dot(weights)
+                start = problem.objective(weights, linear + problem.optimal_intercept(linear))
+                for gap in (10.0, 1e-1, 1e-4):
+                    refit = self.solve(problem, weights, gap)
+                    assert refit.objective <= start * (1 + 1e-12), (loss, form, gap)
+
+    def test_start_outside_the_ball(self) -> None:
+        """A start that breaks the constraint is no obstacle."""
+        case = Case("logistic", "constrained", True, seed=23)
+        problem = self.block_problem(case, self.norm)
+        refit = self.solve(problem, 3.0 * np.ones(problem.design.shape[1]))
+        best = optimum(case, self.norm)
+        assert abs(refit.objective - best) <= tolerances.ORACLE * best + refit.gap
+
+    # Awkward blocks.
+
+    def test_awkward_blocks(self) -> None:
+        """No column, one column, one sample, zero columns, the same column twice."""
+        rng = np.random.default_rng(9)
+        column = rng.standard_normal((12, 1))
+        blocks = {
+            "one column": column,
+            "zero columns": np.zeros((12, 3)),
+            "duplicates": np.column_stack([column, column, -column, np.ones(12)]),
+            "one sample": rng.standard_normal((1, 5)),
+        }
+        for X in blocks.values():
+            y = np.where(np.arange(X.shape[0]) % 3 == 0, -1.0, 1.0)
+            for loss in LOSSES:
+                for form in FORMS:
+                    intercept = X.shape[0] > 1
+                    problem = problem_on(X, y, KSupport(2), Case(loss, form, intercept))
+                    self.solve(replace(problem, design=as_block(problem)))
+
+    def test_no_columns(self) -> None:
+        """An empty block: the intercept alone."""
+        case = Case("logistic", "squared", True, seed=2)
+        problem = case.problem(KSupport(2))
+        empty = problem.restricted_to(
+            problem.design.gather(np.zeros(0, dtype=np.int64)), np.zeros(0, dtype=np.int64)
+        )
+        refit = self.master.solve(empty, np.zeros(0), 0.0, 1e-8)
+        linear = np.zeros(problem.y.size)
+        assert_allclose(refit.intercept, problem.optimal_intercept(linear), atol=1e-8)
+        assert refit.gap <= 1e-8
+
+    def test_refuses_what_it_cannot_work_on(self) -> None:
+        """A design that is not a Block meets a TypeError with a remedy."""
+        X, y, _ = Case(seed=1).data()
+        problem = problem_on(as_design(X), y, KSupport(2), Case())
+        with pytest.raises(TypeError, match="gather"):
+            self.master.solve(problem, np.zeros(X.shape[1]), 0.0, 1e-6)

@@ -1,0 +1,176 @@
+"""Small random problems with an independent optimum (CVXPY), for masters and solvers."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.designs import as_design
+from atomlearn.interfaces import Block, Norm
+from atomlearn.interfaces.norm import Form
+from atomlearn.losses import as_loss
+from atomlearn.norms import L1, L2, Groups, KSupport
+from atomlearn.problem import Problem, Regularizer
+
+Array = NDArray[np.float64]
+
+LOSSES = ("squared", "logistic", "squared_hinge")
+FORMS: tuple[Form, ...] = ("penalized", "squared", "constrained")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One kind of problem. ``strength`` is the level or the radius, in units of the polar at 0."""
+
+    loss: str = "squared"
+    form: Form = "squared"
+    intercept: bool = False
+    weighted: bool = False
+    tau: float = 0.0
+    strength: float = 0.3
+    n_samples: int = 24
+    n_features: int = 16
+    correlation: float = 0.0
+    seed: int = 0
+
+    def __str__(self) -> str:
+        parts = [self.loss, self.form]
+        parts += ["intercept"] * self.intercept + ["weighted"] * self.weighted
+        return "-".join([*parts, *[f"tau{self.tau:g}"] * (self.tau > 0)])
+
+    def data(self) -> tuple[Array, Array, Array | None]:
+        """Return X, y and the sample weights."""
+        rng = np.random.default_rng(self.seed)
+        X = rng.standard_normal((self.n_samples, self.n_features))
+        for j in range(1, self.n_features):
+            X[:, j] *= np.sqrt(1 - self.correlation**2)
+            X[:, j] += self.correlation * X[:, j - 1]
+        truth = np.where(np.arange(self.n_features) % 4 == 0, 1.0, 0.0)
+        y = X @ truth + 0.5 * rng.standard_normal(self.n_samples) + 0.7
+        if as_loss(self.loss).is_classification:
+            y = np.where(y > np.median(y) - 0.3, 1.0, -1.0)
+        weight = rng.integers(0, 4, self.n_samples).astype(np.float64) if self.weighted else None
+        return X, y, weight
+
+    def problem(self, norm: Norm, data: tuple[Array, Array, Array | None] | None = None) -> Problem:
+        """Return the problem with a level (or radius) at which some of the columns are used."""
+        X, y, weight = data or self.data()
+        return problem_on(X, y, norm, self, weight)
+
+
+def problem_on(X: Any, y: Array, norm: Norm, case: Case, weight: Array | None = None) -> Problem:
+    """Return the problem of this case on other data."""
+    design, loss = as_design(X), as_loss(case.loss)
+    unit = Problem.build(
+        design,
+        y,
+        loss,
+        Regularizer(norm, "penalized", 1.0),
+        fit_intercept=case.intercept,
+        sample_weight=weight,
+    )
+    start = np.full(y.size, unit.optimal_intercept(np.zeros(y.size)))
+    polar = norm.polar(design.scores(unit.negative_gradient(start)))
+    amount = case.strength * (polar or 1.0)
+    if case.form == "squared":
+        # In the units of a level: twice the scale of X is four times the level.
+        amount *= (polar or 1.0) / loss.value(unit.y, start, unit.weight)
+    elif case.form == "constrained":
+        amount = 2.0 * case.strength
+    return Problem.build(
+        design,
+        y,
+        loss,
+        Regularizer(norm, case.form, amount),
+        tau=case.tau,
+        fit_intercept=case.intercept,
+        sample_weight=weight,
+    )
+
+
+def all_cases(forms: tuple[Form, ...] = FORMS, *, with_tau: bool = True) -> Iterator[Case]:
+    """Every loss, form, intercept, weights and tau: 72 cases, or what of them is asked for."""
+    seed = 0
+    for loss in LOSSES:
+        for form in forms:
+            for intercept in (False, True):
+                for weighted in (False, True):
+                    for tau in (0.0, 0.4) if with_tau else (0.0,):
+                        seed += 1
+                        yield Case(loss, form, intercept, weighted, tau, seed=seed)
+
+
+_OPTIMA: dict[tuple[str, str], float] = {}
+
+
+def optimum(case: Case, norm: Norm) -> float:
+    """Return F* of ``case.problem(norm)`` by CVXPY; remembered, so that suites share it."""
+    key = (repr(case), repr(norm))
+    if key not in _OPTIMA:
+        problem = case.problem(norm)
+        _OPTIMA[key] = cvxpy_optimum(problem, case.data()[0])
+    return _OPTIMA[key]
+
+
+def cvxpy_optimum(problem: Problem, X: Array) -> float:
+    """Return F* by an interior-point method (CVXPY with Clarabel): nothing of ours takes part."""
+    cp: Any = importlib.import_module("cvxpy")
+    w = cp.Variable(X.shape[1])
+    b = cp.Variable() if problem.fit_intercept else 0.0
+    z = X @ w + b
+    margin = cp.multiply(problem.y, z)
+    root = np.sqrt(problem.weight)
+    constraints: list[Any] = []
+    if problem.loss.name == "squared":
+        smooth = 0.5 * cp.sum_squares(cp.multiply(root, z - problem.y))
+    elif problem.loss.name == "logistic":
+        smooth = problem.weight @ cp.logistic(-margin)
+    else:
+        slack = cp.Variable(problem.y.size, nonneg=True)
+        constraints.append(slack >= 1 - margin)
+        smooth = 0.5 * cp.sum_squares(cp.multiply(root, slack))
+    if problem.tau:
+        smooth += 0.5 * problem.tau * cp.sum_squares(w)
+    gauge, cones = _cvxpy_gauge(cp, problem.regularizer.norm, w, X.shape[1])
+    constraints += cones
+    form, amount = problem.regularizer.form, problem.regularizer.amount
+    penalty = {"penalized": amount * gauge, "squared": 0.5 * amount * cp.square(gauge)}
+    if form == "constrained":
+        constraints.append(gauge <= amount)
+    program = cp.Problem(cp.Minimize(smooth + penalty.get(form, 0.0)), constraints)
+    program.solve(solver="CLARABEL", use_quad_obj=False)
+    if program.status != "optimal":
+        raise AssertionError(f"the oracle ended {program.status}")
+    return float(program.value)
+
+
+def _cvxpy_gauge(cp: Any, norm: Norm, w: Any, n_features: int) -> tuple[Any, list[Any]]:
+    """Return a variable t >= gauge(w) with its constraints: w_g^2 <= d_g e_g, sum e <= t, ..."""
+    constraints: list[Any] = []
+    magnitudes = w
+    if isinstance(norm, Groups | KSupport) and norm.groups is not None:
+        partition = norm.partition(n_features)
+        magnitudes = cp.Variable(partition.n_groups)
+        for g in range(partition.n_groups):
+            members = np.flatnonzero(partition.labels == g)
+            constraints.append(cp.norm(w[members]) <= magnitudes[g])
+    if isinstance(norm, L1 | Groups):
+        return cp.norm1(magnitudes), constraints
+    if isinstance(norm, L2):
+        return cp.norm(magnitudes), constraints
+    if not isinstance(norm, KSupport):
+        raise TypeError(f"the oracle knows L1, L2, Groups and KSupport, got {norm!r}")
+    t, size = cp.Variable(nonneg=True), magnitudes.shape[0]
+    d, e = cp.Variable(size, nonneg=True), cp.Variable(size, nonneg=True)
+    cone = cp.SOC(d + e, cp.vstack([2 * magnitudes, d - e]), axis=0)
+    return t, [*constraints, cone, cp.sum(e) <= t, d <= t, cp.sum(d) <= norm.k * t]
+
+
+def as_block(problem: Problem) -> Block:
+    """Return all columns of the problem as a Block."""
+    return problem.design.gather(np.arange(problem.design.shape[1]))

@@ -1,0 +1,264 @@
+"""SolverChecks: what every solver must do. Inherit, name the solver, and pytest runs the rest.
+
+>>> class TestMySolver(SolverChecks):  # doctest: +SKIP
+...     solver = MySolver()
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from numpy.typing import NDArray
+
+from atomlearn.designs import as_design
+from atomlearn.interfaces import Design, Norm, Scores, Solver
+from atomlearn.interfaces.design import Block
+from atomlearn.interfaces.norm import Form
+from atomlearn.interfaces.solver import WarmStart
+from atomlearn.norms import KSupport
+from atomlearn.problem import Problem
+from atomlearn.result import Result, Status
+from atomlearn.solvers import run
+from atomlearn.solvers.run import Progress
+from atomlearn.solvers.stopping import Iterations, RelativeGap
+from atomlearn.testing import tolerances
+from atomlearn.testing.problems import FORMS, LOSSES, Case, all_cases, optimum, problem_on
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+
+class Interrupting(Design):
+    """A design whose n-th pass is interrupted from the keyboard."""
+
+    def __init__(self, array: Array, calls: int) -> None:
+        self.design: Any = as_design(array)
+        self.left = calls
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        shape: tuple[int, int] = self.design.shape
+        return shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = self.design.dtype
+        return dtype
+
+    def scores(self, v: Array) -> Scores:
+        self._count()
+        scores: Scores = self.design.scores(v)
+        return scores
+
+    def predict(self, weights: Array) -> Array:
+        """Return X w."""
+        self._count()
+        prediction: Array = self.design.predict(weights)
+        return prediction
+
+    def gather(self, columns: Columns) -> Block:
+        block: Block = self.design.gather(columns)
+        return block
+
+    def _count(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise KeyboardInterrupt
+
+
+class SolverChecks:
+    """Set ``solver``; say what it takes, and how close it comes within ``max_iter`` steps."""
+
+    solver: Solver
+    norm: Norm = KSupport(3)
+    forms: ClassVar[tuple[Form, ...]] = FORMS
+    takes_tau = True
+    #: Relative gap to ask for, and to expect.
+    gap = 1e-7
+    max_iter = 1000
+    #: True where no step may raise the objective.
+    monotone = False
+
+    def fit(self, problem: Problem, warm: WarmStart | None = None, observers: Any = ()) -> Result:
+        """Run the solver to its gap."""
+        rule = RelativeGap(self.gap) | Iterations(self.max_iter)
+        return run(problem, self.solver, rule, observers, warm)
+
+    def cases(self) -> list[Case]:
+        """Return every case the solver takes."""
+        return list(all_cases(self.forms, with_tau=self.takes_tau))
+
+    def assert_proved(self, problem: Problem, X: Array, result: Result) -> None:
+        """Recompute the objective and the gap of the returned point with NumPy alone."""
+        w, b = np.asarray(result.coef, dtype=np.float64), result.intercept
+        z = X @ w + b
+        norm, amount = problem.regularizer.norm, problem.regularizer.amount
+        smooth = problem.loss.value(problem.y, z, problem.weight) + 0.5 * problem.tau * (w @ w)
+        gauge, form = norm.value(w), problem.regularizer.form
+        penalty = {"penalized": amount * gauge, "squared": amount * gauge**2 / 2}.get(form, 0.0)
+        assert_allclose(result.objective, smooth + penalty, rtol=1e-9, atol=1e-300)
+        if form == "constrained":
+            assert gauge <= amount * (1 + 1e-9)
+        if problem.fit_intercept:
+            slope = problem.loss.gradient(problem.y, z, problem.weight)
+            assert abs(slope.sum()) <= 1e-9 * (1 + np.abs(slope).sum())
+
+    # Right answers.
+
+    def test_every_case_agrees_with_the_oracle(self) -> None:
+        """F is CVXPY's F* to its accuracy, and no gap on the way is smaller than F - F*."""
+        failures = []
+        for case in self.cases():
+            problem = case.problem(self.norm)
+            best = optimum(case, self.norm)
+            result = self.fit(problem)
+            slack = tolerances.ORACLE * abs(best)
+            lowest = min(record.gap - record.objective for record in result.history)
+            right = abs(result.objective - best) <= slack + result.gap
+            if result.status is not Status.CONVERGED or not right or lowest < -best - slack:
+                failures.append((str(case), result.status.name, result.objective, best, lowest))
+            self.assert_proved(problem, case.data()[0], result)
+        assert not failures, f"(case, status, F, F*, lowest gap - F): {failures}"
+
+    def test_states_are_consistent(self) -> None:
+        """Each state's prediction is X w + b, its columns are distinct, its record is its own."""
+        for form in self.forms:
+            case = Case("logistic", form, intercept=True, seed=5)
+            X = case.data()[0]
+
+            def check(progress: Progress, X: Array = X) -> None:
+                state = progress.state
+                state.check()
+                linear = X[:, state.columns] @ state.weights
+                assert_allclose(state.prediction, linear + state.intercept, rtol=1e-9, atol=1e-9)
+                assert progress.history[-1].objective == state.certificate.objective
+                assert progress.history[-1].gap == state.certificate.gap
+
+            result = self.fit(case.problem(self.norm), observers=[check])
+            passes = [record.passes for record in result.history]
+            assert passes == sorted(passes)
+            assert passes[0] >= 1
+            assert result.passes >= result.iterations
+
+    def test_history_is_monotone_where_promised(self) -> None:
+        """No step raises the objective."""
+        if not self.monotone:
+            pytest.skip("not promised")
+        for form in self.forms:
+            for loss in LOSSES:
+                result = self.fit(Case(loss, form, correlation=0.8, seed=7).problem(self.norm))
+                objectives = np.array([record.objective for record in result.history])
+                assert (np.diff(objectives) <= 1e-12 * np.abs(objectives[1:])).all()
+
+    # Starts and ends.
+
+    def test_warm_start_from_the_solution_ends_at_once(self) -> None:
+        """Begun at its own solution, the run ends in a fraction of the steps, at the same F."""
+        for form in self.forms:
+            case = Case("squared", form, intercept=True, seed=11)
+            problem = case.problem(self.norm)
+            cold = self.fit(problem)
+            warm = self.fit(problem, WarmStart(cold.columns, cold.weights, cold.intercept))
+            assert warm.status is Status.CONVERGED
+            assert warm.iterations <= max(2, cold.iterations // 2)
+            assert_allclose(warm.history[0].objective, cold.objective, rtol=tolerances.ORACLE)
+            assert_allclose(warm.objective, cold.objective, rtol=2 * self.gap)
+
+    def test_warm_start_from_elsewhere_reaches_the_optimum(self) -> None:
+        """A poor start, far outside the ball of the constrained form, is no obstacle."""
+        for form in self.forms:
+            case = Case("logistic", form, seed=12)
+            start = WarmStart(np.array([3, 0, 9, 14]), np.array([2.0, -1.0, 3.0, 0.5]), 0.3)
+            result = self.fit(case.problem(self.norm), start)
+            assert result.status is Status.CONVERGED
+            best = optimum(case, self.norm)
+            assert abs(result.objective - best) <= tolerances.ORACLE * best + result.gap
+
+    @pytest.mark.parametrize("calls", [1, 2, 3, 7])
+    def test_keyboard_interrupt_returns_the_best_point(self, calls: int) -> None:
+        """Ctrl-C inside a step: INTERRUPTED, with the certificate of the point that is returned."""
+        case = Case("logistic", self.forms[-1], intercept=True, correlation=0.9, seed=3)
+        problem = case.problem(self.norm)
+        X = case.data()[0]
+        result = self.fit(replace(problem, design=Interrupting(X, calls)))
+        if result.status is Status.CONVERGED:
+            assert calls > 2
+        else:
+            assert result.status is Status.INTERRUPTED
+            assert result.gap == min(record.gap for record in result.history)
+        self.assert_proved(problem, X, result)
+
+    def test_iteration_limit(self) -> None:
+        """Without time to converge the status says so, and the gap still holds."""
+        case = Case("logistic", self.forms[0], correlation=0.9, seed=4)
+        problem = case.problem(self.norm)
+        result = run(problem, self.solver, RelativeGap(1e-300) | Iterations(1))
+        assert result.status in (Status.ITERATION_LIMIT, Status.STALLED)
+        assert result.gap >= result.objective - optimum(case, self.norm) * (1 + tolerances.ORACLE)
+
+    # Awkward data.
+
+    def test_awkward_shapes(self) -> None:
+        """n = 1, p = 1, k = p, k > p: proved like any other."""
+        rng = np.random.default_rng(0)
+        for n_samples, n_features, k in ((1, 6, 2), (9, 1, 1), (9, 4, 4), (9, 4, 40), (1, 1, 3)):
+            for form in self.forms:
+                for loss in LOSSES:
+                    X = rng.standard_normal((n_samples, n_features))
+                    y = np.where(X[:, 0] + 0.3 > 0, 1.0, -1.0)
+                    problem = problem_on(X, y, self._norm(k), Case(loss, form))
+                    self._assert_solved(problem, X, (n_samples, n_features, k, form, loss))
+
+    def test_all_zero_data(self) -> None:
+        """X = 0: w = 0 is proved optimal."""
+        X, y = np.zeros((8, 5)), np.array([1.0, -1, 1, 1, -1, 1, -1, 1])
+        for form in self.forms:
+            for loss in LOSSES:
+                problem = problem_on(X, y, self.norm, Case(loss, form, intercept=True))
+                result = self._assert_solved(problem, X, (form, loss))
+                assert result.columns.size == 0
+
+    def test_duplicate_and_constant_columns(self) -> None:
+        """Columns twice, opposite, constant and zero."""
+        rng = np.random.default_rng(2)
+        half = rng.standard_normal((12, 4))
+        X = np.column_stack([half, half, -half[:, :2], np.ones(12), np.zeros(12)])
+        y = np.where(half[:, 0] - half[:, 1] + 0.4 * rng.standard_normal(12) > 0, 1.0, -1.0)
+        for form in self.forms:
+            for loss in LOSSES:
+                problem = problem_on(X, y, self.norm, Case(loss, form, intercept=True))
+                self._assert_solved(problem, X, (form, loss))
+
+    def test_separable_classes(self) -> None:
+        """Perfectly separable classes: the norm keeps the solution finite."""
+        rng = np.random.default_rng(3)
+        X = rng.standard_normal((20, 6))
+        y = np.sign(X[:, 0] + 1e-9)
+        X[:, 0] += 3 * y
+        for form in self.forms:
+            for loss in ("logistic", "squared_hinge"):
+                case = Case(loss, form, intercept=True, strength=0.05)
+                self._assert_solved(problem_on(X, y, self.norm, case), X, (form, loss))
+
+    @pytest.mark.parametrize("scale", [1e-6, 1e6])
+    def test_scales_of_the_data(self, scale: float) -> None:
+        """The units of X do not matter."""
+        X, y, _ = Case(seed=8).data()
+        for form in self.forms:
+            if form == "constrained":
+                continue
+            problem = problem_on(scale * X, y, self.norm, Case("squared", form))
+            self._assert_solved(problem, scale * X, (form, scale))
+
+    def _norm(self, k: int) -> Norm:
+        return KSupport(k)
+
+    def _assert_solved(self, problem: Problem, X: Array, what: object) -> Result:
+        result = self.fit(problem)
+        assert result.status is Status.CONVERGED, (what, result.status, result.relative_gap)
+        self.assert_proved(problem, X, result)
+        return result

@@ -1,0 +1,195 @@
+"""The loop: stopping rules and their composition, observers, passes, interrupts, exhaustion."""
+
+from __future__ import annotations
+
+import io
+import time
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from atomlearn.designs import Counted, as_design
+from atomlearn.interfaces import Solver, State
+from atomlearn.interfaces.solver import WarmStart
+from atomlearn.losses import as_loss
+from atomlearn.norms import KSupport
+from atomlearn.problem import Problem, Regularizer
+from atomlearn.result import Certificate, Status
+from atomlearn.solvers import ColumnGeneration, PrintProgress, Progress, run
+from atomlearn.solvers.stopping import (
+    AbsoluteGap,
+    Callback,
+    Iterations,
+    NumberOfColumns,
+    Passes,
+    RelativeGap,
+    Seconds,
+    StoppingRule,
+    TargetObjective,
+)
+from atomlearn.testing.problems import Case
+
+
+def problem() -> Problem:
+    return Case("logistic", "penalized", correlation=0.7, seed=1).problem(KSupport(3))
+
+
+@dataclass(frozen=True)
+class Scripted(Solver):
+    """A solver that follows a script of (objective, gap); each step is one pass."""
+
+    script: tuple[tuple[float, float], ...]
+    interrupt_at: int = 10**9
+    exhausted_at: int = 10**9
+    made: list[int] = field(default_factory=list)
+
+    def start(self, problem: Problem, warm: WarmStart | None = None) -> State:
+        return self._state(problem, 0)
+
+    def step(self, problem: Problem, state: State) -> State:
+        if state.iteration + 1 >= self.interrupt_at:
+            raise KeyboardInterrupt
+        return self._state(problem, state.iteration + 1)
+
+    def _state(self, problem: Problem, number: int) -> State:
+        self.made.append(number)
+        problem.design.scores(np.ones(problem.design.shape[0]))
+        objective, gap = self.script[min(number, len(self.script) - 1)]
+        return State(
+            columns=np.array([2, 0, 1]),
+            weights=np.array([1.0 + number, 0.0, 0.5]),
+            intercept=0.0,
+            prediction=np.zeros(problem.design.shape[0]),
+            certificate=Certificate(objective, gap, 1.0),
+            iteration=number,
+            exhausted=Status.STALLED if number >= self.exhausted_at else None,
+        )
+
+
+SCRIPT = ((10.0, 8.0), (6.0, 4.0), (5.0, 5.0), (4.0, 1.0), (3.5, 0.1), (3.4, 1e-9))
+
+
+@pytest.mark.parametrize(
+    ("rule", "status", "iterations"),
+    [
+        (RelativeGap(0.3), Status.CONVERGED, 3),
+        (AbsoluteGap(0.5), Status.CONVERGED, 4),
+        (Iterations(2), Status.ITERATION_LIMIT, 2),
+        (Passes(3), Status.PASS_LIMIT, 2),
+        (Seconds(0.0), Status.TIME_LIMIT, 0),
+        (NumberOfColumns(2), Status.COLUMN_LIMIT, 0),
+        (TargetObjective(5.5), Status.TARGET_REACHED, 2),
+        (Callback(lambda progress: progress.state.iteration == 4), Status.STOPPED_BY_CALLBACK, 4),
+        (RelativeGap(1e-12) | Iterations(3) | Passes(100), Status.ITERATION_LIMIT, 3),
+        (Iterations(3) | RelativeGap(0.3), Status.ITERATION_LIMIT, 3),
+        (RelativeGap(0.3) | Iterations(3), Status.CONVERGED, 3),
+    ],
+)
+def test_each_rule_stops_where_it_says(rule: StoppingRule, status: Status, iterations: int) -> None:
+    result = run(problem(), Scripted(SCRIPT), rule)
+    assert result.status is status
+    assert len(result.history) == iterations + 1
+    assert result.passes == iterations + 1
+    assert [record.iteration for record in result.history] == list(range(iterations + 1))
+
+
+def test_the_best_gap_is_returned_where_a_limit_cuts_the_run_short() -> None:
+    """Iteration 2 has a worse gap than iteration 1, which is therefore what comes back."""
+    result = run(problem(), Scripted(SCRIPT), Iterations(2))
+    assert result.iterations == 1
+    assert (result.objective, result.gap) == (6.0, 4.0)
+    assert_array_equal(result.columns, [1, 2])
+    assert_array_equal(result.weights, [0.5, 2.0])
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_interrupt_between_steps(at: int) -> None:
+    result = run(problem(), Scripted(SCRIPT, interrupt_at=at), RelativeGap(1e-12))
+    assert result.status is Status.INTERRUPTED
+    assert len(result.history) == at
+    assert result.gap == min(gap for _, gap in SCRIPT[:at])
+
+
+def test_interrupt_in_an_observer() -> None:
+    def observe(progress: Progress) -> None:
+        if progress.state.iteration == 3:
+            raise KeyboardInterrupt
+
+    result = run(problem(), Scripted(SCRIPT), RelativeGap(1e-12), [observe])
+    assert result.status is Status.INTERRUPTED
+    assert result.gap == 1.0
+
+
+def test_other_errors_are_not_swallowed() -> None:
+    def observe(progress: Progress) -> None:
+        raise RuntimeError("mine")
+
+    with pytest.raises(RuntimeError, match="mine"):
+        run(problem(), Scripted(SCRIPT), Iterations(3), [observe])
+
+
+def test_exhaustion_is_consulted_last() -> None:
+    stalled = run(problem(), Scripted(SCRIPT, exhausted_at=2), RelativeGap(1e-12))
+    assert stalled.status is Status.STALLED
+    proved = run(problem(), Scripted(SCRIPT, exhausted_at=3), RelativeGap(0.3))
+    assert proved.status is Status.CONVERGED
+
+
+def test_observers_see_every_step_and_are_not_timed() -> None:
+    seen: list[int] = []
+
+    def slow(progress: Progress) -> None:
+        seen.append(progress.state.iteration)
+        time.sleep(0.03)
+
+    result = run(problem(), Scripted(SCRIPT), Iterations(4), [slow])
+    assert seen == [0, 1, 2, 3, 4]
+    assert result.seconds < 0.1
+    seconds = [record.seconds for record in result.history]
+    assert seconds == sorted(seconds)
+
+
+def test_passes_are_those_of_this_run() -> None:
+    """A design that was counted before keeps counting; the result has its own share."""
+    counted = Counted(problem().design)
+    counted.scores(np.ones(24))
+    result = run(replace(problem(), design=counted), Scripted(SCRIPT), Iterations(2))
+    assert result.passes == 3
+    assert counted.passes == 4
+
+
+def test_print_progress() -> None:
+    stream = io.StringIO()
+    run(problem(), Scripted(SCRIPT), Iterations(4), [PrintProgress(stream, every=2)])
+    lines = stream.getvalue().splitlines()
+    assert lines[0].split()[:4] == ["step", "passes", "seconds", "objective"]
+    assert [line.split()[0] for line in lines[1:]] == ["0", "2", "4"]
+
+
+def test_results() -> None:
+    result = run(problem(), ColumnGeneration(), RelativeGap(1e-7) | Iterations(100))
+    assert result.converged
+    assert result.status.is_converged
+    assert "proves" in str(result.status)
+    assert result.coef.shape == (16,)
+    assert_array_equal(np.flatnonzero(result.coef), result.columns)
+    assert (np.diff(result.columns) > 0).all()
+    assert result.relative_gap == result.gap / result.objective
+    for status in Status:
+        assert status.is_converged == (status is Status.CONVERGED)
+
+
+def test_float32_coefficients() -> None:
+    X, y, _ = Case(seed=3).data()
+    single = Problem.build(
+        as_design(X.astype(np.float32)),
+        y,
+        as_loss("squared"),
+        Regularizer(KSupport(3), "squared", 2.0),
+    )
+    result = run(single, ColumnGeneration(), RelativeGap(1e-6) | Iterations(100))
+    assert result.converged
+    assert result.coef.dtype == np.float32
+    assert result.weights.dtype == np.float64
