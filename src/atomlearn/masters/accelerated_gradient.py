@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -37,28 +37,77 @@ PATIENCE = 2000
 class Iterate:
     """Where the iteration stands: the point w_k, and the extrapolated point v it steps from.
 
-    weights, linear, intercept : w_k, X w_k, b_k; ahead_* : the same of v; momentum : rho_k;
-    lipschitz, lipschitz_intercept : the current estimates L of w and L_b of b.
+    weights, linear, intercept : w_k, X w_k, b_k; loss_value : f there; ahead_* : v, X v, v_b;
+    momentum : rho_k; lipschitz, lipschitz_intercept : the current estimates L of w and L_b of b;
+    gradient : X'f' at v where it is known already.
     """
 
     weights: Array
     linear: Array
     intercept: float
+    loss_value: float
     ahead_weights: Array
     ahead_linear: Array
     ahead_intercept: float
     momentum: float
     lipschitz: float
     lipschitz_intercept: float
+    gradient: Array | None = None
 
     @classmethod
     def at(
-        cls, problem: Problem, weights: Array, linear: Array, intercept: float, lipschitz: float
+        cls, problem: Problem, weights: Array, linear: Array, intercept: float, scores: Array
     ) -> Iterate:
-        """Return the first iterate, without momentum."""
-        curvature = problem.loss.curvature(problem.y, linear + intercept, problem.weight)
-        total = float(curvature.sum()) or float(problem.weight.sum())
-        return cls(weights, linear, intercept, weights, linear, intercept, 1.0, lipschitz, total)
+        """Return the first iterate, without momentum; scores = -X'f' at the point.
+
+        The first guess of L is ||X'v||^2 / ||v||^2 f'', a lower bound that costs nothing.
+        """
+        loss, y, s = problem.loss, problem.y, problem.weight
+        z = linear + intercept
+        v = loss.gradient(y, z, s)
+        curvature = loss.curvature(y, z, s)
+        total = float(curvature.sum()) or float(s.sum())
+        square = float(v @ v)
+        guess = total / s.size * float(scores @ scores) / square if square > 0 else 0.0
+        return cls(
+            weights=weights,
+            linear=linear,
+            intercept=intercept,
+            loss_value=loss.value(y, z, s),
+            ahead_weights=weights,
+            ahead_linear=linear,
+            ahead_intercept=intercept,
+            momentum=1.0,
+            lipschitz=guess if 0 < guess < math.inf else 1.0,
+            lipschitz_intercept=total,
+            gradient=-scores,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Linearization:
+    """f at z = X v + v_b: its value and derivatives f'(z), and the gradient X'f'(z)."""
+
+    z: Array
+    value: float
+    dual: Array
+    gradient: Array
+
+    def distance(self, problem: Problem, trial: Array) -> tuple[float, float]:
+        """Return f(trial) - f(z) - <f'(z), trial - z>, accurate also where tiny, and f(trial)."""
+        loss, y, s = problem.loss, problem.y, problem.weight
+        reached = loss.value(y, trial, s)
+        move = trial - self.z
+        along = float(self.dual @ move)
+        direct = reached - self.value - along
+        if abs(direct) > ROUNDING_SHARE * max(self.value, abs(along)):
+            return direct, reached
+        if float(np.abs(move).max(initial=0.0)) <= NEGLIGIBLE * float(
+            np.abs(self.z).max(initial=0.0)
+        ):
+            return 0.0, reached
+        # Half of the symmetrized distance: no subtraction of nearly equal values of f.
+        return 0.5 * float((loss.gradient(y, trial, s) - self.dual) @ move), reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,124 +128,89 @@ class Acceleration:
         b = at.ahead_intercept
         if self.refit_intercept:
             b = problem.optimal_intercept(at.ahead_linear, b)
-        z = at.ahead_linear + b
-        dual = problem.loss.gradient(problem.y, z, problem.weight)
-        gradient = problem.design.scores(dual).full()
-        weights, linear, lipschitz, local = self._line_search(
-            problem, proximal, at, z, dual, gradient, b
-        )
-        if self.refit_intercept:
-            intercept, lipschitz_intercept = problem.optimal_intercept(linear, b), 1.0
-        else:
-            intercept, lipschitz_intercept = self._intercept_step(
-                problem, linear, b, at.lipschitz_intercept
-            )
-        lipschitz = max(self.shrink * lipschitz, min(local, lipschitz))
-        return _extrapolated(at, weights, linear, intercept, lipschitz, lipschitz_intercept)
+        model = _linearize(problem, at.ahead_linear + b, at.gradient)
+        following = self._line_search(problem, proximal, at, model, b)
+        if not self.refit_intercept and problem.fit_intercept:
+            self._intercept_step(problem, following)
+        return _extrapolated(at, following)
 
     def _line_search(
-        self,
-        problem: Problem,
-        proximal: Proximal,
-        at: Iterate,
-        z: Array,
-        dual: Array,
-        gradient: Array,
-        intercept: float,
-    ) -> tuple[Array, Array, float, float]:
-        """Return w, X w, the accepted L and the L that this very step would have needed."""
+        self, problem: Problem, proximal: Proximal, at: Iterate, model: Linearization, b: float
+    ) -> Iterate:
+        """Return w with the accepted L, lowered to what this very step would have needed."""
         lipschitz = at.lipschitz
         design = cast(SupportsPredict, problem.design)
         while True:
-            weights = proximal(at.ahead_weights - gradient / lipschitz, 1.0 / lipschitz)
+            weights = proximal(at.ahead_weights - model.gradient / lipschitz, 1.0 / lipschitz)
             linear = design.predict(weights)
             movement = weights - at.ahead_weights
             square = float(movement @ movement)
-            if square == 0.0:
-                return weights, linear, lipschitz, 0.0
             if self.refit_intercept:
-                intercept = problem.optimal_intercept(linear, intercept)
-            local = 2.0 * _bregman(problem, z, dual, linear + intercept) / square
+                b = problem.optimal_intercept(linear, b)
+            distance, reached = model.distance(problem, linear + b)
+            local = 2.0 * distance / square if square > 0.0 else 0.0
             if local <= lipschitz * (1 + 1e-10) or lipschitz > 1e300:
-                return weights, linear, lipschitz, local
+                break
             lipschitz = max(self.growth * lipschitz, min(local, 8.0 * lipschitz))
+        lower = max(self.shrink * lipschitz, min(local, lipschitz))
+        return replace(
+            at,
+            weights=weights,
+            linear=linear,
+            intercept=b,
+            loss_value=reached,
+            lipschitz=lower if square > 0.0 else lipschitz,
+            gradient=None,
+        )
 
-    def _intercept_step(
-        self, problem: Problem, linear: Array, b: float, lipschitz: float
-    ) -> tuple[float, float]:
+    def _intercept_step(self, problem: Problem, at: Iterate) -> None:
         """Steepest descent on b with its own Armijo search, [T] (36): O(n_samples) a trial.
 
         The slope is taken at the new w, where (36) is tested: then the search always ends.
         """
-        if not problem.fit_intercept:
-            return 0.0, lipschitz
-        z = linear + b
+        z = at.linear + at.intercept
         dual = problem.loss.gradient(problem.y, z, problem.weight)
         slope = float(dual.sum())
         if slope == 0.0:
-            return b, lipschitz
+            return
+        model = Linearization(z, at.loss_value, dual, dual)
         # Here (36) always holds; without a bound the search itself finds where.
         ceiling = min(problem.loss.smoothness * float(problem.weight.sum()), 1e300)
-        lipschitz = min(self.shrink * lipschitz, ceiling)
-        while lipschitz < ceiling:
+        lipschitz = min(self.shrink * at.lipschitz_intercept, ceiling)
+        while True:
             move = -slope / lipschitz
+            distance, reached = model.distance(problem, z + move)
             # (36) in other words: the decrease is slope^2 / L less the distance of Bregman.
-            if _bregman(problem, z, dual, z + move) <= 0.5 * lipschitz * move * move:
+            if lipschitz >= ceiling or distance <= 0.5 * lipschitz * move * move:
                 break
             lipschitz = min(self.growth * lipschitz, ceiling)
-        return b - slope / lipschitz, lipschitz
+        at.intercept += move
+        at.loss_value = reached
+        at.lipschitz_intercept = lipschitz
 
 
-def _bregman(problem: Problem, z: Array, dual: Array, trial: Array) -> float:
-    """Return f(trial) - f(z) - <f'(z), trial - z>, accurate also where it is tiny."""
+def _linearize(problem: Problem, z: Array, gradient: Array | None) -> Linearization:
     loss, y, s = problem.loss, problem.y, problem.weight
-    difference = trial - z
-    value = loss.value(y, z, s)
-    if float(np.abs(difference).max(initial=0.0)) <= NEGLIGIBLE * float(np.abs(z).max(initial=0.0)):
-        return 0.0
-    direct = loss.value(y, trial, s) - value - float(dual @ difference)
-    if abs(direct) > ROUNDING_SHARE * max(abs(value), abs(float(dual @ difference))):
-        return direct
-    # Half of the symmetrized distance: no subtraction of nearly equal values of f.
-    return 0.5 * float((loss.gradient(y, trial, s) - dual) @ difference)
+    dual = loss.gradient(y, z, s)
+    if gradient is None:
+        gradient = problem.design.scores(dual).full()
+    return Linearization(z, loss.value(y, z, s), dual, gradient)
 
 
-def _extrapolated(
-    at: Iterate,
-    weights: Array,
-    linear: Array,
-    intercept: float,
-    lipschitz: float,
-    lipschitz_intercept: float,
-) -> Iterate:
-    """Return w_k+1 with v = w_k+1 + (rho_k - 1)/rho_k+1 (w_k+1 - w_k), restarted when it turns."""
-    movement = weights - at.weights
+def _extrapolated(at: Iterate, following: Iterate) -> Iterate:
+    """Set v = w_k+1 + (rho_k - 1)/rho_k+1 (w_k+1 - w_k), restarted when it turns."""
+    movement = following.weights - at.weights
+    shift = following.intercept - at.intercept
     # The momentum points uphill: forget it. [O'Donoghue, Candes 2015, gradient scheme]
-    turn = lipschitz * float((at.ahead_weights - weights) @ movement)
-    turn += lipschitz_intercept * (at.ahead_intercept - intercept) * (intercept - at.intercept)
+    turn = following.lipschitz * float((at.ahead_weights - following.weights) @ movement)
+    turn += following.lipschitz_intercept * (at.ahead_intercept - following.intercept) * shift
     momentum = 1.0 if turn > 0.0 else at.momentum
-    following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum * momentum))
-    push = (momentum - 1.0) / following
-    return Iterate(
-        weights,
-        linear,
-        intercept,
-        weights + push * movement,
-        linear + push * (linear - at.linear),
-        intercept + push * (intercept - at.intercept),
-        following,
-        lipschitz,
-        lipschitz_intercept,
-    )
-
-
-def first_lipschitz(problem: Problem, v: Array, scores: Array, prediction: Array) -> float:
-    """Return a first guess of L from products computed anyway: ||X'v||^2 / ||v||^2 times f''."""
-    square = float(v @ v)
-    curvature = problem.loss.curvature(problem.y, prediction, problem.weight)
-    mean = float(curvature.mean()) or float(problem.weight.mean())
-    guess = mean * float(scores @ scores) / square if square > 0 else 0.0
-    return guess if 0 < guess < math.inf else 1.0
+    following.momentum = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum * momentum))
+    push = (momentum - 1.0) / following.momentum
+    following.ahead_weights = following.weights + push * movement
+    following.ahead_linear = following.linear + push * (following.linear - at.linear)
+    following.ahead_intercept = following.intercept + push * shift
+    return following
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,9 +246,7 @@ class AcceleratedGradient(Master):
         if start.gap <= gap_target or weights.size == 0:
             return start
         best, objective, steps = start, start.objective, 0
-        v = problem.negative_gradient(start.prediction)
-        lipschitz = first_lipschitz(problem, v, scores, start.prediction)
-        at = Iterate.at(problem, weights, linear, start.intercept, lipschitz)
+        at = Iterate.at(problem, weights, linear, start.intercept, scores)
         acceleration = Acceleration(shrink=self.shrink)
 
         def proximal(point: Array, step: float) -> Array:
@@ -247,7 +259,7 @@ class AcceleratedGradient(Master):
             ends = at.momentum < 2.0 and np.array_equal(at.weights, before.weights)
             if self.relative_decrease is not None:
                 previous = objective
-                objective = problem.objective(at.weights, at.linear + at.intercept)
+                objective = at.loss_value + _penalty(problem, at.weights)
                 ends |= 0.0 <= previous - objective <= self.relative_decrease * abs(previous)
             if ends or steps % self.check_every == 0 or steps == self.max_iter:
                 trial, _ = _certified(problem, at.weights, at.linear, at.intercept)
@@ -262,6 +274,12 @@ class AcceleratedGradient(Master):
                 break
         best.steps = steps
         return best
+
+
+def _penalty(problem: Problem, weights: Array) -> float:
+    """Return tau/2 ||w||^2 + R(w)."""
+    ridge = 0.5 * problem.tau * float(weights @ weights) if problem.tau else 0.0
+    return ridge + problem.regularizer.value(problem.regularizer.norm.value(weights))
 
 
 def _certified(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from atomlearn.interfaces import Solver, State, SupportsPredict
 from atomlearn.interfaces.solver import WarmStart
-from atomlearn.masters.accelerated_gradient import Acceleration, Iterate, first_lipschitz
+from atomlearn.masters.accelerated_gradient import Acceleration, Iterate
 from atomlearn.problem import Problem
 from atomlearn.result import Certificate, Status
 from atomlearn.solvers.proximal import NamedProx, check_name, proximal_of
@@ -66,9 +66,7 @@ class FISTA(Solver):
         weights, linear, intercept = dense_start(problem, warm)
         certificate, scores = price(problem, weights, linear, intercept)
         prediction = linear + intercept
-        v = problem.negative_gradient(prediction)
-        lipschitz = first_lipschitz(problem, v, scores, prediction)
-        iterate = Iterate.at(problem, weights, linear, intercept, lipschitz)
+        iterate = Iterate.at(problem, weights, linear, intercept, scores)
         return FISTAState(
             np.arange(weights.size), weights, intercept, prediction, certificate, iterate=iterate
         )
