@@ -1,6 +1,6 @@
 """k-support prox: ours against the four published ways, a NumPy sort, and ModOpt if installed.
 
-python benchmarks/micro/prox.py [--quick]
+Gaussian and Cauchy vectors, step 1, on one thread and on two.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from _common import arguments, seconds, write
+from threadpoolctl import threadpool_limits
 
 from atomlearn import _kernels as kernels
+from benchmarks.harness import Options, Table
+from benchmarks.micro.timing import side_by_side
 
 METHODS: dict[str, Callable[..., Any]] = {
     "scaling (ours)": kernels.ksupport_prox,
@@ -58,10 +60,14 @@ def modopt_prox(v: np.ndarray, k: int, step: float) -> Callable[[], Any] | None:
     return lambda: operator.op(v)
 
 
-def rows(quick: bool, repeats: int) -> Iterator[dict[str, Any]]:
-    """One row for each (input, d, k, method)."""
+#: The vectors that are timed on two threads as well.
+LONG = 10**5
+
+
+def rows(options: Options) -> Iterator[dict[str, Any]]:
+    """One row for each (input, d, k, threads, method)."""
     rng = np.random.default_rng(0)
-    sizes = [10**4] if quick else [10**2, 10**4, 10**6]
+    sizes = [10**4] if options.smoke else [10**2, 10**4, 10**6]
     for size in sizes:
         for kind, v in {
             "gaussian": rng.standard_normal(size),
@@ -70,22 +76,44 @@ def rows(quick: bool, repeats: int) -> Iterator[dict[str, Any]]:
         }.items():
             powers = [10**e for e in range(20) if 10**e < size]
             for k in [*powers, size // 2, 9 * size // 10, size - 1, size]:
-                calls = METHODS | {"NumPy sort": numpy_sort}
-                if k * (size - k + 1) > MOST_PAIRS:
-                    del calls["exhaustive"]
-                for name, method in calls.items():
-                    ours = name.startswith("scaling")
-                    count = repeats or (15 if ours else 2 if size >= 10**6 else 9)
-                    try:
-                        times = seconds(lambda m=method, a=v, b=k: m(a, b, 1.0), count)
-                    except ArithmeticError:  # the rounding of its prefix sums hid the answer
-                        times = {"least_ms": float("nan"), "median_ms": float("nan")}
-                    yield {"input": kind, "d": size, "k": k, "method": name, **times}
-                call = modopt_prox(v, k, 1.0)
-                if call is not None and kind == "gaussian" and k < size:
-                    yield {"input": kind, "d": size, "k": k, "method": "ModOpt", **seconds(call, 1)}
+                for threads in (1, 2) if size >= LONG or options.smoke else (1,):
+                    with threadpool_limits(threads):
+                        for row in _at(v, k, options, with_modopt=kind == "gaussian"):
+                            yield {"input": kind, "d": size, "k": k, "threads": threads, **row}
+
+
+def _at(v: np.ndarray, k: int, options: Options, with_modopt: bool) -> Iterator[dict[str, Any]]:
+    """One row for each method at this vector and k, the ratio being to ours."""
+    calls: dict[str, Callable[[], Any]] = {
+        name: lambda m=method: m(v, k, 1.0)
+        for name, method in (METHODS | {"NumPy sort": numpy_sort}).items()
+    }
+    if k * (v.size - k + 1) > MOST_PAIRS:
+        del calls["exhaustive"]
+    modopt = modopt_prox(v, k, 1.0) if with_modopt and k < v.size else None
+    if modopt is not None:
+        calls["ModOpt"] = modopt
+    few = {"scaling (ours)": 15, "ModOpt": 1}
+    usual = 3 if v.size >= 10**6 else 9
+    # A prox whose rounding hid the answer raises ArithmeticError, and its times stay empty.
+    timed = side_by_side(calls, {name: options.times(few.get(name, usual)) for name in calls})
+    ours = timed["scaling (ours)"]["median_ms"]
+    for name, times in timed.items():
+        yield {"method": name, **times, "ratio": times["median_ms"] / ours}
+
+
+def main() -> None:
+    """Time all, and say where ours is not ahead."""
+    with Table("prox", Options.parse(__doc__)) as table:
+        for row in rows(table.options):
+            table.add(**row)
+        behind = [
+            f"{row['method']} {row['input']} d={row['d']} k={row['k']} threads={row['threads']}"
+            for row in table.rows
+            if row["ratio"] < 1
+        ]
+        table.note(behind=behind or "nowhere")
 
 
 if __name__ == "__main__":
-    options = arguments("k-support prox of Gaussian and Cauchy vectors, step 1")
-    print(write("prox", rows(options.quick, options.repeats)))
+    main()

@@ -1,7 +1,4 @@
-"""X'v and X w in GB/s of X: dense in both orders and precisions against BLAS, sparse against SciPy.
-
-python benchmarks/micro/scores.py [--quick]
-"""
+"""X'v and X w in GB/s of X: dense (all orders and precisions) against BLAS, sparse against SciPy."""
 
 # ruff: noqa: B023 - every closure is called before its loop goes on
 from __future__ import annotations
@@ -10,10 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from _common import arguments, seconds, write
 from scipy import sparse
 
 from atomlearn import _kernels as kernels
+from benchmarks.harness import Options, Table
+from benchmarks.micro.timing import seconds
 
 
 def timed(
@@ -32,15 +30,15 @@ def timed(
         }
 
 
-def dense(quick: bool, repeats: int) -> Iterator[dict[str, Any]]:
-    """Dense arrays of about 0.8 GB (0.02 GB where quick)."""
+def dense(smoke: bool, repeats: int) -> Iterator[dict[str, Any]]:
+    """Dense arrays of about 0.8 GB (0.02 GB where smoke)."""
     rng = np.random.default_rng(0)
-    scale = 40 if quick else 1
+    scale = 40 if smoke else 1
     for dtype in (np.float32, np.float64):
         width = 8 // np.dtype(dtype).itemsize
         for n, p in [
             (500, 200_000 * width // scale),
-            (8192 // (2 if quick else 1), 12_000 * width // scale),
+            (8192 // (2 if smoke else 1), 12_000 * width // scale),
         ]:
             base = rng.standard_normal((n, p), dtype=np.float32).astype(dtype)
             v, w = rng.standard_normal(n), rng.standard_normal(p)
@@ -73,11 +71,11 @@ def text_like(n: int, p: int, n_stored: int) -> sparse.csr_array:
     return csr
 
 
-def sparse_products(quick: bool, repeats: int) -> Iterator[dict[str, Any]]:
+def sparse_products(smoke: bool, repeats: int) -> Iterator[dict[str, Any]]:
     """Sparse arrays in both layouts, with 32- and 64-bit indices."""
     sizes = (
         [(2_000, 50_000, 200_000)]
-        if quick
+        if smoke
         else [(20_000, 500_000, 2_000_000), (20_000, 500_000, 20_000_000)]
     )
     for n, p, n_stored in sizes:
@@ -107,8 +105,14 @@ def sparse_products(quick: bool, repeats: int) -> Iterator[dict[str, Any]]:
                 yield from timed(layout, label, n_bytes, calls, repeats)
 
 
+def main() -> None:
+    """Time sparse and dense products."""
+    options = Options.parse(__doc__)
+    with Table("scores", options) as table:
+        for part in (sparse_products, dense):
+            for row in part(options.smoke, options.times(9)):
+                table.add(**row)
+
+
 if __name__ == "__main__":
-    options = arguments("products in GB/s of X")
-    count = options.repeats or (5 if options.quick else 9)
-    print(write("scores_sparse", sparse_products(options.quick, count)))
-    print(write("scores_dense", dense(options.quick, count)))
+    main()

@@ -1,7 +1,4 @@
-"""The largest |z|: ours against NumPy's partition.
-
-python benchmarks/micro/selection.py [--quick]
-"""
+"""The largest |z|: ours against NumPy's partition."""
 
 # ruff: noqa: B023 - every closure is called before its loop goes on
 from __future__ import annotations
@@ -10,9 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from _common import arguments, seconds, write
 
 from atomlearn import _kernels as kernels
+from benchmarks.harness import Options, Table
+from benchmarks.micro.timing import seconds
 
 
 def by_partition(z: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -23,10 +21,10 @@ def by_partition(z: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     return few, z[few]
 
 
-def rows(quick: bool, repeats: int) -> Iterator[dict[str, Any]]:
+def rows(smoke: bool, repeats: int) -> Iterator[dict[str, Any]]:
     """One row for each (size, count, method)."""
     rng = np.random.default_rng(0)
-    for size in [10**5] if quick else [10**4, 10**6, 5 * 10**7]:
+    for size in [10**5] if smoke else [10**4, 10**6, 5 * 10**7]:
         z = rng.standard_normal(size)
         for count in (10, 1000, size // 100):
             for name, call in {
@@ -37,6 +35,13 @@ def rows(quick: bool, repeats: int) -> Iterator[dict[str, Any]]:
                 yield {"size": size, "count": count, "method": name, **seconds(call, repeats)}
 
 
+def main() -> None:
+    """Time all."""
+    options = Options.parse(__doc__)
+    with Table("top_columns", options) as table:
+        for row in rows(options.smoke, options.times(9)):
+            table.add(**row)
+
+
 if __name__ == "__main__":
-    options = arguments("the largest magnitudes of a Gaussian vector")
-    print(write("selection", rows(options.quick, options.repeats or 9)))
+    main()
