@@ -1,4 +1,4 @@
-"""X'v and X w in GB/s of X: dense (all orders and precisions) against BLAS, sparse against SciPy."""
+"""X'v and X w in GB/s of X: dense (any order and precision) against BLAS, sparse against SciPy."""
 
 # ruff: noqa: B023 - every closure is called before its loop goes on
 from __future__ import annotations

@@ -1,0 +1,169 @@
+"""One small class a solver: its tolerances, loosest first, and how it is called.
+
+All of them minimise sum loss + level ||w||_1 without intercept, from w = 0; packages that take the
+mean loss get level / n.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from importlib.util import find_spec
+from typing import Any, ClassVar
+
+import numpy as np
+
+from benchmarks.lasso.problems import Array
+
+#: Tolerances are tried from loose to tight, one decade after the other.
+DECADES = tuple(10.0**-e for e in range(1, 13))
+
+
+class L1Solver(ABC):
+    """A solver with the data in its hands. ``fit`` solves once, from zero."""
+
+    name: ClassVar[str]
+    package: ClassVar[str]
+    losses: ClassVar[tuple[str, ...]] = ("squared", "logistic")
+    tolerances: ClassVar[tuple[float, ...]] = DECADES
+
+    def __init__(self, loss: str, X: Any, y: Array, level: float, threads: int) -> None:
+        self.loss, self.X, self.y, self.level, self.threads = loss, X, y, level, threads
+        self.alpha = level / y.size
+
+    @classmethod
+    def is_installed(cls) -> bool:
+        """Return whether its package can be imported."""
+        return find_spec(cls.package) is not None
+
+    @abstractmethod
+    def fit(self, tolerance: float) -> Array:
+        """Return w."""
+
+
+class Atomlearn(L1Solver):
+    """Ours, at the loosest gap that does, as the rivals are."""
+
+    name, package = "atomlearn", "atomlearn"
+
+    def fit(self, tolerance: float) -> Array:
+        from atomlearn import solve
+
+        result = solve(self.X, self.y, loss=self.loss, level=self.level, gap=tolerance)
+        return np.asarray(result.coef)
+
+
+class Certified(Atomlearn):
+    """Ours, to a proved gap of 1e-6."""
+
+    name = "atomlearn, gap 1e-6 proved"
+    tolerances = (1e-6,)
+
+
+class Celer(L1Solver):
+    """celer: working sets with dual extrapolation; its gap is relative to the loss at zero."""
+
+    name, package = "celer", "celer"
+
+    def fit(self, tolerance: float) -> Array:
+        import celer
+
+        if self.loss == "squared":
+            model = celer.Lasso(
+                self.alpha, tol=tolerance, fit_intercept=False, max_iter=1000, max_epochs=100_000
+            )
+        else:
+            model = celer.LogisticRegression(
+                1 / self.level, tol=tolerance, fit_intercept=False, max_iter=1000
+            )
+        return _coefficients(model, self.X, self.y)
+
+
+class Skglm(L1Solver):
+    """skglm: working sets with Anderson acceleration, compiled at the first call."""
+
+    name, package = "skglm", "skglm"
+
+    def fit(self, tolerance: float) -> Array:
+        import skglm
+
+        if self.loss == "squared":
+            model = skglm.Lasso(self.alpha, tol=tolerance, fit_intercept=False, max_iter=1000)
+        else:
+            model = skglm.SparseLogisticRegression(
+                self.alpha, tol=tolerance, fit_intercept=False, max_iter=1000
+            )
+        return _coefficients(model, self.X, self.y)
+
+
+class Adelie(L1Solver):
+    """adelie, at the one level."""
+
+    name, package = "adelie, one level", "adelie"
+    tolerances = tuple(10.0**-e for e in range(4, 15))
+    n_levels: ClassVar[int] = 1
+
+    def fit(self, tolerance: float) -> Array:
+        import adelie as ad
+
+        dense = isinstance(self.X, np.ndarray)
+        matrix = ad.matrix.dense if dense else ad.matrix.sparse
+        X = matrix(self.X, method="naive", n_threads=self.threads)
+        glm = ad.glm.gaussian(self.y)
+        if self.loss == "logistic":
+            glm = ad.glm.binomial(np.asarray(self.y > 0, dtype=np.float64))
+        largest = np.abs(self.X.T @ self.y).max() * (0.5 if self.loss == "logistic" else 1.0)
+        path = np.geomspace(largest / self.y.size, self.alpha, self.n_levels + 1)[1:]
+        state = ad.grpnet(
+            X, glm, penalty=np.ones(self.X.shape[1]), lmda_path=path, tol=tolerance,
+            irls_tol=tolerance, intercept=False, early_exit=False, progress_bar=False,
+            n_threads=self.threads,
+        )  # fmt: skip
+        return np.asarray(state.betas[-1].toarray()).ravel()
+
+
+class AdeliePath(Adelie):
+    """adelie, along ten levels down to the one."""
+
+    name = "adelie, path of ten"
+    n_levels = 10
+
+
+class ScikitLasso(L1Solver):
+    """scikit-learn's coordinate descent with screening; its gap is relative to ||y||^2."""
+
+    name, package, losses = "scikit-learn Lasso", "sklearn", ("squared",)
+
+    def fit(self, tolerance: float) -> Array:
+        from sklearn.linear_model import Lasso
+
+        model = Lasso(self.alpha, tol=tolerance, fit_intercept=False, max_iter=100_000)
+        return _coefficients(model, self.X, self.y)
+
+
+class ScikitLiblinear(L1Solver):
+    """LIBLINEAR, through scikit-learn."""
+
+    name, package, losses = "scikit-learn liblinear", "sklearn", ("logistic",)
+
+    def fit(self, tolerance: float) -> Array:
+        from sklearn.linear_model import LogisticRegression
+
+        model = LogisticRegression(
+            C=1 / self.level, l1_ratio=1.0, solver="liblinear", tol=tolerance,
+            fit_intercept=False, max_iter=10_000, random_state=0,
+        )  # fmt: skip
+        return _coefficients(model, self.X, self.y)
+
+
+def _coefficients(model: Any, X: Any, y: Array) -> Array:
+    """Fit an estimator in silence: what it reached is measured, not believed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+    return np.asarray(model.coef_, dtype=np.float64).ravel()
+
+
+SOLVERS: tuple[type[L1Solver], ...] = (
+    Atomlearn, Certified, Celer, Skglm, Adelie, AdeliePath, ScikitLasso, ScikitLiblinear,
+)  # fmt: skip
