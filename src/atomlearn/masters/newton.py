@@ -1,160 +1,166 @@
 """Semismooth Newton on the restricted problem, globalized so that it never stalls.
 
-Outer: a proximal Newton step with a proximal point term, w_t+1 = argmin_w Q_t(w) + R(w) +
-||w - w_t||^2 / (2 sigma), with Q_t the quadratic model of the loss at w_t (the loss itself where
-it is squared) and sigma growing; a search along the segment makes every step decrease F. Inner:
-the *dual* of that step is smooth and piecewise quadratic, its gradient is z - A w(u) - b(u) with
-w(u) = prox(w_t - sigma A'u); semismooth Newton with an exact line search solves it in a few
-steps. One master for every norm with a prox and a Jacobian of it.
-[Li, Sun, Toh 2018, SSNAL, Algorithms 1 and 2, inside the inexact proximal Newton method.]
+Two ways to descend take turns. Accelerated proximal gradient steps are cheap and find the pattern
+(which weights are zero, which are shrunk how); a semismooth Newton step then jumps to where that
+pattern is optimal, and an exact line search cuts it short where the pattern changes on the way.
+The function searched is the forward-backward envelope of the local quadratic model, which has the
+minimisers of the problem, is differentiable, and is convex for step sizes below 1 / L. What one
+way cannot do the other one can: Newton steps count only where they decrease the objective, and the
+gradient steps between them converge by themselves.
+
+[Stella, Themelis, Patrinos 2017, forward-backward quasi-Newton methods; Li, Sun, Toh 2018, SSNAL,
+for the use of the Jacobian's structure; Beck, Teboulle 2009 for the gradient steps.] One master
+for every norm with a prox and a Jacobian of it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.interfaces import Block, Master, ProxPoint, Refit, SupportsProx
-from atomlearn.masters.newton_system import NewtonSystem
+from atomlearn.masters.accelerated_gradient import Acceleration, Iterate
+from atomlearn.masters.newton_system import NewtonSystem, resolvent
 from atomlearn.problem import Problem
 
 Array = NDArray[np.float64]
 
+#: The Newton equation of x - prox(x - step f'(x)) is regularized by this, relative to 1 / step.
+REGULARIZATION = 1e-6
 
-@dataclass(frozen=True, slots=True)
-class QuadraticModel:
-    """q(z) = g'(z - z0) + 1/2 (z - z0)' D (z - z0), the loss at z0 but for its value there.
+#: Newton's step size in units of 1 / L, where L is what the gradient steps needed.
+NEWTON_STEP = 0.5
 
-    Its gradient u = g + D (z - z0) carries the dual variable.
-    """
-
-    origin: Array
-    gradient: Array
-    curvature: Array
-
-    @classmethod
-    def of(cls, problem: Problem, prediction: Array) -> QuadraticModel:
-        """Return the model of the problem's loss at this prediction."""
-        loss, y, s = problem.loss, problem.y, problem.weight
-        return cls(prediction, loss.gradient(y, prediction, s), loss.curvature(y, prediction, s))
-
-    def dual(self, z: Array) -> Array:
-        """Return u = q'(z)."""
-        return self.gradient + self.curvature * (z - self.origin)
+#: Rounds without any progress after which the best point is given back.
+PATIENCE = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Centre:
-    """One proximal step: model, centre (w_t, b_t) and step sizes sigma, sigma_b."""
+class Candidate:
+    """A certified point with the scores A'v of its negative gradient v."""
 
-    model: QuadraticModel
-    weights: Array
-    intercept: float
-    step: float
-    step_intercept: float
+    refit: Refit
+    scores: Array
 
-    def prox(self, problem: Problem, ascent: Array) -> ProxPoint:
-        """Return w(u) for ascent = A'u."""
-        point = self.weights - self.step * ascent
-        return problem.regularizer.prox_point(point, self.step, problem.tau)
-
-    def shifted_intercept(self, total: float) -> float:
-        """Return b(u) for total = sum(u)."""
-        return self.intercept - self.step_intercept * total
-
-
-@dataclass(frozen=True, slots=True)
-class DualPoint:
-    """One point of the dual: z (n,) carries u = q'(z); ascent = A'u; w(u), b(u), A w(u).
-
-    ``residual`` = z - A w(u) - b(u) is the dual's gradient in u; ``decrement`` = 1/2 r'Dr bounds
-    how far the proximal step is from its minimum.
-    """
-
-    z: Array
-    ascent: Array
-    prox: ProxPoint
-    intercept: float
-    linear: Array
-    residual: Array
-    decrement: float
+    def improves(self, other: Candidate) -> bool:
+        """Return True where this point is lower, or as low up to rounding with a smaller gap."""
+        mine, theirs = self.refit, other.refit
+        rounding = 1e-14 * abs(theirs.objective)
+        if mine.objective < theirs.objective - rounding:
+            return True
+        return mine.objective <= theirs.objective + rounding and mine.gap < theirs.gap
 
 
 @dataclass(frozen=True, slots=True)
 class SemismoothNewton(Master):
-    """Proximal Newton steps with a proximal point term, solved by Newton on their dual.
+    """Newton steps on the pattern that accelerated gradient steps have found.
+
+    A gradient step costs two products with the block; a Newton step about five, a Gram matrix and
+    a Cholesky factorization of the size of the support or of the sample, whichever is smaller.
 
     Parameters
     ----------
-    first_step : float
-        sigma of the first proximal step, in units of 1 / (mean a_j'Da_j).
-    growth : float
-        Factor on sigma after each full step.
+    check_every : int
+        Gradient steps between two certificates.
     max_steps : int
-        Bound on Newton steps in one call; the best point is returned when it is reached.
-    accuracy : float
-        A proximal step is solved until its gap is this fraction of ||w - w_t||^2 / (2 sigma).
+        Bound on gradient and Newton steps together; the best point is returned when it is reached.
     """
 
-    first_step: float = 100.0
-    growth: float = 10.0
-    max_steps: int = 500
-    accuracy: float = 0.1
+    check_every: int = 10
+    max_steps: int = 20000
 
-    def solve(
-        self, problem: Problem, weights: Array, intercept: float, gap_target: float
-    ) -> Refit:
+    def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
         _check(problem)
         best = certified(problem, weights, None, intercept)
-        if best.gap <= gap_target or problem.design.shape[1] == 0:
-            return best
-        unit, unit_intercept = _unit_steps(problem, best)
-        step, steps, idle = self.first_step, 0, 0
-        while steps < self.max_steps and idle < 6:
-            model = QuadraticModel.of(problem, best.prediction)
-            centre = Centre(
-                model, best.weights, best.intercept, step * unit, 10 * step * unit_intercept
-            )
-            point, used = self._proximal_step(problem, centre, self.max_steps - steps)
-            steps += max(used, 1)
-            trial, length = _decrease(problem, best, point)
-            step = min(step * self.growth, 1e12) if length == 1.0 else step / 3
-            progress = trial.gap < 0.9 * best.gap or trial.objective < best.objective * (1 - 1e-9)
-            idle = 0 if progress else idle + 1
-            if length > 0 and (trial.objective <= best.objective or trial.gap < best.gap):
-                best = trial
-            if best.gap <= gap_target:
+        if best.refit.gap <= gap_target or weights.size == 0:
+            return best.refit
+        run = _Run(problem, gap_target, best, self.check_every)
+        while run.open and run.steps < self.max_steps:
+            run.gradient_steps()
+            run.newton_steps()
+        run.best.refit.steps = run.steps
+        return run.best.refit
+
+
+class _Run:
+    """One call of the master: the best point, the gradient iteration, and whose turn it is."""
+
+    def __init__(self, problem: Problem, target: float, best: Candidate, check_every: int) -> None:
+        self.problem = problem
+        self.target = target
+        self.best = best
+        self.check_every = check_every
+        self.steps = 0
+        self.idle = 0
+        self.at = self._iterate(None)
+        self.shortest = self._gradient_steps_worth_a_newton_step()
+        self.period = self.shortest
+
+    @property
+    def open(self) -> bool:
+        return self.best.refit.gap > self.target and self.idle < PATIENCE
+
+    def gradient_steps(self) -> None:
+        """Make one period of accelerated proximal gradient steps, certified now and then."""
+        problem, acceleration = self.problem, Acceleration()
+        before = self.best
+        for count in range(1, self.period + 1):
+            previous = self.at
+            self.at = acceleration.iterate(problem, self._proximal, previous)
+            self.steps += 1
+            fixed = self.at.momentum < 2.0 and np.array_equal(self.at.weights, previous.weights)
+            if count % self.check_every == 0 or count == self.period or fixed:
+                at = self.at
+                trial = certified(problem, at.weights, at.linear, at.intercept)
+                if trial.improves(self.best):
+                    self.best = trial
+                if not self.open or fixed:
+                    break
+        progress = self.best.refit.gap < 0.9 * before.refit.gap
+        progress |= self.best.refit.objective < before.refit.objective * (1 - 1e-9)
+        self.idle = 0 if progress else self.idle + 1
+
+    def newton_steps(self) -> None:
+        """Make Newton steps as long as they pay, then go on from where they led."""
+        moved, paid = False, False
+        while self.open:
+            trial = newton_step(self.problem, self.best, NEWTON_STEP / self.at.lipschitz)
+            self.steps += 1
+            if trial is None or not trial.improves(self.best):
                 break
-        best.steps = steps
-        return best
+            gain = trial.refit.gap / self.best.refit.gap
+            self.best, moved = trial, True
+            if gain > 0.5:
+                break
+            paid, self.idle = True, 0
+        self.period = self.shortest if paid else min(2 * self.period, 20 * self.shortest)
+        if moved:
+            self.at = self._iterate(self.at)
 
-    def _proximal_step(
-        self, problem: Problem, centre: Centre, max_steps: int
-    ) -> tuple[DualPoint, int]:
-        """Solve one proximal step by Newton on its dual, as exactly as it is worth."""
-        z = centre.model.origin
-        ascent = block_of(problem).transpose_dot(centre.model.dual(z))
-        point = _dual_point(problem, centre, z, ascent, centre.prox(problem, ascent))
-        for used in range(max_steps):
-            if used and point.decrement <= self._enough(centre, point):
-                return point, used
-            following = _newton_step(problem, centre, point)
-            stuck = following.decrement > 0.5 * point.decrement
-            negligible = point.decrement <= 1e-20 * (1.0 + float(np.abs(point.z).max()))
-            if stuck and negligible:
-                return (point if following.decrement > point.decrement else following), used + 1
-            point = following
-        return point, max_steps
+    def _iterate(self, previous: Iterate | None) -> Iterate:
+        """Return the gradient iteration begun at the best point, with the estimates so far."""
+        best = self.best.refit
+        linear = best.prediction - best.intercept
+        at = Iterate.at(self.problem, best.weights, linear, best.intercept, self.best.scores)
+        if previous is not None:
+            at.lipschitz = previous.lipschitz
+            at.lipschitz_intercept = previous.lipschitz_intercept
+        return at
 
-    def _enough(self, centre: Centre, point: DualPoint) -> float:
-        movement = point.prox.point - centre.weights
-        worth = float(movement @ movement) / (2 * centre.step)
-        if centre.step_intercept:
-            worth += (point.intercept - centre.intercept) ** 2 / (2 * centre.step_intercept)
-        return self.accuracy * worth
+    def _proximal(self, point: Array, step: float) -> Array:
+        return self.problem.regularizer.prox_point(point, step, self.problem.tau).point
+
+    def _gradient_steps_worth_a_newton_step(self) -> int:
+        n_samples, size = self.problem.design.shape
+        support = min(size, 4 * int(np.count_nonzero(self.best.refit.weights)) + 100)
+        smaller = min(support, n_samples)
+        newton = 10 * n_samples * size + smaller * smaller * (max(support, n_samples) + smaller)
+        # Factorizations run several times faster, per operation, than products with a vector.
+        return int(np.clip(newton / 8 / (4 * n_samples * size), 5, 60))
 
 
 def _check(problem: Problem) -> None:
@@ -178,70 +184,62 @@ def block_of(problem: Problem) -> Block:
     return block
 
 
-def _unit_steps(problem: Problem, at: Refit) -> tuple[float, float]:
-    """Return 1 / mean(a_j'Da_j) and 1 / sum(D), the natural units of sigma and sigma_b."""
-    curvature = problem.loss.curvature(problem.y, at.prediction, problem.weight)
+def newton_step(problem: Problem, at: Candidate, step: float) -> Candidate | None:
+    """Return the point a semismooth Newton step leads to, or None where it leads nowhere.
+
+    With r = w - prox(w - step f'(w)), J the Jacobian of the prox there and H = A'DA, the direction
+    solves (I - J (I - step H)) d = -r. The exact search along it is for the envelope of the
+    quadratic model; the point returned is the proximal gradient step made from there.
+    """
+    block, weights = block_of(problem), at.refit.weights
+    curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
     total = float(curvature.sum())
-    if total <= 1e-6 * float(problem.weight.sum()):
-        curvature, total = problem.weight, float(problem.weight.sum())
-    mean = float(block_of(problem).squared_norms(curvature).mean())
-    return (1.0 / mean if mean > 0 else 1.0), (1.0 / total if problem.fit_intercept else 0.0)
-
-
-def _dual_point(
-    problem: Problem, centre: Centre, z: Array, ascent: Array, prox: ProxPoint
-) -> DualPoint:
-    total = float(centre.model.dual(z).sum()) if centre.step_intercept else 0.0
-    intercept = centre.shifted_intercept(total)
-    linear = block_of(problem).dot(prox.point)
-    residual = z - linear - intercept
-    decrement = 0.5 * float(centre.model.curvature @ (residual * residual))
-    return DualPoint(z, ascent, prox, intercept, linear, residual, decrement)
-
-
-def _newton_step(problem: Problem, centre: Centre, point: DualPoint) -> DualPoint:
-    """Make one Newton step on the dual, with an exact search along it."""
-    block, curvature = block_of(problem), centre.model.curvature
-    system = NewtonSystem(
-        block, curvature, point.prox.jacobian(), centre.step, centre.step_intercept
-    )
-    direction = system.direction(point.residual)
-    change = curvature * direction
-    ascent_change = block.transpose_dot(change)
-    total_change = float(change.sum())
-    total = float(centre.model.dual(point.z).sum()) if centre.step_intercept else 0.0
-    # psi'(t) along u + t du needs no further product with the block.
-    at_zero, per_length = float(change @ point.z), float(change @ direction)
+    step_intercept = step / REGULARIZATION / total if problem.fit_intercept and total > 0 else 0.0
+    step_intercept *= float(block.squared_norms(curvature).mean()) if step_intercept else 0.0
+    gradient = -at.scores
+    prox = problem.regularizer.prox_point(weights - step * gradient, step, problem.tau)
+    jacobian = prox.jacobian()
+    if not jacobian.support.size:
+        return None
+    inverse, gains = resolvent(jacobian, REGULARIZATION)
+    base = inverse.apply(weights - prox.point)
+    system = NewtonSystem(block, curvature, gains, step, step_intercept)
+    change = system.direction(block.dot(base))
+    direction = -base - step * gains.apply(block.transpose_dot(curvature * change))
+    moved = block.dot(direction)
+    if problem.fit_intercept and total > 0:
+        moved -= float((curvature * moved).sum()) / total
+    bend = block.transpose_dot(curvature * moved)
+    if not (np.isfinite(direction).all() and np.isfinite(bend).all()):
+        return None
 
     def slope(length: float) -> tuple[float, ProxPoint]:
-        prox = centre.prox(problem, point.ascent + length * ascent_change)
-        intercept = centre.shifted_intercept(total + length * total_change)
-        value = at_zero + length * per_length
-        value -= float(ascent_change @ prox.point) + total_change * intercept
-        return value, prox
+        here = weights + length * direction
+        ahead = problem.regularizer.prox_point(
+            here - step * (gradient + length * bend), step, problem.tau
+        )
+        residual = here - ahead.point
+        return float((residual * (direction / step - bend)).sum()), ahead
 
-    start = float(change @ point.residual)
-    length, prox = _search(slope, start)
-    return _dual_point(
-        problem,
-        centre,
-        point.z + length * direction,
-        point.ascent + length * ascent_change,
-        prox,
-    )
+    reached = search(slope)
+    if reached is None:
+        return None
+    return certified(problem, reached.point, None, at.refit.intercept)
 
 
-def _search(slope, start: float) -> tuple[float, ProxPoint]:  # type: ignore[no-untyped-def]
-    """Return a length where the increasing function ``slope`` is small against its start < 0.
+def search(slope: Callable[[float], tuple[float, ProxPoint]]) -> ProxPoint | None:
+    """Return the prox point where the increasing function ``slope`` is small against its start.
 
     Full steps are kept while the slope there has not turned clearly positive; otherwise the
-    Illinois method finds the zero in between.
+    Illinois method finds the zero in between. None where the direction is not one of descent.
     """
+    start, _ = slope(0.0)
+    if not start < 0:
+        return None
     right_value, prox = slope(1.0)
     if right_value <= 0.3 * abs(start):
-        return 1.0, prox
+        return prox
     left, right, left_value = 0.0, 1.0, start
-    length = 1.0
     for _ in range(20):
         length = right - right_value * (right - left) / (right_value - left_value)
         if not left < length < right:
@@ -253,28 +251,12 @@ def _search(slope, start: float) -> tuple[float, ProxPoint]:  # type: ignore[no-
             left, left_value, right_value = length, value, 0.5 * right_value
         else:
             right, right_value, left_value = length, value, 0.5 * left_value
-    return length, prox
-
-
-def _decrease(problem: Problem, best: Refit, point: DualPoint) -> tuple[Refit, float]:
-    """Return a point of the segment from ``best`` to the proximal step that decreases F."""
-    trial = certified(problem, point.prox.point, point.linear, point.intercept)
-    length = 1.0
-    linear = best.prediction - best.intercept
-    rounding = 1e-13 * abs(best.objective)
-    while trial.objective > best.objective + rounding and trial.gap >= best.gap:
-        length *= 0.5
-        if length < 1e-6:
-            return best, 0.0
-        weights = best.weights + length * (point.prox.point - best.weights)
-        mixed = linear + length * (point.linear - linear)
-        trial = certified(problem, weights, mixed, best.intercept)
-    return trial, length
+    return prox
 
 
 def certified(
     problem: Problem, weights: Array, linear: Array | None, intercept: float
-) -> Refit:
+) -> Candidate:
     """Return the point with optimal intercept, its predictions and its certified gap."""
     block = block_of(problem)
     if linear is None:
@@ -283,4 +265,5 @@ def certified(
     prediction = linear + intercept
     scores = block.scores(problem.negative_gradient(prediction))
     certificate = problem.certificate(None, weights, intercept, prediction, scores)
-    return Refit(weights, intercept, prediction, certificate.gap, certificate.objective)
+    refit = Refit(weights, intercept, prediction, certificate.gap, certificate.objective)
+    return Candidate(refit, scores.full())

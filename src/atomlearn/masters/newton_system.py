@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, solve
+from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
 from atomlearn.interfaces import Block, ProxJacobian
@@ -119,8 +119,7 @@ class NewtonSystem:
         scaled = self.step * self.jacobian.coefficients
         matrix = scaled[:, None] * inner
         matrix[np.diag_indices(right.size)] += 1.0
-        solution: Array = solve(matrix, scaled * right, check_finite=False)
-        return solution
+        return _solve(matrix, scaled * right)
 
     def _iterative(self, residual: Array) -> tuple[Array, float]:
         """Conjugate gradients on I + D^1/2 K D^1/2 for supports and samples beyond the limit."""
@@ -143,3 +142,36 @@ class NewtonSystem:
         dual = root * solution
         change = self.step * jacobian.apply(block.transpose_dot(dual))
         return change, self.step_intercept * float(dual.sum())
+
+
+def _solve(matrix: Array, right: Array) -> Array:
+    """Return matrix^-1 right for a small matrix, in the least squares sense where singular."""
+    try:
+        solution = np.linalg.solve(matrix, right)
+    except np.linalg.LinAlgError:
+        solution = np.linalg.lstsq(matrix, right, rcond=None)[0]
+    return np.asarray(solution)
+
+
+def resolvent(jacobian: ProxJacobian, regularization: float) -> tuple[ProxJacobian, ProxJacobian]:
+    """Return (I - K)^-1 and (I - K)^-1 K for K = J / (1 + regularization), diagonal + low rank.
+
+    By Woodbury with B = (I - diagonal of K)^-1 and V C V' the low-rank part of K:
+    (I - K)^-1 = B + B V (I - C V'B V)^-1 C V' B. Rows where J vanishes keep an identity row.
+    """
+    diagonal = jacobian.diagonal / (1.0 + regularization)
+    spread = 1.0 / (1.0 - diagonal)
+    factors = jacobian.dense_factors()
+    if not factors.shape[1]:
+        return ProxJacobian(spread), ProxJacobian(diagonal * spread)
+    coefficients = jacobian.coefficients / (1.0 + regularization)
+    widened = spread[:, None] * factors
+    matrix = -coefficients[:, None] * (factors.T @ widened)
+    matrix[np.diag_indices(coefficients.size)] += 1.0
+    middle = _solve(matrix, np.diag(coefficients))
+    values, vectors = np.linalg.eigh(0.5 * (middle + middle.T))
+    widened = widened @ vectors
+    return (
+        ProxJacobian(spread, widened, values),
+        ProxJacobian(diagonal * spread, widened, values),
+    )
