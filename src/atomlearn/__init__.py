@@ -21,7 +21,23 @@ _LAZY = {
 }
 _MODULES = ("datasets", "designs", "losses", "masters", "norms", "paths", "reports", "solvers")
 
-__all__ = ["__version__", *_LAZY, *_MODULES]
+__all__ = [
+    "AtomicClassifier",
+    "AtomicClassifierCV",
+    "AtomicRegressor",
+    "AtomicRegressorCV",
+    "FeatureGenerator",
+    "__version__",
+    "datasets",
+    "designs",
+    "losses",
+    "masters",
+    "norms",
+    "paths",
+    "reports",
+    "solve",
+    "solvers",
+]
 
 if TYPE_CHECKING:
     from atomlearn import datasets, designs, losses, masters, norms, paths, reports, solvers

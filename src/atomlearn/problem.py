@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,17 +90,15 @@ class Regularizer:
         """Return argmin_x 1/2||x - v||^2 + step * (tau/2 ||x||^2 + R(x)) with its Jacobian."""
         shrink = 1.0 / (1.0 + step * tau)
         amount = self.amount if self.form == "constrained" else step * shrink * self.amount
-        norm = self.norm
-        assert isinstance(norm, SupportsProx)
+        # Masters and solvers have checked: isinstance of a protocol is slow in their inner loops.
+        norm = cast(SupportsProx, self.norm)
         inner = norm.prox_point(v * shrink if tau else v, amount, self.form)
         if not tau:
             return inner
 
         def jacobian() -> ProxJacobian:
             plain = inner.jacobian()
-            return ProxJacobian(
-                plain.diagonal * shrink, plain.factors, plain.coefficients * shrink
-            )
+            return ProxJacobian(plain.diagonal * shrink, plain.factors, plain.coefficients * shrink)
 
         return ProxPoint(inner.point, inner.gauge, jacobian)
 
@@ -160,9 +158,7 @@ class Problem:
                 "use a solver over its atoms, or FISTA over all columns"
             )
         restricted = norm.restrict(columns, self.design.shape[1])
-        return replace(
-            self, design=block, regularizer=replace(self.regularizer, norm=restricted)
-        )
+        return replace(self, design=block, regularizer=replace(self.regularizer, norm=restricted))
 
     # --- values -----------------------------------------------------------------------------
 
@@ -304,8 +300,7 @@ def _check_weight(sample_weight: object, n_samples: int) -> Array:
         weight = np.full(n_samples, float(weight))
     if weight.shape != (n_samples,):
         raise ValueError(
-            f"sample_weight must have shape ({n_samples},), one weight a sample; "
-            f"got {weight.shape}"
+            f"sample_weight must have shape ({n_samples},), one weight a sample; got {weight.shape}"
         )
     if not np.isfinite(weight).all():
         position = int(np.flatnonzero(~np.isfinite(weight))[0])

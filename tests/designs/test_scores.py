@@ -82,3 +82,9 @@ def test_no_shift_changes_nothing() -> None:
     assert_array_equal(scores.top(3)[0], [1, 2, 0])
     assert_array_equal(scores.at(np.array([2, 2])), [2.0, 2.0])
     assert_array_equal(scores.full(), z)
+
+
+def test_scores_of_no_columns() -> None:
+    columns, values = ArrayScores(np.zeros(0)).top(3)
+    assert columns.dtype == np.int64
+    assert columns.size == values.size == 0

@@ -30,7 +30,7 @@ class ArrayScores(Scores):
         return int(self._z.shape[0])
 
     def top(self, count: int) -> tuple[Columns, Array]:
-        if count <= 0:
+        if count <= 0 or not self.n_columns:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
         columns, values = _kernels.top_magnitude(self._z, min(int(count), self.n_columns))
         return columns, values

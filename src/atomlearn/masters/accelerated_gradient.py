@@ -26,6 +26,10 @@ Proximal = Callable[[Array, float], Array]
 #: Below this share of f, a difference of two values of f is mostly rounding.
 ROUNDING_SHARE = 1e-8
 
+#: Slack of the line searches, above the rounding that is left in a distance: where the curvature
+#: is constant both sides are equal, and rounding must not decide how the iteration goes on.
+SEARCH_SLACK = 1e-6
+
 #: A relative change of predictions so small that its curvature is mostly rounding.
 NEGLIGIBLE = 1e-11
 
@@ -60,15 +64,17 @@ class Iterate:
     ) -> Iterate:
         """Return the first iterate, without momentum; scores = -X'f' at the point.
 
-        The first guess of L is ||X'v||^2 / ||v||^2 f'', a lower bound that costs nothing.
+        The first guess of L is ||X'Su||^2 / u'Su times the mean f'', u = loss': it costs nothing,
+        and a sample of weight 2 counts as two samples, in every iterate that follows.
         """
         loss, y, s = problem.loss, problem.y, problem.weight
         z = linear + intercept
         v = loss.gradient(y, z, s)
         curvature = loss.curvature(y, z, s)
-        total = float(curvature.sum()) or float(s.sum())
-        square = float(v @ v)
-        guess = total / s.size * float(scores @ scores) / square if square > 0 else 0.0
+        mass = float(s.sum())
+        total = float(curvature.sum()) or mass
+        square = float(v @ np.divide(v, s, out=np.zeros_like(v), where=s > 0))
+        guess = total / mass * float(scores @ scores) / square if square > 0 else 0.0
         return cls(
             weights=weights,
             linear=linear,
@@ -149,7 +155,7 @@ class Acceleration:
                 b = problem.optimal_intercept(linear, b)
             distance, reached = model.distance(problem, linear + b)
             local = 2.0 * distance / square if square > 0.0 else 0.0
-            if local <= lipschitz * (1 + 1e-10) or lipschitz > 1e300:
+            if local <= lipschitz * (1 + SEARCH_SLACK) or lipschitz > 1e300:
                 break
             lipschitz = max(self.growth * lipschitz, min(local, 8.0 * lipschitz))
         lower = max(self.shrink * lipschitz, min(local, lipschitz))
@@ -181,7 +187,8 @@ class Acceleration:
             move = -slope / lipschitz
             distance, reached = model.distance(problem, z + move)
             # (36) in other words: the decrease is slope^2 / L less the distance of Bregman.
-            if lipschitz >= ceiling or distance <= 0.5 * lipschitz * move * move:
+            allowed = 0.5 * lipschitz * move * move * (1 + SEARCH_SLACK)
+            if lipschitz >= ceiling or distance <= allowed:
                 break
             lipschitz = min(self.growth * lipschitz, ceiling)
         at.intercept += move

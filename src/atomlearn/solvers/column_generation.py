@@ -64,13 +64,14 @@ class ColumnGeneration(Solver):
     def start(self, problem: Problem, warm: WarmStart | None = None) -> ActiveState:
         warm = warm or WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0))
         block: Block = CachedBlock(problem.design.gather(warm.columns))
-        linear = block.dot(warm.weights)
+        weights = _inside(problem, warm)
+        linear = block.dot(weights)
         intercept = problem.optimal_intercept(linear, warm.intercept)
         return self._price(
             problem,
             ActiveState(
                 columns=warm.columns,
-                weights=warm.weights,
+                weights=weights,
                 intercept=intercept,
                 prediction=linear + intercept,
                 certificate=None,  # type: ignore[arg-type]  # _price sets it
@@ -80,7 +81,8 @@ class ColumnGeneration(Solver):
 
     def step(self, problem: Problem, state: State) -> ActiveState:
         """Add the candidates, re-fit, drop idle columns, price: one pass over the data."""
-        assert isinstance(state, ActiveState) and state.block is not None
+        assert isinstance(state, ActiveState)
+        assert state.block is not None
         block, columns, weights = state.block, state.columns, state.weights
         if state.candidates.size:
             block = block.append(problem.design.gather(state.candidates))
@@ -151,9 +153,21 @@ class ColumnGeneration(Solver):
         new = best[~np.isin(best, state.columns)]
         if not new.size:
             return new
-        inner = float(problem.negative_gradient(state.prediction) @ (
-            state.prediction - state.intercept))
+        linear = state.prediction - state.intercept
+        inner = float(problem.negative_gradient(state.prediction) @ linear)
+        inner -= problem.tau * float(state.weights @ state.weights)
         threshold = problem.zero_threshold(state.columns, state.weights, inner)
         if threshold > 0:
             new = new[np.abs(shifted.at(new)) > threshold * (1 - 1e-12)]
         return new
+
+
+def _inside(problem: Problem, warm: WarmStart) -> Array:
+    """Return the weights of the warm start, shrunk into the ball where the form has one."""
+    regularizer = problem.regularizer
+    if regularizer.form != "constrained":
+        return warm.weights
+    gauge = problem.gauge(warm.columns, warm.weights)
+    return (
+        warm.weights * (regularizer.amount / gauge) if gauge > regularizer.amount else warm.weights
+    )

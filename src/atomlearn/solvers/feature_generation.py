@@ -96,10 +96,10 @@ class GenerationState(State):
 
     def selection(self) -> tuple[Columns, Columns]:
         """Return the columns in the order of selection, and the round that found each."""
-        used = set(self.columns.tolist())
-        kept = [column for column in self.found if column in used]
-        rounds = [self.found[column] for column in kept]
-        return np.array(kept, dtype=np.int64), np.array(rounds, dtype=np.int64)
+        found = np.fromiter(self.found, dtype=np.int64, count=len(self.found))
+        rounds = np.fromiter(self.found.values(), dtype=np.int64, count=len(self.found))
+        kept = np.isin(found, self.columns)
+        return found[kept], rounds[kept]
 
 
 def scaling_vector(w: Array, k: int) -> Array:

@@ -215,7 +215,7 @@ class KFCFW(Solver):
         change = abs(before.certificate.objective - state.certificate.objective)
         limit = self.relative_change
         if limit is not None and change <= limit * abs(before.certificate.objective):
-            state.exhausted = Status.STOPPED_BY_CALLBACK
+            state.exhausted = Status.SMALL_CHANGE
 
 
 def refit_on_simplex(
