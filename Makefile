@@ -14,7 +14,9 @@ PYTHON_SOURCES := $(wildcard src tests docs benchmarks experiments)
 
 RUNTIME := $(VENV)/.installed-runtime
 DEVELOP := $(VENV)/.installed-develop
-BENCH := $(VENV)/.installed-bench
+# The rivals ask for an older NumPy: they live in an environment of their own.
+BENCH_VENV := .venv-bench
+BENCH := $(BENCH_VENV)/.installed
 # An environment for development serves the demo too: no second build.
 DEMO := $(firstword $(wildcard $(DEVELOP)) $(RUNTIME))
 
@@ -49,7 +51,7 @@ docs: $(DEVELOP)
 	$(BIN)/sphinx-build -W --keep-going -E -b html docs docs/_build/html
 
 bench: $(BENCH)
-	$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
+	$(BENCH_VENV)/bin/python benchmarks/run.py $(BENCH_ARGS)
 
 clean:
 	rm -rf build dist docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
@@ -79,6 +81,8 @@ $(DEVELOP): $(KERNELS) | $(VENV)/pyvenv.cfg
 	$(PIP) install --quiet -e ".[report,dev,docs]"
 	@touch $@ $(RUNTIME)
 
-$(BENCH): $(DEVELOP)
-	$(PIP) install --quiet -e ".[report,dev,docs,bench]"
+$(BENCH): $(KERNELS) | $(VENV)/pyvenv.cfg
+	$(BIN)/python -m venv $(BENCH_VENV)
+	$(BENCH_VENV)/bin/python -m pip --disable-pip-version-check install --quiet \
+	  -C build-dir='build/bench-{wheel_tag}' -e ".[report,bench]"
 	@touch $@
