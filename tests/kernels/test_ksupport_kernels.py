@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from atomlearn import _kernels as kernels
@@ -104,6 +104,7 @@ def test_any_dyadic_vector_is_exact(values, k, exponent):
     k=st.integers(1, 13),
     step=st.floats(1e-10, 1e10),
 )
+@example(values=[1.0, 1.8311480787852912e298, 1.8311480787852912e298], k=1, step=9817300717.0)
 def test_any_floats_without_overflow(values, k, step):
     v = np.array(values)
     w, t = kernels.ksupport_prox(v, k, step)

@@ -21,7 +21,7 @@ def dense_product(
     /,
 ) -> None: ...
 def gather(
-    x: Data, rows_contiguous: bool, columns: Positions, rows: Positions | None, out: Array, /
+    x: Data, rows_contiguous: bool, columns: Positions, rows: Positions | None, out: Data, /
 ) -> None: ...
 def sparse_product(
     data: Data,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from atomlearn._kernels import _checks, _native
 from atomlearn._kernels._checks import Array, Data, Positions
@@ -69,14 +72,19 @@ def _product(
     return out
 
 
-def gather_dense(X: Data, columns: object, rows: object | None = None) -> Array:
-    """X[rows][:, columns] as float64 in Fortran order, shape (n_rows, len(columns))."""
+def gather_dense(
+    X: Data,
+    columns: object,
+    rows: object | None = None,
+    dtype: type[np.float32] | type[np.float64] | np.dtype[Any] = np.float64,
+) -> NDArray[Any]:
+    """X[rows][:, columns] in Fortran order, shape (n_rows, len(columns)), float32 or float64."""
     array = _checks.float_array(X, "X", 2)
     contiguous = _checks.rows_contiguous(array, "X")
     wanted = _checks.positions(columns, "columns", array.shape[1])
     subset = _checks.optional_positions(rows, "rows", array.shape[0])
     n_rows = array.shape[0] if subset is None else subset.size
-    out = np.empty((n_rows, wanted.size), order="F")
+    out = np.empty((n_rows, wanted.size), dtype=dtype, order="F")
     if out.size:
         _native.gather(array, contiguous, wanted, subset, out)
     return out

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
@@ -34,9 +36,11 @@ def squared_norms_dense(X: Data, c: Data | None = None, rows: object | None = No
     return (wide**2).T @ weight
 
 
-def gather_dense(X: Data, columns: Positions, rows: object | None = None) -> Array:
+def gather_dense(
+    X: Data, columns: Positions, rows: object | None = None, dtype: Any = np.float64
+) -> Data:
     """Return X[rows][:, columns]."""
-    return np.asfortranarray(_rows_of(X, rows)[:, columns])
+    return np.asfortranarray(_rows_of(X, rows)[:, columns], dtype=dtype)
 
 
 def _dense(

@@ -1,4 +1,4 @@
-"""Blocks: a few columns in memory, in float64, dense or sparse; what masters work on."""
+"""Blocks: a few columns in memory, dense or sparse, products in float64; masters work on them."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class _Room:
 
     __slots__ = ("array", "used")
 
-    def __init__(self, array: Array, used: int) -> None:
+    def __init__(self, array: NDArray[Any], used: int) -> None:
         self.array = array
         self.used = used
 
 
 class DenseBlock(Block):
-    """A as a float64 Fortran array with spare room on the right.
+    """A as a Fortran array with spare room on the right; float32 data stay float32, sums do not.
 
     ``append`` writes into the spare room where this block is the room's latest owner, and copies
     otherwise, so a block never changes. ``nonzeros`` is set where the columns come from sparse
@@ -55,8 +55,9 @@ class DenseBlock(Block):
 
     __slots__ = ("_array", "_room", "nonzeros")
 
-    def __init__(self, array: Array, nonzeros: int | None = None) -> None:
-        array = np.asarray(array, dtype=np.float64, order="F")
+    def __init__(self, array: NDArray[Any], nonzeros: int | None = None) -> None:
+        single = np.asarray(array).dtype == np.float32
+        array = np.asarray(array, dtype=np.float32 if single else np.float64, order="F")
         self._own(_Room(array, array.shape[1]), nonzeros)
 
     @classmethod
@@ -71,7 +72,7 @@ class DenseBlock(Block):
         self._array.flags.writeable = False
         self.nonzeros = nonzeros
 
-    def __reduce__(self) -> tuple[type[DenseBlock], tuple[Array, int | None]]:
+    def __reduce__(self) -> tuple[type[DenseBlock], tuple[NDArray[Any], int | None]]:
         return DenseBlock, (self._array, self.nonzeros)
 
     @property
@@ -82,17 +83,17 @@ class DenseBlock(Block):
     def dtype(self) -> np.dtype[Any]:
         return self._array.dtype
 
-    def dense(self) -> Array:
+    def dense(self) -> NDArray[Any]:
         return self._array
 
     def scores(self, v: Array) -> Scores:
         return ArrayScores(self.transpose_dot(v))
 
     def dot(self, weights: Array) -> Array:
-        return self._array @ weights
+        return _kernels.predict_dense(self._array, weights)
 
     def transpose_dot(self, v: Array) -> Array:
-        return self._array.T @ v
+        return _kernels.scores_dense(self._array, v)
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         """Return A_S' diag(curvature) A_S for curvature >= 0; rows of curvature 0 are skipped."""
@@ -107,7 +108,12 @@ class DenseBlock(Block):
             scaled = _kernels.gather_dense(self._array, positions, few)
             scaled *= root[:, None]
         # NumPy sees one array with its own transpose and calls BLAS's syrk: half the work.
-        return scaled.T @ scaled
+        return np.asarray(scaled.T @ scaled)
+
+    def cross_gram(self, curvature: Array, other: DenseBlock) -> Array:
+        """Return A' diag(curvature) B for the block B of the same samples."""
+        weighted = curvature[:, None] * other.dense()
+        return np.asarray(self._array.astype(np.float64, copy=False).T @ weighted)
 
     def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
         """Return A_S diag(diagonal) A_S', a bounded number of columns at a time."""
@@ -133,12 +139,13 @@ class DenseBlock(Block):
         n_columns = self.shape[1]
         if positions.size == n_columns and (positions == np.arange(n_columns)).all():
             return self
-        taken = _kernels.gather_dense(self._array, positions)
+        taken = _kernels.gather_dense(self._array, positions, None, self.dtype)
         return DenseBlock(taken, None if self.nonzeros is None else int(np.count_nonzero(taken)))
 
     def take_rows(self, rows: NDArray[np.int64]) -> DenseBlock:
         """Return the block of these rows, in their order, repeated rows included."""
-        taken = _kernels.gather_dense(self._array, np.arange(self.shape[1]), rows)
+        everything = np.arange(self.shape[1])
+        taken = _kernels.gather_dense(self._array, everything, rows, self.dtype)
         return DenseBlock(taken, None if self.nonzeros is None else int(np.count_nonzero(taken)))
 
     def scaled(self, factors: Array) -> DenseBlock:
@@ -159,12 +166,14 @@ class DenseBlock(Block):
             nonzeros = count_nonzeros(self) + count_nonzeros(other)
             if entries > SMALL_ENTRIES and nonzeros < SPARSE_BELOW * entries:
                 return SparseBlock.from_dense(self._array).append(other)
-        room = self._room
-        if room.used != size or room.array.shape[1] < total:
+        room, columns = self._room, other.dense()
+        dtype = np.result_type(self.dtype, columns.dtype) if size else columns.dtype
+        if room.used != size or room.array.shape[1] < total or room.array.dtype != dtype:
             # Spare room costs address space, not memory, until it is written to.
-            room = _Room(np.empty((n_samples, max(total, size + size // 2 + 8)), order="F"), size)
+            capacity = max(total, size + size // 2 + 8)
+            room = _Room(np.empty((n_samples, capacity), dtype=dtype, order="F"), size)
             room.array[:, :size] = self._array
-        room.array[:, size:total] = other.dense()
+        room.array[:, size:total] = columns
         room.used = total
         return DenseBlock._in_room(room, nonzeros)
 
@@ -206,7 +215,7 @@ class SparseBlock(Block):
     @classmethod
     def from_dense(cls, array: Array) -> SparseBlock:
         """Return the non-zeros of a dense array as a sparse block."""
-        matrix = sp.csc_array(array)
+        matrix = sp.csc_array(np.asarray(array, dtype=np.float64))
         return cls(matrix.data, matrix.indices, matrix.indptr, array.shape[0])
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -245,6 +254,11 @@ class SparseBlock(Block):
         """Return A_S' diag(curvature) A_S: samples are the vectors of the sum."""
         chosen = self if positions is None else self.take(positions)
         return weighted_squares(chosen.matrix().tocsr(), curvature)
+
+    def cross_gram(self, curvature: Array, other: SparseBlock) -> Array:
+        """Return A' diag(curvature) B for the block B of the same samples."""
+        weighted = sp.diags_array(curvature) @ other.matrix()
+        return np.asarray((self.matrix().T @ weighted).toarray())
 
     def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
         """Return A_S diag(diagonal) A_S': columns are the vectors of the sum."""

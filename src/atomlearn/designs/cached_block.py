@@ -1,4 +1,4 @@
-"""CachedBlock: a dense block that remembers its Gram matrices between Newton steps and passes.
+"""CachedBlock: a block that remembers its Gram matrices between Newton steps and passes.
 
 Newton steps ask again and again for A_S' D A_S and A_S diag(d) A_S' with supports and curvatures
 that change little. What has not changed is not computed again: new columns extend the Gram
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.designs.blocks import DenseBlock
+from atomlearn.designs.blocks import DenseBlock, SparseBlock
 from atomlearn.interfaces import Block, Scores
 
 Array = NDArray[np.float64]
@@ -35,6 +35,19 @@ class _GramCache:
     updates: int = 0
 
 
+#: Blocks whose Gram matrices are kept.
+_KEPT = (DenseBlock, SparseBlock)
+
+
+def _cross_gram(left: Block, curvature: Array, right: Block) -> Array:
+    if isinstance(left, DenseBlock) and isinstance(right, DenseBlock):
+        return left.cross_gram(curvature, right)
+    if isinstance(left, SparseBlock) and isinstance(right, SparseBlock):
+        return left.cross_gram(curvature, right)
+    # An append can turn the known columns of a sparse block dense.
+    return DenseBlock(left.dense()).cross_gram(curvature, DenseBlock(right.dense()))
+
+
 @dataclass(slots=True)
 class _OuterCache:
     """outer = A_P A_P' for the positions P (sorted)."""
@@ -45,7 +58,7 @@ class _OuterCache:
 
 
 class CachedBlock(Block):
-    """Wrap a block; the Gram matrices of dense ones are kept and updated.
+    """Wrap a block; the Gram matrices of dense and sparse ones are kept and updated.
 
     The products are those of the wrapped block up to rounding (about 1e-14 relative). Successors
     made by ``append`` take the caches over: use only the latest one.
@@ -54,7 +67,7 @@ class CachedBlock(Block):
     __slots__ = ("_gram", "_outers", "inner")
 
     def __init__(self, inner: Block) -> None:
-        self.inner = inner.inner if isinstance(inner, CachedBlock) else inner
+        self.inner: Block = inner.inner if isinstance(inner, CachedBlock) else inner
         self._gram: _GramCache | None = None
         self._outers: dict[bool, _OuterCache] = {}
 
@@ -87,7 +100,7 @@ class CachedBlock(Block):
     def append(self, other: Block) -> CachedBlock:
         other = other.inner if isinstance(other, CachedBlock) else other
         longer = CachedBlock(self.inner.append(other))
-        if isinstance(longer.inner, DenseBlock):
+        if isinstance(longer.inner, _KEPT) and type(longer.inner) is type(self.inner):
             longer._outers = self._outers
             if (cache := self._gram) is not None:
                 fresh = np.full(other.shape[1], -1, dtype=np.int64)
@@ -98,7 +111,7 @@ class CachedBlock(Block):
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         if positions is None:
             positions = np.arange(self.shape[1], dtype=np.int64)
-        if not isinstance(self.inner, DenseBlock):
+        if not isinstance(self.inner, _KEPT):
             return self.inner.gram(curvature, positions)
         cache = self._gram
         if cache is None or not self._bring_up_to_date(cache, curvature, positions):
@@ -144,11 +157,10 @@ class CachedBlock(Block):
         if not new.size:
             return
         block = self.inner.take(new)
-        weighted = cache.curvature[:, None] * block.dense()
         size = cache.known.size
         gram = np.empty((size + new.size, size + new.size))
         gram[:size, :size] = cache.gram
-        gram[:size, size:] = cache.columns.transpose_dot(weighted)
+        gram[:size, size:] = _cross_gram(cache.columns, cache.curvature, block)
         gram[size:, :size] = gram[:size, size:].T
         gram[size:, size:] = block.gram(cache.curvature)
         cache.where[new] = size + np.arange(new.size)

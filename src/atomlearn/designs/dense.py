@@ -70,8 +70,8 @@ class DenseDesign(Design):
 
     def gather(self, columns: Columns) -> DenseBlock:
         if self._is_contiguous:
-            return DenseBlock(_kernels.gather_dense(self._X, columns, self._rows))
-        result = np.empty((self.shape[0], columns.shape[0]), order="F")
+            return DenseBlock(_kernels.gather_dense(self._X, columns, self._rows, self._X.dtype))
+        result = np.empty((self.shape[0], columns.shape[0]), dtype=self._X.dtype, order="F")
         for place, column in enumerate(columns):
             whole = self._X[:, column]
             result[:, place] = whole if self._rows is None else whole[self._rows]

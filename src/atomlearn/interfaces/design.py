@@ -76,7 +76,7 @@ class Design(ABC):
 
 
 class Block(Design):
-    """A few columns of X in memory, in float64: what a master works on.
+    """A few columns of X in memory: what a master works on. Products are float64 throughout.
 
     A block is a design too (its scores are cheap), so that the restricted problem is a problem.
     ``np.asarray(block)`` gives the dense (n_samples, n_columns) array.
@@ -111,7 +111,10 @@ class Block(Design):
 
     @abstractmethod
     def dense(self) -> Array:
-        """Return the dense (n_samples, n_columns) array in Fortran order; read-only use."""
+        """Return the dense (n_samples, n_columns) array in Fortran order; read-only use.
+
+        float64, or float32 where that holds the columns exactly.
+        """
 
     @abstractmethod
     def squared_norms(self, curvature: Array | None = None) -> Array:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from atomlearn.designs.cached_block import CachedBlock
 from atomlearn.interfaces import Block, Master, Scores, Solver, State
 from atomlearn.interfaces.solver import WarmStart
-from atomlearn.masters import SemismoothNewton
+from atomlearn.masters import WorkingSets
 from atomlearn.problem import Problem
 from atomlearn.result import Status
 
@@ -56,7 +56,7 @@ class ColumnGeneration(Solver):
         Relative gap that will be asked of the whole; the master is not asked for much less.
     """
 
-    master: Master = field(default_factory=SemismoothNewton)
+    master: Master = field(default_factory=WorkingSets)
     batch: int | None = None
     inner_ratio: float = 1e-3
     tolerance: float = 1e-6
@@ -110,8 +110,9 @@ class ColumnGeneration(Solver):
         enough = 0.2 * self.tolerance * abs(certificate.objective)
         if not state.candidates.size:
             # Nothing new to add: only a more exact master can close what is left.
-            return min(wanted, 0.3 * state.refit_gap, enough)
-        return max(wanted, enough)
+            return min(0.3 * state.refit_gap, enough)
+        # Where the last step is near, going all the way saves a pass.
+        return wanted if wanted > 30 * enough else enough
 
     def _without_idle(self, state: ActiveState) -> ActiveState:
         """Drop columns without weight once they are most of the block."""

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,6 +28,12 @@ from atomlearn.interfaces.design import (
 )
 
 _EPS = float(np.finfo(np.float64).eps)
+
+
+def in_float64(entries: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the entries of a block as float64; float32 data may stay float32 there."""
+    assert entries.dtype in (np.float32, np.float64)
+    return entries.astype(np.float64)
 
 
 def assert_within(actual: NDArray[np.float64], expected: Array, bound: Array | float) -> None:
@@ -206,7 +213,7 @@ class DesignChecks:
         assert copy.shape == array.shape
         # Views may come back in another order, so sums may round differently.
         assert_within(copy.scores(v).at(columns), array.T @ v, self.bound(left=v))
-        self.check_entries(copy.gather(columns).dense(), array, self.bound())
+        self.check_entries(in_float64(copy.gather(columns).dense()), array, self.bound())
 
     def test_row_subset(self) -> None:
         design, array = self.build()
@@ -225,7 +232,9 @@ class DesignChecks:
             assert subset.shape == part.shape
             assert_within(subset.scores(v).at(everything), part.T @ v, bound)
             block = subset.gather(everything[::-1])
-            self.check_entries(block.dense(), part[:, ::-1], self.bound()[rows][:, ::-1])
+            self.check_entries(
+                in_float64(block.dense()), part[:, ::-1], self.bound()[rows][:, ::-1]
+            )
             if isinstance(subset, SupportsPredict):
                 w = _normal(rng, array.shape[1])
                 assert_within(subset.predict(w), part @ w, self.bound(right=w)[rows])
@@ -239,8 +248,8 @@ class DesignChecks:
             chosen = array[:, columns]
             assert isinstance(block, Block)
             assert block.shape == chosen.shape
-            assert block.dtype == np.float64
-            self.check_entries(block.dense(), chosen, self.bound(columns))
+            assert block.dtype in (np.float32, np.float64)
+            self.check_entries(in_float64(block.dense()), chosen, self.bound(columns))
             assert_array_equal(np.asarray(block), block.dense())
 
     def test_block_products(self) -> None:
@@ -269,7 +278,7 @@ class DesignChecks:
             blocks.append(blocks[index].append(design.gather(everything[:2])))
             known.append(np.concatenate([known[index], everything[:2]]))
         for block, columns in zip(blocks, known, strict=True):
-            self.check_entries(block.dense(), array[:, columns], self.bound(columns))
+            self.check_entries(in_float64(block.dense()), array[:, columns], self.bound(columns))
         self.check_block(blocks[-1], known[-1])
 
     def test_append_refuses_other_rows(self) -> None:

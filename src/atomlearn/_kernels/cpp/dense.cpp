@@ -203,16 +203,17 @@ void dense_sums(const Majors<T>& x, const double* v, double* out, bool squared) 
     squared ? sums<T, true>(x, v, out) : sums<T, false>(x, v, out);
 }
 
-template <class T>
+template <class T, class U>
 void dense_gather(const T* x, Index row_stride, Index column_stride, const Index* rows,
-                  Index n_rows, const Index* columns, Index n_columns, double* out) {
+                  Index n_rows, const Index* columns, Index n_columns, U* out) {
     const int threads = threads_for(n_rows * n_columns);
     if (row_stride == 1) {
 #pragma omp parallel for schedule(static) num_threads(threads)
         for (Index m = 0; m < n_columns; ++m) {
             const T* column = x + columns[m] * column_stride;
-            double* target = out + m * n_rows;
-            for (Index i = 0; i < n_rows; ++i) target[i] = column[rows ? rows[i] : i];
+            U* target = out + m * n_rows;
+            for (Index i = 0; i < n_rows; ++i)
+                target[i] = static_cast<U>(column[rows ? rows[i] : i]);
         }
         return;
     }
@@ -231,17 +232,19 @@ void dense_gather(const T* x, Index row_stride, Index column_stride, const Index
             row[i] = x + (rows ? rows[first + i] : first + i) * row_stride;
         for (const Index m : order) {
             const Index offset = columns[m] * column_stride;
-            double* target = out + m * n_rows + first;
-            for (Index i = 0; i < n; ++i) target[i] = row[i][offset];
+            U* target = out + m * n_rows + first;
+            for (Index i = 0; i < n; ++i) target[i] = static_cast<U>(row[i][offset]);
         }
     }
 }
 
-#define ATOMLEARN_INSTANTIATE(T)                                                             \
-    template void dense_dots<T>(const Majors<T>&, const double*, double*, bool);             \
-    template void dense_sums<T>(const Majors<T>&, const double*, double*, bool);             \
-    template void dense_gather<T>(const T*, Index, Index, const Index*, Index, const Index*, \
-                                  Index, double*);
+#define ATOMLEARN_INSTANTIATE(T)                                                       \
+    template void dense_dots<T>(const Majors<T>&, const double*, double*, bool);       \
+    template void dense_sums<T>(const Majors<T>&, const double*, double*, bool);       \
+    template void dense_gather<T, float>(const T*, Index, Index, const Index*, Index,  \
+                                         const Index*, Index, float*);                 \
+    template void dense_gather<T, double>(const T*, Index, Index, const Index*, Index, \
+                                          const Index*, Index, double*);
 ATOMLEARN_INSTANTIATE(float)
 ATOMLEARN_INSTANTIATE(double)
 

@@ -27,9 +27,9 @@ void dense_dots(const Majors<T>& x, const double* v, double* out, bool squared);
 template <class T>
 void dense_sums(const Majors<T>& x, const double* v, double* out, bool squared);
 // out[:, m] = x[rows, columns[m]] in Fortran order.
-template <class T>
+template <class T, class U>
 void dense_gather(const T* x, Index row_stride, Index column_stride, const Index* rows,
-                  Index n_rows, const Index* columns, Index n_columns, double* out);
+                  Index n_rows, const Index* columns, Index n_columns, U* out);
 
 // Compressed vectors: CSR rows or CSC columns.
 template <class T, class I>

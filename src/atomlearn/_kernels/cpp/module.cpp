@@ -21,7 +21,7 @@ using Positions = nb::ndarray<const Index, nb::ndim<1>, nb::c_contig, nb::device
 using OutVector = nb::ndarray<nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using OutDoubles = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using OutPositions = nb::ndarray<Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using OutMatrix = nb::ndarray<double, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
+using OutMatrix = nb::ndarray<nb::ndim<2>, nb::f_contig, nb::device::cpu>;
 
 // Calls f with a typed pointer to the data of a float32 or float64 array.
 template <class Array, class F>
@@ -65,10 +65,13 @@ void gather(const Matrix& x, bool rows_contiguous, const Positions& columns,
             const std::optional<Positions>& rows, const OutMatrix& out) {
     const nb::gil_scoped_release release;
     by_float(x, [&](auto* data) {
-        dense_gather(data, rows_contiguous ? Index{x.stride(0)} : 1,
-                     rows_contiguous ? 1 : Index{x.stride(1)}, optional_data(rows),
-                     static_cast<Index>(out.shape(0)), columns.data(),
-                     static_cast<Index>(columns.shape(0)), out.data());
+        by_float(out, [&](auto* target) {
+            using U = std::remove_const_t<std::remove_pointer_t<decltype(target)>>;
+            dense_gather(data, rows_contiguous ? Index{x.stride(0)} : 1,
+                         rows_contiguous ? 1 : Index{x.stride(1)}, optional_data(rows),
+                         static_cast<Index>(out.shape(0)), columns.data(),
+                         static_cast<Index>(columns.shape(0)), static_cast<U*>(out.data()));
+        });
     });
 }
 

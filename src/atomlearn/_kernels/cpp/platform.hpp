@@ -27,9 +27,10 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLargest = std::numeric_limits<double>::max();
 
 // Threads worth waking for this many elementary operations: OMP_NUM_THREADS and threadpoolctl
-// set the most, small work stays on the caller.
+// set the most, small work stays on the caller. Waking one costs microseconds where a core is
+// free, but milliseconds (a slice of the scheduler) where none is: half a millisecond of work each.
 inline int threads_for(Index operations) {
-    constexpr Index kWorthOneThread = 1 << 15;
+    constexpr Index kWorthOneThread = 1 << 20;
     const Index wanted = operations / kWorthOneThread;
     const Index allowed = omp_in_parallel() ? 1 : omp_get_max_threads();
     return static_cast<int>(std::clamp<Index>(wanted, 1, std::max<Index>(allowed, 1)));

@@ -21,6 +21,7 @@ namespace {
 
 constexpr double kSafe = 1e-15;     // wider than the rounding of one product
 constexpr Index kFewEnough = 1024;  // sorting these costs less than another round
+constexpr Index kOperations = 16;   // about what one entry costs
 
 // Magnitudes that decide, for a bracket [low, high] of x, what an entry certainly is.
 struct Cuts {
@@ -204,6 +205,7 @@ class Equation {
 
     template <class T>
     Root solve(const T* v, Index n);
+    double largest() const { return largest_; }
 
   private:
     // +1 where S(x) > k for certain, -1 where S(x) < k for certain, 0 where rounding might decide.
@@ -240,6 +242,7 @@ class Equation {
     double low_ = 0.0;         // S(low) > k, or low = 0
     double high_ = kInfinity;  // S(high) < k
     double margin_ = 3.0;
+    double largest_ = 0.0;  // the largest magnitude seen
 };
 
 // S(x) as a sample of the open entries estimates it.
@@ -322,7 +325,7 @@ bool Equation::bracket(const T* list, Index n, double& low, double& high) const 
 template <class T>
 Sorted Equation::split(const T* list, Index n, const Cuts& cuts,
                        std::unique_ptr<double[]>& open) const {
-    const int threads = threads_for(n);
+    const int threads = threads_for(kOperations * n);
     // One block of slack a thread: undecided entries are written before they are counted.
     open.reset(new double[static_cast<std::size_t>(n + kBlock * (threads + 1))]);
     std::vector<Sorted> parts(static_cast<std::size_t>(threads));
@@ -360,6 +363,7 @@ Root Equation::solve(const T* v, Index n) {
         const Sorted sorted =
             copied ? split(open.get(), n_open, cuts, next) : split(v, n_open, cuts, next);
         if (!sorted.finite) return {Status::not_finite, {}};
+        largest_ = std::max(largest_, sorted.largest);
         const Settled settled = settled_ + sorted.settled;
         const int below = low > low_ ? side(low, settled, next.get(), sorted.n_undecided) : 1;
         const int above = high < high_ ? side(high, settled, next.get(), sorted.n_undecided) : -1;
@@ -510,10 +514,12 @@ DoubleDouble Equation::by_sorting(std::vector<double> open) const {
 // scaled by a power of two first, which is exact.
 template <class T>
 Root solve_scaled(const T* v, Index n, Index k, double step) {
-    Root root = Equation(k, step).solve(v, n);
-    const double x = root.x.high;
+    Equation equation(k, step);
+    Root root = equation.solve(v, n);
+    const double x = root.x.high, largest = equation.largest();
     const bool tame =
-        x == 0.0 || (x > 1e-150 && x < 1e150 && step * x > 1e-150 && step * x < 1e150);
+        x == 0.0 || (x > 1e-150 && x < 1e150 && step * x > 1e-150 && step * x < 1e150 &&
+                     largest < 1e150 && (step + 1.0) * largest < 1e150);
     if (root.status != Status::ok || tame) return root;
     const int exponent = std::ilogb(largest_of(v, n));
     std::vector<double> scaled(static_cast<std::size_t>(n));
@@ -528,7 +534,7 @@ Root solve_scaled(const T* v, Index n, Index k, double step) {
 template <class T>
 bool shrink_and_threshold(const T* v, Index n, double theta_high, double theta_low, double shrink,
                           T* w) {
-    const int threads = threads_for(n);
+    const int threads = threads_for(kOperations * n);
     std::vector<char> finite(static_cast<std::size_t>(threads));
     in_parallel(threads, [&](int part) {
         const Range range = piece(n, part, threads, kBlock);
@@ -552,7 +558,7 @@ Status ksupport_prox(const T* v, Index n, Index k, double step, T* w, double* sc
 
 template <class T>
 Status ksupport_gauge(const T* w, Index n, Index k, double* gauge) {
-    const int threads = threads_for(n);
+    const int threads = threads_for(kOperations * n);
     std::vector<double> largest_in(static_cast<std::size_t>(threads));
     in_parallel(threads, [&](int part) {
         const Range range = piece(n, part, threads, kBlock);

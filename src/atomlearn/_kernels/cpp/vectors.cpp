@@ -32,7 +32,7 @@ ATOMLEARN_CLONES void soft_threshold_range(const T* v, Range range, double thres
 template <class T>
 Status group_norms(const T* z, const Index* labels, Index n, Index n_groups, double* out) {
     // A buffer of sums for each thread pays only where the groups are fewer than the entries.
-    const int threads = 2 * n_groups <= n ? threads_for(n) : 1;
+    const int threads = 2 * n_groups <= n ? threads_for(4 * n) : 1;
     std::vector<double> extra(static_cast<std::size_t>((threads - 1) * n_groups), 0.0);
     std::fill(out, out + n_groups, 0.0);
     std::vector<char> good(static_cast<std::size_t>(threads));
@@ -50,7 +50,7 @@ Status group_norms(const T* z, const Index* labels, Index n, Index n_groups, dou
 
 template <class T>
 void soft_threshold(const T* v, Index n, double threshold, T* out) {
-    const int threads = threads_for(n);
+    const int threads = threads_for(4 * n);
     in_parallel(threads, [&](int part) {
         soft_threshold_range(v, piece(n, part, threads), threshold, out);
     });
