@@ -28,14 +28,15 @@ Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
 
 
-def _positive(name: str, value: object, what: str) -> float:
+def positive(name: str, value: object, what: str) -> float:
+    """Return the value as a float, or raise where it is no positive, finite number."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(
         value, (int, float, np.integer, np.floating)
     ):
-        raise TypeError(f"{name} must be a number ({what}), got {type(value).__name__}")
+        raise TypeError(f"{name} must be a positive number ({what}), got {value!r}")
     number = float(value)
     if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"{name} must be positive and finite ({what}), got {number}")
+        raise ValueError(f"{name} must be positive and finite ({what}), got {value!r}")
     return number
 
 
@@ -59,7 +60,7 @@ class Regularizer:
                 f"norm must be a Norm such as norms.KSupport(k=10), got {type(self.norm).__name__}"
             )
         name = "radius" if self.form == "constrained" else "level"
-        _positive(name, self.amount, f"for form={self.form!r}")
+        positive(name, self.amount, f"for form={self.form!r}")
 
     def value(self, gauge: float) -> float:
         """Return R at a point of this gauge; the caller keeps constrained points inside."""
@@ -146,7 +147,9 @@ class Problem:
         if not (math.isfinite(tau) and tau >= 0):
             raise ValueError(f"tau must be finite and >= 0, got {tau}")
         regularizer.norm.check(n_features)
-        weight = _check_weight(sample_weight, n_samples)
+        weight = check_weight(sample_weight, n_samples)
+        if not isinstance(fit_intercept, (bool, np.bool_)) and fit_intercept not in (0, 1):
+            raise TypeError(f"the intercept is fitted or not: True or False, got {fit_intercept!r}")
         return cls(loss, design, target, weight, regularizer, float(tau), bool(fit_intercept))
 
     def restricted_to(self, block: Design, columns: Columns) -> Problem:
@@ -288,12 +291,15 @@ class Problem:
         return self.regularizer.multiplier(self.gauge(columns, weights), inner) * unit
 
 
-def _check_weight(sample_weight: object, n_samples: int) -> Array:
+def check_weight(sample_weight: object, n_samples: int) -> Array:
     """Return the sample weights as float64 of shape (n_samples,), or say what is wrong."""
     if sample_weight is None:
         return np.ones(n_samples)
     try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
+        given = np.asarray(sample_weight)
+        if given.dtype.kind == "c":
+            raise TypeError("they are complex; pass their real part")
+        weight = given.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise TypeError(f"sample_weight must be an array of numbers: {error}") from error
     if weight.ndim == 0:

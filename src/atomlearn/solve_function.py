@@ -12,7 +12,7 @@ from atomlearn.interfaces.norm import Form
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.losses import as_loss
 from atomlearn.norms import as_norm
-from atomlearn.problem import Problem, Regularizer
+from atomlearn.problem import Problem, Regularizer, positive
 from atomlearn.result import Result
 from atomlearn.solvers import ColumnGeneration, run
 from atomlearn.solvers.run import Observer
@@ -92,8 +92,11 @@ def solve(
     ``status.is_converged`` has the gap proved at the returned point, intercept and sample
     weights included.
     """
-    if isinstance(gap, (bool, str)) or not (np.isscalar(gap) and gap > 0 and np.isfinite(gap)):
-        raise ValueError(f"gap must be a positive number (relative duality gap), got {gap!r}")
+    gap = positive("gap", gap, "relative duality gap to prove, for example 1e-6")
+    if isinstance(max_iter, bool) or not isinstance(max_iter, (int, np.integer)) or max_iter < 0:
+        raise ValueError(
+            f"max_iter must be a whole number >= 0, for example 1000, got {max_iter!r}"
+        )
     amount = _amount(form, level, radius)
     the_loss, the_norm = as_loss(loss), as_norm(norm)
     regularizer = Regularizer(the_norm, form, amount)
@@ -112,7 +115,8 @@ def solve(
     warm = warm_start
     if isinstance(warm, Result):
         warm = WarmStart(warm.columns, warm.weights, warm.intercept)
-    return run(problem, solver or ColumnGeneration(tolerance=gap), rules, observers, warm)
+    solver = ColumnGeneration(tolerance=gap) if solver is None else solver
+    return run(problem, solver, rules, observers, warm)
 
 
 def _amount(form: str, level: float | None, radius: float | None) -> float:

@@ -195,3 +195,30 @@ def test_more_than_two_classes_are_refused_with_the_remedy() -> None:
     X, _ = labels(n=30, p=6, true=3)
     with pytest.raises(ValueError, match=r"Only binary.*OneVsRestClassifier"):
         FeatureGenerator().fit(X, np.arange(30) % 3)
+
+
+@pytest.mark.filterwarnings("ignore:the optimum has only")
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic", "squared"])
+@pytest.mark.parametrize("n_features", [3, 30])
+@pytest.mark.parametrize("seed", range(6))
+def test_weights_are_repetitions(loss: str, n_features: int, seed: int) -> None:
+    """Neither the number of rows nor rounding decides: not on a cut, not on the optimum."""
+    rng = np.random.default_rng(seed)
+    X, times = rng.uniform(size=(15, 30)), rng.integers(0, 5, 15)
+    y = X[:, :3].sum(axis=1) if loss == "squared" else np.arange(15) % 2
+    rows = rng.permutation(np.repeat(np.arange(15), times))
+    weighted = FeatureGenerator(n_features, 10, loss=loss).fit(X, y, times)
+    repeated = FeatureGenerator(n_features, 10, loss=loss).fit(X[rows], y[rows])
+    np.testing.assert_array_equal(np.sort(weighted.selected_), np.sort(repeated.selected_))
+    scale = np.abs(weighted.coef_).max()
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=0, atol=1e-8 * scale)
+
+
+def test_all_groups_reach_the_optimum_whole() -> None:
+    X, y = labels(p=12, true=3)
+    groups = np.repeat(np.arange(4), 3)
+    model = FeatureGenerator(4, 2, groups=groups, loss="logistic").fit(X, y)
+    assert model.status_ is Status.CONVERGED
+    assert model.gap_ <= 1e-10 * model.objective_
+    assert model.n_selected_ == np.unique(groups[model.selected_]).size
+    assert model.selected_.size == 3 * model.n_selected_

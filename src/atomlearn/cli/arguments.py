@@ -124,7 +124,8 @@ def _add_model(model: Any) -> None:
         "--n-features",
         type=_count,
         metavar="N",
-        help="select exactly N features (feature generation; the default, with N = 50)",
+        help="select exactly N features (feature generation; the default, with N = 50); with more "
+        "than two classes N for each class",
     )
     model.add_argument(
         "--norm",

@@ -124,8 +124,7 @@ def _refuse_entry(value: Any, row: int, column: int, names: list[str] | None) ->
 def _sparse_design(X: Any, check_finite: bool) -> SparseDesign:
     _check_shape(X.shape, X)
     _check_kind(X.dtype)
-    if X.format not in ("csc", "csr"):
-        X = _to_columns(X)
+    X = as_compressed(X)
     if X.dtype not in (np.float32, np.float64) or not X.dtype.isnative:
         data, indices, indptr = checked_parts(X)
         converted = data.astype(narrowest([data.dtype]))
@@ -136,8 +135,18 @@ def _sparse_design(X: Any, check_finite: bool) -> SparseDesign:
     return design
 
 
-def _to_columns(X: Any) -> Any:
-    """Return another sparse format as CSC; its triplets are checked before SciPy follows them."""
+def as_compressed(X: Any) -> Any:
+    """Return a sparse array of any format in CSR or CSC; what is not sparse comes back as it is.
+
+    Triplets are checked before SciPy follows them; CSR and CSC of float32 and float64, which need
+    no conversion, are checked where a design is made of them.
+    """
+    if not is_sparse(X):
+        return X
+    if X.format in ("csc", "csr"):
+        if X.dtype not in (np.float32, np.float64):
+            checked_parts(X)
+        return X
     remedy = "rebuild it with scipy.sparse.coo_array((values, (rows, columns)), shape)"
     try:
         triplets = X.tocoo()

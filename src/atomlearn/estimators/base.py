@@ -14,13 +14,13 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.estimators.checks import as_solver, checked_design, positive, whole
+from atomlearn.estimators.checks import as_solver, checked_design, whole
 from atomlearn.interfaces import Design, Loss, Norm, Solver, SupportsPredict
 from atomlearn.interfaces.norm import Form
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.norms import as_norm
 from atomlearn.paths import Settings
-from atomlearn.problem import Problem, Regularizer
+from atomlearn.problem import Problem, Regularizer, positive
 from atomlearn.result import Result, Status
 from atomlearn.solvers import PrintProgress
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite
-from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 
 from atomlearn import solvers
 from atomlearn.designs import as_design
+from atomlearn.designs.convert import as_compressed
 from atomlearn.interfaces import Design, Loss, Solver
 from atomlearn.losses import as_loss
+from atomlearn.problem import positive
 
 Array = NDArray[np.float64]
 
@@ -40,25 +41,24 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
                 f"{estimator.n_features_in_} features as input"
             )
         return X
-    checked = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        accept_sparse=["csr", "csc"],
-        accept_large_sparse=True,
-        dtype=[np.float64, np.float32],
-    )
+    try:
+        checked = validate_data(
+            estimator,
+            # SciPy would follow the indices of other sparse formats before anyone looks at them.
+            as_compressed(X),
+            reset=reset,
+            accept_sparse=["csr", "csc"],
+            accept_large_sparse=True,
+            dtype=[np.float64, np.float32],
+        )
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+        raise ValueError(
+            f"X must hold numbers: {error}; encode categories with "
+            "sklearn.preprocessing.OneHotEncoder, or leave such columns out"
+        ) from error
     return as_design(checked, check_finite=False)
-
-
-def checked_weight(sample_weight: Any, n_samples: int) -> Array:
-    """Return the sample weights as float64, ones where there are none."""
-    if sample_weight is None:
-        return np.ones(n_samples)
-    weight: Array = _check_sample_weight(
-        sample_weight, np.empty((n_samples, 1)), dtype=np.float64, ensure_non_negative=True
-    )
-    return weight
 
 
 def normalized(weight: Array) -> Array:
@@ -80,12 +80,21 @@ def checked_target(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
         )
-    target: NDArray[Any] = column_or_1d(y, warn=True)
-    assert_all_finite(target, input_name="y")
+    # Not np.iscomplexobj, which what is merely like an array may refuse.
+    if np.asarray(y).dtype.kind == "c":
+        raise ValueError("Complex data not supported: y is complex; pass y.real")
+    try:
+        target: NDArray[Any] = column_or_1d(y, warn=True)
+    except ValueError as error:
+        raise ValueError(f"{error} Pass one target per sample") from error
+    try:
+        assert_all_finite(target, input_name="y")
+    except ValueError as error:
+        raise ValueError(f"{error} Drop those samples, or fill their targets in") from error
     if target.shape[0] != n_samples:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_samples} rows "
-            f"and y has {target.shape[0]} targets"
+            f"and y has {target.shape[0]} targets; they must describe the same samples"
         )
     return target
 
@@ -103,18 +112,6 @@ def encoded(
             f"only 1 class: {classes[present[0]]!r}"
         )
     return classes, codes
-
-
-def positive(name: str, value: Any, meaning: str) -> float:
-    """Return a parameter as a finite float > 0, or raise with the remedy."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(
-        value, (int, float, np.integer, np.floating)
-    ):
-        raise TypeError(f"{name} must be a positive number ({meaning}), got {value!r}")
-    number = float(value)
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"{name} must be positive and finite ({meaning}), got {value!r}")
-    return number
 
 
 def amount_of(estimator: Any) -> float:

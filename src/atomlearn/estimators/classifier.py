@@ -19,7 +19,6 @@ from atomlearn.estimators.checks import (
     checked_design,
     checked_loss,
     checked_target,
-    checked_weight,
     encoded,
     normalized,
 )
@@ -27,6 +26,7 @@ from atomlearn.interfaces import Design, Loss, Norm, Solver
 from atomlearn.interfaces.norm import Form
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.losses import Logistic
+from atomlearn.problem import check_weight
 
 Array = NDArray[np.float64]
 
@@ -59,7 +59,7 @@ def checked_classification(
     n_samples = design.shape[0]
     target = checked_target(estimator, y, n_samples)
     check_classification_targets(target)
-    weight = checked_weight(sample_weight, n_samples)
+    weight = check_weight(sample_weight, n_samples)
     classes, codes = encoded(estimator, target, weight)
     weight = weight * class_weights(class_weight, classes, codes, weight)[codes]
     return Classification(design, classes, codes, normalized(weight))

@@ -14,11 +14,12 @@ from atomlearn.estimators.checks import (
     checked_design,
     checked_loss,
     checked_target,
-    checked_weight,
     normalized,
 )
 from atomlearn.interfaces import Design, Loss, Norm, Solver
 from atomlearn.interfaces.norm import Form
+from atomlearn.losses.targets import regression_target
+from atomlearn.problem import check_weight
 from atomlearn.result import Result
 
 Array = NDArray[np.float64]
@@ -153,5 +154,5 @@ def checked_regression(
     """Return design, target and mean weights of a regression problem."""
     design = checked_design(estimator, X, reset=True)
     n_samples = design.shape[0]
-    target = checked_target(estimator, y, n_samples).astype(np.float64)
-    return design, target, normalized(checked_weight(sample_weight, n_samples))
+    target = regression_target(checked_target(estimator, y, n_samples))
+    return design, target, normalized(check_weight(sample_weight, n_samples))

@@ -80,9 +80,12 @@ def level_grid(
 def check_levels(levels: object, form: Form, name: str = "levels") -> Array:
     """Return given levels as a float64 array, the most regularized first, or say what is wrong."""
     try:
-        given = np.array(levels, dtype=np.float64)
+        given = np.array(levels)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must be an array of positive numbers: {error}") from error
+    if given.dtype.kind not in "iuf":
+        raise TypeError(f"{name} must be an array of positive numbers, got {levels!r}")
+    given = given.astype(np.float64)
     if given.ndim != 1 or given.size == 0:
         raise ValueError(
             f"{name} must be a one-dimensional array of at least one number, got shape "

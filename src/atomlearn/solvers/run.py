@@ -13,7 +13,7 @@ from atomlearn.interfaces import Solver, State
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.problem import Problem
 from atomlearn.result import Record, Result, Status
-from atomlearn.solvers.stopping import Exhausted, StoppingRule
+from atomlearn.solvers.stopping import Exhausted, StoppingRule, check_rule
 
 
 @dataclass(slots=True)
@@ -50,6 +50,14 @@ def run(
     Ctrl-C ends the loop after the last finished step with status INTERRUPTED and the best point
     so far. The first step is never skipped by an interrupt: there must be a point to return.
     """
+    check_rule(stop)
+    if not isinstance(solver, Solver):
+        raise TypeError(
+            "solver must be a Solver such as solvers.ColumnGeneration(), got "
+            f"{type(solver).__name__}"
+        )
+    if warm is not None:
+        warm = checked_warm_start(warm, problem.design.shape[1])
     counted = design if isinstance(design := problem.design, Counted) else Counted(design)
     passes_before = counted.passes
     problem = replace(problem, design=counted)
@@ -80,6 +88,38 @@ def run(
     chosen = state if status in (Status.CONVERGED, Status.COLUMN_LIMIT, Status.SELECTED) else best
     progress.seconds = time.perf_counter() - began - watching
     return _result(problem, chosen, status, progress)
+
+
+def checked_warm_start(warm: object, n_features: int) -> WarmStart:
+    """Return the warm start as int64 columns and float64 weights, or say what is wrong with it."""
+    if not isinstance(warm, WarmStart):
+        raise TypeError(
+            "warm_start must be a Result or a WarmStart(columns, weights, intercept), got "
+            f"{type(warm).__name__}"
+        )
+    columns, weights = np.asarray(warm.columns), np.asarray(warm.weights)
+    if columns.dtype.kind not in "iu" and columns.size:
+        raise TypeError(
+            f"warm_start: columns must be whole numbers, got {columns.dtype}; use np.flatnonzero"
+        )
+    if weights.dtype.kind not in "iuf":
+        raise TypeError(f"warm_start: weights must be real numbers, got {weights.dtype}")
+    if columns.ndim != 1 or columns.shape != weights.shape:
+        raise ValueError(
+            "warm_start: columns and weights must be vectors of one length, got shapes "
+            f"{columns.shape} and {weights.shape}"
+        )
+    columns = columns.astype(np.int64, copy=False)
+    if columns.size and not 0 <= int(columns.min()) <= int(columns.max()) < n_features:
+        raise ValueError(
+            f"warm_start: columns must lie in [0, {n_features}), got values from "
+            f"{columns.min()} to {columns.max()}; is it of a fit to other data?"
+        )
+    if np.unique(columns).size < columns.size:
+        raise ValueError("warm_start: columns must be distinct; add up weights of one column")
+    if not (np.isfinite(weights).all() and np.isfinite(warm.intercept)):
+        raise ValueError("warm_start: weights and intercept must be finite; start without it")
+    return WarmStart(columns, weights.astype(np.float64, copy=False), float(warm.intercept))
 
 
 def _is_better(state: State, best: State) -> bool:

@@ -25,7 +25,17 @@ class StoppingRule(ABC):
         """Return why to stop after this step, or None."""
 
     def __or__(self, other: StoppingRule) -> StoppingRule:
+        check_rule(other)
         return FirstOf((self, other))
+
+
+def check_rule(rule: object) -> None:
+    """Raise TypeError where this is no stopping rule."""
+    if not isinstance(rule, StoppingRule):
+        raise TypeError(
+            f"stop must be a StoppingRule such as stopping.Seconds(60), got {type(rule).__name__}; "
+            "stopping.Callback(function) makes one of a function"
+        )
 
 
 @dataclass(frozen=True, slots=True)

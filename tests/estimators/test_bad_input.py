@@ -1,0 +1,322 @@
+"""Bad input, through ``solve`` and through estimators: an error that says what to do, no crash.
+
+Each message names the object, what was received, and what is expected or the way out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+
+from atomlearn import (
+    AtomicClassifier,
+    AtomicClassifierCV,
+    AtomicRegressor,
+    AtomicRegressorCV,
+    FeatureGenerator,
+    norms,
+    solve,
+)
+from atomlearn.interfaces.solver import WarmStart
+from atomlearn.solvers.stopping import Seconds
+
+N, P = 12, 5
+X = np.random.default_rng(0).standard_normal((N, P))
+Y = np.random.default_rng(1).standard_normal(N)
+LABELS = np.where(X[:, 0] > 0, 1.0, -1.0)
+
+Fit = Callable[..., Any]
+
+
+def by_solve(X: Any, y: Any, weight: Any = None) -> Any:
+    return solve(X, y, level=1.0, sample_weight=weight)
+
+
+def by_logistic_solve(X: Any, y: Any, weight: Any = None) -> Any:
+    return solve(X, y, loss="logistic", level=1.0, sample_weight=weight)
+
+
+def by_hinge_solve(X: Any, y: Any, weight: Any = None) -> Any:
+    return solve(X, y, loss="squared_hinge", level=1.0, sample_weight=weight)
+
+
+def by_regressor(X: Any, y: Any, weight: Any = None) -> Any:
+    return AtomicRegressor().fit(X, y, weight)
+
+
+def by_regressor_cv(X: Any, y: Any, weight: Any = None) -> Any:
+    return AtomicRegressorCV(n_alphas=2, cv=2).fit(X, y, weight)
+
+
+def by_classifier(X: Any, y: Any, weight: Any = None) -> Any:
+    return AtomicClassifier().fit(X, y, weight)
+
+
+def by_classifier_cv(X: Any, y: Any, weight: Any = None) -> Any:
+    return AtomicClassifierCV(n_alphas=2, cv=2).fit(X, y, weight)
+
+
+def by_generator(X: Any, y: Any, weight: Any = None) -> Any:
+    return FeatureGenerator(2, 1, loss="logistic").fit(X, y, weight)
+
+
+OF_NUMBERS = [by_solve, by_regressor, by_regressor_cv]
+OF_LABELS = [by_logistic_solve, by_hinge_solve, by_classifier, by_classifier_cv, by_generator]
+EVERY = OF_NUMBERS + OF_LABELS
+#: Labels are numbers, too: every one of them can be fitted to these.
+Fits = pytest.mark.parametrize("fit", EVERY, ids=lambda fit: fit.__name__)
+
+
+def refused(fit: Fit, message: str, *data: Any) -> None:
+    with pytest.raises((ValueError, TypeError)) as caught:
+        fit(*data)
+    text = str(caught.value)
+    assert re.search(message, text, re.DOTALL), text
+    assert len(text) < 1200, "a message is no dump of the data"
+
+
+def with_entry(array: Any, place: Any, value: float) -> Any:
+    changed = np.array(array, dtype=np.float64)
+    changed[place] = value
+    return changed
+
+
+@Fits
+def test_good_input_is_fitted(fit: Fit) -> None:
+    """What the tests below break is sound before."""
+    fit(X, LABELS, np.ones(N))
+    fit(sparse.csr_array(X), LABELS)
+
+
+# --- X ---------------------------------------------------------------------------------------
+
+BAD_X = {
+    "NaN": (with_entry(X, (3, 2), np.nan), "X contains NaN.*[Ii]mpute"),
+    "infinity": (with_entry(X, (3, 2), -np.inf), "X contains infinity"),
+    "sparse NaN": (sparse.csr_array(with_entry(X, (3, 2), np.nan)), "X contains NaN"),
+    "sparse infinity": (sparse.csc_array(with_entry(X, (3, 2), np.inf)), "X contains infinity"),
+    "pandas NaN": (pd.DataFrame(with_entry(X, (3, 2), np.nan)), "X contains NaN"),
+    "polars null": (pl.DataFrame({"a": [None, *range(N - 1)]}), "X contains NaN"),
+    "one-dimensional": (X[:, 0], "(2-d|2D).*reshape"),
+    "three-dimensional": (X[None], "3"),
+    "no rows": (X[:0], r"0 sample.*minimum of 1"),
+    "no columns": (X[:, :0], r"0 feature.*minimum of 1"),
+    "too few rows": (X[:5], "X has 5 rows and y has 12 targets.*same samples"),
+    "strings": (np.full((N, P), "a"), "X must hold numbers.*encode"),
+    "pandas strings": (pd.DataFrame({"a": ["u"] * N, "b": range(N)}), "numer|numbers.*encode"),
+    "pyarrow strings": (pa.table({"a": ["u"] * N}), "numer|numbers.*encode"),
+    "complex": (X + 1j, "Complex data not supported"),
+    "ragged": ([[1.0, 2.0], [3.0]], "inhomogeneous|same length"),
+}
+
+
+@Fits
+@pytest.mark.parametrize("name", BAD_X)
+def test_bad_x(fit: Fit, name: str) -> None:
+    refused(fit, BAD_X[name][1], BAD_X[name][0], LABELS)
+
+
+def index_too_large(m: Any) -> None:
+    m.indices[2] = 10**6
+
+
+def index_negative(m: Any) -> None:
+    m.indices[2] = -1
+
+
+def pointer_decreases(m: Any) -> None:
+    m.indptr[2] = m.nnz - 1
+
+
+def pointer_negative(m: Any) -> None:
+    m.indptr[1] = -5
+
+
+def pointer_beyond(m: Any) -> None:
+    m.indptr[-1] = 10**6
+
+
+def pointer_too_short(m: Any) -> None:
+    m.indptr = m.indptr[:-1].copy()
+
+
+def data_too_short(m: Any) -> None:
+    m.data = m.data[:-2].copy()
+
+
+DAMAGES = [
+    index_too_large,
+    index_negative,
+    pointer_decreases,
+    pointer_negative,
+    pointer_beyond,
+    pointer_too_short,
+    data_too_short,
+]
+
+
+@Fits
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_matrix])
+@pytest.mark.parametrize("kind", [np.float64, np.int64])
+def test_broken_sparse(fit: Fit, damage: Any, container: Any, kind: Any) -> None:
+    """Also where the entries have to be converted first."""
+    matrix = container(np.arange(N * P).reshape(N, P) % 3, dtype=kind)
+    damage(matrix)
+    refused(fit, f"{matrix.format.upper()} array.*rebuild it", matrix, LABELS)
+
+
+@Fits
+@pytest.mark.parametrize("value", [10**6, -1])
+def test_broken_triplets(fit: Fit, value: int) -> None:
+    """SciPy itself would follow these into foreign memory on the way to CSR."""
+    matrix = sparse.coo_array(X)
+    matrix.coords[0][2] = value
+    refused(fit, "COO array.*rebuild it", matrix, LABELS)
+
+
+# --- y ---------------------------------------------------------------------------------------
+
+BAD_Y = {
+    "NaN": (with_entry(LABELS, 3, np.nan), "y .*NaN.*(drop|Drop)"),
+    "infinity": (with_entry(LABELS, 3, np.inf), "y .*infin.*(drop|Drop)"),
+    "short": (LABELS[:5], "X has 12 rows and y has 5 targets.*same samples"),
+    "empty": (LABELS[:0], "y is empty|y has 0 targets"),
+    "two columns": (
+        np.column_stack([LABELS, LABELS]),
+        "y (must|should) be .*one target per sample",
+    ),
+    "scalar": (1.0, "y (must|should) be .*one target per sample"),
+    "None": (None, "y must be one-dimensional|requires y to be passed"),
+    "complex": (LABELS + 1j, r"y is complex.*y\.real"),
+}
+
+
+@Fits
+@pytest.mark.parametrize("name", BAD_Y)
+def test_bad_y(fit: Fit, name: str) -> None:
+    refused(fit, BAD_Y[name][1], X, BAD_Y[name][0])
+
+
+@pytest.mark.parametrize("fit", OF_NUMBERS)
+def test_strings_are_no_numbers(fit: Fit) -> None:
+    refused(fit, "y must hold numbers", X, np.array(list("abcdefghijkl")))
+
+
+NOT_BINARY = {"three": np.arange(N) % 3, "numbers": Y, "1 and 2": np.arange(N) % 2 + 1}
+
+
+@pytest.mark.parametrize("name", NOT_BINARY)
+@pytest.mark.parametrize("fit", [by_logistic_solve, by_hinge_solve])
+def test_a_binary_loss_wants_two_labels(fit: Fit, name: str) -> None:
+    refused(fit, r"y must hold the two labels -1 and \+1.*found.*np\.where", X, NOT_BINARY[name])
+
+
+def test_estimators_want_classes() -> None:
+    refused(by_generator, "Only binary.*multiclass.*OneVsRest", X, np.arange(N) % 3)
+    for fit in (by_classifier, by_classifier_cv, by_generator):
+        refused(fit, "continuous", X, Y)
+        refused(fit, "at least 2 classes.*only 1 class", X, np.ones(N))
+
+
+# --- weights ---------------------------------------------------------------------------------
+
+BAD_WEIGHT = {
+    "negative": (with_entry(np.ones(N), 2, -1), r"sample_weight\[2\] is -1.*>= 0"),
+    "all zero": (np.zeros(N), "sample_weight is zero for every sample.*> 0"),
+    "NaN": (with_entry(np.ones(N), 2, np.nan), r"sample_weight\[2\] is nan.*finite"),
+    "infinity": (with_entry(np.ones(N), 2, np.inf), r"sample_weight\[2\] is inf.*finite"),
+    "short": (np.ones(5), r"sample_weight must have shape \(12,\).*got \(5,\)"),
+    "two columns": (np.ones((N, 2)), r"sample_weight must have shape \(12,\).*got \(12, 2\)"),
+    "strings": (["a"] * N, "sample_weight must be an array of numbers"),
+    "complex": (np.ones(N) * 1j, "sample_weight must be .*complex.*real part"),
+}
+
+
+@Fits
+@pytest.mark.parametrize("name", BAD_WEIGHT)
+def test_bad_weight(fit: Fit, name: str) -> None:
+    refused(fit, BAD_WEIGHT[name][1], X, LABELS, BAD_WEIGHT[name][0])
+
+
+# --- parameters ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [0, -1, 2.5, 2.0, np.nan, np.inf, "3", None, True])
+def test_k(k: Any) -> None:
+    expected = "(k|batch) must be (at least 1|a whole number)"
+    refused(lambda: solve(X, Y, norm=norms.KSupport(k), level=1.0), expected)
+    refused(lambda: AtomicRegressor(norms.KSupport(k)).fit(X, Y), expected)
+    refused(lambda: FeatureGenerator(2, batch=k).fit(X, LABELS), expected)
+
+
+@pytest.mark.parametrize("amount", [0, -1.0, np.nan, np.inf, "1", None, True, 1j, [1.0]])
+def test_amounts(amount: Any) -> None:
+    of_solve = "must be (a positive number|positive and finite).*got|needs (level|radius)=, a posi"
+    refused(lambda: solve(X, Y, level=amount), of_solve)
+    refused(lambda: solve(X, Y, level=amount, form="squared"), of_solve)
+    refused(lambda: solve(X, Y, radius=amount, form="constrained"), of_solve)
+    refused(lambda: solve(X, Y, level=1.0, gap=amount), "gap must be .*positive.*got")
+    refused(lambda: AtomicRegressor(alpha=amount).fit(X, Y), "alpha must be .*positive.*got")
+    refused(lambda: AtomicRegressor(tol=amount).fit(X, Y), "tol must be .*positive.*got")
+    refused(lambda: FeatureGenerator(C=amount).fit(X, LABELS), "C must be .*positive.*got")
+    model = AtomicRegressor(form="constrained", radius=amount)
+    refused(lambda: model.fit(X, Y), "radius must be .*positive.*got")
+    if amount is not True:
+        search = AtomicRegressorCV(alphas=[1.0, amount], cv=2)
+        refused(lambda: search.fit(X, Y), "alphas must .*positive")
+
+
+@pytest.mark.parametrize("tau", [-1.0, np.nan, np.inf, "1", None, True])
+def test_tau(tau: Any) -> None:
+    refused(lambda: solve(X, Y, level=1.0, tau=tau), "tau must be .*>= 0, got")
+
+
+@pytest.mark.parametrize("max_iter", [-1, 2.5, np.nan, "3", None, True])
+def test_max_iter(max_iter: Any) -> None:
+    refused(lambda: solve(X, Y, level=1.0, max_iter=max_iter), "max_iter must be a whole .*got")
+    refused(lambda: AtomicRegressor(max_iter=max_iter).fit(X, Y), "max_iter must be .*got")
+
+
+@pytest.mark.parametrize("thing", ["bad", 3])
+def test_objects(thing: Any) -> None:
+    for name in ("loss", "norm", "form", "solver", "stop", "warm_start"):
+        expected = f"{name} .*(must be|unknown)"
+        refused(lambda name=name: solve(X, Y, level=1.0, **{name: thing}), expected)
+    refused(lambda: solve(X, Y, level=1.0, intercept=thing), "True or False, got")
+    refused(lambda: AtomicRegressor(solver=thing).fit(X, Y), "solver must be")
+
+
+def test_rules_are_joined_with_rules() -> None:
+    refused(lambda: Seconds(3.0) | 5, "stop must be a StoppingRule.*got int")
+
+
+def test_level_and_radius_belong_to_their_forms() -> None:
+    refused(lambda: solve(X, Y, level=1.0, radius=1.0), "leave radius out")
+    refused(lambda: solve(X, Y, level=1.0, radius=1.0, form="constrained"), "leave level out")
+
+
+BAD_WARM = {
+    "beyond": (WarmStart(np.array([7]), np.ones(1)), r"columns must lie in \[0, 5\)"),
+    "negative": (WarmStart(np.array([-1]), np.ones(1)), r"columns must lie in \[0, 5\)"),
+    "twice": (WarmStart(np.array([1, 1]), np.ones(2)), "columns must be distinct"),
+    "lengths": (WarmStart(np.array([1, 2]), np.ones(1)), "vectors of one length"),
+    "NaN": (WarmStart(np.array([1]), np.array([np.nan])), "must be finite"),
+    "intercept": (WarmStart(np.array([1]), np.ones(1), np.inf), "must be finite"),
+    "mask": (WarmStart(np.array([True]), np.ones(1)), "whole numbers.*flatnonzero"),
+    "strings": (WarmStart(np.array([1]), np.array(["a"])), "weights must be real numbers"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_WARM)
+def test_warm_starts(name: str) -> None:
+    warm, message = BAD_WARM[name]
+    refused(lambda: solve(X, Y, level=1.0, warm_start=warm), "warm_start: .*" + message)
