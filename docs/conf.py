@@ -53,13 +53,22 @@ def plain_mathematics(
         pieces = _CODE.split(line)
         for place in range(0, len(pieces), 2):
             text = _BAR.sub(r"\\|", pieces[place])
-            if not _FIELD.match(line):
-                text = _TRAILING_UNDERSCORE.sub(r"\\_", text)
-                text = _STAR.sub(r"\\*", text)
-            pieces[place] = text
+            # The names of a field are numpydoc's; what follows them is text.
+            field = _FIELD.match(text) if place == 0 else None
+            names, text = text[: field.end() if field else 0], text[field.end() if field else 0 :]
+            text = _TRAILING_UNDERSCORE.sub(r"\\_", text)
+            pieces[place] = names + _STAR.sub(r"\\*", text)
         lines[number] = "".join(pieces)
 
 
+def without_routing(
+    app: object, what: str, name: str, obj: object, skip: bool, options: Any
+) -> bool | None:
+    """Leave out the methods that scikit-learn writes itself, with references into its own pages."""
+    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
+
+
 def setup(app: Any) -> None:
-    """Run before numpydoc, which listens to the same event at the usual priority of 500."""
+    """Run before numpydoc, which listens to the same events at the usual priority of 500."""
     app.connect("autodoc-process-docstring", plain_mathematics, priority=400)
+    app.connect("autodoc-skip-member", without_routing, priority=400)
