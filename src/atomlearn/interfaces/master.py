@@ -36,9 +36,7 @@ class Master(ABC):
     """Solves a restricted problem: few columns, all in memory."""
 
     @abstractmethod
-    def solve(
-        self, problem: Problem, weights: Array, intercept: float, gap_target: float
-    ) -> Refit:
+    def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise ``problem`` (its design is a Block) from the warm start to ``gap_target``.
 
         Returns the best point found, which is never worse in objective than the warm start, with

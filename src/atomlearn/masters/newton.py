@@ -126,19 +126,20 @@ class _Run:
 
     def newton_steps(self) -> None:
         """Make Newton steps as long as they pay, then go on from where they led."""
-        moved, paid = False, False
+        paid = False
         while self.open:
             trial = newton_step(self.problem, self.best, NEWTON_STEP / self.at.lipschitz)
             self.steps += 1
             if trial is None or not trial.improves(self.best):
                 break
             gain = trial.refit.gap / self.best.refit.gap
-            self.best, moved = trial, True
+            self.best = trial
             if gain > 0.5:
                 break
             paid, self.idle = True, 0
         self.period = self.shortest if paid else min(2 * self.period, 20 * self.shortest)
-        if moved:
+        if paid:
+            # Not for less: starting over costs the momentum.
             self.at = self._iterate(self.at)
 
     def _iterate(self, previous: Iterate | None) -> Iterate:

@@ -41,7 +41,7 @@ class WorkingSets(Master):
     """
 
     master: Master = field(default_factory=SemismoothNewton)
-    growth: float = 0.5
+    growth: float = 0.25
     ratio: float = 0.1
     smallest: int = 500
     max_rounds: int = 50
@@ -59,7 +59,7 @@ class WorkingSets(Master):
             chosen = self._chosen(problem, best)
             if 4 * chosen.size >= 3 * size:
                 break
-            refit = self._round(problem, best, chosen, max(self.ratio * gap, 0.5 * gap_target))
+            refit = self._round(problem, best, chosen, max(self.ratio * gap, 0.7 * gap_target))
             steps += refit.steps
             filled = np.zeros(size)
             filled[chosen] = refit.weights

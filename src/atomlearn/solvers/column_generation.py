@@ -107,7 +107,7 @@ class ColumnGeneration(Solver):
     def _gap_target(self, state: ActiveState) -> float:
         certificate = state.certificate
         wanted = self.inner_ratio * certificate.gap
-        enough = 0.2 * self.tolerance * abs(certificate.objective)
+        enough = 0.5 * self.tolerance * abs(certificate.objective)
         if not state.candidates.size:
             # Nothing new to add: only a more exact master can close what is left.
             return min(0.3 * state.refit_gap, enough)
