@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from atomlearn.masters import AcceleratedGradient, SemismoothNewton
+from dataclasses import replace
+
+import numpy as np
+
+from atomlearn.masters import AcceleratedGradient, SemismoothNewton, WorkingSets
+from atomlearn.norms import L1
 from atomlearn.testing.masters import MasterChecks
+from atomlearn.testing.problems import Case, as_block
 
 
 class TestSemismoothNewton(MasterChecks):
@@ -12,3 +18,25 @@ class TestSemismoothNewton(MasterChecks):
 
 class TestAcceleratedGradient(MasterChecks):
     master = AcceleratedGradient()
+
+
+class TestWorkingSets(MasterChecks):
+    master = WorkingSets(smallest=3, least=2)
+
+
+def test_rounds_work_on_parts_of_the_block():
+    sizes = []
+
+    class Spy(SemismoothNewton):
+        def solve(self, problem, weights, intercept, gap_target):
+            sizes.append(weights.size)
+            return super().solve(problem, weights, intercept, gap_target)
+
+    case = Case("squared", "penalized", True, n_samples=60, n_features=400, strength=0.3, seed=3)
+    problem = case.problem(L1())
+    problem = replace(problem, design=as_block(problem))
+    whole = SemismoothNewton().solve(problem, np.zeros(400), 0.0, 1e-9)
+    refit = WorkingSets(Spy(), smallest=50, least=20).solve(problem, np.zeros(400), 0.0, 1e-9)
+    assert max(sizes) < 300
+    assert refit.gap <= 1e-9
+    np.testing.assert_allclose(refit.weights, whole.weights, atol=1e-5)

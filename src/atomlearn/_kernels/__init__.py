@@ -30,6 +30,7 @@ from atomlearn._kernels.sparse import (
     squared_norms_csc,
     squared_norms_csr,
 )
+from atomlearn._kernels.threads import single_threaded_blas, sum_of_pieces
 from atomlearn._kernels.vectors import group_norms, soft_threshold, top_magnitude, top_norm
 
 __all__ = [
@@ -49,10 +50,12 @@ __all__ = [
     "scores_csc",
     "scores_csr",
     "scores_dense",
+    "single_threaded_blas",
     "soft_threshold",
     "squared_norms_csc",
     "squared_norms_csr",
     "squared_norms_dense",
+    "sum_of_pieces",
     "top_magnitude",
     "top_norm",
 ]

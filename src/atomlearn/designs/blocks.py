@@ -107,8 +107,12 @@ class DenseBlock(Block):
                 positions = np.arange(self.shape[1])
             scaled = _kernels.gather_dense(self._array, positions, few)
             scaled *= root[:, None]
-        # NumPy sees one array with its own transpose and calls BLAS's syrk: half the work.
-        return np.asarray(scaled.T @ scaled)
+
+        def product(rows: slice) -> Array:
+            # NumPy sees one array with its own transpose and calls BLAS's syrk: half the work.
+            return np.asarray(scaled[rows].T @ scaled[rows])
+
+        return _kernels.sum_of_pieces(product, scaled.shape[0], scaled.size * scaled.shape[1] / 2)
 
     def cross_gram(self, curvature: Array, other: DenseBlock) -> Array:
         """Return A' diag(curvature) B for the block B of the same samples."""
@@ -122,15 +126,27 @@ class DenseBlock(Block):
         positions = keep if positions is None else positions[keep]
         diagonal = diagonal[keep]
         result = np.zeros((n_samples, n_samples))
-        width = max(n_samples, 256)
         for sign in (1.0, -1.0):
             mine = np.flatnonzero(sign * diagonal > 0)
-            for start in range(0, mine.size, width):
-                chosen = mine[start : start + width]
-                scaled = _kernels.gather_dense(self._array, positions[chosen])
-                scaled *= np.sqrt(sign * diagonal[chosen])
-                result += sign * (scaled @ scaled.T)
+            if mine.size:
+                result += sign * self._outer(np.abs(diagonal[mine]), positions[mine])
         return result
+
+    def _outer(self, diagonal: Array, positions: Columns) -> Array:
+        n_samples = self.shape[0]
+        width = max(n_samples, 256)
+
+        def product(piece: slice) -> Array:
+            total = np.zeros((n_samples, n_samples))
+            for start in range(piece.start, piece.stop, width):
+                chosen = slice(start, min(start + width, piece.stop))
+                scaled = _kernels.gather_dense(self._array, positions[chosen])
+                scaled *= np.sqrt(diagonal[chosen])
+                total += scaled @ scaled.T
+            return total
+
+        operations = 0.5 * n_samples * n_samples * positions.size
+        return _kernels.sum_of_pieces(product, positions.size, operations)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         return _kernels.squared_norms_dense(self._array, curvature)

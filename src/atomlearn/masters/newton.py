@@ -74,7 +74,7 @@ class SemismoothNewton(Master):
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
-        _check(problem)
+        check_restricted(problem)
         best = certified(problem, weights, None, intercept)
         if best.refit.gap <= gap_target or weights.size == 0:
             return best.refit
@@ -96,6 +96,7 @@ class _Run:
         self.check_every = check_every
         self.steps = 0
         self.idle = 0
+        self.rate = 0.0  # decrease of the objective per gradient step, lately
         self.at = self._iterate(None)
         self.shortest = self._gradient_steps_worth_a_newton_step()
         self.period = self.shortest
@@ -116,6 +117,8 @@ class _Run:
             if count % self.check_every == 0 or count == self.period or fixed:
                 at = self.at
                 trial = certified(problem, at.weights, at.linear, at.intercept)
+                decrease = self.best.refit.objective - trial.refit.objective
+                self.rate = max(decrease, 0.0) / self.check_every
                 if trial.improves(self.best):
                     self.best = trial
                 if not self.open or fixed:
@@ -133,9 +136,10 @@ class _Run:
             if trial is None or not trial.improves(self.best):
                 break
             gain = trial.refit.gap / self.best.refit.gap
+            decrease = self.best.refit.objective - trial.refit.objective
             self.best = trial
-            if gain > 0.5:
-                break
+            if gain > 0.5 and decrease < self.rate * self.shortest:
+                break  # gradient steps of the same cost do better
             paid, self.idle = True, 0
         self.period = self.shortest if paid else min(2 * self.period, 20 * self.shortest)
         if paid:
@@ -164,16 +168,17 @@ class _Run:
         return int(np.clip(newton / 8 / (4 * n_samples * size), 5, 60))
 
 
-def _check(problem: Problem) -> None:
+def check_restricted(problem: Problem) -> None:
+    """Raise TypeError unless the norm has a prox and the design is a Block."""
     norm = problem.regularizer.norm
     if not isinstance(norm, SupportsProx):
         raise TypeError(
-            f"SemismoothNewton needs a norm with a prox, {type(norm).__name__} has none; "
+            f"this master needs a norm with a prox, {type(norm).__name__} has none; "
             "use a solver over its atoms"
         )
     if not isinstance(problem.design, Block):
         raise TypeError(
-            f"SemismoothNewton works on a Block of gathered columns, got "
+            f"a master works on a Block of gathered columns, got "
             f"{type(problem.design).__name__}; gather them first, or use ColumnGeneration"
         )
 

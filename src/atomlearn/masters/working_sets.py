@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 
 from atomlearn.designs import ArrayScores
 from atomlearn.interfaces import Block, Master, Refit, SupportsRestriction
-from atomlearn.masters.newton import Candidate, SemismoothNewton, block_of, certified
+from atomlearn.masters.newton import (
+    Candidate,
+    SemismoothNewton,
+    block_of,
+    certified,
+    check_restricted,
+)
 from atomlearn.problem import Problem
 
 Array = NDArray[np.float64]
@@ -31,7 +37,9 @@ class WorkingSets(Master):
     master : Master
         What works on the columns of a round.
     growth : float
-        About how many columns a round adds, as a fraction of those in use (at least 50).
+        About how many columns a round adds, as a fraction of those in use.
+    least : int
+        About how many columns a round adds at least.
     ratio : float
         A round is solved to this fraction of the gap of the whole block.
     smallest : int
@@ -42,12 +50,14 @@ class WorkingSets(Master):
 
     master: Master = field(default_factory=SemismoothNewton)
     growth: float = 0.25
+    least: int = 50
     ratio: float = 0.1
     smallest: int = 500
     max_rounds: int = 50
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
+        check_restricted(problem)
         size = problem.design.shape[1]
         if size <= self.smallest or not isinstance(problem.regularizer.norm, SupportsRestriction):
             return self.master.solve(problem, weights, intercept, gap_target)
@@ -86,7 +96,7 @@ class WorkingSets(Master):
     def _chosen(self, problem: Problem, best: Candidate) -> Columns:
         """Return the positions of the columns in use and of the best others, in order."""
         used = np.flatnonzero(best.refit.weights)
-        count = used.size + max(50, int(self.growth * used.size))
+        count = used.size + max(self.least, int(self.growth * used.size))
         scores = problem.shifted(ArrayScores(best.scores), None, best.refit.weights)
         better = problem.regularizer.norm.best_columns(scores, count)
         return np.union1d(used, better)

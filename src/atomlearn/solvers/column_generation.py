@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.designs.cached_block import CachedBlock
-from atomlearn.interfaces import Block, Master, Scores, Solver, State
+from atomlearn.interfaces import Block, Master, Refit, Scores, Solver, State
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.masters import WorkingSets
 from atomlearn.problem import Problem
@@ -21,6 +21,13 @@ from atomlearn.result import Status
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
+
+#: Re-fits first reduce the gap to this fraction ...
+LOOSE = 0.1
+#: ... and go on only while they cost less than this fraction of a pass over the data.
+WORK = 0.2
+#: Blocks of this many entries, and re-fits of this many steps times columns, are always cheap.
+SMALL = 20_000
 
 
 @dataclass(slots=True)
@@ -89,8 +96,7 @@ class ColumnGeneration(Solver):
             columns = np.concatenate([columns, state.candidates])
             weights = np.concatenate([weights, np.zeros(state.candidates.size)])
         restricted = problem.restricted_to(block, columns)
-        target = self._gap_target(state)
-        refit = self.master.solve(restricted, weights, state.intercept, target)
+        refit = self._refit(restricted, weights, state, problem.design.shape[1])
         following = ActiveState(
             columns=columns,
             weights=refit.weights,
@@ -104,6 +110,21 @@ class ColumnGeneration(Solver):
         )
         return self._price(problem, self._without_idle(following), state)
 
+    def _refit(
+        self, restricted: Problem, weights: Array, state: ActiveState, n_features: int
+    ) -> Refit:
+        """Re-fit to LOOSE, then to what would be best, unless asking the data is cheaper."""
+        target = self._gap_target(state)
+        loose = max(target, LOOSE * state.certificate.gap) if state.candidates.size else target
+        refit = self.master.solve(restricted, weights, state.intercept, loose)
+        work = refit.steps * int(np.count_nonzero(refit.weights))
+        if refit.gap <= target or work > max(WORK * n_features, SMALL):
+            return refit
+        steps = refit.steps
+        refit = self.master.solve(restricted, refit.weights, refit.intercept, target)
+        refit.steps += steps
+        return refit
+
     def _gap_target(self, state: ActiveState) -> float:
         certificate = state.certificate
         wanted = self.inner_ratio * certificate.gap
@@ -111,8 +132,15 @@ class ColumnGeneration(Solver):
         if not state.candidates.size:
             # Nothing new to add: only a more exact master can close what is left.
             return min(0.3 * state.refit_gap, enough)
-        # Where the last step is near, going all the way saves a pass.
-        return wanted if wanted > 30 * enough else enough
+        if wanted > 30 * enough:
+            return wanted
+        # The last step is near, going all the way saves a pass. Where that costs nothing, well
+        # beyond: what depends on rounding alone then differs by rounding alone.
+        assert state.block is not None
+        small = state.block.shape[0] * (state.columns.size + state.candidates.size) <= SMALL
+        return (
+            max(1e-4 * enough, min(enough, 1e-11 * abs(certificate.objective))) if small else enough
+        )
 
     def _without_idle(self, state: ActiveState) -> ActiveState:
         """Drop columns without weight once they are most of the block."""
@@ -148,9 +176,13 @@ class ColumnGeneration(Solver):
     def _candidates(self, problem: Problem, state: ActiveState, scores: Scores) -> Columns:
         """Return the best columns that are not active and that would enter."""
         n_used = int(np.count_nonzero(state.weights))
-        count = self.batch or max(100, 2 * n_used)
+        count = self.batch or max(100, 2 * n_used, problem.design.shape[1] // 100)
         shifted = problem.shifted(scores, state.columns, state.weights)
-        best = problem.regularizer.norm.best_columns(shifted, count)
+        norm = problem.regularizer.norm
+        best = norm.best_columns(shifted, count)
+        if not n_used and best.size >= count:
+            # The best atom alone may be larger: its neighbours are worth a look too.
+            best = norm.best_columns(shifted, 2 * best.size)
         new = best[~np.isin(best, state.columns)]
         if not new.size:
             return new

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from atomlearn._kernels import single_threaded_blas
 from atomlearn.designs import Counted
 from atomlearn.interfaces import Solver, State
 from atomlearn.interfaces.solver import WarmStart
@@ -59,11 +60,21 @@ def run(
     if warm is not None:
         warm = checked_warm_start(warm, problem.design.shape[1])
     counted = design if isinstance(design := problem.design, Counted) else Counted(design)
-    passes_before = counted.passes
     problem = replace(problem, design=counted)
     stop = stop | Exhausted()
-    began = time.perf_counter()
-    watching = 0.0
+    with single_threaded_blas():
+        return _loop(problem, solver, stop, tuple(observers), warm, counted)
+
+
+def _loop(
+    problem: Problem,
+    solver: Solver,
+    stop: StoppingRule,
+    observers: tuple[Observer, ...],
+    warm: WarmStart | None,
+    counted: Counted,
+) -> Result:
+    began, passes_before, watching = time.perf_counter(), counted.passes, 0.0
     state = solver.start(problem, warm)
     progress = Progress(state)
     best = state

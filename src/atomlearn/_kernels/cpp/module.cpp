@@ -181,5 +181,6 @@ NB_MODULE(_native, m) {
     m.def("gauge", &gauge, nb::arg().noconvert(), nb::arg());
     m.def("norms_of_groups", &norms_of_groups, nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert());
+    m.def("max_threads", &omp_get_max_threads);
     m.def("threshold", &threshold, nb::arg().noconvert(), nb::arg(), nb::arg().noconvert());
 }

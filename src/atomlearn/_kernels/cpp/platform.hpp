@@ -19,6 +19,9 @@
 #define ATOMLEARN_CLONES
 #endif
 
+// Small functions of the hot loops, compiled with the loop they stand in.
+#define ATOMLEARN_INLINE inline __attribute__((always_inline))
+
 namespace atomlearn {
 
 using Index = std::int64_t;
@@ -28,9 +31,10 @@ constexpr double kLargest = std::numeric_limits<double>::max();
 
 // Threads worth waking for this many elementary operations: OMP_NUM_THREADS and threadpoolctl
 // set the most, small work stays on the caller. Waking one costs microseconds where a core is
-// free, but milliseconds (a slice of the scheduler) where none is: half a millisecond of work each.
+// free, but milliseconds (a slice of the scheduler) where none is: so a quarter of a millisecond
+// of work at least for each.
 inline int threads_for(Index operations) {
-    constexpr Index kWorthOneThread = 1 << 20;
+    constexpr Index kWorthOneThread = 1 << 19;
     const Index wanted = operations / kWorthOneThread;
     const Index allowed = omp_in_parallel() ? 1 : omp_get_max_threads();
     return static_cast<int>(std::clamp<Index>(wanted, 1, std::max<Index>(allowed, 1)));

@@ -1,0 +1,73 @@
+"""Threads: BLAS without its own while a solver runs, and large products shared out by pieces.
+
+Solvers call many small BLAS functions between this package's own threaded kernels. OpenBLAS wakes
+its threads even for a dot product of 10,000 numbers and lets them spin for milliseconds
+afterwards, on the very cores that the kernels want: a product of 26 MB then takes four times as
+long. Large products between matrices use as many threads as the kernels do, each a piece by
+plain BLAS.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from atomlearn._kernels import _native
+
+Array = NDArray[np.float64]
+
+#: Multiplications that are worth a Python thread: about a millisecond of BLAS.
+WORTH_A_THREAD = 5e7
+
+_limited = threading.Lock()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    # Made at the first use: by then NumPy's and SciPy's BLAS are loaded, each has its own threads.
+    import scipy.linalg  # noqa: F401
+
+    return ThreadpoolController()
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Keep BLAS to one thread in this block.
+
+    The limit is the process's. The Python thread that set it lifts it again: blocks inside others,
+    and those of other threads at the same time, change nothing.
+    """
+    if not _limited.acquire(blocking=False):
+        yield
+        return
+    try:
+        with _controller().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _limited.release()
+
+
+def sum_of_pieces(product: Callable[[slice], Array], count: int, operations: float) -> Array:
+    """Return the sum of product(piece) over slices of range(count), one slice a thread.
+
+    ``operations`` : multiplications of the whole, which decide how many threads are woken.
+    """
+    threads = min(_native.max_threads(), count, int(operations / WORTH_A_THREAD))
+    if threads <= 1:
+        return product(slice(0, count))
+    cuts = np.linspace(0, count, threads + 1).astype(int)
+    pieces = [slice(int(a), int(b)) for a, b in pairwise(cuts)]
+    with ThreadPoolExecutor(threads - 1) as pool:
+        others = [pool.submit(product, piece) for piece in pieces[1:]]
+        total = product(pieces[0])
+        for other in others:
+            total += other.result()
+    return total

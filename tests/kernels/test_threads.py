@@ -1,0 +1,90 @@
+"""BLAS threads are set aside while a solver runs, and come back; pieces add up to the whole."""
+
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import ThreadpoolController
+
+from atomlearn import _kernels as kernels
+from atomlearn import solve
+
+
+@pytest.fixture
+def two_threads():
+    with ThreadpoolController().limit(limits=2):
+        yield
+
+
+def blas_threads():
+    counts = [
+        lib["num_threads"] for lib in ThreadpoolController().info() if lib["user_api"] == "blas"
+    ]
+    return max(counts, default=1)
+
+
+def test_blocks_inside_blocks_restore_once(two_threads):
+    before = blas_threads()
+    with kernels.single_threaded_blas():
+        with kernels.single_threaded_blas():
+            assert blas_threads() == 1
+        assert blas_threads() == 1
+    assert blas_threads() == before
+
+
+def test_concurrent_blocks_leave_the_threads_as_they_were(two_threads):
+    before = blas_threads()
+    inside, leave = threading.Event(), threading.Event()
+
+    def other():
+        with kernels.single_threaded_blas():
+            inside.set()
+            leave.wait()
+
+    thread = threading.Thread(target=other)
+    with kernels.single_threaded_blas():
+        thread.start()
+        inside.wait()
+        assert blas_threads() == 1
+    leave.set()
+    thread.join()
+    assert blas_threads() == before
+
+
+def test_restored_after_an_error_in_an_observer(two_threads):
+    before, seen = blas_threads(), []
+
+    def observer(progress):
+        seen.append(blas_threads())
+        raise RuntimeError("from outside")
+
+    X = np.random.default_rng(0).standard_normal((10, 5))
+    with pytest.raises(RuntimeError, match="from outside"):
+        solve(X, X[:, 0], norm="l1", level=0.1, observers=[observer])
+    assert seen == [1]
+    assert blas_threads() == before
+
+
+@pytest.mark.parametrize("operations", [1.0, 1e12])
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_pieces_add_up(two_threads, count, operations):
+    matrix = np.random.default_rng(1).standard_normal((count, 4))
+    seen = []
+
+    def product(piece):
+        seen.append(piece)
+        return matrix[piece].T @ matrix[piece]
+
+    total = kernels.sum_of_pieces(product, count, operations)
+    np.testing.assert_allclose(total, matrix.T @ matrix, atol=1e-12)
+    covered = sorted(i for piece in seen for i in range(piece.start, piece.stop))
+    assert covered == list(range(count))
+    assert len(seen) == (1 if operations == 1.0 else min(count, 2))
+
+
+def test_an_error_in_a_piece_is_raised(two_threads):
+    def product(piece):
+        raise MemoryError("no room")
+
+    with pytest.raises(MemoryError, match="no room"):
+        kernels.sum_of_pieces(product, 10, 1e12)
