@@ -24,7 +24,7 @@ from benchmarks.lasso.solvers import SOLVERS, Atomlearn, L1Solver
 
 ACCURACY = 1e-6
 #: One call may take this long; its process is ended then.
-LIMIT_S = 240.0
+LIMIT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
