@@ -27,7 +27,7 @@ from benchmarks.harness.memory import peak_bytes, reset_peak, resident_bytes
 from benchmarks.ours import Ours, at_level
 
 LEVELS = {"strong": 0.3, "weak": 0.003}
-LIMIT_S = 30.0
+LIMIT_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)

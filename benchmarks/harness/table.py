@@ -14,9 +14,6 @@ from typing import Any
 from benchmarks.harness.machine import commit, libraries, machine
 from benchmarks.harness.options import Options
 
-#: Seconds between two writings of an unfinished table.
-WRITE_EVERY_S = 5.0
-
 
 class Table:
     """Rows of one benchmark; ``with Table("lasso", options) as table: table.add(...)``."""
@@ -26,15 +23,14 @@ class Table:
         self.rows: list[dict[str, Any]] = []
         self.notes: dict[str, Any] = {}
         self._machine = machine()
-        self._began = self._written = time.monotonic()
+        self._began = time.monotonic()
 
     def add(self, **row: Any) -> None:
         """Add a row, print it, and keep what there is so far."""
         self.rows.append(row)
         if not self.quiet:
             print("  ".join(f"{key}={shown(value)}" for key, value in row.items()), flush=True)
-        if time.monotonic() - self._written > WRITE_EVERY_S:
-            self._write()
+        self._write()
 
     def note(self, **facts: Any) -> None:
         """Add facts about the whole table to the JSON file, and print them."""
@@ -67,7 +63,6 @@ class Table:
             self.show()
 
     def _write(self) -> None:
-        self._written = time.monotonic()
         out = self.options.out
         if out is None or not self.rows:
             return

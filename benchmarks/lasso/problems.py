@@ -53,13 +53,13 @@ def objective(loss: str, X: Any, y: Array, level: float, w: Array) -> float:
 
 FULL = (
     Problem("squared", "dense", 1000, 100_000, 0.1),
-    Problem("squared", "dense", 1000, 100_000, 0.01),
-    Problem("logistic", "dense", 1000, 100_000, 0.1),
-    Problem("logistic", "dense", 1000, 100_000, 0.01),
     Problem("squared", "sparse", 20_000, 500_000, 0.1),
     Problem("squared", "sparse", 20_000, 500_000, 0.01),
     Problem("logistic", "sparse", 20_000, 500_000, 0.1),
     Problem("logistic", "sparse", 20_000, 500_000, 0.02),
+    Problem("logistic", "dense", 1000, 100_000, 0.1),
+    Problem("logistic", "dense", 1000, 100_000, 0.01),
+    Problem("squared", "dense", 1000, 100_000, 0.01),
 )
 SMOKE = (
     Problem("squared", "dense", 100, 1000, 0.1),

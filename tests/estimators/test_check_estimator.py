@@ -25,6 +25,7 @@ ESTIMATORS = [
     AtomicRegressor(form="constrained", radius=5.0),
     AtomicClassifier(),
     AtomicClassifier(norms.KSupport(k=2), form="squared"),
+    AtomicClassifier(loss="squared_hinge"),
     AtomicRegressorCV(n_alphas=4, cv=3),
     AtomicClassifierCV(n_alphas=3, cv=2),
     FeatureGenerator(),

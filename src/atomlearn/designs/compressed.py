@@ -84,15 +84,12 @@ def has_duplicates(indices: NDArray[Any], indptr: NDArray[Any]) -> bool:
     for start in range(0, indices.size - 1, SEARCH_ENTRIES):
         piece = indices[start : start + SEARCH_ENTRIES + 1]
         # Not increasing is allowed where a new column starts, and only there.
-        stuck = np.flatnonzero(piece[1:] <= piece[:-1]) + (start + 1)
-        if stuck.size and not _all_starts(stuck, indptr):
+        stuck = piece[1:] <= piece[:-1]
+        begins = np.searchsorted(indptr, [start + 1, start + piece.size])
+        stuck[indptr[begins[0] : begins[1]] - (start + 1)] = False
+        if stuck.any():
             return _unsorted_duplicates(indices, indptr)
     return False
-
-
-def _all_starts(places: NDArray[np.int64], indptr: NDArray[Any]) -> bool:
-    found = np.searchsorted(indptr, places)
-    return bool((indptr[np.minimum(found, indptr.size - 1)] == places).all())
 
 
 def _unsorted_duplicates(indices: NDArray[Any], indptr: NDArray[Any]) -> bool:

@@ -83,7 +83,7 @@ def _negative_entropy(share: Array) -> Array:
     """Return a log a + (1 - a) log(1 - a) for a in [0, 1], with 0 log 0 = 0.
 
     The arguments of the logarithms stop one number short of a zero, so that the factor, which is
-    exactly 0 there, meets a finite one: four times as fast as xlogy and xlog1py.
+    exactly 0 there, meets a finite one; xlogy and xlog1py would check every entry.
     """
     logarithm = np.maximum(share, _TINY)
     np.log(logarithm, out=logarithm)

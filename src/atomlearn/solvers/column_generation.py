@@ -55,10 +55,12 @@ class ColumnGeneration(Solver):
     master : Master
         Re-fits the weights over the active columns.
     batch : int or None
-        About how many columns one pass asks for; None: as many as are in use, at least 100.
-        A norm never gives less than the columns of its best atom.
+        About how many columns one pass asks for; None: twice as many as are in use, 100 and a
+        hundredth of all at least. A norm never gives less than the columns of its best atom;
+        the first pass then asks for twice that.
     inner_ratio : float
-        The master is asked for this fraction of the outer gap.
+        The master is asked for this fraction of the outer gap; for a tenth only where going
+        further would cost more than a fraction of a pass.
     tolerance : float
         Relative gap that will be asked of the whole; the master is not asked for much less.
     """
@@ -137,10 +139,9 @@ class ColumnGeneration(Solver):
         # The last step is near, going all the way saves a pass. Where that costs nothing, well
         # beyond: what depends on rounding alone then differs by rounding alone.
         assert state.block is not None
-        small = state.block.shape[0] * (state.columns.size + state.candidates.size) <= SMALL
-        return (
-            max(1e-4 * enough, min(enough, 1e-11 * abs(certificate.objective))) if small else enough
-        )
+        if state.block.shape[0] * (state.columns.size + state.candidates.size) > SMALL:
+            return enough
+        return max(1e-4 * enough, min(enough, 1e-11 * abs(certificate.objective)))
 
     def _without_idle(self, state: ActiveState) -> ActiveState:
         """Drop columns without weight once they are most of the block."""
