@@ -1,5 +1,7 @@
 """Sparse kernels against dense twins: precisions, index types, row subsets, broken arrays."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -94,6 +96,30 @@ def test_csc_scores_with_many_threads():
     with threadpool_limits(limits=4, user_api="openmp"):
         np.testing.assert_allclose(kernels.scores_csc(*arrays(X), v), X.T @ v, atol=1e-11)
         np.testing.assert_allclose(kernels.predict_csc(*arrays(X), w, 3000), X @ w, atol=1e-11)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("index", INDICES)
+@pytest.mark.parametrize("sort", [True, False])
+@pytest.mark.parametrize("limit", [1, 3])
+def test_weighted_squares(dtype, index, sort, limit):
+    from threadpoolctl import threadpool_limits
+
+    rng = np.random.default_rng(4)
+    for n, p, density in ((0, 4, 0.5), (30, 0, 0.5), (40, 1, 0.5), (3000, 60, 0.5)):
+        X = random_csr(rng, n, p, density, dtype, index)
+        parts = list(arrays(X))
+        if not sort:  # turn every row around
+            for start, end in itertools.pairwise(X.indptr):
+                parts[0][start:end] = parts[0][start:end][::-1].copy()
+                parts[1][start:end] = parts[1][start:end][::-1].copy()
+        weights = rng.standard_normal(n) * (rng.random(n) < 0.7)
+        with threadpool_limits(limits=limit, user_api="openmp"):
+            result = kernels.weighted_squares_csr(*parts, weights, p)
+        expected = reference.weighted_squares_csr(*parts, weights, p)
+        assert result.dtype == np.float64
+        np.testing.assert_allclose(result, expected, rtol=1e-10, atol=1e-10)
+        np.testing.assert_array_equal(result, result.T)
 
 
 @settings(deadline=None, max_examples=80)

@@ -29,6 +29,7 @@ from atomlearn._kernels.sparse import (
     scores_csr,
     squared_norms_csc,
     squared_norms_csr,
+    weighted_squares_csr,
 )
 from atomlearn._kernels.threads import single_threaded_blas, sum_of_pieces
 from atomlearn._kernels.vectors import group_norms, soft_threshold, top_magnitude, top_norm
@@ -58,4 +59,5 @@ __all__ = [
     "sum_of_pieces",
     "top_magnitude",
     "top_norm",
+    "weighted_squares_csr",
 ]

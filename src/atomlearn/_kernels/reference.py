@@ -124,6 +124,14 @@ def squared_norms_csr(
     return squared_norms_dense(_dense(data, indices, indptr, n_columns, False), c, rows)
 
 
+def weighted_squares_csr(
+    data: Data, indices: Indices, indptr: Indices, weights: Data, n_columns: int
+) -> Array:
+    shape = (np.size(indptr) - 1, n_columns)
+    X = sparse.csr_array((data, indices, indptr), shape=shape).toarray().astype(np.float64)
+    return np.asarray(X.T @ (np.asarray(weights, dtype=np.float64)[:, None] * X))
+
+
 def check_sparse(indices: Indices, indptr: Indices, n_major: int, n_minor: int) -> tuple[int, int]:
     """Return (code, position) of the first fault, (0, 0) where there is none."""
     if indptr[0] != 0:

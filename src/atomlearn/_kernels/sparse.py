@@ -198,3 +198,18 @@ def predict_csc(
     out = np.empty(n_rows)
     _native.sparse_product(*arrays, False, False, weights, None, out)
     return out if subset is None else out[subset]
+
+
+def weighted_squares_csr(
+    data: Data, indices: Indices, indptr: Indices, weights: Data, n_columns: int
+) -> Array:
+    """sum_i c_i x_i x_i' over the rows x_i of X in CSR, float64 (n_columns, n_columns).
+
+    X'diag(c)X, in sum_i nnz(x_i)^2 / 2 additions; rows of weight 0 are skipped. No row may name a
+    column twice.
+    """
+    arrays = _arrays(data, indices, indptr)
+    factors = _checks.weights(weights, "weights", arrays[2].size - 1)
+    out = np.empty((n_columns, n_columns), order="F")
+    _native.sparse_gram(*arrays, factors, out)
+    return out

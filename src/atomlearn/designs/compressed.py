@@ -123,18 +123,16 @@ def search_rows(
 def weighted_squares(vectors: sp.csr_array, weights: Array) -> Array:
     """Return sum_i w_i x_i x_i' for sparse rows x_i, dense; vectors of weight 0 are skipped.
 
-    Through a sparse product where rows are nearly empty, else through BLAS, a bounded piece at a
-    time.
+    Pair by pair where rows are nearly empty, else through BLAS, a bounded piece at a time.
     """
+    count, size = vectors.shape
+    if vectors.nnz < BLAS_FROM * count * size:
+        parts = vectors.data, vectors.indices, vectors.indptr
+        return _kernels.weighted_squares_csr(*parts, weights, size)
     keep = np.flatnonzero(weights)
     if 4 * keep.size <= 3 * weights.size:
         vectors, weights = vectors[keep], weights[keep]
-    count, size = vectors.shape
-    if vectors.nnz < BLAS_FROM * count * size:
-        spread = np.repeat(weights, np.diff(vectors.indptr))
-        parts = (vectors.data * spread, vectors.indices, vectors.indptr)
-        product: Array = (vectors.T @ sp.csr_array(parts, shape=vectors.shape)).toarray()
-        return product
+        count = keep.size
     result = np.zeros((size, size))
     roots = np.sqrt(np.abs(weights))
     width = max(64, PIECE_ENTRIES // size)

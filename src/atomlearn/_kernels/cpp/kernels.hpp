@@ -49,6 +49,9 @@ template <class T, class I>
 void sparse_dots(const Compressed<T, I>& x, const double* v, double* out, bool squared);
 template <class T, class I>
 void sparse_sums(const Compressed<T, I>& x, const double* v, double* out, bool squared);
+// out (length x length) = sum over majors of weights[major] * x x'; no index twice in a major.
+template <class T, class I>
+void sparse_squares(const Compressed<T, I>& x, const double* weights, double* out);
 
 enum class SparseFault : int {
     none = 0,

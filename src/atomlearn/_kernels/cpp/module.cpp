@@ -93,6 +93,24 @@ void sparse_product(const Vector& data, const Vector& indices, const Vector& ind
     });
 }
 
+void sparse_gram(const Vector& data, const Vector& indices, const Vector& indptr,
+                 const Doubles& weights, const OutMatrix& out) {
+    const nb::gil_scoped_release release;
+    by_float(data, [&](auto* values) {
+        by_index(indices, [&](auto* positions) {
+            using T = std::remove_const_t<std::remove_pointer_t<decltype(values)>>;
+            using I = std::remove_const_t<std::remove_pointer_t<decltype(positions)>>;
+            const Compressed<T, I> x{values,
+                                     positions,
+                                     static_cast<const I*>(indptr.data()),
+                                     static_cast<Index>(weights.shape(0)),
+                                     static_cast<Index>(out.shape(0)),
+                                     nullptr};
+            sparse_squares(x, weights.data(), static_cast<double*>(out.data()));
+        });
+    });
+}
+
 std::pair<int, Index> check(const Vector& indices, const Vector& indptr, Index n_minor) {
     const nb::gil_scoped_release release;
     const SparseCheck result = by_index(indices, [&](auto* positions) {
@@ -173,6 +191,8 @@ NB_MODULE(_native, m) {
     m.def("sparse_product", &sparse_product, nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().none(),
           nb::arg().noconvert());
+    m.def("sparse_gram", &sparse_gram, nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     m.def("check", &check, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg());
     m.def("top", &top, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     m.def("norm_of_top", &norm_of_top, nb::arg().noconvert(), nb::arg());

@@ -204,6 +204,20 @@ void sums(const Compressed<T, I>& x, const double* v, double* out) {
     add_majors<T, I, Squared>(x, v, {0, x.count}, out);
 }
 
+// Adds w_m x_m x_m' of a range of majors: each pair of entries once, to either triangle.
+template <class T, class I>
+void add_squares(const Compressed<T, I>& x, const double* weights, Range majors, double* out) {
+    for (Index m = majors.begin; m < majors.end; ++m) {
+        if (weights[m] == 0.0) continue;
+        const Index begin = x.begin(m), end = x.end(m);
+        for (Index e = begin; e < end; ++e) {
+            double* row = out + static_cast<Index>(x.indices[e]) * x.length;
+            const double factor = weights[m] * static_cast<double>(x.data[e]);
+            for (Index f = begin; f <= e; ++f) row[x.indices[f]] += factor * x.data[f];
+        }
+    }
+}
+
 template <class I>
 ATOMLEARN_CLONES bool within(const I* indices, Index n, Index limit) {
     I least = std::numeric_limits<I>::max(), most = std::numeric_limits<I>::min();
@@ -225,6 +239,31 @@ void sparse_dots(const Compressed<T, I>& x, const double* v, double* out, bool s
 template <class T, class I>
 void sparse_sums(const Compressed<T, I>& x, const double* v, double* out, bool squared) {
     squared ? sums<T, I, true>(x, v, out) : sums<T, I, false>(x, v, out);
+}
+
+template <class T, class I>
+void sparse_squares(const Compressed<T, I>& x, const double* weights, double* out) {
+    const Index size = x.length;
+    Index pairs = 0;
+    for (Index m = 0; m < x.count; ++m) {
+        const Index entries = x.end(m) - x.begin(m);
+        if (weights[m] != 0.0) pairs += entries * (entries + 1) / 2;
+    }
+    std::fill(out, out + size * size, 0.0);
+    // Every further thread needs a matrix of its own: worth it where that is little beside the sum.
+    const Index affordable = 1 + pairs / std::max<Index>(1, 2 * size * size);
+    const int threads = static_cast<int>(std::min<Index>(threads_for(pairs), affordable));
+    const std::vector<Index> cuts = even_cuts(x, threads);
+    std::vector<double> extra(static_cast<std::size_t>((threads - 1) * size * size), 0.0);
+    in_parallel(threads, [&](int part) {
+        double* mine = part == 0 ? out : extra.data() + (part - 1) * size * size;
+        add_squares(x, weights, {cuts[part], cuts[part + 1]}, mine);
+    });
+    for (int part = 1; part < threads; ++part)
+        for (Index at = 0; at < size * size; ++at) out[at] += extra[(part - 1) * size * size + at];
+    for (Index a = 0; a < size; ++a)
+        for (Index b = 0; b < a; ++b)
+            out[a * size + b] = out[b * size + a] = out[a * size + b] + out[b * size + a];
 }
 
 template <class I>
@@ -252,7 +291,8 @@ SparseCheck sparse_check(const I* indices, Index n_indices, const I* indptr, Ind
 
 #define ATOMLEARN_INSTANTIATE(T, I)                                                         \
     template void sparse_dots<T, I>(const Compressed<T, I>&, const double*, double*, bool); \
-    template void sparse_sums<T, I>(const Compressed<T, I>&, const double*, double*, bool);
+    template void sparse_sums<T, I>(const Compressed<T, I>&, const double*, double*, bool); \
+    template void sparse_squares<T, I>(const Compressed<T, I>&, const double*, double*);
 ATOMLEARN_INSTANTIATE(float, std::int32_t)
 ATOMLEARN_INSTANTIATE(float, std::int64_t)
 ATOMLEARN_INSTANTIATE(double, std::int32_t)
