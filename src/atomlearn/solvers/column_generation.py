@@ -134,14 +134,13 @@ class ColumnGeneration(Solver):
         if not state.candidates.size:
             # Nothing new to add: only a more exact master can close what is left.
             return min(0.3 * state.refit_gap, enough)
-        if wanted > 30 * enough:
-            return wanted
-        # The last step is near, going all the way saves a pass. Where that costs nothing, well
-        # beyond: what depends on rounding alone then differs by rounding alone.
         assert state.block is not None
-        if state.block.shape[0] * (state.columns.size + state.candidates.size) > SMALL:
-            return enough
-        return max(1e-4 * enough, min(enough, 1e-11 * abs(certificate.objective)))
+        if state.block.shape[0] * (state.columns.size + state.candidates.size) <= SMALL:
+            # Well beyond, where that costs nothing: what should not differ (weights and repeated
+            # samples, one order of columns and another) then differs by rounding alone.
+            return max(1e-4 * enough, min(enough, 1e-11 * abs(certificate.objective)))
+        # Where the last step is near, going all the way saves a pass.
+        return wanted if wanted > 30 * enough else enough
 
     def _without_idle(self, state: ActiveState) -> ActiveState:
         """Drop columns without weight once they are most of the block."""
