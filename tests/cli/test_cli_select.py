@@ -371,15 +371,19 @@ def test_existing_files_are_replaced_and_no_temporary_ones_stay(
 # --- cut short -------------------------------------------------------------------------------
 
 
-def interrupt_at(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-    """Raise KeyboardInterrupt at the given step of all fits, counted from 1."""
+def interrupt_at(monkeypatch: pytest.MonkeyPatch, step: int, fit: int = 1) -> None:
+    """Raise KeyboardInterrupt at the given step of the given fit, both counted from 1."""
+    watches: list[Watch] = []
     seen = 0
     original = Watch.note
 
     def note(self: Watch, state: State) -> None:
         nonlocal seen
-        seen += 1
+        if not any(watch is self for watch in watches):
+            watches.append(self)
+        seen += len(watches) == fit
         if seen == step:
+            seen += 1
             raise KeyboardInterrupt
         original(self, state)
 
@@ -409,7 +413,7 @@ def test_interrupt_in_the_refit_keeps_the_model_that_was_scored(
 ) -> None:
     arguments = ("--target", "outcome", "--norm", "l1", "--alpha", 0.05, "--quiet")
     assert run("select", classes_csv, *arguments, "--out", tmp_path / "whole") == 0
-    interrupt_at(monkeypatch, 5)
+    interrupt_at(monkeypatch, 2, fit=2)
     assert run("select", classes_csv, *arguments, "--out", tmp_path / "cut") == 130
     model = read_model(tmp_path / "cut" / "model.json")
     assert model.settings["rows_fitted"] == 90
