@@ -365,7 +365,7 @@ def test_warm_start_into_a_smaller_ball() -> None:
 
 
 def test_a_fit_that_did_not_converge_says_so() -> None:
-    X, y = labels()
+    X, y = labels(p=2000)  # more than one block of candidates
     with pytest.warns(
         ConvergenceWarning, match=r"AtomicClassifier: iteration limit.*tol=1\.00e-06"
     ):
