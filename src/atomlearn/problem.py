@@ -239,6 +239,7 @@ class Problem:
         prediction: Array,
         scores: Scores,
         dual: Array | None = None,
+        gauge: float | None = None,
     ) -> Certificate:
         """Return objective and gap of this very point from scores computed anyway.
 
@@ -246,10 +247,12 @@ class Problem:
         gap = f(X w + b) + f*(-v) + tau ||w||^2 + R(w) + R*(z), for every v in the domain with
         sum(v) = 0 where b is free. At v = -f'(X w + b) it is the <g, w> + R(w) + R*(-g) of
         PAPERS ([V] section 2, [L] section 3). ``columns`` None means all columns; ``scores`` are
-        X'v of v = ``dual``, by default ``negative_gradient(prediction)``.
+        X'v of v = ``dual``, by default ``negative_gradient(prediction)``. ``gauge`` is gauge(w),
+        or an upper bound such as the sum of atom weights, which makes objective and gap bounds.
         """
         v = self.negative_gradient(prediction) if dual is None else dual
-        gauge = self.gauge(columns, weights)
+        if gauge is None:
+            gauge = self.gauge(columns, weights)
         smooth = self.loss.value(self.y, prediction, self.weight)
         square = float(weights @ weights) if self.tau else 0.0
         objective = smooth + 0.5 * self.tau * square + self.regularizer.value(gauge)

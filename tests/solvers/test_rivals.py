@@ -18,7 +18,6 @@ from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport
 from atomlearn.problem import Problem
 from atomlearn.result import Status
 from atomlearn.solvers import ADMM, FISTA, KFCFW, run
-from atomlearn.solvers.kfcfw import best_atom
 from atomlearn.solvers.proximal import NamedProx
 from atomlearn.solvers.ridge import CoordinateSpace, RidgeSystem, SampleSpace
 from atomlearn.solvers.stopping import Iterations, RelativeGap
@@ -246,15 +245,6 @@ def test_kfcfw_for_every_norm_whose_atom_is_known(norm: Norm, form: str) -> None
     assert result.status is Status.CONVERGED
     best = optimum(case, norm)
     assert -1e-6 * best <= result.objective - best <= result.gap + 1e-6 * best
-
-
-def test_best_atom_is_checked_against_the_polar() -> None:
-    scores = as_design(np.eye(6)).scores(np.array([3.0, -2.0, 0.5, 0.1, 1.0, -1.0]))
-    columns, values = best_atom(KSupport(2), scores)
-    assert_array_equal(columns, [0, 1])
-    assert_allclose(values, np.array([3.0, -2.0]) / np.sqrt(13))
-    with pytest.raises(TypeError, match="ElasticNetNorm"):
-        best_atom(ElasticNetNorm(2), scores)
 
 
 def test_kfcfw_refuses_the_penalized_form() -> None:

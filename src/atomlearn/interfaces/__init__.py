@@ -6,12 +6,15 @@ puts the three together one step at a time.
 """
 
 from atomlearn.interfaces.design import Block, Design, Scores, SupportsColumnNorms, SupportsPredict
+from atomlearn.interfaces.lift import Expansion, Lift, SupportsLift
 from atomlearn.interfaces.loss import Loss, SupportsAlign
 from atomlearn.interfaces.master import Master, Refit
 from atomlearn.interfaces.norm import (
+    Atom,
     Norm,
     ProxJacobian,
     ProxPoint,
+    SupportsAtoms,
     SupportsProx,
     SupportsRestriction,
     SupportsZeroThreshold,
@@ -19,8 +22,11 @@ from atomlearn.interfaces.norm import (
 from atomlearn.interfaces.solver import Solver, State
 
 __all__ = [
+    "Atom",
     "Block",
     "Design",
+    "Expansion",
+    "Lift",
     "Loss",
     "Master",
     "Norm",
@@ -31,7 +37,9 @@ __all__ = [
     "Solver",
     "State",
     "SupportsAlign",
+    "SupportsAtoms",
     "SupportsColumnNorms",
+    "SupportsLift",
     "SupportsPredict",
     "SupportsProx",
     "SupportsRestriction",

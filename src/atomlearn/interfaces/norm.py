@@ -149,6 +149,26 @@ class SupportsRestriction(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """a = sum_j values_j e_(columns_j): columns (s,) int64 without repeats, values (s,) float64."""
+
+    columns: Columns
+    values: Array
+
+
+@runtime_checkable
+class SupportsAtoms(Protocol):
+    """Norms that hand out their best atom: what Frank-Wolfe methods and rays are made of."""
+
+    def best_atom(self, scores: Scores) -> Atom:
+        """Return a = argmax <a, z> over the atoms, so <a, z> = gauge°(z) and gauge(a) = 1.
+
+        Where no atom has <a, z> > 0 (z = 0, or a gauge without symmetry) the atom is empty.
+        """
+        ...
+
+
 @runtime_checkable
 class SupportsZeroThreshold(Protocol):
     """Norms for which one number tells which zero coordinates may stay zero."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.interfaces.design import Columns, Scores
-from atomlearn.interfaces.norm import Form, ProxJacobian, ProxPoint
+from atomlearn.interfaces.norm import Atom, Form, ProxJacobian, ProxPoint
 from atomlearn.norms.base import VectorNorm
 from atomlearn.norms.l2 import L2
 from atomlearn.norms.parameters import whole_number
@@ -60,6 +60,17 @@ class ElasticNetNorm(VectorNorm):
         # Where the largest scores tie, theta is their magnitude, and any k of them do.
         size = max(int(np.count_nonzero(np.abs(values) > theta)), min(self.k, values.size))
         return columns[:size] if count <= size else scores.top(count)[0]
+
+    def best_atom(self, scores: Scores) -> Atom:
+        """S(z, theta) / ||S(z, theta)||_2; where it vanishes, k of the tied largest scores."""
+        columns, values, theta = self._best_atom(scores)
+        shrunk = soft_threshold(values, theta)
+        if not shrunk.any():
+            shrunk = np.sign(values) * (np.arange(values.size) < self.k)
+        used = np.flatnonzero(shrunk)
+        if not used.size:
+            return Atom(columns[:0], values[:0])
+        return Atom(columns[used], shrunk[used] / l2_norm(shrunk[used]))
 
     def _best_atom(self, scores: Scores) -> tuple[Columns, Array, float]:
         """Return columns and scores of the largest |z_j|, as many as theta needs, and theta."""

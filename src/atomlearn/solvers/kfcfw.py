@@ -10,40 +10,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.interfaces import Norm, Scores, Solver, State, SupportsRestriction
+from atomlearn.interfaces import Scores, Solver, State
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.masters.simplex import SimplexPoint, SimplexQuasiNewton
+from atomlearn.norms.atoms import best_atom
 from atomlearn.problem import Problem
 from atomlearn.result import Status
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
-
-
-def best_atom(norm: Norm, scores: Scores) -> tuple[Columns, Array]:
-    """Return columns and values of a = argmax <a, z> over gauge(a) <= 1, a part of z scaled.
-
-    The best atom of the l1, l2, group and k-support norms is z on its best columns, scaled to
-    gauge 1; the result is checked against the polar, so other norms are refused.
-    """
-    if not isinstance(norm, SupportsRestriction):
-        raise TypeError(
-            f"KFCFW builds the best atom on its columns, {type(norm).__name__} cannot be "
-            "restricted to them; use FISTA or a solver of its own"
-        )
-    columns = norm.best_columns(scores, 1)
-    values = scores.at(columns)
-    gauge = norm.restrict(columns, scores.n_columns).value(values)
-    if gauge == 0.0:
-        return columns[:0], values[:0]
-    atom = values / gauge
-    polar, reached = norm.polar(scores), float(atom @ values)
-    if reached < polar * (1 - 1e-9):
-        raise TypeError(
-            f"KFCFW knows the best atom of L1, L2, Groups and KSupport; for {norm!r} it reaches "
-            f"{reached} of the polar {polar}. Use ColumnGeneration or FISTA"
-        )
-    return columns, atom
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +241,8 @@ def _curvature(problem: Problem, atoms: Atoms, z: Array) -> Array:
 def _new_atom(problem: Problem, scores: Scores) -> tuple[Columns, Array, float] | None:
     """Return (S2): the scaled atom with its cost, None where the gradient vanishes."""
     regularizer = problem.regularizer
-    columns, atom = best_atom(regularizer.norm, scores)
+    found = best_atom(regularizer.norm, scores)
+    columns, atom = found.columns, found.values
     if not columns.size:
         return None
     if regularizer.form == "constrained":
