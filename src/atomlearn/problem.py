@@ -9,14 +9,16 @@ from typing import cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.designs import ShiftedScores
+from atomlearn.designs import Lifted, ShiftedScores
 from atomlearn.interfaces import (
     Design,
+    Lift,
     Loss,
     Norm,
     ProxJacobian,
     ProxPoint,
     Scores,
+    SupportsLift,
     SupportsProx,
     SupportsRestriction,
     SupportsZeroThreshold,
@@ -162,6 +164,26 @@ class Problem:
             )
         restricted = norm.restrict(columns, self.design.shape[1])
         return replace(self, design=block, regularizer=replace(self.regularizer, norm=restricted))
+
+    def lifted(self) -> tuple[Problem, Lift] | None:
+        """Return the same problem over lifted coordinates, and the way back; None where no need.
+
+        min over w of f(X w) + R(inf { inner(u) : L u = w }) is min over u of f(X L u) +
+        R(inner(u)): a point and a certificate of the second are a point, a bound on its objective
+        and the same certificate of the first.
+        """
+        norm = self.regularizer.norm
+        lift = norm.lift(self.design.shape[1]) if isinstance(norm, SupportsLift) else None
+        if lift is None:
+            return None
+        if self.tau:
+            raise ValueError(
+                f"tau > 0 mixes the overlapping parts of {type(norm).__name__}, which are solved "
+                "for apart; use tau=0, or a solver over atoms such as solvers.AtomGeneration()"
+            )
+        design = Lifted(self.design, lift.expansion)
+        regularizer = replace(self.regularizer, norm=lift.norm)
+        return replace(self, design=design, regularizer=regularizer), lift
 
     # --- values -----------------------------------------------------------------------------
 

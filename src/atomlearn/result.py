@@ -97,6 +97,11 @@ class Result:
         Wall time of the loop.
     history : list of Record
         One record for each step.
+    parts : list of Part, or None
+        For norms with latent parts: what w is the sum of, one for each set in use, with its
+        number, name, columns and weights.
+    lifted : (columns, weights), or None
+        The same in the lifted coordinates, from which another fit can start.
     """
 
     columns: Columns
@@ -112,6 +117,8 @@ class Result:
     dtype: np.dtype[Any]
     iterations: int
     history: list[Record] = field(default_factory=list)
+    parts: list[Any] | None = None
+    lifted: tuple[Columns, Array] | None = None
     state: Any = field(default=None, repr=False)
 
     #: Above this many features ``coef`` is refused and ``columns``/``weights`` are the answer.

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from atomlearn.designs import as_design
+from atomlearn.designs import as_design, feature_names
 from atomlearn.interfaces import Loss, Norm, Solver
 from atomlearn.interfaces.norm import Form
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.losses import as_loss
 from atomlearn.norms import as_norm
+from atomlearn.norms.names import named
 from atomlearn.problem import Problem, Regularizer, positive
 from atomlearn.result import Result
 from atomlearn.solvers import ColumnGeneration, run
@@ -98,7 +99,7 @@ def solve(
             f"max_iter must be a whole number >= 0, for example 1000, got {max_iter!r}"
         )
     amount = _amount(form, level, radius)
-    the_loss, the_norm = as_loss(loss), as_norm(norm)
+    the_loss, the_norm = as_loss(loss), named(as_norm(norm), feature_names(X))
     regularizer = Regularizer(the_norm, form, amount)
     problem = Problem.build(
         as_design(X),
@@ -114,7 +115,7 @@ def solve(
         rules = rules | stop
     warm = warm_start
     if isinstance(warm, Result):
-        warm = WarmStart(warm.columns, warm.weights, warm.intercept)
+        warm = WarmStart(warm.columns, warm.weights, warm.intercept, warm.lifted)
     solver = ColumnGeneration(tolerance=gap) if solver is None else solver
     return run(problem, solver, rules, observers, warm)
 

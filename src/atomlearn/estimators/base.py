@@ -19,6 +19,7 @@ from atomlearn.interfaces import Design, Loss, Norm, Solver, SupportsPredict
 from atomlearn.interfaces.norm import Form
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.norms import as_norm
+from atomlearn.norms.names import named
 from atomlearn.paths import Settings
 from atomlearn.problem import Problem, Regularizer, positive
 from atomlearn.result import Result, Status
@@ -64,7 +65,8 @@ class AtomicModel(BaseEstimator):
         amount: float,
     ) -> list[Problem]:
         """Return one checked problem a target; the parts are the same objects in all of them."""
-        regularizer = Regularizer(as_norm(norm), self.form, amount)
+        the_norm = named(as_norm(norm), getattr(self, "feature_names_in_", None))
+        regularizer = Regularizer(the_norm, self.form, amount)
         first = Problem.build(
             design,
             targets[0],

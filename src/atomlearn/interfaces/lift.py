@@ -60,16 +60,23 @@ class Expansion(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Lift:
-    """gauge(w) = inf { norm(u) : L u = w }, L = ``expansion``, ``norm`` over the lifted u."""
+    """gauge(w) = inf { norm(u) : L u = w }, L = ``expansion``, ``norm`` over the lifted u.
+
+    names : what the user calls the sets of lifted coordinates, "" where they have no name.
+    """
 
     expansion: Expansion
     norm: Norm
+    names: tuple[str, ...] | None = None
 
 
 @runtime_checkable
 class SupportsLift(Protocol):
-    """Norms that are the image of a simpler norm over more coordinates."""
+    """Norms that are, or may be, the image of a simpler norm over more coordinates."""
 
-    def lift(self, n_features: int) -> Lift:
-        """Return the expansion and the norm over its coordinates, for this many features."""
+    def lift(self, n_features: int) -> Lift | None:
+        """Return the expansion and the norm over its coordinates, for this many features.
+
+        None where the norm needs none: a scaled l1 norm, for example.
+        """
         ...

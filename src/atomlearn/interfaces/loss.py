@@ -25,6 +25,8 @@ class Loss(ABC):
     is_classification: ClassVar[bool]
     #: Least L with loss'' <= L for a unit sample weight (``inf`` where there is none).
     smoothness: ClassVar[float]
+    #: True when loss'' does not depend on z: one Newton step is exact.
+    is_quadratic: ClassVar[bool] = False
 
     @abstractmethod
     def check_target(self, y: object) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,15 +45,26 @@ class State:
 
 @dataclass(slots=True)
 class WarmStart:
-    """Where to begin: columns with weights, and an intercept. Empty means from zero."""
+    """Where to begin: columns with weights, and an intercept. Empty means from zero.
+
+    lifted : the lifted coordinates and weights of an earlier result, for norms with latent parts
+    (their sum is w; without them each feature goes to the first set that has it).
+    """
 
     columns: Columns
     weights: Array
     intercept: float = 0.0
+    lifted: tuple[Columns, Array] | None = None
 
 
 class Solver(ABC):
-    """An algorithm: immutable settings here, everything that changes in its State."""
+    """An algorithm: immutable settings here, everything that changes in its State.
+
+    lifts : whether problems whose norm is lifted (latent groups, unions) reach the solver in their
+    lifted coordinates; solvers over atoms work on the features themselves.
+    """
+
+    lifts: ClassVar[bool] = True
 
     @abstractmethod
     def start(self, problem: Problem, warm: WarmStart | None = None) -> State:

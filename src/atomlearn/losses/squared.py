@@ -23,6 +23,7 @@ class Squared(Loss):
     name: ClassVar[str] = "squared"
     is_classification: ClassVar[bool] = False
     smoothness: ClassVar[float] = 1.0
+    is_quadratic: ClassVar[bool] = True
 
     def check_target(self, y: object) -> Array:
         """Return y as float64; any finite numbers will do."""

@@ -1,8 +1,22 @@
 """Masters: the re-fit over the active columns."""
 
+from atomlearn.interfaces import Master
 from atomlearn.masters.accelerated_gradient import AcceleratedGradient
 from atomlearn.masters.newton import SemismoothNewton
+from atomlearn.masters.scaling_newton import ScalingNewton
 from atomlearn.masters.simplex import SimplexQuasiNewton
 from atomlearn.masters.working_sets import WorkingSets
 
-__all__ = ["AcceleratedGradient", "SemismoothNewton", "SimplexQuasiNewton", "WorkingSets"]
+__all__ = [
+    "AcceleratedGradient",
+    "ScalingNewton",
+    "SemismoothNewton",
+    "SimplexQuasiNewton",
+    "WorkingSets",
+    "default_master",
+]
+
+
+def default_master() -> Master:
+    """Return the master for any norm: one made for groups, and working sets for all others."""
+    return ScalingNewton(fallback=WorkingSets())

@@ -1,21 +1,37 @@
 """Norms: gauges of atoms, known by value, polar, best columns and (where it exists) prox."""
 
+from atomlearn.norms.blocks import Blocks
 from atomlearn.norms.combine import Nonnegative, Restricted, Scaled
 from atomlearn.norms.elastic_net import ElasticNetNorm
 from atomlearn.norms.groups import Groups
+from atomlearn.norms.hierarchy import Hierarchy
 from atomlearn.norms.ksupport import KSupport
 from atomlearn.norms.l1 import L1
 from atomlearn.norms.l2 import L2
+from atomlearn.norms.latent import Chains, LatentGroups
+from atomlearn.norms.operators import Operators
+from atomlearn.norms.ordered import OWL, LInf
 from atomlearn.norms.registry import as_norm
+from atomlearn.norms.trees import Trees
+from atomlearn.norms.union import Union
 
 __all__ = [
     "L1",
     "L2",
+    "OWL",
+    "Blocks",
+    "Chains",
     "ElasticNetNorm",
     "Groups",
+    "Hierarchy",
     "KSupport",
+    "LInf",
+    "LatentGroups",
     "Nonnegative",
+    "Operators",
     "Restricted",
     "Scaled",
+    "Trees",
+    "Union",
     "as_norm",
 ]

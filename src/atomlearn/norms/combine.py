@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.interfaces.design import Columns, Scores
+from atomlearn.interfaces.lift import Lift, SupportsLift
 from atomlearn.interfaces.norm import (
+    Atom,
     Form,
     Norm,
     ProxJacobian,
@@ -18,8 +22,13 @@ from atomlearn.interfaces.norm import (
     SupportsRestriction,
     SupportsZeroThreshold,
 )
+from atomlearn.norms.atoms import best_atom
 from atomlearn.norms.base import VectorNorm
+from atomlearn.norms.groups import Groups
+from atomlearn.norms.latent import LatentNorm
+from atomlearn.norms.names import named
 from atomlearn.norms.parameters import positive_number
+from atomlearn.norms.partition import Partition
 from atomlearn.norms.scores import PositiveScores, SubsetScores
 from atomlearn.norms.vectors import to_float64
 
@@ -33,6 +42,18 @@ def _with_prox(norm: Norm, owner: str) -> SupportsProx:
             "use a solver over atoms"
         )
     return norm
+
+
+def _lift(norm: Norm, n_features: int) -> Lift | None:
+    return norm.lift(n_features) if isinstance(norm, SupportsLift) else None
+
+
+def scaled(norm: Norm, factor: float) -> Norm:
+    """Return factor * norm, as a group norm where it is one."""
+    if isinstance(norm, Groups) and isinstance(norm.groups, Partition):
+        weights = np.ones(norm.groups.n_groups) if norm.weights is None else norm.weights
+        return norm.reweighted(weights * factor)
+    return Scaled(norm, factor)
 
 
 def _restricted(norm: Norm, columns: Columns, n_features: int, owner: str) -> Norm:
@@ -50,7 +71,7 @@ def _check_inner(norm: object, owner: str, absolute: bool) -> None:
             f"{owner}: norm must be a norm object such as norms.KSupport(k=10), "
             f"got {type(norm).__name__}"
         )
-    if absolute and not (isinstance(norm, VectorNorm) and norm.absolute):
+    if absolute and not (isinstance(norm, VectorNorm | LatentNorm) and norm.absolute):
         raise TypeError(
             f"{owner} needs a norm of vectors that depends on |w| only and grows with it, "
             f"got {norm!r}; use l1, l2, groups or k-support"
@@ -73,7 +94,7 @@ class Scaled(VectorNorm):
     @property
     def absolute(self) -> bool:
         """As the norm inside."""
-        return isinstance(self.norm, VectorNorm) and self.norm.absolute
+        return isinstance(self.norm, VectorNorm | LatentNorm) and self.norm.absolute
 
     def check(self, n_features: int) -> None:
         """Raise where the factor is not positive and finite, or the norm inside is unusable."""
@@ -101,6 +122,20 @@ class Scaled(VectorNorm):
     def restrict(self, columns: Columns, n_features: int) -> Scaled:
         """factor times the restriction of the norm inside."""
         return Scaled(_restricted(self.norm, columns, n_features, "Scaled"), self.factor)
+
+    def lift(self, n_features: int) -> Lift | None:
+        """That of the norm inside, over which the norm is scaled; None where it has none."""
+        inner = _lift(self.norm, n_features)
+        return None if inner is None else replace(inner, norm=scaled(inner.norm, self.factor))
+
+    def with_names(self, names: Sequence[str]) -> Scaled:
+        """Return the same norm with names of columns replaced by their indices."""
+        return Scaled(named(self.norm, names), self.factor)
+
+    def best_atom(self, scores: Scores) -> Atom:
+        """The atom of the norm inside, divided by the factor."""
+        atom = best_atom(self.norm, scores)
+        return Atom(atom.columns, atom.values / self.factor)
 
     def zero_threshold(self, w: Array) -> float:
         """factor times that of the norm inside (0, which is always right, where it has none)."""
@@ -161,6 +196,21 @@ class Nonnegative(VectorNorm):
         """The non-negative part of the restriction of the norm inside."""
         return Nonnegative(_restricted(self.norm, columns, n_features, "Nonnegative"))
 
+    def lift(self, n_features: int) -> Lift | None:
+        """That of the norm inside with non-negative parts; None where it has none."""
+        inner = _lift(self.norm, n_features)
+        return None if inner is None else replace(inner, norm=Nonnegative(inner.norm))
+
+    def with_names(self, names: Sequence[str]) -> Nonnegative:
+        """Return the same norm with names of columns replaced by their indices."""
+        return Nonnegative(named(self.norm, names))
+
+    def best_atom(self, scores: Scores) -> Atom:
+        """The atom of the norm inside for max(z, 0), without its zeros."""
+        atom = best_atom(self.norm, PositiveScores(scores))
+        kept = atom.values > 0
+        return Atom(atom.columns[kept], atom.values[kept])
+
     def zero_threshold(self, w: Array) -> float:
         """That of the norm inside (0, which is always right, where it has none)."""
         return self.norm.zero_threshold(w) if isinstance(self.norm, SupportsZeroThreshold) else 0.0
@@ -186,7 +236,7 @@ class Restricted(VectorNorm):
     @property
     def absolute(self) -> bool:
         """As the norm inside."""
-        return isinstance(self.norm, VectorNorm) and self.norm.absolute
+        return isinstance(self.norm, VectorNorm | LatentNorm) and self.norm.absolute
 
     def check(self, n_features: int) -> None:
         """Raise where columns are out of range or repeated, or the norm inside is unusable."""

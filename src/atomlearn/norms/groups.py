@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from atomlearn.interfaces.design import Columns, Scores
 from atomlearn.interfaces.norm import Form, ProxPoint
 from atomlearn.norms.lift import GroupedNorm, best_groups, lifted_point
+from atomlearn.norms.names import named_groups
 from atomlearn.norms.partition import Partition
 from atomlearn.norms.threshold import weighted_l1_point
 from atomlearn.norms.vectors import to_float64
@@ -27,7 +29,7 @@ class Groups(GroupedNorm):
     ----------
     groups : list of index lists, or label array
         Disjoint groups of columns; a column in no list, or with a negative label, is a group of
-        its own.
+        its own. Lists may name columns, or patterns of them ("dose_*"), where X has names.
     weights : None or array-like
         One weight > 0 for each listed group, in the order of the lists, or in the sorted order
         of the labels. None: all ones (use sqrt(size) to balance groups of unequal size). Columns
@@ -45,43 +47,60 @@ class Groups(GroupedNorm):
 
     def check(self, n_features: int) -> None:
         """Raise where groups overlap or do not fit, or a weight is not positive and finite."""
-        self._parts(n_features)
+        self.parts(n_features)
 
     def value(self, w: Array) -> float:
         """sum_g weight_g ||w_g||_2"""
         w = to_float64(w)
-        partition, weights = self._parts(w.size)
+        partition, weights = self.parts(w.size)
         norms = partition.norms(w)
         return float(norms.sum() if weights is None else np.dot(weights, norms))
 
     def polar(self, scores: Scores) -> float:
         """max_g ||z_g||_2 / weight_g"""
-        partition, weights = self._parts(scores.n_columns)
+        partition, weights = self.parts(scores.n_columns)
         norms = partition.norms_of_scores(scores)
         return float((norms if weights is None else norms / weights).max(initial=0.0))
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """Whole groups of largest ||z_g||_2 / weight_g, until there are ``count`` columns."""
-        partition, weights = self._parts(scores.n_columns)
+        partition, weights = self.parts(scores.n_columns)
         return best_groups(scores, partition, weights, 1, count)
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        partition, weights = self._parts(v.size)
+        partition, weights = self.parts(v.size)
         return lifted_point(
             v, partition, lambda norms: weighted_l1_point(norms, weights, amount, form)
         )
 
     def restrict(self, columns: Columns, n_features: int) -> Groups:
         """The same norm over these columns, with the weights of the groups they touch."""
-        partition, weights = self._parts(n_features)
+        partition, weights = self.parts(n_features)
         restricted, kept = partition.restrict(columns)
         return Groups(restricted, None if weights is None else weights[kept])
 
-    def _parts(self, n_features: int) -> tuple[Partition, Array | None]:
+    def with_names(self, names: Sequence[str]) -> Groups:
+        """Return the same norm with names and patterns of columns replaced by their indices."""
+        groups = named_groups(self.groups, names, "Groups")
+        return self if groups is self.groups else Groups(groups, self.weights)
+
+    def reweighted(self, weights: Array) -> Groups:
+        """Return the same groups with other weights, one for each listed group."""
+        return Groups(self.groups, weights)
+
+    def parts(self, n_features: int) -> tuple[Partition, Array | None]:
         """Return the partition and one weight for each of its groups (None: all ones)."""
         partition = self.partition(n_features)
         if self.weights is None:
             return partition, None
+        memo = self.__dict__.get("_weights_memo")
+        if memo is None or memo[0] is not self.weights or memo[1] is not partition:
+            memo = (self.weights, partition, self._checked_weights(partition))
+            self.__dict__["_weights_memo"] = memo
+        weights: Array = memo[2]
+        return partition, weights
+
+    def _checked_weights(self, partition: Partition) -> Array:
         weights = np.asarray(self.weights, dtype=np.float64)
         if weights.shape != (partition.n_listed,):
             raise ValueError(
@@ -95,4 +114,4 @@ class Groups(GroupedNorm):
                 "and finite; leave an unpenalized feature out of X, or use a small weight"
             )
         missing = partition.n_groups - partition.n_listed
-        return partition, np.concatenate([weights, np.ones(missing)]) if missing else weights
+        return np.concatenate([weights, np.ones(missing)]) if missing else weights

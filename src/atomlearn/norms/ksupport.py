@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from atomlearn.interfaces.design import Columns, Scores
 from atomlearn.interfaces.norm import Form, ProxPoint
 from atomlearn.norms.ksupport_point import ksupport_point
 from atomlearn.norms.lift import GroupedNorm, best_groups, lifted_point
+from atomlearn.norms.names import named_groups
 from atomlearn.norms.parameters import amount_of_prox, whole_number
 from atomlearn.norms.vectors import l2_norm, power_of_two, to_float64
 
@@ -73,6 +75,11 @@ class KSupport(GroupedNorm):
         if self.groups is None:
             return scores.top(max(k, count))[0]
         return best_groups(scores, self.partition(scores.n_columns), None, k, count)
+
+    def with_names(self, names: Sequence[str]) -> KSupport:
+        """Return the same norm with names and patterns of columns replaced by their indices."""
+        groups = named_groups(self.groups, names, "KSupport")
+        return self if groups is self.groups else KSupport(self.k, groups)
 
     def prox_squared(self, w: NDArray[Any], step: float) -> NDArray[Any]:
         """argmin_x 1/2 ||x - w||^2 + (step / 2) * gauge(x)^2, all in the dtype of w."""

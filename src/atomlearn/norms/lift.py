@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from atomlearn import _kernels
 from atomlearn.interfaces.design import Columns, Scores
 from atomlearn.interfaces.norm import ProxJacobian, ProxPoint
 from atomlearn.norms.base import VectorNorm
@@ -38,7 +39,7 @@ class GroupedNorm(VectorNorm):
         return result
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_memo"}
+        return {name: value for name, value in self.__dict__.items() if "_memo" not in name}
 
 
 def best_groups(
@@ -51,9 +52,11 @@ def best_groups(
     rating = partition.norms_of_scores(scores)
     if weights is not None:
         rating = rating / weights
-    order = np.argsort(-rating, kind="stable")[: max(least, count)]
+    # A group has a column at least: no more groups than columns are wanted.
+    wanted = min(max(least, count), rating.size)
+    order, _ = _kernels.top_magnitude(rating, wanted)
     filled = np.searchsorted(np.cumsum(partition.sizes[order]), count) + 1
-    return partition.members(order[: max(least, int(filled))].astype(np.int64))
+    return partition.members(order[: max(least, int(filled))])
 
 
 def lifted_point(v: Array, partition: Partition, inner: Callable[[Array], ProxPoint]) -> ProxPoint:

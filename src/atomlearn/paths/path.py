@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.designs import as_design
+from atomlearn.designs import as_design, feature_names
 from atomlearn.interfaces import Design, Loss, Norm, Solver
 from atomlearn.interfaces.norm import Form
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.losses import as_loss
 from atomlearn.norms import as_norm
+from atomlearn.norms.names import named
 from atomlearn.paths.levels import check_levels, largest_useful_level, level_grid
 from atomlearn.paths.settings import Settings, warm_start_of
 from atomlearn.problem import Problem, Regularizer
@@ -131,7 +132,7 @@ def path(
     Each level starts from the solution before it, which leaves about two passes over the data a
     level: one to find the new columns and one to prove the gap.
     """
-    regularizer = Regularizer(as_norm(norm), form, 1.0)
+    regularizer = Regularizer(named(as_norm(norm), feature_names(X)), form, 1.0)
     problem = Problem.build(
         as_design(X),
         y,

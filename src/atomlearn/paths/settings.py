@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atomlearn.interfaces import Solver, SupportsRestriction
+from atomlearn.interfaces import Solver, SupportsLift, SupportsRestriction
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.problem import Problem
 from atomlearn.result import Result
@@ -50,7 +50,8 @@ class Settings:
 def feasible(problem: Problem, warm: WarmStart) -> WarmStart:
     """Return the warm start, shrunk into the ball where the form is "constrained"."""
     regularizer = problem.regularizer
-    if regularizer.form != "constrained" or not warm.columns.size:
+    latent = isinstance(regularizer.norm, SupportsLift)  # the solver shrinks the parts itself
+    if regularizer.form != "constrained" or not warm.columns.size or latent:
         return warm
     gauge = gauge_of(problem, warm)
     if gauge <= regularizer.amount:
@@ -70,4 +71,4 @@ def gauge_of(problem: Problem, warm: WarmStart) -> float:
 
 def warm_start_of(result: Result) -> WarmStart:
     """Return the point of a result as the place to begin."""
-    return WarmStart(result.columns, result.weights, result.intercept)
+    return WarmStart(result.columns, result.weights, result.intercept, result.lifted)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from atomlearn.designs.cached_block import CachedBlock
 from atomlearn.interfaces import Block, Master, Refit, Scores, Solver, State
 from atomlearn.interfaces.solver import WarmStart
-from atomlearn.masters import WorkingSets
+from atomlearn.masters import default_master
 from atomlearn.problem import Problem
 from atomlearn.result import Status
 
@@ -65,7 +65,7 @@ class ColumnGeneration(Solver):
         Relative gap that will be asked of the whole; the master is not asked for much less.
     """
 
-    master: Master = field(default_factory=WorkingSets)
+    master: Master = field(default_factory=default_master)
     batch: int | None = None
     inner_ratio: float = 1e-3
     tolerance: float = 1e-6

@@ -10,8 +10,9 @@ import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
 from atomlearn.designs import Counted
-from atomlearn.interfaces import Solver, State
+from atomlearn.interfaces import Expansion, Lift, Solver, State
 from atomlearn.interfaces.solver import WarmStart
+from atomlearn.norms.parts import parts_of
 from atomlearn.problem import Problem
 from atomlearn.result import Record, Result, Status
 from atomlearn.solvers.stopping import Exhausted, StoppingRule, check_rule
@@ -62,8 +63,47 @@ def run(
     counted = design if isinstance(design := problem.design, Counted) else Counted(design)
     problem = replace(problem, design=counted)
     stop = stop | Exhausted()
+    lifted = problem.lifted() if solver.lifts else None
     with single_threaded_blas():
-        return _loop(problem, solver, stop, tuple(observers), warm, counted)
+        if lifted is None:
+            return _loop(problem, solver, stop, tuple(observers), warm, counted)
+        inner, lift = lifted
+        start = None if warm is None else _lifted_start(warm, lift.expansion)
+        result = _loop(inner, solver, stop, tuple(observers), start, counted)
+        return _lowered(result, lift)
+
+
+def _lifted_start(warm: WarmStart, expansion: Expansion) -> WarmStart | None:
+    """Return the warm start in lifted coordinates: the parts of an earlier fit, or any parts."""
+    parts = warm.lifted
+    if parts is not None:
+        fits = parts[0].size == 0 or int(parts[0].max()) < expansion.shape[1]
+        features, sums = expansion.apply(*parts) if fits else (warm.columns[:0], warm.weights[:0])
+        used = np.flatnonzero(sums)
+        if not (
+            np.array_equal(features[used], warm.columns)
+            and np.allclose(sums[used], warm.weights, rtol=1e-6)
+        ):
+            parts = None
+    if parts is None:
+        parts = expansion.place(warm.columns, warm.weights)
+    if parts is None:
+        return WarmStart(warm.columns[:0], warm.weights[:0], warm.intercept)
+    return WarmStart(*parts, warm.intercept)
+
+
+def _lowered(result: Result, lift: Lift) -> Result:
+    """Return the result over the features: w = L u, with u kept and told apart by sets."""
+    features, weights = lift.expansion.apply(result.columns, result.weights)
+    used = np.flatnonzero(weights)
+    return replace(
+        result,
+        columns=features[used],
+        weights=weights[used],
+        n_features=lift.expansion.shape[0],
+        parts=parts_of(lift, result.columns, result.weights),
+        lifted=(result.columns, result.weights),
+    )
 
 
 def _loop(
@@ -130,7 +170,8 @@ def checked_warm_start(warm: object, n_features: int) -> WarmStart:
         raise ValueError("warm_start: columns must be distinct; add up weights of one column")
     if not (np.isfinite(weights).all() and np.isfinite(warm.intercept)):
         raise ValueError("warm_start: weights and intercept must be finite; start without it")
-    return WarmStart(columns, weights.astype(np.float64, copy=False), float(warm.intercept))
+    weights = weights.astype(np.float64, copy=False)
+    return WarmStart(columns, weights, float(warm.intercept), warm.lifted)
 
 
 def _is_better(state: State, best: State) -> bool:

@@ -1,0 +1,182 @@
+"""ScalingNewton: Newton's method on the scalings of groups, for group norms of any kind.
+
+The penalty of a group is a minimum over its scaling t_g >= 0,
+
+    level delta_g ||u_g|| = min over t_g >= 0 of  1/2 ||u_g||^2 / t_g + 1/2 level^2 delta_g^2 t_g,
+
+so the re-fit is a smooth convex problem with one unknown for each *group*, t >= 0,
+
+    phi(t) = min over u, b of  f(A u + b) + 1/2 sum_g ||u_g||^2 / t_g  +  1/2 level^2 sum delta^2 t,
+
+whose inner problem is a ridge regression: u_g = t_g q_g with q = A'v, v = -f'(A u + b). With
+V_g = A_g q_g and P the inverse of D^-1 + sum t_g A_g A_g' (D = f'', intercept projected out),
+
+    d phi / d t_g = (level^2 delta_g^2 - ||q_g||^2) / 2,      d^2 phi = V' P V.
+
+A step minimises the quadratic model over t >= 0, which is where groups enter and leave. Its right
+side is that of the secular equation 1 / ||q_g|| = 1 / (level delta_g), which is nearly linear in t
+(the idea of trust-region sub-problems, More and Sorensen 1983): full steps are good from far away.
+The scaling is that of [T] section 3 and of multiple kernel learning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from atomlearn.interfaces import Master, Refit
+from atomlearn.masters.newton import Candidate, SemismoothNewton, block_of, certified
+from atomlearn.masters.nonnegative import nonnegative_minimum
+from atomlearn.masters.ridge_of_groups import GroupRidge, RidgePoint
+from atomlearn.norms import Groups
+from atomlearn.problem import Problem
+
+Array = NDArray[np.float64]
+
+#: Size of the smaller linear system up to which steps are exact, and cheap enough.
+LARGEST = 4000
+#: The smallest decrease accepted, as a share of what the slope promises (Armijo).
+ARMIJO = 1e-4
+
+
+def is_group_problem(problem: Problem) -> bool:
+    """Return True where ScalingNewton is made for the problem: groups, penalized, no ridge."""
+    regularizer = problem.regularizer
+    return (
+        isinstance(regularizer.norm, Groups)
+        and regularizer.form == "penalized"
+        and problem.tau == 0.0
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingNewton(Master):
+    """Newton steps on the scalings of groups; for the penalized form of the ``Groups`` norm.
+
+    A step costs a factorization of the size of the sample or of the columns in use, whichever is
+    smaller, and a small non-negative quadratic program with one unknown for each group in use.
+    About ten steps from nothing, two or three from a warm start.
+
+    Parameters
+    ----------
+    fallback : Master
+        For other norms and forms, for linear systems beyond 4000 unknowns, and where rounding
+        ends the steps before the target.
+    max_steps : int
+        Bound on Newton steps.
+    """
+
+    fallback: Master = field(default_factory=SemismoothNewton)
+    max_steps: int = 100
+
+    def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
+        """Minimise the restricted problem to ``gap_target``; see Master."""
+        if not is_group_problem(problem):
+            return self.fallback.solve(problem, weights, intercept, gap_target)
+        best = certified(problem, weights, None, intercept)
+        steps = 0
+        if best.refit.gap > gap_target and weights.size:
+            best, steps = _Descent(problem, best).run(gap_target, self.max_steps)
+        if best.refit.gap > gap_target and weights.size:
+            last = best.refit
+            refit = self.fallback.solve(problem, last.weights, last.intercept, gap_target)
+            refit.steps += steps
+            return refit
+        best.refit.steps = steps
+        return best.refit
+
+
+class _Descent:
+    """One call: the scalings, the ridge regression they stand for, the best certified point."""
+
+    def __init__(self, problem: Problem, best: Candidate) -> None:
+        norm = problem.regularizer.norm
+        assert isinstance(norm, Groups)
+        self.problem = problem
+        self.best = best
+        partition, weights = norm.parts(best.refit.weights.size)
+        self.limit = problem.regularizer.amount * (
+            np.ones(partition.n_groups) if weights is None else weights
+        )
+        self.ridge = GroupRidge(problem, block_of(problem), partition)
+        # At the optimum u_g = t_g q_g with ||q_g|| = limit_g.
+        self.scalings = partition.norms(best.refit.weights) / self.limit
+
+    def run(self, gap_target: float, max_steps: int) -> tuple[Candidate, int]:
+        refit = self.best.refit
+        if self.ridge.system_size(self.scalings) > LARGEST:
+            return self.best, 0
+        linear = refit.prediction - refit.intercept
+        at = self.ridge.solve(self.scalings, linear, refit.intercept)
+        for step in range(1, max_steps + 1):
+            following = None if at is None else self._step(at)
+            if following is None:
+                return self.best, step
+            at = following
+            trial = certified(self.problem, at.weights, at.linear, at.intercept)
+            stalled = trial.refit.gap >= self.best.refit.gap
+            if trial.improves(self.best):
+                self.best = trial
+            elif stalled and step > 20:
+                return self.best, step
+            if self.best.refit.gap <= gap_target:
+                return self.best, step
+        return self.best, max_steps
+
+    def _step(self, at: RidgePoint) -> RidgePoint | None:
+        """Return the next point, or None where no step descends (rounding) or systems are large."""
+        limit, t = self.limit, at.scalings
+        lengths = at.group_norms
+        free = np.flatnonzero((t > 0) | (lengths > limit))
+        if not free.size or self.ridge.system_size(lengths > limit) > LARGEST:
+            return None
+        norms, bounds, now = lengths[free], limit[free], t[free]
+        slope = 0.5 * (bounds**2 - norms**2)
+        hessian = self.ridge.hessian(at, free)
+        hessian[np.diag_indices(free.size)] *= 1.0 + 1e-10
+        hessian[np.diag_indices(free.size)] += 1e-14 * float(np.trace(hessian)) / free.size
+        secular = norms**2 * (bounds - norms) / bounds
+        for gradient, trials in ((secular, 4), (slope, 20)):
+            target = nonnegative_minimum(hessian, hessian @ now - gradient, now > 0)
+            if target is None:
+                continue
+            promised = float(slope @ (target - now))
+            if promised >= 0:
+                continue
+            following = self._search(at, free, target, promised, trials)
+            if following is not None:
+                return following
+        return None
+
+    def _search(
+        self, at: RidgePoint, free: NDArray[np.int64], target: Array, promised: float, trials: int
+    ) -> RidgePoint | None:
+        """Return the first point between here and the target that descends enough."""
+        cost = 0.5 * self.limit**2
+        before = at.value + float(cost @ at.scalings)
+        length = 1.0
+        for _ in range(trials):
+            t = at.scalings.copy()
+            t[free] = (1.0 - length) * t[free] + length * target
+            trial = self.ridge.solve(t, at.linear, at.intercept)
+            if trial is None:
+                return None
+            after = trial.value + float(cost @ t)
+            if after <= before + ARMIJO * length * promised + 1e-14 * abs(before):
+                return trial
+            length *= 0.4
+        return None
+
+
+def factor(matrix: Array) -> tuple[Array, bool]:
+    """Return the Cholesky factor of a positive definite matrix, which it overwrites."""
+    lower: tuple[Array, bool] = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+    return lower
+
+
+def solved(lower: tuple[Array, bool], right: Array) -> Array:
+    """Return the solution for the factor."""
+    return np.asarray(cho_solve(lower, right, check_finite=False))

@@ -1,0 +1,104 @@
+"""The conformance suite on latent groups, trees, hierarchies, operators, unions, ordered norms."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.interfaces import Norm
+from atomlearn.norms import (
+    L1,
+    OWL,
+    Blocks,
+    Chains,
+    Groups,
+    Hierarchy,
+    KSupport,
+    LatentGroups,
+    LInf,
+    Operators,
+    Scaled,
+    Trees,
+    Union,
+)
+from atomlearn.testing.norms import NormChecks
+
+Array = NDArray[np.float64]
+
+OVERLAPPING = [[0, 1, 2], [2, 3, 4, 5], [5, 6], [0, 6], [1, 3, 5, 7]]
+
+
+class LatentChecks(NormChecks):
+    """Values are found by an iteration with its own gap."""
+
+    accuracy = 1e-9
+
+
+class TestLatentGroups(LatentChecks):
+    norm: Norm = LatentGroups(OVERLAPPING, weights=[1.0, 2.0, 0.7, 1.0, 1.5])
+    n_features = 9
+
+
+class TestLatentGroupsBySize(LatentChecks):
+    norm: Norm = LatentGroups(OVERLAPPING, weights="sqrt_size")
+    n_features = 8
+
+
+class TestChains(LatentChecks):
+    norm: Norm = Chains(3)
+    n_features = 10
+
+
+class TestTrees(LatentChecks):
+    norm: Norm = Trees(
+        [[0, 1, 2, 3, 4], [0, 1], [2, 3, 4], [3], [5, 6]], weights=[2.0, 1.2, 1.1, 0.4, 1.0]
+    )
+    n_features = 8
+
+
+class TestWeakHierarchy(LatentChecks):
+    norm: Norm = Hierarchy("weak")
+    n_features = 10
+
+
+class TestStrongHierarchy(LatentChecks):
+    norm: Norm = Hierarchy("strong", pairs=[[0, 1], [2, 1], [2, 2]], pair_weight=1.5)
+    n_features = 6
+
+
+class TestOperators(LatentChecks):
+    norm: Norm = Operators([np.eye(6)[:3], np.eye(6)[2:] * 2.0, np.ones((1, 6)), np.tri(6)[[1, 4]]])
+    n_features = 6
+
+
+class TestUnionOfGroups(LatentChecks):
+    norm: Norm = Union([Scaled(L1(), 1.3), Groups([[0, 1, 2], [3, 4, 5]]), Chains(2)])
+    n_features = 7
+
+
+class TestOWL(NormChecks):
+    norm: Norm = OWL(np.array([3.0, 2.0, 2.0, 1.0, 0.5, 0.5, 0.1, 0.1]))
+    n_features = 8
+
+
+class TestOscar(NormChecks):
+    norm: Norm = OWL.oscar(7, 0.3)
+    n_features = 7
+
+
+class TestLInf(NormChecks):
+    norm: Norm = LInf()
+    n_features = 9
+
+
+class TestBlocks(NormChecks):
+    norm: Norm = Blocks(
+        [L1(), KSupport(2), Groups([[0, 1], [2]], weights=[2.0, 1.0])],
+        [[0, 3], [1, 2, 7, 9], [4, 5, 8, 6]],
+    )
+    n_features = 10
+
+
+class TestBlocksOfOrdered(NormChecks):
+    norm: Norm = Blocks([LInf(), OWL(np.array([2.0, 1.0, 0.5]))], [[0, 3, 4], [1, 2, 5]])
+    n_features = 6
