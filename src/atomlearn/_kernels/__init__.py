@@ -31,7 +31,7 @@ from atomlearn._kernels.sparse import (
     squared_norms_csr,
     weighted_squares_csr,
 )
-from atomlearn._kernels.threads import single_threaded_blas, sum_of_pieces
+from atomlearn._kernels.threads import share_out, single_threaded_blas, sum_of_pieces
 from atomlearn._kernels.vectors import group_norms, soft_threshold, top_magnitude, top_norm
 
 __all__ = [
@@ -51,6 +51,7 @@ __all__ = [
     "scores_csc",
     "scores_csr",
     "scores_dense",
+    "share_out",
     "single_threaded_blas",
     "soft_threshold",
     "squared_norms_csc",

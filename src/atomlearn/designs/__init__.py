@@ -4,6 +4,7 @@ from atomlearn.designs.blocks import CenteredBlock, DenseBlock, SparseBlock
 from atomlearn.designs.convert import as_design
 from atomlearn.designs.dense import DenseDesign
 from atomlearn.designs.frames import feature_names
+from atomlearn.designs.polynomial import Polynomial, PolynomialScores
 from atomlearn.designs.scores import ArrayScores, ConcatenatedScores, ShiftedScores
 from atomlearn.designs.sparse import SparseDesign
 from atomlearn.designs.standardized import Standardized
@@ -17,6 +18,8 @@ __all__ = [
     "Counted",
     "DenseBlock",
     "DenseDesign",
+    "Polynomial",
+    "PolynomialScores",
     "RowSubset",
     "ShiftedScores",
     "SparseBlock",
