@@ -8,6 +8,7 @@ finite and sparse arrays valid (``check_sparse``): the kernels do not look at ev
 
 from atomlearn._kernels.dense import (
     gather_dense,
+    pair_sums_dense,
     predict_dense,
     scores_dense,
     squared_norms_dense,
@@ -45,6 +46,7 @@ __all__ = [
     "ksupport_prox_box_norm",
     "ksupport_prox_exhaustive",
     "ksupport_prox_two_step",
+    "pair_sums_dense",
     "predict_csc",
     "predict_csr",
     "predict_dense",

@@ -23,6 +23,7 @@ def dense_product(
 def gather(
     x: Data, rows_contiguous: bool, columns: Positions, rows: Positions | None, out: Data, /
 ) -> None: ...
+def pair_sums(x: Data, first: Positions, second: Positions, v: Array, out: Array, /) -> None: ...
 def sparse_product(
     data: Data,
     indices: Indices,

@@ -42,6 +42,12 @@ def gather_dense(
     return np.asfortranarray(_rows_of(X, rows)[:, columns], dtype=dtype)
 
 
+def pair_sums_dense(X: Data, first: Positions, second: Positions, v: Data) -> Array:
+    """Return sum_i v_i x_ij x_ik for each pair."""
+    wide = np.asarray(X, dtype=np.float64)
+    return np.asarray(v @ (wide[:, first] * wide[:, second]), dtype=np.float64)
+
+
 def _dense(
     data: Data, indices: Indices, indptr: Indices, n_minor: int, columns_major: bool
 ) -> Array:

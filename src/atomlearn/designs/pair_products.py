@@ -17,12 +17,14 @@ from atomlearn.designs.pair_search import INFLATION, SINGLE_ROWS, Finalists
 from atomlearn.interfaces.design import Array, Block, Columns, Design, SupportsColumnNorms
 
 #: Inputs in a tile, one side and the other, where there are not too many rows.
-TILE_ROWS, TILE_COLUMNS = 128, 4096
+TILE_ROWS, TILE_COLUMNS = 256, 4096
+#: There are this many rows of tiles at least, to be shared out, if that leaves 64 inputs to each.
+SHARES = 8
 #: Entries of one side of a tile at most (128 MB), however many rows there are.
 TILE_ENTRIES = 2**24
 #: Data of up to this many entries is held in the precision of the sums while a pass lasts.
 HELD_ENTRIES = 2**24
-#: Entries formed at a time where pairs are computed one by one.
+#: Entries examined at a time.
 PIECE_ENTRIES = 2**20
 #: Magnitudes of X for which products stay far from the ends of single precision.
 SINGLE_RANGE = (1e-9, 1e12)
@@ -89,34 +91,38 @@ class DensePairs(PairProducts):
         return self.base.shape
 
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
+        stored = self._stored()
+        if stored is not None and stored.flags.f_contiguous:
+            return _kernels.pair_sums_dense(stored, i, j, v)
         result = np.empty(i.size)
-        width = max(1, PIECE_ENTRIES // self.base.shape[0])
+        # By input, so that few inputs are in memory at a time.
+        order = np.argsort(i, kind="stable")
+        width = max(1, HELD_ENTRIES // (2 * self.base.shape[0]))
         for start in range(0, i.size, width):
-            part = slice(start, start + width)
-            left, right = self._factors(i[part], j[part])
-            left *= right
-            left *= v
-            # Along contiguous rows: pairwise summation, the same whatever the number of rows.
-            result[part] = left.sum(axis=1)
+            part = order[start : start + width]
+            columns, first, second = self._inputs(i[part], j[part])
+            result[part] = _kernels.pair_sums_dense(columns, first, second, v)
         return result
 
-    def _factors(self, i: Columns, j: Columns) -> tuple[Array, NDArray[Any]]:
-        """Return x_i as float64, a new array, and x_j, one input a row."""
+    def _inputs(self, i: Columns, j: Columns) -> tuple[NDArray[Any], Columns, Columns]:
+        """Return the inputs of these pairs in Fortran order, and the places of i and j in it."""
         inputs, places = np.unique(np.concatenate([i, j]), return_inverse=True)
-        rows = np.ascontiguousarray(self.base.gather(inputs).dense().T)
-        return rows[places[: i.size]].astype(np.float64), rows[places[i.size :]]
+        columns = np.asfortranarray(self.base.gather(inputs).dense())
+        return columns, places[: i.size], places[i.size :]
+
+    def _stored(self) -> NDArray[Any] | None:
+        return self.base.stored() if isinstance(self.base, DenseDesign) else None
 
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
-        n_samples = self.base.shape[0]
-        result = np.empty((i.size, n_samples))
-        width = max(1, PIECE_ENTRIES // n_samples)
-        for start in range(0, i.size, width):
-            part = slice(start, start + width)
-            left, right = self._factors(i[part], np.maximum(j[part], 0))
-            linear = j[part] < 0
-            left *= np.where(linear[:, None], 1.0, right) if linear.any() else right
-            np.multiply(left, scales[part, None], out=result[part])
-        return DenseBlock(result.T)
+        result = np.empty((self.base.shape[0], i.size), order="F")
+        # Linear columns: x_i with itself, then without.
+        columns, first, second = self._inputs(i, np.where(j < 0, i, j))
+        for place, (one, other, scale) in enumerate(zip(first, second, scales, strict=True)):
+            column = result[:, place]
+            np.multiply(columns[:, one], scale, out=column)
+            if j[place] >= 0:
+                column *= columns[:, other]
+        return DenseBlock(result)
 
     def largest(self) -> float:
         if self._largest is None:
@@ -136,17 +142,16 @@ class DensePairs(PairProducts):
 
     def _reader(self, dtype: Any) -> Reader:
         """Return a function that gives columns lo..hi as an array (n_samples, hi - lo)."""
-        base = self.base
-        stored = base.stored() if isinstance(base, DenseDesign) else None
+        base, stored = self.base, self._stored()
+        if stored is not None and dtype in (None, stored.dtype):
+            return lambda lo, hi: stored[:, lo:hi]
 
         def gathered(lo: int, hi: int) -> NDArray[Any]:
             if stored is not None:
-                return stored[:, lo:hi].astype(dtype or stored.dtype, order="F", copy=False)
+                return stored[:, lo:hi].astype(dtype)
             array = base.gather(np.arange(lo, hi, dtype=np.int64)).dense()
-            return array if dtype is None else array.astype(dtype, order="F", copy=False)
+            return array if dtype is None else array.astype(dtype, copy=False)
 
-        if stored is not None and dtype in (None, stored.dtype):
-            return gathered
         if base.shape[0] * base.shape[1] > HELD_ENTRIES:
             return gathered
         held = gathered(0, base.shape[1])
@@ -164,7 +169,7 @@ class DensePairs(PairProducts):
         self, work: Callable[[int, int], None], index: PairIndex, products: int = 1
     ) -> None:
         """Call work(lo, hi) for pieces of the inputs that begin pairs, on several threads."""
-        width = self._width(TILE_ROWS)
+        width = self._width(min(TILE_ROWS, max(64, -(-index.n_rows // SHARES))))
         starts = range(0, index.n_rows, width)
         operations = 0.5 * products * self.base.shape[0] * float(index.n_inputs) ** 2
 

@@ -33,6 +33,8 @@ from atomlearn.interfaces.design import (
 
 #: Scores, norms and coefficients of up to this many columns (2 GB) may be listed.
 MAX_STORED = 2**28
+#: So many multiplications take about a millisecond: less than a search costs to set up.
+SMALL = 1e7
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +96,17 @@ class PolynomialScores(Scores):
 
     def at(self, columns: Columns) -> Array:
         columns = np.asarray(columns, dtype=np.int64)
-        # One by one costs several times as much a column as all at once.
-        if self._full is None and self._storable and 16 * columns.size > self.n_columns:
-            self.full()
+        self._list_if_cheaper(columns.size)
         if self._full is not None:
             return self._full.at(columns)
         return self._by_definition(columns)
+
+    def _list_if_cheaper(self, count: int) -> None:
+        """Compute all scores where so many are wanted that one by one would cost more."""
+        if self._full is None and self._storable:
+            work = 0.5 * self._v.size * float(self._index.n_inputs) ** 2
+            if 16 * count > self.n_columns or (work < SMALL and count > 0):
+                self.full()
 
     def _by_definition(self, columns: Columns) -> Array:
         i, j = self._index.pairs(columns)
@@ -119,13 +126,13 @@ class PolynomialScores(Scores):
         count = min(int(count), self.n_columns)
         if count <= 0:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
-        if self._full is None and self._storable and 16 * count > self.n_columns:
-            self.full()
-        if self._full is not None:
-            return self._full.top(count)
-        index, size = self._index, float(np.abs(self._v).max())
+        size = float(np.abs(self._v).max())
         if not math.isfinite(size):
             raise ValueError("v holds NaN or infinity: check the data and the predictions")
+        self._list_if_cheaper(count)
+        if self._full is not None:
+            return self._full.top(count)
+        index = self._index
         # A power of two: it scales without rounding.
         unit = 2.0 ** math.frexp(size)[1] if size > 0 else 1.0
         pairs, scaling = self._pairs, self._scaling

@@ -30,6 +30,10 @@ void dense_sums(const Majors<T>& x, const double* v, double* out, bool squared);
 template <class T, class U>
 void dense_gather(const T* x, Index row_stride, Index column_stride, const Index* rows,
                   Index n_rows, const Index* columns, Index n_columns, U* out);
+// out[p] = sum_i v_i x_i,first[p] x_i,second[p] for contiguous columns `stride` apart.
+template <class T>
+void dense_pair_sums(const T* x, Index stride, Index n, const Index* first, const Index* second,
+                     Index count, const double* v, double* out);
 
 // Compressed vectors: CSR rows or CSC columns.
 template <class T, class I>

@@ -75,6 +75,15 @@ void gather(const Matrix& x, bool rows_contiguous, const Positions& columns,
     });
 }
 
+void pair_sums(const Matrix& x, const Positions& first, const Positions& second, const Doubles& v,
+               const OutDoubles& out) {
+    const nb::gil_scoped_release release;
+    by_float(x, [&](auto* data) {
+        dense_pair_sums(data, Index{x.stride(1)}, static_cast<Index>(x.shape(0)), first.data(),
+                        second.data(), static_cast<Index>(first.shape(0)), v.data(), out.data());
+    });
+}
+
 void sparse_product(const Vector& data, const Vector& indices, const Vector& indptr, bool dots,
                     bool squared, const Doubles& v, const std::optional<Positions>& subset,
                     const OutDoubles& out) {
@@ -188,6 +197,8 @@ NB_MODULE(_native, m) {
           nb::arg().noconvert(), nb::arg().none(), nb::arg().noconvert());
     m.def("gather", &gather, nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(),
           nb::arg().none(), nb::arg().noconvert());
+    m.def("pair_sums", &pair_sums, nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     m.def("sparse_product", &sparse_product, nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().none(),
           nb::arg().noconvert());
