@@ -24,6 +24,7 @@ from atomlearn._kernels.ksupport import (
 from atomlearn._kernels.sparse import (
     SPARSE_FAULTS,
     check_sparse,
+    pair_sums_csc,
     predict_csc,
     predict_csr,
     scores_csc,
@@ -46,6 +47,7 @@ __all__ = [
     "ksupport_prox_box_norm",
     "ksupport_prox_exhaustive",
     "ksupport_prox_two_step",
+    "pair_sums_csc",
     "pair_sums_dense",
     "predict_csc",
     "predict_csr",

@@ -45,4 +45,14 @@ def threshold(v: Data, level: float, out: Data, /) -> None: ...
 def sparse_gram(
     data: Data, indices: Indices, indptr: Indices, weights: Array, out: Array, /
 ) -> None: ...
+def sparse_pairs(
+    data: Data,
+    indices: Indices,
+    indptr: Indices,
+    first: Positions,
+    second: Positions,
+    v: Array,
+    out: Array,
+    /,
+) -> None: ...
 def max_threads() -> int: ...

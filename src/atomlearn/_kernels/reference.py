@@ -138,6 +138,16 @@ def weighted_squares_csr(
     return np.asarray(X.T @ (np.asarray(weights, dtype=np.float64)[:, None] * X))
 
 
+def pair_sums_csc(
+    data: Data, indices: Indices, indptr: Indices, first: Positions, second: Positions, v: Data
+) -> Array:
+    """Return sum_i v_i x_ij x_ik for each pair."""
+    shape = (np.size(v), np.size(indptr) - 1)
+    return pair_sums_dense(
+        sparse.csc_array((data, indices, indptr), shape=shape).toarray(), first, second, v
+    )
+
+
 def check_sparse(indices: Indices, indptr: Indices, n_major: int, n_minor: int) -> tuple[int, int]:
     """Return (code, position) of the first fault, (0, 0) where there is none."""
     if indptr[0] != 0:

@@ -83,13 +83,8 @@ class SparsePairs(PairProducts):
             start = stop
 
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
-        result = np.empty(i.size)
-        for part in self._pieces(i, j):
-            product = self._products(i[part], j[part])
-            owners = np.repeat(np.arange(product.shape[1]), np.diff(product.indptr))
-            terms = product.data * v[product.indices]
-            result[part] = np.bincount(owners, weights=terms, minlength=product.shape[1])
-        return result
+        matrix = self.matrix
+        return _kernels.pair_sums_csc(matrix.data, matrix.indices, matrix.indptr, i, j, v)
 
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
         n_samples = self.shape[0]

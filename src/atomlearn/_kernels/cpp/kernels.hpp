@@ -56,6 +56,10 @@ void sparse_sums(const Compressed<T, I>& x, const double* v, double* out, bool s
 // out (length x length) = sum over majors of weights[major] * x x'; no index twice in a major.
 template <class T, class I>
 void sparse_squares(const Compressed<T, I>& x, const double* weights, double* out);
+// out[p] = sum_i v_i x_i,first[p] x_i,second[p] for columns with sorted rows.
+template <class T, class I>
+void sparse_pair_sums(const Compressed<T, I>& x, const Index* first, const Index* second,
+                      Index count, const double* v, double* out);
 
 enum class SparseFault : int {
     none = 0,

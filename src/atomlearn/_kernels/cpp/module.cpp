@@ -120,6 +120,26 @@ void sparse_gram(const Vector& data, const Vector& indices, const Vector& indptr
     });
 }
 
+void sparse_pairs(const Vector& data, const Vector& indices, const Vector& indptr,
+                  const Positions& first, const Positions& second, const Doubles& v,
+                  const OutDoubles& out) {
+    const nb::gil_scoped_release release;
+    by_float(data, [&](auto* values) {
+        by_index(indices, [&](auto* positions) {
+            using T = std::remove_const_t<std::remove_pointer_t<decltype(values)>>;
+            using I = std::remove_const_t<std::remove_pointer_t<decltype(positions)>>;
+            const Compressed<T, I> x{values,
+                                     positions,
+                                     static_cast<const I*>(indptr.data()),
+                                     static_cast<Index>(indptr.shape(0)) - 1,
+                                     static_cast<Index>(v.shape(0)),
+                                     nullptr};
+            sparse_pair_sums(x, first.data(), second.data(), static_cast<Index>(first.shape(0)),
+                             v.data(), out.data());
+        });
+    });
+}
+
 std::pair<int, Index> check(const Vector& indices, const Vector& indptr, Index n_minor) {
     const nb::gil_scoped_release release;
     const SparseCheck result = by_index(indices, [&](auto* positions) {
@@ -204,6 +224,9 @@ NB_MODULE(_native, m) {
           nb::arg().noconvert());
     m.def("sparse_gram", &sparse_gram, nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("sparse_pairs", &sparse_pairs, nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert());
     m.def("check", &check, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg());
     m.def("top", &top, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     m.def("norm_of_top", &norm_of_top, nb::arg().noconvert(), nb::arg());
