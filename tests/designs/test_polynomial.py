@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -297,6 +298,25 @@ def test_long_columns_are_summed_in_runs() -> None:
     assert_array_equal(columns, brute_force_top(z, 20)[0])
     assert scores.work is not None
     assert scores.work.rescored < 60
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_search_stores_no_scores(container: Any) -> None:
+    """Peak memory of a search stays well below the 36 MB that all scores would take."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((60, 3000))
+    if container is sp.csr_array:
+        X *= rng.random(X.shape) < 0.04
+    design = Polynomial.interactions(container(X))
+    v = rng.standard_normal(60)
+    tracemalloc.start()
+    try:
+        design.scores(v).top(10)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert design.shape[1] * 8 > 36e6
+    assert peak < 20e6
 
 
 def test_columns_wider_than_a_tile(monkeypatch: pytest.MonkeyPatch) -> None:

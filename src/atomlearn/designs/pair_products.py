@@ -312,18 +312,23 @@ def _offer_tile(
             "scale the columns of X, for example with designs.Standardized"
         )
     margin = finalists.error.relative * bound + finalists.error.absolute
-    least = finalists.least_magnitude(margin)
-    if peak < least:
+    if peak < finalists.least_magnitude(margin):
         return
     flat = tile.ravel()
-    chosen = np.flatnonzero(flat >= least) if least > 0 else np.arange(flat.size)
-    if chosen.size > 4 * finalists.count + 4096:
+
+    def raise_threshold() -> None:
+        """As many sums as are wanted have the count-th magnitude of this tile, or more."""
         place = flat.size - finalists.count
         if place >= 0:
             known = float(np.partition(flat, place)[place])
             finalists.raise_to(known * (1.0 - 4e-7) - margin)
-            least = finalists.least_magnitude(margin)
-            chosen = chosen[flat[chosen] >= least]
+
+    if finalists.least_magnitude(margin) == 0.0:
+        raise_threshold()
+    chosen = np.flatnonzero(flat >= finalists.least_magnitude(margin))
+    if chosen.size > 4 * finalists.count + 4096:
+        raise_threshold()
+        chosen = chosen[flat[chosen] >= finalists.least_magnitude(margin)]
     i, j = np.divmod(chosen, tile.shape[1])
     i, j = i + lo, j + start
     pairs = j >= i + shift
