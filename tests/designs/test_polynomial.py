@@ -235,9 +235,11 @@ def test_search_over_many_tiles_and_threads(n: int, d: int, dtype: type) -> None
     # Columns that differ by less than single precision resolves.
     X[:, 50:90] = X[:, [3]] * (1 + 1e-6 * rng.standard_normal((n, 40)))
     v = rng.standard_normal(n)
+    # ... and whose products with column 10 are the largest of all.
+    X[:, 10] = np.sign(v * X[:, 3])
     design = Polynomial.interactions(X, squares=True)
     z = design.scores(v)._by_definition(np.arange(design.shape[1]))
-    for count in (1, 30, 1000):
+    for count in (1, 20, 30, 1000):
         scores = design.scores(v)
         columns, values = scores.top(count)
         assert scores._full is None
