@@ -129,6 +129,33 @@ def test_gather_equals_fancy_indexing(n, layout, dtype, tmp_path):
     assert kernels.gather_dense(X, np.zeros(0, dtype=np.int64)).shape == (n, 0)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [0, 1, 7, 16, 61, 20_000])
+def test_pair_sums(n, dtype):
+    rng = np.random.default_rng(4)
+    X = np.asfortranarray(rng.standard_normal((n, 30)).astype(dtype))[:, ::2]
+    first, second = rng.integers(0, 15, (2, 200))
+    v = rng.standard_normal(n)
+    sums = kernels.pair_sums_dense(X, first, second, v)
+    np.testing.assert_allclose(
+        sums, reference.pair_sums_dense(X, first, second, v), rtol=1e-12, atol=1e-14 * n
+    )
+    # One by one, and in another company: the same bits.
+    alone = [kernels.pair_sums_dense(X, [i], [j], v)[0] for i, j in zip(first, second, strict=True)]
+    np.testing.assert_array_equal(sums, alone)
+    np.testing.assert_array_equal(sums, kernels.pair_sums_dense(X, second, first, v))
+
+
+def test_pair_sums_refuse_what_they_cannot_read():
+    X = np.ones((6, 4))
+    with pytest.raises(ValueError, match="contiguous columns"):
+        kernels.pair_sums_dense(X, [0], [1], np.ones(6))
+    with pytest.raises(ValueError, match=r"second must lie in \[0, 4\)"):
+        kernels.pair_sums_dense(np.asfortranarray(X), [0], [4], np.ones(6))
+    with pytest.raises(ValueError, match="pair up"):
+        kernels.pair_sums_dense(np.asfortranarray(X), [0, 1], [1], np.ones(6))
+
+
 @settings(deadline=None, max_examples=60)
 @given(
     n=st.integers(0, 70),

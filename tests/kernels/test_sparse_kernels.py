@@ -122,6 +122,27 @@ def test_weighted_squares(dtype, index, sort, limit):
         np.testing.assert_array_equal(result, result.T)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("index", INDICES)
+def test_pair_sums(dtype, index):
+    rng = np.random.default_rng(5)
+    for n, density in ((1, 0.5), (40, 0.0), (40, 0.4), (3000, 0.05)):
+        X = sparse.random_array((n, 30), density=density, rng=rng, format="csc", dtype=dtype)
+        # Columns of very different lengths are searched, others merged.
+        full = sparse.csc_array(rng.standard_normal((n, 2)).astype(dtype))
+        X = sparse.csc_array(sparse.hstack([X, full], format="csc"))
+        X.sort_indices()
+        parts = X.data, X.indices.astype(index), X.indptr.astype(index)
+        first, second = rng.integers(0, 32, (2, 300))
+        v = rng.standard_normal(n)
+        sums = kernels.pair_sums_csc(*parts, first, second, v)
+        expected = reference.pair_sums_csc(*parts, first, second, v)
+        np.testing.assert_allclose(sums, expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_array_equal(sums, kernels.pair_sums_csc(*parts, second, first, v))
+    with pytest.raises(ValueError, match=r"first must lie in \[0, 32\)"):
+        kernels.pair_sums_csc(*parts, [32], [0], v)
+
+
 @settings(deadline=None, max_examples=80)
 @given(
     n=st.integers(0, 30),

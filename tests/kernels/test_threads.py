@@ -88,3 +88,42 @@ def test_an_error_in_a_piece_is_raised(two_threads):
 
     with pytest.raises(MemoryError, match="no room"):
         kernels.sum_of_pieces(product, 10, 1e12)
+
+
+def test_shared_work_is_done_once_each(two_threads):
+    done, lock, threads = [], threading.Lock(), set()
+    both = threading.Barrier(2, timeout=20)
+
+    def work(piece):
+        if piece < 2:
+            both.wait()  # two threads are at work, or this times out
+        with lock:
+            done.append(piece)
+            threads.add(threading.get_ident())
+        assert blas_threads() == 1
+
+    before = blas_threads()
+    kernels.share_out(work, 30, 1e12)
+    assert sorted(done) == list(range(30))
+    assert len(threads) == 2
+    assert blas_threads() == before
+
+
+@pytest.mark.parametrize("operations", [1.0, 1e12])
+def test_an_error_in_shared_work_ends_it(two_threads, operations):
+    done = []
+
+    def work(piece):
+        done.append(piece)
+        if piece == 3:
+            raise RuntimeError("piece 3")
+
+    with pytest.raises(RuntimeError, match="piece 3"):
+        kernels.share_out(work, 100_000, operations)
+    assert len(done) < 100_000
+
+
+def test_small_work_stays_on_this_thread(two_threads):
+    threads = set()
+    kernels.share_out(lambda piece: threads.add(threading.get_ident()), 10, 1e6)
+    assert threads == {threading.get_ident()}

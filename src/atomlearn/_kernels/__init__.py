@@ -8,6 +8,7 @@ finite and sparse arrays valid (``check_sparse``): the kernels do not look at ev
 
 from atomlearn._kernels.dense import (
     gather_dense,
+    pair_sums_dense,
     predict_dense,
     scores_dense,
     squared_norms_dense,
@@ -23,6 +24,7 @@ from atomlearn._kernels.ksupport import (
 from atomlearn._kernels.sparse import (
     SPARSE_FAULTS,
     check_sparse,
+    pair_sums_csc,
     predict_csc,
     predict_csr,
     scores_csc,
@@ -31,7 +33,7 @@ from atomlearn._kernels.sparse import (
     squared_norms_csr,
     weighted_squares_csr,
 )
-from atomlearn._kernels.threads import single_threaded_blas, sum_of_pieces
+from atomlearn._kernels.threads import share_out, single_threaded_blas, sum_of_pieces
 from atomlearn._kernels.vectors import group_norms, soft_threshold, top_magnitude, top_norm
 
 __all__ = [
@@ -45,12 +47,15 @@ __all__ = [
     "ksupport_prox_box_norm",
     "ksupport_prox_exhaustive",
     "ksupport_prox_two_step",
+    "pair_sums_csc",
+    "pair_sums_dense",
     "predict_csc",
     "predict_csr",
     "predict_dense",
     "scores_csc",
     "scores_csr",
     "scores_dense",
+    "share_out",
     "single_threaded_blas",
     "soft_threshold",
     "squared_norms_csc",

@@ -23,6 +23,7 @@ def dense_product(
 def gather(
     x: Data, rows_contiguous: bool, columns: Positions, rows: Positions | None, out: Data, /
 ) -> None: ...
+def pair_sums(x: Data, first: Positions, second: Positions, v: Array, out: Array, /) -> None: ...
 def sparse_product(
     data: Data,
     indices: Indices,
@@ -43,5 +44,15 @@ def norms_of_groups(z: Data, labels: Positions, out: Array, /) -> int: ...
 def threshold(v: Data, level: float, out: Data, /) -> None: ...
 def sparse_gram(
     data: Data, indices: Indices, indptr: Indices, weights: Array, out: Array, /
+) -> None: ...
+def sparse_pairs(
+    data: Data,
+    indices: Indices,
+    indptr: Indices,
+    first: Positions,
+    second: Positions,
+    v: Array,
+    out: Array,
+    /,
 ) -> None: ...
 def max_threads() -> int: ...

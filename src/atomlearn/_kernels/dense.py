@@ -88,3 +88,26 @@ def gather_dense(
     if out.size:
         _native.gather(array, contiguous, wanted, subset, out)
     return out
+
+
+def pair_sums_dense(X: Data, first: object, second: object, v: Data) -> Array:
+    """sum_i v_i x_ij x_ik for each pair (j, k) of columns, float64 of shape (len(first),).
+
+    Products and sums are float64. X must have contiguous columns. The sum of a pair is the same
+    to the last bit whichever others are asked for.
+    """
+    array = _checks.float_array(X, "X", 2)
+    if array.shape[0] > 1 and array.strides[0] != array.itemsize:
+        raise ValueError(
+            f"X must have contiguous columns, got strides {array.strides}; pass "
+            "np.asfortranarray(X)"
+        )
+    left = _checks.positions(first, "first", array.shape[1])
+    right = _checks.positions(second, "second", array.shape[1])
+    if left.size != right.size:
+        raise ValueError(f"first and second must pair up, got {left.size} and {right.size} columns")
+    weights = _checks.weights(v, "v", array.shape[0])
+    out = np.zeros(left.size)
+    if left.size and array.shape[0]:
+        _native.pair_sums(array, left, right, weights, out)
+    return out

@@ -42,6 +42,12 @@ def gather_dense(
     return np.asfortranarray(_rows_of(X, rows)[:, columns], dtype=dtype)
 
 
+def pair_sums_dense(X: Data, first: Positions, second: Positions, v: Data) -> Array:
+    """Return sum_i v_i x_ij x_ik for each pair."""
+    wide = np.asarray(X, dtype=np.float64)
+    return np.asarray(v @ (wide[:, first] * wide[:, second]), dtype=np.float64)
+
+
 def _dense(
     data: Data, indices: Indices, indptr: Indices, n_minor: int, columns_major: bool
 ) -> Array:
@@ -130,6 +136,16 @@ def weighted_squares_csr(
     shape = (np.size(indptr) - 1, n_columns)
     X = sparse.csr_array((data, indices, indptr), shape=shape).toarray().astype(np.float64)
     return np.asarray(X.T @ (np.asarray(weights, dtype=np.float64)[:, None] * X))
+
+
+def pair_sums_csc(
+    data: Data, indices: Indices, indptr: Indices, first: Positions, second: Positions, v: Data
+) -> Array:
+    """Return sum_i v_i x_ij x_ik for each pair."""
+    shape = (np.size(v), np.size(indptr) - 1)
+    return pair_sums_dense(
+        sparse.csc_array((data, indices, indptr), shape=shape).toarray(), first, second, v
+    )
 
 
 def check_sparse(indices: Indices, indptr: Indices, n_major: int, n_minor: int) -> tuple[int, int]:

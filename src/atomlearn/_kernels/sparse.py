@@ -213,3 +213,23 @@ def weighted_squares_csr(
     out = np.empty((n_columns, n_columns), order="F")
     _native.sparse_gram(*arrays, factors, out)
     return out
+
+
+def pair_sums_csc(
+    data: Data, indices: Indices, indptr: Indices, first: object, second: object, v: Data
+) -> Array:
+    """sum_i v_i x_ij x_ik for each pair (j, k) of columns of X in CSC, float64 (len(first),).
+
+    Rows must be sorted within each column, without duplicates. The sum of a pair is the same to
+    the last bit whichever others are asked for, and in either order.
+    """
+    arrays = _arrays(data, indices, indptr)
+    n_columns = arrays[2].size - 1
+    left = _checks.positions(first, "first", n_columns)
+    right = _checks.positions(second, "second", n_columns)
+    if left.size != right.size:
+        raise ValueError(f"first and second must pair up, got {left.size} and {right.size} columns")
+    out = np.empty(left.size)
+    if left.size:
+        _native.sparse_pairs(*arrays, left, right, _checks.weights(v, "v", np.size(v)), out)
+    return out

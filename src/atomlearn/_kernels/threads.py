@@ -71,3 +71,40 @@ def sum_of_pieces(product: Callable[[slice], Array], count: int, operations: flo
         for other in others:
             total += other.result()
     return total
+
+
+def share_out(work: Callable[[int], None], count: int, operations: float) -> None:
+    """Call work(0), ..., work(count - 1), each once, on as many threads as they are worth.
+
+    BLAS keeps to one thread meanwhile. Pieces are taken in order by whichever thread is free; an
+    exception ends the sharing and is raised here. ``operations`` : multiplications of the whole.
+    """
+    threads = min(_native.max_threads(), count, int(operations / WORTH_A_THREAD))
+    if threads <= 1:
+        for piece in range(count):
+            work(piece)
+        return
+    waiting = iter(range(count))
+    taking = threading.Lock()
+    stopped = threading.Event()
+
+    def run() -> None:
+        while not stopped.is_set():
+            with taking:
+                piece = next(waiting, None)
+            if piece is None:
+                return
+            try:
+                work(piece)
+            except BaseException:
+                stopped.set()
+                raise
+
+    with single_threaded_blas(), ThreadPoolExecutor(threads - 1) as pool:
+        others = [pool.submit(run) for _ in range(threads - 1)]
+        try:
+            run()
+            for other in others:
+                other.result()
+        finally:
+            stopped.set()

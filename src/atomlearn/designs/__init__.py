@@ -5,6 +5,7 @@ from atomlearn.designs.convert import as_design
 from atomlearn.designs.dense import DenseDesign
 from atomlearn.designs.frames import feature_names
 from atomlearn.designs.lifted import Lifted
+from atomlearn.designs.polynomial import Polynomial, PolynomialScores
 from atomlearn.designs.scores import ArrayScores, ConcatenatedScores, ShiftedScores
 from atomlearn.designs.sparse import SparseDesign
 from atomlearn.designs.standardized import Standardized
@@ -19,6 +20,8 @@ __all__ = [
     "DenseBlock",
     "DenseDesign",
     "Lifted",
+    "Polynomial",
+    "PolynomialScores",
     "RowSubset",
     "ShiftedScores",
     "SparseBlock",

@@ -60,6 +60,10 @@ class DenseDesign(Design):
     def dtype(self) -> np.dtype[Any]:
         return self._X.dtype
 
+    def stored(self) -> NDArray[Any] | None:
+        """Return X itself, read-only use, where BLAS can read all of it in place; else None."""
+        return self._X if self._is_contiguous and self._rows is None else None
+
     def scores(self, v: Array) -> Scores:
         if self._is_contiguous:
             return ArrayScores(_kernels.scores_dense(self._X, v, self._rows))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
@@ -69,6 +70,14 @@ class SparseDesign(Design):
     def nonzeros(self) -> int:
         """Number of stored entries."""
         return int(self._data.shape[0])
+
+    def matrix(self) -> sp.csc_array | sp.csr_array:
+        """Return X as a SciPy array that shares this design's memory; read-only use."""
+        container = sp.csc_array if self._by_columns else sp.csr_array
+        X = container(self._shape, dtype=self._data.dtype)
+        # Set one by one: the constructor would copy 64-bit indices that fit into 32 bits.
+        X.data, X.indices, X.indptr = self._parts
+        return X
 
     @property
     def _parts(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

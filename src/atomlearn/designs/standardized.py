@@ -64,9 +64,11 @@ class Standardized(Design):
         weight: ArrayLike | None = None,
     ) -> None:
         n_features = design.shape[1]
+        # First, because it refuses designs whose columns are too many to be listed.
+        moments = column_moments(design, weight) if center or scale else None
         means, scales, factors = np.zeros(n_features), np.ones(n_features), np.ones(n_features)
-        if center or scale:
-            mean, deviation = column_moments(design, weight)
+        if moments is not None:
+            mean, deviation = moments
             constant = deviation == 0
             means = mean if center else means
             scales = np.where(constant, 1.0, deviation) if scale else scales

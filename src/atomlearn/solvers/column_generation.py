@@ -26,6 +26,8 @@ Columns = NDArray[np.int64]
 LOOSE = 0.1
 #: ... and go on only while they cost less than this fraction of a pass over the data.
 WORK = 0.2
+#: By default a pass asks for at most so many columns that their data has this many entries.
+ASKED_ENTRIES = 2**26
 #: Blocks of this many entries, and re-fits of this many steps times columns, are always cheap.
 SMALL = 20_000
 
@@ -56,8 +58,8 @@ class ColumnGeneration(Solver):
         Re-fits the weights over the active columns.
     batch : int or None
         About how many columns one pass asks for; None: twice as many as are in use, 100 and a
-        hundredth of all at least. A norm never gives less than the columns of its best atom;
-        the first pass then asks for twice that.
+        hundredth of all at least (of implicit columns, as many as fit in half a GB). A norm never
+        gives less than the columns of its best atom; the first pass then asks for twice that.
     inner_ratio : float
         The master is asked for this fraction of the outer gap; for a tenth only where going
         further would cost more than a fraction of a pass.
@@ -176,7 +178,9 @@ class ColumnGeneration(Solver):
     def _candidates(self, problem: Problem, state: ActiveState, scores: Scores) -> Columns:
         """Return the best columns that are not active and that would enter."""
         n_used = int(np.count_nonzero(state.weights))
-        count = self.batch or max(100, 2 * n_used, problem.design.shape[1] // 100)
+        n_samples, n_features = problem.design.shape
+        share = min(n_features // 100, ASKED_ENTRIES // n_samples)
+        count = self.batch or max(100, 2 * n_used, share)
         shifted = problem.shifted(scores, state.columns, state.weights)
         norm = problem.regularizer.norm
         best = norm.best_columns(shifted, count)

@@ -250,7 +250,37 @@ void sums(const Majors<T>& x, const double* v, double* out) {
     }
 }
 
+// Each sum on its own, in one order: it does not depend on the other pairs.
+template <class T>
+ATOMLEARN_CLONES double pair_sum(const T* x, const T* y, const double* v, Index n) {
+    Lanes s0 = {}, s1 = {};
+    Index i = 0;
+    for (; i + kStep <= n; i += kStep) {
+        Lanes a, b, c, d, u, w;
+        load(x + i, a);
+        load(y + i, b);
+        load(x + i + kLanes, c);
+        load(y + i + kLanes, d);
+        load(v + i, u);
+        load(v + i + kLanes, w);
+        s0 += u * (a * b);
+        s1 += w * (c * d);
+    }
+    s0 += s1;
+    double sum = total(s0);
+    for (; i < n; ++i) sum += v[i] * (static_cast<double>(x[i]) * static_cast<double>(y[i]));
+    return sum;
+}
+
 }  // namespace
+
+template <class T>
+void dense_pair_sums(const T* x, Index stride, Index n, const Index* first, const Index* second,
+                     Index count, const double* v, double* out) {
+#pragma omp parallel for schedule(static) num_threads(threads_for(2 * n * count))
+    for (Index pair = 0; pair < count; ++pair)
+        out[pair] = pair_sum(x + first[pair] * stride, x + second[pair] * stride, v, n);
+}
 
 template <class T>
 void dense_dots(const Majors<T>& x, const double* v, double* out, bool squared) {
@@ -297,12 +327,14 @@ void dense_gather(const T* x, Index row_stride, Index column_stride, const Index
     }
 }
 
-#define ATOMLEARN_INSTANTIATE(T)                                                       \
-    template void dense_dots<T>(const Majors<T>&, const double*, double*, bool);       \
-    template void dense_sums<T>(const Majors<T>&, const double*, double*, bool);       \
-    template void dense_gather<T, float>(const T*, Index, Index, const Index*, Index,  \
-                                         const Index*, Index, float*);                 \
-    template void dense_gather<T, double>(const T*, Index, Index, const Index*, Index, \
+#define ATOMLEARN_INSTANTIATE(T)                                                                \
+    template void dense_dots<T>(const Majors<T>&, const double*, double*, bool);                \
+    template void dense_sums<T>(const Majors<T>&, const double*, double*, bool);                \
+    template void dense_gather<T, float>(const T*, Index, Index, const Index*, Index,           \
+                                         const Index*, Index, float*);                          \
+    template void dense_pair_sums<T>(const T*, Index, Index, const Index*, const Index*, Index, \
+                                     const double*, double*);                                   \
+    template void dense_gather<T, double>(const T*, Index, Index, const Index*, Index,          \
                                           const Index*, Index, double*);
 ATOMLEARN_INSTANTIATE(float)
 ATOMLEARN_INSTANTIATE(double)

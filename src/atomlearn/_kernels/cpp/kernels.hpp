@@ -30,6 +30,10 @@ void dense_sums(const Majors<T>& x, const double* v, double* out, bool squared);
 template <class T, class U>
 void dense_gather(const T* x, Index row_stride, Index column_stride, const Index* rows,
                   Index n_rows, const Index* columns, Index n_columns, U* out);
+// out[p] = sum_i v_i x_i,first[p] x_i,second[p] for contiguous columns `stride` apart.
+template <class T>
+void dense_pair_sums(const T* x, Index stride, Index n, const Index* first, const Index* second,
+                     Index count, const double* v, double* out);
 
 // Compressed vectors: CSR rows or CSC columns.
 template <class T, class I>
@@ -52,6 +56,10 @@ void sparse_sums(const Compressed<T, I>& x, const double* v, double* out, bool s
 // out (length x length) = sum over majors of weights[major] * x x'; no index twice in a major.
 template <class T, class I>
 void sparse_squares(const Compressed<T, I>& x, const double* weights, double* out);
+// out[p] = sum_i v_i x_i,first[p] x_i,second[p] for columns with sorted rows.
+template <class T, class I>
+void sparse_pair_sums(const Compressed<T, I>& x, const Index* first, const Index* second,
+                      Index count, const double* v, double* out);
 
 enum class SparseFault : int {
     none = 0,

@@ -75,6 +75,15 @@ void gather(const Matrix& x, bool rows_contiguous, const Positions& columns,
     });
 }
 
+void pair_sums(const Matrix& x, const Positions& first, const Positions& second, const Doubles& v,
+               const OutDoubles& out) {
+    const nb::gil_scoped_release release;
+    by_float(x, [&](auto* data) {
+        dense_pair_sums(data, Index{x.stride(1)}, static_cast<Index>(x.shape(0)), first.data(),
+                        second.data(), static_cast<Index>(first.shape(0)), v.data(), out.data());
+    });
+}
+
 void sparse_product(const Vector& data, const Vector& indices, const Vector& indptr, bool dots,
                     bool squared, const Doubles& v, const std::optional<Positions>& subset,
                     const OutDoubles& out) {
@@ -107,6 +116,26 @@ void sparse_gram(const Vector& data, const Vector& indices, const Vector& indptr
                                      static_cast<Index>(out.shape(0)),
                                      nullptr};
             sparse_squares(x, weights.data(), static_cast<double*>(out.data()));
+        });
+    });
+}
+
+void sparse_pairs(const Vector& data, const Vector& indices, const Vector& indptr,
+                  const Positions& first, const Positions& second, const Doubles& v,
+                  const OutDoubles& out) {
+    const nb::gil_scoped_release release;
+    by_float(data, [&](auto* values) {
+        by_index(indices, [&](auto* positions) {
+            using T = std::remove_const_t<std::remove_pointer_t<decltype(values)>>;
+            using I = std::remove_const_t<std::remove_pointer_t<decltype(positions)>>;
+            const Compressed<T, I> x{values,
+                                     positions,
+                                     static_cast<const I*>(indptr.data()),
+                                     static_cast<Index>(indptr.shape(0)) - 1,
+                                     static_cast<Index>(v.shape(0)),
+                                     nullptr};
+            sparse_pair_sums(x, first.data(), second.data(), static_cast<Index>(first.shape(0)),
+                             v.data(), out.data());
         });
     });
 }
@@ -188,11 +217,16 @@ NB_MODULE(_native, m) {
           nb::arg().noconvert(), nb::arg().none(), nb::arg().noconvert());
     m.def("gather", &gather, nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(),
           nb::arg().none(), nb::arg().noconvert());
+    m.def("pair_sums", &pair_sums, nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     m.def("sparse_product", &sparse_product, nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().none(),
           nb::arg().noconvert());
     m.def("sparse_gram", &sparse_gram, nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("sparse_pairs", &sparse_pairs, nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert());
     m.def("check", &check, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg());
     m.def("top", &top, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     m.def("norm_of_top", &norm_of_top, nb::arg().noconvert(), nb::arg());

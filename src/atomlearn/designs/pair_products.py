@@ -1,0 +1,335 @@
+"""PairProducts: the columns x_i * x_j of all pairs of inputs, and sums over them; dense data."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn import _kernels
+from atomlearn.designs.blocks import DenseBlock
+from atomlearn.designs.dense import DenseDesign
+from atomlearn.designs.pair_index import PairIndex
+from atomlearn.designs.pair_search import INFLATION, SINGLE_ROWS, Finalists
+from atomlearn.interfaces.design import Array, Block, Columns, Design, SupportsColumnNorms
+
+#: Inputs in a tile, one side and the other, where there are not too many rows.
+TILE_ROWS, TILE_COLUMNS = 256, 4096
+#: There are this many rows of tiles at least, to be shared out, if that leaves 64 inputs to each.
+SHARES = 8
+#: Entries of one side of a tile at most (128 MB), however many rows there are.
+TILE_ENTRIES = 2**24
+#: Data of up to this many entries is held in the precision of the sums while a pass lasts.
+HELD_ENTRIES = 2**24
+#: Entries examined at a time.
+PIECE_ENTRIES = 2**20
+#: Magnitudes of X for which products stay far from the ends of single precision.
+SINGLE_RANGE = (1e-9, 1e12)
+
+Reader = Callable[[int, int], NDArray[Any]]
+
+
+class PairProducts(ABC):
+    """What Polynomial asks of its data: products of two columns, never all of them at once."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """(n_samples, n_inputs)"""
+
+    @abstractmethod
+    def sums(self, v: Array, i: Columns, j: Columns) -> Array:
+        """Return sum_k v_k x_ki x_kj of each pair: the definition of a score, O(n) a pair.
+
+        The value of a pair does not depend on which others are asked for.
+        """
+
+    @abstractmethod
+    def block(self, i: Columns, j: Columns, scales: Array) -> Block:
+        """Return the columns scale * x_i * x_j, or scale * x_i where j = -1."""
+
+    @abstractmethod
+    def all_sums(self, v: Array, index: PairIndex, squared: bool = False) -> Array:
+        """Return sum_k v_k x_ki x_kj of every pair, in order (of x_ki^2 x_kj^2 if squared)."""
+
+    @abstractmethod
+    def largest(self) -> float:
+        """Return max |x_ij|."""
+
+    @abstractmethod
+    def uses_single(self) -> bool:
+        """Return whether ``search`` sums in single precision."""
+
+    @abstractmethod
+    def search(self, v: Array, index: PairIndex, finalists: Finalists, square: float) -> None:
+        """Offer every pair that may be among the best, for v with max \\|v\\| <= 1.
+
+        square : the weight of a square relative to that of a product, at most 1.
+        """
+
+    @abstractmethod
+    def predict(self, weights: Array, index: PairIndex, square: float) -> Array:
+        """Return sum_ij w_ij x_i x_j for dense weights of all pairs, those of squares scaled."""
+
+
+class DensePairs(PairProducts):
+    """Pairs of the columns of any design, by tiles of matrix products.
+
+    Columns come through ``gather``, some at a time, or from the array itself where the design is
+    a plain array; nothing of the size of X is kept between calls.
+    """
+
+    def __init__(self, base: Design) -> None:
+        self.base = base
+        self._largest: float | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.base.shape
+
+    def sums(self, v: Array, i: Columns, j: Columns) -> Array:
+        stored = self._stored()
+        if stored is not None and stored.flags.f_contiguous:
+            return _kernels.pair_sums_dense(stored, i, j, v)
+        result = np.empty(i.size)
+        # By input, so that few inputs are in memory at a time.
+        order = np.argsort(i, kind="stable")
+        width = max(1, HELD_ENTRIES // (2 * self.base.shape[0]))
+        for start in range(0, i.size, width):
+            part = order[start : start + width]
+            columns, first, second = self._inputs(i[part], j[part])
+            result[part] = _kernels.pair_sums_dense(columns, first, second, v)
+        return result
+
+    def _inputs(self, i: Columns, j: Columns) -> tuple[NDArray[Any], Columns, Columns]:
+        """Return the inputs of these pairs in Fortran order, and the places of i and j in it."""
+        inputs, places = np.unique(np.concatenate([i, j]), return_inverse=True)
+        columns = np.asfortranarray(self.base.gather(inputs).dense())
+        return columns, places[: i.size], places[i.size :]
+
+    def _stored(self) -> NDArray[Any] | None:
+        return self.base.stored() if isinstance(self.base, DenseDesign) else None
+
+    def block(self, i: Columns, j: Columns, scales: Array) -> Block:
+        result = np.empty((self.base.shape[0], i.size), order="F")
+        # Linear columns: x_i with itself, then without.
+        columns, first, second = self._inputs(i, np.where(j < 0, i, j))
+        for place, (one, other, scale) in enumerate(zip(first, second, scales, strict=True)):
+            column = result[:, place]
+            np.multiply(columns[:, one], scale, out=column)
+            if j[place] >= 0:
+                column *= columns[:, other]
+        return DenseBlock(result)
+
+    def largest(self) -> float:
+        if self._largest is None:
+            largest = 0.0
+            read = self._reader(None)
+            for start in range(0, self.base.shape[1], TILE_COLUMNS):
+                for lo, hi in self._cuts(start, start + TILE_COLUMNS):
+                    part = read(lo, hi)
+                    largest = max(largest, float(part.max()), -float(part.min()))
+            self._largest = largest
+        return self._largest
+
+    def uses_single(self) -> bool:
+        return SINGLE_RANGE[0] < self.largest() < SINGLE_RANGE[1]
+
+    # --- tiles --------------------------------------------------------------------------------
+
+    def _reader(self, dtype: Any) -> Reader:
+        """Return a function that gives columns lo..hi as an array (n_samples, hi - lo)."""
+        base, stored = self.base, self._stored()
+        if stored is not None and dtype in (None, stored.dtype):
+            return lambda lo, hi: stored[:, lo:hi]
+
+        def gathered(lo: int, hi: int) -> NDArray[Any]:
+            if stored is not None:
+                return stored[:, lo:hi].astype(dtype)
+            array = base.gather(np.arange(lo, hi, dtype=np.int64)).dense()
+            return array if dtype is None else array.astype(dtype, copy=False)
+
+        if base.shape[0] * base.shape[1] > HELD_ENTRIES:
+            return gathered
+        held = gathered(0, base.shape[1])
+        return lambda lo, hi: held[:, lo:hi]
+
+    def _width(self, wanted: int) -> int:
+        return max(1, min(wanted, max(16, TILE_ENTRIES // self.base.shape[0])))
+
+    def _cuts(self, start: int, stop: int) -> list[tuple[int, int]]:
+        stop = min(stop, self.base.shape[1])
+        width = self._width(TILE_COLUMNS)
+        return [(lo, min(lo + width, stop)) for lo in range(start, stop, width)]
+
+    def _share_out(
+        self, work: Callable[[int, int], None], index: PairIndex, products: int = 1
+    ) -> None:
+        """Call work(lo, hi) for pieces of the inputs that begin pairs, on several threads."""
+        width = self._width(min(TILE_ROWS, max(64, -(-index.n_rows // SHARES))))
+        starts = range(0, index.n_rows, width)
+        operations = 0.5 * products * self.base.shape[0] * float(index.n_inputs) ** 2
+
+        def piece(number: int) -> None:
+            lo = starts[number]
+            work(lo, min(lo + width, index.n_rows))
+
+        _kernels.share_out(piece, len(starts), operations)
+
+    def all_sums(self, v: Array, index: PairIndex, squared: bool = False) -> Array:
+        result = np.empty(index.n_columns - index.n_inputs)
+        read = self._reader(np.float64)
+
+        def work(lo: int, hi: int) -> None:
+            left = np.square(read(lo, hi)) if squared else read(lo, hi)
+            left = (left * v[:, None]).T
+            begins = index.starts(np.arange(lo, hi)) - index.n_inputs
+            for start, stop in self._cuts(lo, index.n_inputs):
+                right = read(start, stop)
+                tile = left @ (np.square(right) if squared else right)
+                for row, begin in enumerate(begins.tolist()):
+                    first = lo + row + index.shift
+                    skip = max(first - start, 0)
+                    if skip >= stop - start:
+                        break
+                    place = begin + start + skip - first
+                    result[place : place + stop - start - skip] = tile[row, skip:]
+
+        self._share_out(work, index)
+        return result
+
+    def search(self, v: Array, index: PairIndex, finalists: Finalists, square: float) -> None:
+        single = self.uses_single()
+        dtype = np.float32 if single else np.float64
+        read, weights = self._reader(dtype), v.astype(dtype)
+        radii = self._radii(np.abs(v))
+
+        def work(lo: int, hi: int) -> None:
+            left: NDArray[Any] | None = None
+            reach = float(radii[lo:hi].max())
+            for start, stop in self._cuts(lo, index.n_inputs):
+                bound = reach * float(radii[start:stop].max())
+                if not finalists.could_enter(bound):
+                    continue
+                if left is None:
+                    left = (read(lo, hi) * weights[:, None]).T
+                tile = _tile(left, read(start, stop), single)
+                np.abs(tile, out=tile)
+                if start < hi:
+                    _clear_below(tile, lo, start, index.shift, square)
+                _offer_tile(tile, lo, start, index.shift, bound, radii, finalists)
+
+        self._share_out(work, index)
+
+    def _radii(self, weights: Array) -> Array:
+        """Return r_i >= sqrt(sum_k |v_k| x_ki^2), and not much more; 0 where all terms are."""
+        base = self.base
+        n_features = base.shape[1]
+        if isinstance(base, SupportsColumnNorms):
+            with np.errstate(over="ignore", invalid="ignore"):
+                norms = base.squared_norms(weights)
+            doubtful = np.flatnonzero(~((norms > 1e-200) & (norms < 1e200)))
+            norms[doubtful] = 0.0
+        else:
+            norms, doubtful = np.zeros(n_features), np.arange(n_features)
+        radii: Array = np.sqrt(norms)
+        counted = weights > 0
+        width = max(1, PIECE_ENTRIES // base.shape[0])
+        for start in range(0, doubtful.size, width):
+            part = doubtful[start : start + width]
+            array = np.abs(base.gather(part).dense()[counted].astype(np.float64))
+            peaks = array.max(axis=0, initial=0.0)
+            array /= np.where(peaks > 0, peaks, 1.0)
+            radii[part] = np.maximum(np.sqrt(weights[counted] @ array**2), 1e-150) * peaks
+        radii *= INFLATION
+        return radii
+
+    def predict(self, weights: Array, index: PairIndex, square: float) -> Array:
+        n_samples, n_features = self.base.shape
+        result = np.zeros(n_samples)
+        read = self._reader(np.float64)
+        starts = index.starts(np.arange(index.n_rows + 1)) - index.n_inputs
+        for lo in range(0, index.n_rows, self._width(TILE_ROWS)):
+            hi = min(lo + self._width(TILE_ROWS), index.n_rows)
+            if not weights[starts[lo] : starts[hi]].any():
+                continue
+            matrix = np.zeros((hi - lo, n_features - lo))
+            for row in range(hi - lo):
+                mine = weights[starts[lo + row] : starts[lo + row + 1]]
+                matrix[row, row + index.shift :] = mine
+                if index.squares:
+                    matrix[row, row] *= square
+            inner = np.zeros((n_samples, hi - lo))
+            for start, stop in self._cuts(lo, n_features):
+                inner += read(start, stop) @ matrix[:, start - lo : stop - lo].T
+            result += np.einsum("ki,ki->k", read(lo, hi), inner)
+        return result
+
+
+def _tile(left: NDArray[Any], right: NDArray[Any], single: bool) -> NDArray[Any]:
+    """Return left @ right; in single precision a bounded number of rows at a time."""
+    n_samples = right.shape[0]
+    if not single:
+        with np.errstate(over="ignore", invalid="ignore"):  # looked for by _offer_tile
+            return np.asarray(left @ right)
+    if n_samples <= SINGLE_ROWS:
+        return np.asarray(left @ right)
+    total = np.zeros((left.shape[0], right.shape[1]))
+    for start in range(0, n_samples, SINGLE_ROWS):
+        rows = slice(start, start + SINGLE_ROWS)
+        total += left[:, rows] @ right[rows]
+    return total
+
+
+def _clear_below(tile: NDArray[Any], lo: int, start: int, shift: int, square: float) -> None:
+    """Set what is no pair to zero, and weigh the squares."""
+    for row in range(tile.shape[0]):
+        diagonal = lo + row - start
+        tile[row, : max(diagonal + shift, 0)] = 0.0
+        if not shift and 0 <= diagonal < tile.shape[1]:
+            tile[row, diagonal] *= square
+
+
+def _offer_tile(
+    tile: NDArray[Any],
+    lo: int,
+    start: int,
+    shift: int,
+    bound: float,
+    radii: Array,
+    finalists: Finalists,
+) -> None:
+    """Offer the magnitudes in a tile that may matter; ``bound`` >= r_i r_j in all of it."""
+    first = np.maximum(np.arange(lo, lo + tile.shape[0]) + shift - start, 0)
+    finalists.count_computed(int(np.maximum(tile.shape[1] - first, 0).sum()))
+    peak = float(tile.max())
+    if not np.isfinite(peak):
+        raise ValueError(
+            "scores of pairs overflow: entries of X are too large for products of two columns; "
+            "scale the columns of X, for example with designs.Standardized"
+        )
+    margin = finalists.error.relative * bound + finalists.error.absolute
+    if peak < finalists.least_magnitude(margin):
+        return
+    flat = tile.ravel()
+
+    def raise_threshold() -> None:
+        """As many sums as are wanted have the count-th magnitude of this tile, or more."""
+        place = flat.size - finalists.count
+        if place >= 0:
+            known = float(np.partition(flat, place)[place])
+            finalists.raise_to(known * (1.0 - 4e-7) - margin)
+
+    if finalists.least_magnitude(margin) == 0.0:
+        raise_threshold()
+    chosen = np.flatnonzero(flat >= finalists.least_magnitude(margin))
+    if chosen.size > 4 * finalists.count + 4096:
+        raise_threshold()
+        chosen = chosen[flat[chosen] >= finalists.least_magnitude(margin)]
+    i, j = np.divmod(chosen, tile.shape[1])
+    i, j = i + lo, j + start
+    pairs = j >= i + shift
+    finalists.offer(i[pairs], j[pairs], flat[chosen[pairs]], radii)
