@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from atomlearn.masters import AcceleratedGradient, SemismoothNewton, WorkingSets
-from atomlearn.norms import L1
+from atomlearn.masters import AcceleratedGradient, ScalingNewton, SemismoothNewton, WorkingSets
+from atomlearn.norms import L1, Groups
 from atomlearn.testing.masters import MasterChecks
 from atomlearn.testing.problems import Case, as_block
 
@@ -22,6 +22,11 @@ class TestAcceleratedGradient(MasterChecks):
 
 class TestWorkingSets(MasterChecks):
     master = WorkingSets(smallest=3, least=2)
+
+
+class TestScalingNewton(MasterChecks):
+    master = ScalingNewton()
+    norm = Groups([[0, 1, 2], [3, 4], [5, 6, 7, 8], [10, 11]])
 
 
 def test_rounds_work_on_parts_of_the_block():

@@ -126,6 +126,8 @@ def weighted_squares(vectors: sp.csr_array, weights: Array) -> Array:
     Pair by pair where rows are nearly empty, else through BLAS, a bounded piece at a time.
     """
     count, size = vectors.shape
+    if not size:
+        return np.zeros((0, 0))
     if vectors.nnz < BLAS_FROM * count * size:
         parts = vectors.data, vectors.indices, vectors.indptr
         return _kernels.weighted_squares_csr(*parts, weights, size)

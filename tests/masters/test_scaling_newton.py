@@ -1,0 +1,131 @@
+"""ScalingNewton: derivatives, few steps, agreement with the other masters, no fallback needed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from atomlearn.designs import DenseBlock, SparseBlock
+from atomlearn.interfaces import Master, Refit
+from atomlearn.losses import as_loss
+from atomlearn.masters import ScalingNewton, SemismoothNewton
+from atomlearn.masters.nonnegative import nonnegative_minimum
+from atomlearn.masters.ridge_of_groups import GroupRidge
+from atomlearn.norms import Groups
+from atomlearn.problem import Problem, Regularizer
+
+LOSSES = ("squared", "logistic", "squared_hinge")
+
+
+class _Forbidden(Master):
+    def solve(self, problem, weights, intercept, gap_target) -> Refit:
+        raise AssertionError("the fallback was asked")
+
+
+def group_problem(loss, n, groups, size, level, intercept, seed, sparse=False):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, groups * size))
+    if sparse:
+        X *= rng.random(X.shape) < 0.3
+    signal = X[:, : 2 * size].sum(axis=1) + 0.5
+    y = signal + rng.normal(size=n) if loss == "squared" else np.sign(signal + rng.normal(size=n))
+    weight = rng.uniform(0.0, 2.0, size=n) * (rng.random(n) < 0.9)
+    norm = Groups(np.arange(groups * size) // size, rng.uniform(0.5, 2.0, size=groups))
+    block = SparseBlock.from_dense(X) if sparse else DenseBlock(np.asfortranarray(X))
+    problem = Problem.build(
+        block,
+        y,
+        as_loss(loss),
+        Regularizer(norm, "penalized", 1.0),
+        fit_intercept=intercept,
+        sample_weight=weight,
+    )
+    v = problem.negative_gradient(np.full(n, problem.optimal_intercept(np.zeros(n))))
+    polar = norm.polar(block.scores(v))
+    return replace(problem, regularizer=Regularizer(norm, "penalized", level * polar))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_agrees_with_the_semismooth_master(loss, intercept, sparse):
+    for seed, (n, groups, size) in enumerate([(60, 12, 4), (25, 20, 5), (40, 30, 1), (30, 1, 6)]):
+        for level in (0.5, 0.05, 0.005):
+            problem = group_problem(loss, n, groups, size, level, intercept, seed, sparse)
+            start = np.zeros(groups * size)
+            target = 1e-9 * problem.objective(start, np.zeros(n))
+            refit = ScalingNewton(_Forbidden()).solve(problem, start, 0.0, target)
+            other = SemismoothNewton().solve(problem, start, 0.0, target)
+            assert refit.gap <= target
+            assert abs(refit.objective - other.objective) <= 2 * target
+            assert refit.steps <= 40
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("n", [12, 60])
+def test_derivatives_of_the_scaled_problem(loss, n):
+    """Differences of phi(t), in sample space and in column space, intercept included."""
+    problem = group_problem(loss, n, 6, 3, 0.1, True, 5)
+    ridge = GroupRidge(problem, problem.design, problem.regularizer.norm.partition(18))
+    t = np.random.default_rng(0).uniform(0.05, 0.3, size=6)
+    at = ridge.solve(t, np.zeros(n), 0.0)
+    hessian = ridge.hessian(at, np.arange(6))
+    gradient = -0.5 * at.group_norms**2
+    step = 1e-4
+    for group in range(6):
+        move = step * np.eye(6)[group]
+        ahead = ridge.solve(t + move, at.linear, at.intercept)
+        behind = ridge.solve(t - move, at.linear, at.intercept)
+        slope = (ahead.value - behind.value) / (2 * step)
+        assert_allclose(gradient[group], slope, rtol=1e-5, atol=1e-8)
+        bend = -0.5 * (ahead.group_norms**2 - behind.group_norms**2) / (2 * step)
+        # The squared hinge bends at kinks that lie between the two points.
+        if loss != "squared_hinge":
+            scale = np.abs(hessian).max()
+            assert_allclose(hessian[group], bend, rtol=1e-4, atol=1e-5 * scale)
+
+
+def test_repeated_columns_and_empty_ones():
+    """Groups that overlap: the same columns in several groups, and a group of zeros."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 5))
+    members = np.array([0, 1, 1, 2, 0, 1, 3, 4, 3, 4])
+    block = DenseBlock(np.asfortranarray(np.column_stack([X[:, members], np.zeros((30, 2))])))
+    norm = Groups([[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11]])
+    problem = Problem.build(
+        block, X @ np.ones(5), as_loss("squared"), Regularizer(norm, "penalized", 3.0)
+    )
+    refit = ScalingNewton(_Forbidden()).solve(problem, np.zeros(12), 0.0, 1e-8)
+    assert refit.gap <= 1e-8
+    assert not refit.weights[10:].any()
+
+
+def test_other_norms_go_to_the_fallback():
+    problem = group_problem("squared", 20, 4, 2, 0.1, False, 0)
+    squared = replace(problem, regularizer=Regularizer(problem.regularizer.norm, "squared", 1.0))
+    with pytest.raises(AssertionError, match="fallback"):
+        ScalingNewton(_Forbidden()).solve(squared, np.zeros(8), 0.0, 1e-8)
+    assert ScalingNewton().solve(squared, np.zeros(8), 0.0, 1e-6).gap <= 1e-6
+
+
+def test_non_negative_programs_against_enumeration():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        size = int(rng.integers(1, 7))
+        root = rng.normal(size=(size, size)) * 10.0 ** rng.uniform(-3, 3, size=size)
+        hessian = root.T @ root + 1e-6 * np.diag(np.diag(root.T @ root))
+        right = rng.normal(size=size) * np.sqrt(np.diag(hessian))
+        found = nonnegative_minimum(hessian, right, rng.random(size) < 0.5)
+        best = np.inf
+        for pattern in range(2**size):
+            used = np.flatnonzero([pattern >> bit & 1 for bit in range(size)])
+            x = np.zeros(size)
+            x[used] = np.linalg.solve(hessian[np.ix_(used, used)], right[used])
+            if (x >= 0).all():
+                best = min(best, 0.5 * x @ hessian @ x - right @ x)
+        value = 0.5 * found @ hessian @ found - right @ found
+        assert (found >= 0).all()
+        assert value <= best + 1e-9 * (1.0 + abs(best))

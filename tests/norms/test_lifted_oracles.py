@@ -1,0 +1,46 @@
+"""Lifted and ordered norms against enumeration (polar, best atom, columns) and CVXPY (value)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from atomlearn.designs import ArrayScores
+from atomlearn.norms.atoms import best_atom
+from atomlearn.testing import tolerances
+from atomlearn.testing.lifted_cases import KINDS, random_scores
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_polar_best_atom_and_columns(kind: str) -> None:
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        case = KINDS[kind](rng)
+        case.norm.check(case.n_features)
+        z = random_scores(rng, case.n_features)
+        scores = ArrayScores(z)
+        polar = case.polar(z)
+        assert_allclose(case.norm.polar(scores), polar, rtol=tolerances.SAME_FLOAT64)
+        atom = best_atom(case.norm, scores)
+        assert_allclose(atom.values @ z[atom.columns], polar, rtol=1e-12)
+        columns = case.norm.best_columns(scores, int(rng.integers(1, 6)))
+        assert np.unique(columns).size == columns.size
+        there = np.zeros_like(z)
+        there[columns] = z[columns]
+        assert_allclose(case.polar(there), polar, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+@pytest.mark.parametrize("kind", KINDS)
+def test_value(kind: str) -> None:
+    for seed in range(15):
+        rng = np.random.default_rng(1000 + seed)
+        case = KINDS[kind](rng)
+        w = random_scores(rng, case.n_features)
+        w /= np.abs(w).max()
+        assert_allclose(case.norm.value(w), case.value(w), rtol=tolerances.ORACLE)
+        atom = best_atom(case.norm, ArrayScores(w))
+        dense = np.zeros(case.n_features)
+        dense[atom.columns] = atom.values
+        assert_allclose(case.norm.value(dense), 1.0, rtol=1e-7)
