@@ -31,6 +31,7 @@ GAP = 1e-10
 ROUND = 50
 MAX_ROUNDS = 200
 MAX_STEPS = 100
+MAX_HALVINGS = 30
 
 
 class Sets(ABC):
@@ -206,8 +207,8 @@ def family_value(w: Array, family: Family) -> float:
 def _sizes(w: Array, family: FewSets, eta: Array) -> Array:
     """Return argmin over eta >= 0 of 1/2 w'D^-1 w + 1/2 delta^2'eta.
 
-    Primal-dual interior point: (H + diag(lambda / eta)) d eta = -(gradient - mu / eta), with the
-    steps cut before the boundary and until the residual of the optimality conditions shrinks.
+    Primal-dual interior point: (H + diag(lambda / eta)) d eta = -(gradient - mu / eta), cut before
+    the boundary and until the barrier function, of which it is a descent direction, decreases.
     """
     half = 0.5 * family.delta**2
     # The best common factor of the start: the two sums balance at the optimum.
@@ -225,27 +226,21 @@ def _sizes(w: Array, family: FewSets, eta: Array) -> Array:
         factor = cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
         step = cho_solve(factor, mu / eta - gradient, check_finite=False)
         slack_step = mu / eta - slack - slack / eta * step
-        length = min(1.0, 0.99 * _to_boundary(eta, step), 0.99 * _to_boundary(slack, slack_step))
-        before = _residual(gradient, eta, slack, mu)
-        while length > 1e-8:
-            trial, slacker = eta + length * step, slack + length * slack_step
+        slope = float((gradient - mu / eta) @ step)
+        before = 0.5 * float(w @ s) + float(half @ eta) - mu * float(np.log(eta).sum())
+        length = min(1.0, 0.99 * _to_boundary(eta, step))
+        for _ in range(MAX_HALVINGS):
+            trial = eta + length * step
             s = family.dual(w, trial)
-            ahead = half - 0.5 * family.squares(s)
-            if _residual(ahead, trial, slacker, mu) <= (1.0 - 0.01 * length) * before:
+            ahead = 0.5 * float(w @ s) + float(half @ trial) - mu * float(np.log(trial).sum())
+            if ahead <= before + 0.01 * length * slope + 1e-15 * abs(before):
                 break
             length *= 0.5
-        else:
-            break
-        eta, slack = trial, slacker
+        slack = slack + min(1.0, 0.99 * _to_boundary(slack, slack_step)) * slack_step
+        eta = trial
     return np.maximum(eta, 1e-300)
 
 
 def _to_boundary(x: Array, step: Array) -> float:
     falling = step < 0
     return float((x[falling] / -step[falling]).min(initial=np.inf))
-
-
-def _residual(gradient: Array, eta: Array, slack: Array, mu: float) -> float:
-    """Return how far the conditions gradient = slack, eta slack = mu are from holding."""
-    scaled = eta * (gradient - slack)
-    return float(np.sqrt((scaled @ scaled) + ((eta * slack - mu) ** 2).sum()))

@@ -1,0 +1,106 @@
+"""Trees: laminar families, pruning, parents. Hierarchies: supports of solutions, pair orders."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from atomlearn import AtomicRegressor, solve
+from atomlearn.designs import ArrayScores, Polynomial
+from atomlearn.norms import Hierarchy, LatentGroups, Trees
+
+
+def test_from_parents():
+    #        0
+    #      1   2
+    #     3 4   5     features sit at 1, 3, 4, 5, 5; node 0 and 2 have none of their own
+    norm = Trees.from_parents([-1, 0, 0, 1, 1, 2], nodes=[1, 3, 4, 5, 5], weights=np.arange(1.0, 7))
+    assert norm.groups == [[0, 1, 2, 3, 4], [0, 1, 2], [3, 4], [1], [2], [3, 4]]
+    assert_array_equal(norm.weights, np.arange(1.0, 7))
+    norm.check(5)
+    with pytest.raises(ValueError, match="cycle"):
+        Trees.from_parents([1, 0])
+    with pytest.raises(ValueError, match=r"-1\.\.1"):
+        Trees.from_parents([5, -1])
+
+
+def test_groups_that_overlap_are_refused():
+    with pytest.raises(ValueError, match="groups 0 and 1 overlap"):
+        Trees([[0, 1], [1, 2]]).check(3)
+    with pytest.raises(ValueError, match="overlap"):
+        Trees([[0, 1, 2, 3], [0, 1], [1, 2]]).check(4)
+    Trees([[0, 1], [0, 1], [0]]).check(2)
+
+
+def test_the_search_equals_that_over_all_groups_and_leaves_subtrees_out():
+    rng = np.random.default_rng(0)
+    depth = 10
+    groups = [
+        list(range(start, start + 2**level))
+        for level in range(depth, -1, -1)
+        for start in range(0, 2**depth, 2**level)
+    ]
+    weights = [np.sqrt(len(group)) for group in groups]
+    tree, plain = Trees(groups, weights), LatentGroups(groups, weights)
+    saved = 0
+    for _ in range(20):
+        z = rng.normal(size=2**depth) * (rng.random(2**depth) < 0.02)
+        scores = ArrayScores(z)
+        assert_allclose(tree.polar(scores), plain.polar(scores), rtol=1e-12)
+        for count in (1, 5, 50):
+            lift, other = tree.lift(z.size), plain.lift(z.size)
+            mine = lift.norm.search(lift.expansion.scores(scores), count)
+            rating = other.norm.partition(lift.expansion.shape[1]).norms_of_scores(
+                other.expansion.scores(scores)
+            ) / np.array(weights)
+            assert_allclose(np.sort(rating[mine])[::-1], np.sort(rating)[::-1][:count], rtol=1e-12)
+            saved += lift.norm.visited < len(groups) / 2
+    assert saved >= 40
+
+
+@pytest.mark.parametrize("kind", ["weak", "strong"])
+@pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge"])
+def test_supports_obey_the_hierarchy(kind, loss):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        main = rng.normal(size=(60, 8))
+        design = Polynomial.interactions(main)
+        signal = main[:, 0] + 2.0 * main[:, 0] * main[:, 1] + main[:, 2] * main[:, 3]
+        y = signal + 0.3 * rng.normal(size=60)
+        y = y if loss == "squared" else np.sign(y)
+        for share in (0.6, 0.3, 0.1):
+            norm = Hierarchy(kind)
+            v = y if loss == "squared" else 0.5 * y if loss == "logistic" else y
+            level = share * norm.polar(design.scores(v))
+            result = solve(design, y, loss=loss, norm=norm, level=level, gap=1e-7)
+            assert result.converged
+            chosen = set(result.columns.tolist())
+            for column in result.columns[result.columns >= 8]:
+                i, j = design.pair(int(column))
+                assert (i in chosen and j in chosen) or (
+                    kind == "weak" and (i in chosen or j in chosen)
+                )
+
+
+def test_pairs_given_and_counted():
+    with pytest.raises(ValueError, match=r"designs\.Polynomial\.interactions"):
+        Hierarchy().check(11)
+    with pytest.raises(ValueError, match="'weak' or 'strong'"):
+        Hierarchy("both").check(6)
+    with pytest.raises(ValueError, match="main effects come first"):
+        Hierarchy(pairs=[[0, 5]]).check(4)
+    with pytest.raises(TypeError, match=r"\(n_pairs, 2\)"):
+        Hierarchy(pairs=[0, 1]).check(4)
+    sets = Hierarchy("strong", pairs=[[1, 0], [1, 1]]).membership(4)
+    pairs = zip(sets.starts[:-1], sets.starts[1:], strict=True)
+    assert [sets.members[a:b].tolist() for a, b in pairs] == [[0], [1], [1, 3], [0, 1, 2]]
+
+
+def test_an_estimator_on_interactions():
+    rng = np.random.default_rng(1)
+    main = rng.normal(size=(100, 6))
+    y = main[:, 0] + main[:, 0] * main[:, 3] + 0.1 * rng.normal(size=100)
+    model = AtomicRegressor(Hierarchy("weak"), alpha=0.05).fit(Polynomial.interactions(main), y)
+    assert_allclose(model.predict(Polynomial.interactions(main)), y, atol=1.0)
+    assert model.coef_.size == 21

@@ -1,0 +1,185 @@
+"""Problems with lifted norms: certificates over the features, warm starts, paths, refusals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import sparse
+
+from atomlearn import solve
+from atomlearn.designs import as_design
+from atomlearn.losses import as_loss
+from atomlearn.norms import (
+    L1,
+    OWL,
+    Blocks,
+    Chains,
+    Groups,
+    KSupport,
+    LatentGroups,
+    LInf,
+    Nonnegative,
+    Operators,
+    Scaled,
+    Trees,
+    Union,
+)
+from atomlearn.paths import path
+from atomlearn.problem import Problem, Regularizer
+from atomlearn.solvers import FISTA, ColumnGeneration, run
+from atomlearn.solvers.stopping import Iterations, RelativeGap
+
+P = 12
+NORMS = {
+    "latent": LatentGroups([[0, 1, 2, 3], [3, 4, 5], [5, 6, 0], [7, 8, 9, 10]], "sqrt_size"),
+    "chains": Chains(4),
+    "trees": Trees([list(range(8)), [0, 1], [2, 3, 4]], weights=[2.0, 1.0, 1.2]),
+    "operators": Operators([np.eye(P)[:5], np.eye(P)[4:], np.tri(P)[[3, 7, 11]] / 3.0]),
+    "union": Union([Scaled(L1(), 1.2), Groups(np.arange(P) // 3), Chains(5)]),
+    "union of others": Union([KSupport(3), Scaled(LInf(), 5.0)]),
+    "nonnegative": Nonnegative(Chains(3)),
+    "scaled": Scaled(Chains(3), 2.0),
+    "owl": OWL(np.linspace(2.0, 0.2, P)),
+    "linf": LInf(),
+    "blocks": Blocks([L1(), KSupport(2)], [np.arange(0, P, 2), np.arange(1, P, 2)]),
+}
+FORMS = ("penalized", "squared", "constrained")
+
+
+def data(seed, loss):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, P))
+    y = X[:, :4] @ np.ones(4) + 0.5 * rng.normal(size=40) + 0.3
+    return X, (y if loss == "squared" else np.sign(y)), rng.uniform(0.5, 2.0, size=40)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge"])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", NORMS)
+def test_certificates_hold_over_the_features(name, form, loss):
+    """The gap is confirmed from w alone: value of the norm, polar, conjugate, no lifts."""
+    norm = NORMS[name]
+    X, y, weight = data(0, loss)
+    amount = {"penalized": 4.0, "squared": 2.0, "constrained": 0.7}[form]
+    key = "radius" if form == "constrained" else "level"
+    r = solve(
+        X,
+        y,
+        loss=loss,
+        norm=norm,
+        form=form,
+        intercept=True,
+        sample_weight=weight,
+        gap=1e-7,
+        **{key: amount},
+    )
+    assert r.converged
+    f, w = as_loss(loss), r.coef
+    prediction = X @ w + r.intercept
+    gauge = norm.value(w)
+    regularizer = Regularizer(norm, form, amount)
+    if form == "constrained":
+        assert gauge <= amount * (1 + 1e-6)
+        gauge = min(gauge, amount)
+    objective = f.value(y, prediction, weight) + regularizer.value(gauge)
+    assert objective <= r.objective * (1 + 1e-6)
+    v = -f.gradient(y, prediction, weight)
+    assert abs(v.sum()) <= 1e-6 * np.abs(v).sum()
+    v -= v.mean()
+    polar = norm.polar(as_design(X).scores(v))
+    if form == "penalized":
+        v *= min(1.0, amount / polar)
+        dual = -f.conjugate(y, -v, weight)
+    else:
+        dual = -f.conjugate(y, -v, weight) - regularizer.conjugate(polar, np.inf)
+    assert objective - dual <= 3e-6 * objective
+
+
+@pytest.mark.parametrize("name", ["latent", "chains", "union", "nonnegative", "trees"])
+def test_warm_starts_and_paths(name):
+    X, y, _ = data(1, "squared")
+    norm = NORMS[name]
+    first = solve(X, y, norm=norm, level=5.0, gap=1e-8)
+    again = solve(X, y, norm=norm, level=5.0, gap=1e-8, warm_start=first)
+    assert again.iterations == 0
+    assert_allclose(again.coef, first.coef)
+    # Without its parts the warm start is decomposed anew: never wrong, at most slower.
+    plain = solve(X, y, norm=norm, level=5.0, gap=1e-8, warm_start=replace(first, lifted=None))
+    assert_allclose(plain.objective, first.objective, rtol=1e-8)
+    # Parts that do not add up to w are not believed.
+    broken = replace(first, lifted=(first.lifted[0], 2.0 * first.lifted[1]))
+    assert_allclose(
+        solve(X, y, norm=norm, level=5.0, gap=1e-8, warm_start=broken).coef, first.coef, atol=1e-3
+    )
+    for form in FORMS:
+        assert path(X, y, norm=norm, form=form, n_levels=6, gap=1e-6).converged
+
+
+def test_parts_add_up_and_lie_on_their_sets():
+    X, y, _ = data(2, "squared")
+    norm = NORMS["latent"]
+    r = solve(X, y, norm=norm, level=3.0)
+    total = np.zeros(P)
+    sets = norm.membership(P)
+    for part in r.parts:
+        total[part.columns] += part.weights
+        allowed = sets.members[sets.starts[part.group] : sets.starts[part.group + 1]]
+        assert np.isin(part.columns, allowed).all()
+    assert_allclose(total, r.coef, atol=1e-13)
+    lengths = sum(
+        np.sqrt(sets.sizes)[part.group] * np.linalg.norm(part.weights)
+        if part.group < sets.n_listed
+        else np.linalg.norm(part.weights)
+        for part in r.parts
+    )
+    assert_allclose(lengths, norm.value(r.coef), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["latent", "operators", "union"])
+def test_sparse_and_single_precision_data(name):
+    X, y, _ = data(3, "squared")
+    X[np.abs(X) < 0.7] = 0.0
+    norm = NORMS[name]
+    dense = solve(X, y, norm=norm, level=3.0, gap=1e-9)
+    assert_allclose(
+        solve(sparse.csr_array(X), y, norm=norm, level=3.0, gap=1e-9).coef, dense.coef, atol=1e-6
+    )
+    single = solve(X.astype(np.float32), y, norm=norm, level=3.0, gap=1e-6)
+    assert single.coef.dtype == np.float32
+    assert_allclose(single.coef, dense.coef, atol=1e-2)
+
+
+def test_fista_works_on_the_lifted_problem():
+    X, y, _ = data(4, "logistic")
+    norm = NORMS["latent"]
+    mine = solve(X, y, loss="logistic", norm=norm, level=1.0, gap=1e-8)
+    other = solve(
+        X, y, loss="logistic", norm=norm, level=1.0, gap=1e-6, solver=FISTA(), max_iter=5000
+    )
+    assert other.converged
+    assert_allclose(other.objective, mine.objective, rtol=2e-6)
+
+
+def test_a_ridge_beside_latent_parts_is_refused():
+    X, y, _ = data(5, "squared")
+    with pytest.raises(ValueError, match="tau=0"):
+        solve(X, y, norm=Chains(3), level=1.0, tau=0.1)
+
+
+def test_limits_and_interrupts_return_features():
+    X, y, _ = data(6, "squared")
+    problem = Problem.build(
+        as_design(X), y, as_loss("squared"), Regularizer(Chains(3), "penalized", 0.5)
+    )
+
+    def stop(progress):
+        if progress.state.iteration == 1:
+            raise KeyboardInterrupt
+
+    r = run(problem, ColumnGeneration(batch=1), RelativeGap(1e-12) | Iterations(50), (stop,))
+    assert r.status.name == "INTERRUPTED"
+    assert r.n_features == P
+    assert r.columns.max() < P
