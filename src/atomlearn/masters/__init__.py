@@ -1,8 +1,19 @@
 """Masters: the re-fit over the active columns."""
 
 from atomlearn.masters.accelerated_gradient import AcceleratedGradient
+from atomlearn.masters.active_set import ActiveSetQP
+from atomlearn.masters.interior_point import InteriorPoint
 from atomlearn.masters.newton import SemismoothNewton
+from atomlearn.masters.sequential_qp import SequentialQP
 from atomlearn.masters.simplex import SimplexQuasiNewton
 from atomlearn.masters.working_sets import WorkingSets
 
-__all__ = ["AcceleratedGradient", "SemismoothNewton", "SimplexQuasiNewton", "WorkingSets"]
+__all__ = [
+    "AcceleratedGradient",
+    "ActiveSetQP",
+    "InteriorPoint",
+    "SemismoothNewton",
+    "SequentialQP",
+    "SimplexQuasiNewton",
+    "WorkingSets",
+]

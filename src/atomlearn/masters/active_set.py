@@ -1,0 +1,147 @@
+"""Active-set QP: the corrective step of [V] on rays, for the squared loss.
+
+min over c >= 0 of  f(A c + b) + (tau/2) ||c||^2 + R(c)  with gauge(c) = p'c: each column of the
+block is an atom's image with a coefficient >= 0. For the squared loss this is a small quadratic
+program in c with the matrix H = A'SA (of centered columns where there is an intercept), which a
+kernel solves by full steps and drop steps [V, Algorithm 2] on a Cholesky factor updated by rank
+one. H and the factor are kept by the block while it grows by new columns, so a call after one new
+atom costs a column of H and a pivot or two.
+
+[V] M. Vinyes, G. Obozinski 2017, section 3.2. Nocedal, Wright 2006, chapter 16.5.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn._kernels import QPOutcome, QPStatus, active_set_qp
+from atomlearn.designs.cached_block import CachedBlock
+from atomlearn.interfaces import Block, Master, Refit, SupportsPrices
+from atomlearn.losses import Squared
+from atomlearn.masters.newton import Candidate, block_of, certified
+from atomlearn.problem import Problem, Regularizer
+
+Array = NDArray[np.float64]
+
+#: Pivots of one call of the kernel: between two of them an interrupt is heard.
+CHUNK = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveSetQP(Master):
+    """Re-fit the weights of rays by an active-set QP: squared loss, all three forms.
+
+    For norms with prices: ``Nonnegative(L1())``, scaled or with a weight for each column. Columns
+    of positive weight in the warm start are the first active set. On a ``CachedBlock`` the Gram
+    matrix and its factor are kept from call to call; on other blocks they are computed afresh,
+    O(n m^2). ``Refit.steps`` counts pivots.
+
+    Parameters
+    ----------
+    batch : int
+        Columns that may enter between two solves; 1 is the paper's.
+    max_pivots : int
+        Bound on pivots of one call; then the best point is returned with its gap.
+    """
+
+    batch: int = 1
+    max_pivots: int = 100_000
+
+    def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
+        """Minimise the restricted problem to ``gap_target``; see Master."""
+        price = check_rays(problem)
+        if not isinstance(problem.loss, Squared):
+            raise TypeError(
+                f"ActiveSetQP is for the squared loss, got {type(problem.loss).__name__}; "
+                "use SequentialQP"
+            )
+        best = certified(problem, feasible(problem, price, weights), None, intercept)
+        if best.refit.gap <= gap_target or not price.size:
+            return best.refit
+        block = block_of(problem)
+        block = block if isinstance(block, CachedBlock) else CachedBlock(block)
+        steps = 0
+        while best.refit.gap > gap_target and steps < self.max_pivots:
+            left = min(CHUNK, self.max_pivots - steps)
+            moved, outcome = self._pivots(problem, block, price, best, left)
+            steps += outcome.pivots
+            trial = certified(problem, moved, None, best.refit.intercept)
+            if not trial.improves(best):
+                break
+            # The gradient at the new point makes up for the rounding of H, as long as that helps.
+            before, best = best.refit.gap, trial
+            if outcome.status is not QPStatus.PIVOT_LIMIT and trial.refit.gap > 0.5 * before:
+                break
+        best.refit.steps = steps
+        return best.refit
+
+    def _pivots(
+        self, problem: Problem, block: CachedBlock, price: Array, at: Candidate, most: int
+    ) -> tuple[Array, QPOutcome]:
+        growing = block.growing_gram(problem.weight, problem.fit_intercept)
+        coupling, radius = model_terms(problem.regularizer)
+        return active_set_qp(
+            growing.matrix,
+            gradient_of(problem, price, at),
+            at.refit.weights,
+            state=growing.factor(coupling, problem.tau, price),
+            price=price,
+            coupling=coupling,
+            ridge=problem.tau,
+            radius=radius,
+            from_gradient=True,
+            batch=self.batch,
+            max_pivots=most,
+        )
+
+
+def check_rays(problem: Problem) -> Array:
+    """Return p with gauge(c) = p'c, or raise TypeError where the problem is not one of rays."""
+    size = problem.design.shape[1]
+    norm = problem.regularizer.norm
+    price = norm.prices(size) if isinstance(norm, SupportsPrices) else None
+    if price is None:
+        raise TypeError(
+            f"this master re-fits rays, columns with coefficients >= 0 and a gauge that is a "
+            f"weighted sum of them, got {norm!r}; use norms.Nonnegative(norms.L1()), or "
+            "SemismoothNewton for other norms"
+        )
+    if not isinstance(problem.design, Block):
+        raise TypeError(
+            f"a master works on a Block of gathered columns, got "
+            f"{type(problem.design).__name__}; gather them first, or use ColumnGeneration"
+        )
+    return price
+
+
+def feasible(problem: Problem, price: Array, weights: Array) -> Array:
+    """Return the weights, shrunk into the domain of R where they lie outside."""
+    inside = np.maximum(weights, 0.0)
+    if problem.regularizer.form == "constrained":
+        gauge, radius = float(price @ inside), problem.regularizer.amount
+        if gauge > radius:
+            inside *= radius / gauge
+    return inside
+
+
+def model_terms(regularizer: Regularizer) -> tuple[float, float]:
+    """Return (coupling, radius): the factor of (p'c)^2 / 2, and the bound on p'c."""
+    form, amount = regularizer.form, regularizer.amount
+    return (amount if form == "squared" else 0.0), (amount if form == "constrained" else math.inf)
+
+
+def gradient_of(problem: Problem, price: Array, at: Candidate) -> Array:
+    """Return the gradient at c >= 0 of all that is differentiable there: f, the ridge, and R."""
+    gradient = -at.scores
+    if problem.tau:
+        gradient += problem.tau * at.refit.weights
+    form, amount = problem.regularizer.form, problem.regularizer.amount
+    if form == "penalized":
+        gradient += amount * price
+    elif form == "squared":
+        gradient += amount * float(price @ at.refit.weights) * price
+    return gradient
