@@ -120,6 +120,9 @@ class Loop {
         // The gradient at the start tells `linear`, but only before the start is moved.
         std::copy(p_.linear, p_.linear + n_, linear_.begin());
         if (p_.linear_is_gradient) add_product(linear_.data(), -1.0);
+        for (Index j = 0; j < n_; ++j)
+            if (at(root_, j) > 0.0)
+                target_ = std::max(target_, std::fabs(at(linear_, j)) / at(root_, j));
         tight_ = p_.equality;
         if (std::isfinite(p_.radius) && (p_.equality || total >= p_.radius * (1.0 - 1e-14))) {
             tight_ = true;
@@ -174,18 +177,24 @@ class Loop {
         reach_ = 0.0;
         for (Index t = 0; t < s_.count; ++t) reach_ += at(root_, s_.order[t]) * c_[s_.order[t]];
         multiplier_ = 0.0;
+        common_ = 0.0;
         if (!tight_) return;
         double inner = 0.0;
         for (Index t = 0; t < s_.count; ++t) inner += at(gradient_, s_.order[t]) * c_[s_.order[t]];
         multiplier_ = -inner / p_.radius;
+        for (Index t = 0; t < s_.count; ++t) {
+            const Index j = s_.order[t];
+            common_ = std::max(common_, own_terms(j) / price(j));
+        }
     }
 
     double reduced(Index j) { return at(gradient_, j) + multiplier_ * price(j); }
-    // The size of the terms whose sum g_j is.
-    double terms(Index j) {
-        return std::fabs(at(linear_, j)) + at(root_, j) * reach_ +
-               std::fabs(multiplier_) * price(j);
+    // The size of the terms whose sum g_j is; ||a_j|| ||y|| is what a_j'y is rounded at.
+    double own_terms(Index j) {
+        return std::fabs(at(linear_, j)) + at(root_, j) * (reach_ + target_);
     }
+    // The multiplier is as exact as the least exact gradient it comes from.
+    double terms(Index j) { return own_terms(j) + common_ * price(j); }
 
     double value() {
         double total = 0.0;
@@ -261,6 +270,7 @@ class Loop {
     void j_changed() {
         steps_here_ = 0;
         last_residual_ = kInfinity;
+        inexact_ = false;
     }
 
     double residual() {
@@ -295,7 +305,7 @@ class Loop {
         }
         const bool improving = now < 0.5 * last_residual_ && steps_here_ <= kMostRefinements;
         last_residual_ = now;
-        if (!improving) inexact_ = now > kDrift;
+        if (!improving) inexact_ = now > 4 * kNoise;
         return improving;
     }
 
@@ -416,7 +426,7 @@ class Loop {
     // Takes in the atoms that would lower the value most; false where there is none.
     bool enter() {
         out_.multiplier = multiplier_;
-        if (tight_ && !p_.equality && !release_blocked_ && multiplier_ < -noise_of_multiplier()) {
+        if (tight_ && !p_.equality && !release_blocked_ && multiplier_ < -kNoise * common_) {
             release_blocked_ = true;
             switch_mode(false);
             refresh_gradient();
@@ -430,13 +440,6 @@ class Loop {
         }
         if (entered > 0) j_changed();
         return entered > 0;
-    }
-
-    double noise_of_multiplier() {
-        double worst = 0.0;
-        for (Index t = 0; t < s_.count; ++t)
-            worst = std::max(worst, terms(s_.order[t]) / price(s_.order[t]));
-        return kNoise * worst;
     }
 
     // The atom outside with the largest decrease, were it alone: g^2 / Q_jj.
@@ -470,7 +473,9 @@ class Loop {
     bool inexact_ = false;
     bool counts_ = true;  // the coming full step is a pivot
     double sigma_ = 1.0;
-    double reach_ = 0.0;
+    double reach_ = 0.0;   // bounds the norm of A c
+    double common_ = 0.0;  // the largest terms in units of price, where tight
+    double target_ = 0.0;  // and of y, where linear = A'y
     double multiplier_ = 0.0;
     double value_ = 0.0;
     double last_residual_ = kInfinity;
