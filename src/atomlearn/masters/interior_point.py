@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 #: What is tried until the gap is reached: an accuracy, in units of the relative gap wanted (small
 #: residuals are not yet a small gap), and how far to go toward the border of the cones at once.
 #: Clarabel's own fraction, 0.99, now and then ends in a corner, far too early.
-ATTEMPTS = ((0.1, 0.9), (1e-4, 0.9), (1e-4, 0.8), (1.0, 0.99), (1e-2, 0.7))
+ATTEMPTS = ((0.1, 0.9), (1e-5, 0.9), (1e-5, 0.8), (1.0, 0.99), (1e-3, 0.7))
 FINEST, COARSEST = 1e-14, 1e-5
 
 _EXTRA = 'install it with pip install "atomlearn[dev]" or "atomlearn[bench]"'
