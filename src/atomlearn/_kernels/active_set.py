@@ -148,9 +148,10 @@ def active_set_qp(
     """
     point = np.array(_checks.weights(weights, "weights", np.size(weights)))
     size = point.size
-    matrix = _checks.float_array(gram, "gram", 2)
-    if matrix.dtype != np.float64:
+    given = _checks.float_array(gram, "gram", 2)
+    if given.dtype != np.float64:
         raise TypeError("gram must be float64; convert it with astype(np.float64)")
+    matrix: Array = np.asarray(given, dtype=np.float64)
     if matrix.shape != (size, size):
         raise ValueError(f"gram must have shape ({size}, {size}), got {matrix.shape}")
     if size and not (_checks.rows_contiguous(matrix, "gram") or size == 1):

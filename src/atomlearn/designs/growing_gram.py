@@ -77,7 +77,7 @@ class GrowingGram:
         self._means, self.size = means, total
 
     def take(self, positions: Columns) -> GrowingGram:
-        """Return that of the columns at these positions, all known; its factor where it can stay."""
+        """Return that of the columns at these positions, all known; the factor stays if it can."""
         taken = GrowingGram(self.curvature, self.centered)
         taken.size = positions.size
         taken._buffer = self._buffer[np.ix_(positions, positions)]

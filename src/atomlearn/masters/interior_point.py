@@ -117,7 +117,7 @@ class _ConeProgram:
         right: Array,
         sizes: NDArray[np.int64] | None = None,
     ) -> None:
-        """Add right - sum matrix x[where] in a cone, or in one cone after the other of ``sizes``."""
+        """Add right - sum matrix x[where] in a cone, or in one cone after another of ``sizes``."""
         self.rows.append((parts, right.size))
         self.right.append(right)
         self.cones += [(cone, int(each)) for each in ([right.size] if sizes is None else sizes)]
@@ -178,7 +178,9 @@ def _cone_program(problem: Problem) -> _ConeProgram:
     weights = program.variables(np.full(size, problem.tau), np.zeros(size))
     gauge = _gauge_parts(program, weights, problem.regularizer.norm)
     _add_regularizer(program, problem, gauge)
-    prediction = [(weights, sparse.csc_array(block_of(problem).dense().astype(np.float64)))]
+    prediction: list[tuple[slice, Any]] = [
+        (weights, sparse.csc_array(block_of(problem).dense().astype(np.float64)))
+    ]
     if problem.fit_intercept:
         free = program.variables(np.zeros(1), np.zeros(1))
         prediction.append((free, np.ones((problem.y.size, 1))))
@@ -241,9 +243,7 @@ def _add_regularizer(
         program.constrain("nonnegative", [(t, np.ones((1, 1)))], np.array([amount]))
 
 
-def _add_loss(
-    program: _ConeProgram, problem: Problem, prediction: list[tuple[slice, Any]]
-) -> None:
+def _add_loss(program: _ConeProgram, problem: Problem, prediction: list[tuple[slice, Any]]) -> None:
     """Add the loss of the samples of positive weight, in terms of their predictions."""
     used = np.flatnonzero(problem.weight)
     weight, y, loss = problem.weight[used], problem.y[used], problem.loss
@@ -268,9 +268,7 @@ def _add_loss(
     _add_logistic(program, margin, weight)
 
 
-def _add_logistic(
-    program: _ConeProgram, margin: list[tuple[slice, Any]], weight: Array
-) -> None:
+def _add_logistic(program: _ConeProgram, margin: list[tuple[slice, Any]], weight: Array) -> None:
     """t >= log(1 + exp(-m)) is exp(-m - t) <= u, exp(-t) <= v, u + v <= 1: two cones a sample."""
     count = weight.size
     unit, zeros = sparse.eye_array(count), np.zeros(count)
