@@ -60,7 +60,7 @@ def assert_feasible(c: Array, form: dict[str, Any], p: Array) -> None:
         assert p @ c >= radius * (1 - 1e-12)
 
 
-@settings(deadline=None, max_examples=600)
+@settings(deadline=None, max_examples=300)
 @given(
     m=st.integers(1, 7),
     n=st.integers(1, 8),
