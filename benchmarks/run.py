@@ -26,6 +26,7 @@ BENCHMARKS = {
     "prox": ("micro.prox", "the k-support prox against those of the papers, one and two threads"),
     "scores": ("micro.scores", "X'v and X w in GB/s against BLAS and SciPy"),
     "top_columns": ("micro.top_columns", "the largest magnitudes against NumPy's partition"),
+    "active_set": ("micro.active_set", "the active-set QP while atoms come, against scipy's nnls"),
     "certificate": ("certificate.benchmark", "2,000 random problems confirmed independently"),
     "correlated": ("correlated", "squared k-support on correlated columns against FISTA"),
     "paper_l": ("paper_l", "the million-column logistic problem of [L] against its rivals"),

@@ -18,6 +18,7 @@ MAY_KNOW_STORAGE = {"designs", "_kernels", "datasets", "testing"}
 SPARSE_ALGEBRA = {
     "interfaces/norm.py": "the low-rank factors of a prox Jacobian, one column a group",
     "norms/lift.py": "makes those factors",
+    "masters/interior_point.py": "the cone program, in the form its solver takes",
 }
 
 

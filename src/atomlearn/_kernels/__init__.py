@@ -6,6 +6,7 @@ the precision of the data, and has a slow twin of the same name in ``reference``
 finite and sparse arrays valid (``check_sparse``): the kernels do not look at every value.
 """
 
+from atomlearn._kernels.active_set import ActiveFactor, QPOutcome, QPStatus, active_set_qp
 from atomlearn._kernels.dense import (
     gather_dense,
     pair_sums_dense,
@@ -13,6 +14,7 @@ from atomlearn._kernels.dense import (
     scores_dense,
     squared_norms_dense,
 )
+from atomlearn._kernels.factor import factor_append, factor_delete, factor_solve
 from atomlearn._kernels.ksupport import (
     ksupport_gauge,
     ksupport_prox,
@@ -38,7 +40,14 @@ from atomlearn._kernels.vectors import group_norms, soft_threshold, top_magnitud
 
 __all__ = [
     "SPARSE_FAULTS",
+    "ActiveFactor",
+    "QPOutcome",
+    "QPStatus",
+    "active_set_qp",
     "check_sparse",
+    "factor_append",
+    "factor_delete",
+    "factor_solve",
     "gather_dense",
     "group_norms",
     "ksupport_gauge",

@@ -55,4 +55,25 @@ def sparse_pairs(
     out: Array,
     /,
 ) -> None: ...
+def append_to_factor(factor: Array, size: int, gram: Array, least: float, /) -> float: ...
+def delete_from_factor(factor: Array, size: int, position: int, /) -> None: ...
+def solve_with_factor(factor: Array, size: int, x: Array, /) -> None: ...
+def active_set(
+    gram: Array,
+    linear: Array,
+    linear_is_gradient: bool,
+    price: Array | None,
+    coupling: float,
+    ridge: float,
+    radius: float,
+    equality: bool,
+    factor: Array,
+    order: Positions,
+    counts: Positions,
+    figures: Array,
+    weights: Array,
+    batch: int,
+    max_pivots: int,
+    /,
+) -> int: ...
 def max_threads() -> int: ...

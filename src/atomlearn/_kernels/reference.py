@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -247,3 +248,60 @@ def ksupport_prox(v: Data, k: int, step: float) -> tuple[Data, float]:
 def ksupport_gauge(w: Data, k: int) -> float:
     """Return ||w||_k^sp, from its exact square."""
     return math.sqrt(exact_ksupport_squared_gauge(w, k))
+
+
+def factor_of(gram: Array) -> Array:
+    """Return the upper triangular R with R'R = gram, computed afresh."""
+    return np.asarray(np.linalg.cholesky(np.asarray(gram, dtype=np.float64)).T)
+
+
+def active_set_qp(
+    gram: Array,
+    linear: Array,
+    *,
+    price: Array | None = None,
+    coupling: float = 0.0,
+    ridge: float = 0.0,
+    radius: float = math.inf,
+    equality: bool = False,
+) -> tuple[Array, float]:
+    """(c, value) of min 1/2 c'Qc - linear'c over c >= 0 [p'c <= radius], by trying every support.
+
+    The minimum over one support is a linear system, in the least-squares sense where atoms depend
+    on each other: then some smaller support has the same minimum. 2^m supports: for m <= 10.
+    """
+    size = linear.size
+    p = np.ones(size) if price is None else price
+    Q = gram + coupling * np.outer(p, p) + ridge * np.eye(size)
+    best, value = np.zeros(size), math.inf if equality else 0.0
+    for k in range(1, size + 1):
+        for support in itertools.combinations(range(size), k):
+            J = list(support)
+            for tight in (False, True):
+                if (equality and not tight) or (tight and radius == math.inf):
+                    continue
+                x = _stationary(Q[np.ix_(J, J)], linear[J], p[J], radius if tight else None)
+                if x is None or (x < 0).any() or (not tight and p[J] @ x > radius):
+                    continue
+                reached = float(0.5 * x @ Q[np.ix_(J, J)] @ x - linear[J] @ x)
+                if reached < value:
+                    best, value = np.zeros(size), reached
+                    best[J] = x
+    return best, value
+
+
+def _stationary(Q: Array, q: Array, p: Array, radius: float | None) -> Array | None:
+    """Solve Q x = q, or Q x + nu p = q with p'x = radius, in units in which diag(Q) = 1."""
+    unit = np.sqrt(np.maximum(np.diag(Q), 0.0))
+    if not unit.all():
+        unit = np.ones(unit.size)
+    Q, q, p = Q / np.outer(unit, unit), q / unit, p / unit
+    if radius is not None:
+        scale = float(np.abs(p).max())
+        border = p[:, None] / scale
+        Q = np.block([[Q, border], [border.T, np.zeros((1, 1))]])
+        q = np.append(q, radius / scale)
+    solution = np.linalg.lstsq(Q, q, rcond=1e-11)[0]
+    if np.abs(Q @ solution - q).max() > 1e-9 * np.abs(q).max(initial=0.0):
+        return None
+    return np.asarray(solution[: p.size] / unit)

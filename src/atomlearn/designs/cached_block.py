@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.designs.blocks import DenseBlock, SparseBlock
+from atomlearn.designs.growing_gram import GrowingGram
 from atomlearn.interfaces import Block, Scores
 
 Array = NDArray[np.float64]
@@ -64,11 +65,12 @@ class CachedBlock(Block):
     made by ``append`` take the caches over: use only the latest one.
     """
 
-    __slots__ = ("_gram", "_outers", "inner")
+    __slots__ = ("_gram", "_growing", "_outers", "inner")
 
     def __init__(self, inner: Block) -> None:
         self.inner: Block = inner.inner if isinstance(inner, CachedBlock) else inner
         self._gram: _GramCache | None = None
+        self._growing: GrowingGram | None = None
         self._outers: dict[bool, _OuterCache] = {}
 
     @property
@@ -95,7 +97,10 @@ class CachedBlock(Block):
         return self.inner.dense()
 
     def take(self, positions: Columns) -> CachedBlock:
-        return CachedBlock(self.inner.take(positions))
+        taken = CachedBlock(self.inner.take(positions))
+        if self._growing is not None and self._growing.size == self.shape[1]:
+            taken._growing = self._growing.take(positions)
+        return taken
 
     def append(self, other: Block) -> CachedBlock:
         other = other.inner if isinstance(other, CachedBlock) else other
@@ -106,7 +111,25 @@ class CachedBlock(Block):
                 fresh = np.full(other.shape[1], -1, dtype=np.int64)
                 cache.where = np.concatenate([cache.where, fresh])
                 longer._gram = cache
+        longer._growing = self._growing
         return longer
+
+    def growing_gram(self, curvature: Array, centered: bool) -> GrowingGram:
+        """Return A'CA of all columns, of A less its C-weighted means where ``centered``.
+
+        It is kept for one ``curvature`` (the same array) and extended by what append has added.
+        """
+        growing = self._growing
+        if (
+            growing is None
+            or growing.curvature is not curvature
+            or growing.centered != centered
+            or growing.size > self.shape[1]
+        ):
+            growing = GrowingGram(curvature, centered)
+            self._growing = growing
+        growing.extend_to(self.inner)
+        return growing
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         if positions is None:

@@ -180,3 +180,12 @@ class SupportsZeroThreshold(Protocol):
         non-zero coordinates (zeros may be left out). 0 where w is 0 or every coordinate enters.
         """
         ...
+
+
+@runtime_checkable
+class SupportsPrices(Protocol):
+    """Norms that can be gauges of rays: each column an atom with a coefficient >= 0."""
+
+    def prices(self, n_features: int) -> Array | None:
+        """Return p > 0 with gauge(w) = p'w for w >= 0 and infinite elsewhere; None if no such p."""
+        ...

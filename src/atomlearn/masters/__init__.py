@@ -2,15 +2,21 @@
 
 from atomlearn.interfaces import Master
 from atomlearn.masters.accelerated_gradient import AcceleratedGradient
+from atomlearn.masters.active_set import ActiveSetQP
+from atomlearn.masters.interior_point import InteriorPoint
 from atomlearn.masters.newton import SemismoothNewton
 from atomlearn.masters.scaling_newton import ScalingNewton
+from atomlearn.masters.sequential_qp import SequentialQP
 from atomlearn.masters.simplex import SimplexQuasiNewton
 from atomlearn.masters.working_sets import WorkingSets
 
 __all__ = [
     "AcceleratedGradient",
+    "ActiveSetQP",
+    "InteriorPoint",
     "ScalingNewton",
     "SemismoothNewton",
+    "SequentialQP",
     "SimplexQuasiNewton",
     "WorkingSets",
     "default_master",

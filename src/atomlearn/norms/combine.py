@@ -18,6 +18,7 @@ from atomlearn.interfaces.norm import (
     Norm,
     ProxJacobian,
     ProxPoint,
+    SupportsPrices,
     SupportsProx,
     SupportsRestriction,
     SupportsZeroThreshold,
@@ -25,6 +26,7 @@ from atomlearn.interfaces.norm import (
 from atomlearn.norms.atoms import best_atom
 from atomlearn.norms.base import VectorNorm
 from atomlearn.norms.groups import Groups
+from atomlearn.norms.l1 import L1
 from atomlearn.norms.latent import LatentNorm
 from atomlearn.norms.names import named
 from atomlearn.norms.parameters import positive_number
@@ -143,6 +145,11 @@ class Scaled(VectorNorm):
             return 0.0
         return self.factor * self.norm.zero_threshold(w)
 
+    def prices(self, n_features: int) -> Array | None:
+        """factor times those of the norm inside, where it has them."""
+        inner = self.norm.prices(n_features) if isinstance(self.norm, SupportsPrices) else None
+        return None if inner is None else self.factor * inner
+
 
 class Nonnegative(VectorNorm):
     """gauge(w) = norm(w) where w >= 0, infinite elsewhere; polar norm°(max(z, 0)).
@@ -214,6 +221,10 @@ class Nonnegative(VectorNorm):
     def zero_threshold(self, w: Array) -> float:
         """That of the norm inside (0, which is always right, where it has none)."""
         return self.norm.zero_threshold(w) if isinstance(self.norm, SupportsZeroThreshold) else 0.0
+
+    def prices(self, n_features: int) -> Array | None:
+        """The weights of the l1 norm inside, scaled or in groups of one; None for other norms."""
+        return _l1_weights(self.norm, n_features)
 
 
 class Restricted(VectorNorm):
@@ -302,6 +313,16 @@ class Restricted(VectorNorm):
         if np.unique(columns).size != columns.size:
             raise ValueError("Restricted: columns repeat; pass each once, as np.unique(columns)")
         return columns, _restricted(self.norm, columns, n_features, "Restricted")
+
+
+def _l1_weights(norm: Norm, n_features: int) -> Array | None:
+    """Return c with norm(w) = sum_j c_j |w_j|; None where the norm is not of this kind."""
+    if isinstance(norm, L1):
+        return np.ones(n_features)
+    if isinstance(norm, Scaled):
+        inner = _l1_weights(norm.norm, n_features)
+        return None if inner is None else norm.factor * inner
+    return norm.singleton_weights(n_features) if isinstance(norm, Groups) else None
 
 
 def _masked(jacobian: ProxJacobian, keep: NDArray[np.bool_]) -> ProxJacobian:

@@ -88,6 +88,19 @@ class Groups(GroupedNorm):
         """Return the same groups with other weights, one for each listed group."""
         return Groups(self.groups, weights)
 
+    def singleton_weights(self, n_features: int) -> Array | None:
+        """Return each column's weight where every group is one column, else None."""
+        partition, weights = self.parts(n_features)
+        if (partition.sizes > 1).any():
+            return None
+        return np.ones(n_features) if weights is None else weights[partition.labels]
+
+    def members_and_weights(self, n_features: int) -> tuple[list[Columns], Array]:
+        """Return the columns of each group, and the group's weight."""
+        partition, weights = self.parts(n_features)
+        members = [partition.members(np.array([g])) for g in range(partition.n_groups)]
+        return members, np.ones(partition.n_groups) if weights is None else weights
+
     def parts(self, n_features: int) -> tuple[Partition, Array | None]:
         """Return the partition and one weight for each of its groups (None: all ones)."""
         partition = self.partition(n_features)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,13 +55,12 @@ class LiftedCase:
 
     def value(self, w: Array) -> float:
         """Return inf { sum_M ||u_M|| + sum c : sum M'u_M + sum c a = w, c >= 0 } by CVXPY."""
-        import cvxpy as cp
-
+        cp: Any = import_module("cvxpy")
         parts = [cp.Variable(M.shape[0]) for M in self.ellipsoids]
-        total: object = sum(
+        total: Any = sum(
             (M.T @ u for M, u in zip(self.ellipsoids, parts, strict=True)), np.zeros(w.size)
         )
-        cost: object = sum((cp.norm2(u) for u in parts), 0.0)
+        cost: Any = sum((cp.norm2(u) for u in parts), 0.0)
         if self.points is not None:
             shares = cp.Variable(self.points.shape[0], nonneg=True)
             total = total + self.points.T @ shares

@@ -15,8 +15,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn.designs import as_design
+from atomlearn.designs.cached_block import CachedBlock
 from atomlearn.interfaces import Master, Norm, Refit
-from atomlearn.norms import L1, L2, Groups, KSupport
+from atomlearn.norms import L1, L2, Groups, KSupport, Nonnegative, Scaled
 from atomlearn.problem import Problem
 from atomlearn.testing import tolerances
 from atomlearn.testing.problems import (
@@ -35,7 +36,10 @@ _GROUPS = ((0, 1, 2), (3, 4), (5, 6, 7, 8), (10, 11))
 
 
 class MasterChecks:
-    """Set ``master``; ``gap`` is the relative gap it must reach on small problems."""
+    """Set ``master``; ``gap`` is the relative gap it must reach on small problems.
+
+    A master for some losses or norms only says which: ``losses``, and the norms below.
+    """
 
     master: Master
     norm: Norm = KSupport(3)
@@ -48,7 +52,16 @@ class MasterChecks:
         KSupport(2, groups=[list(group) for group in _GROUPS]),
         Groups([list(group) for group in _GROUPS]),
     )
+    #: Norms of the tests on correlated columns and on awkward blocks.
+    correlated: Norm = KSupport(5)
+    awkward: Norm = KSupport(2)
+    losses: ClassVar[tuple[str, ...]] = LOSSES
     gap = 1e-8
+
+    @property
+    def loss(self) -> str:
+        """The loss of the tests that try one only."""
+        return "logistic" if "logistic" in self.losses else self.losses[0]
 
     def block_problem(self, case: Case, norm: Norm) -> Problem:
         """Return the case with all its columns in a block."""
@@ -89,7 +102,7 @@ class MasterChecks:
     def test_every_case_agrees_with_the_oracle(self) -> None:
         """F is CVXPY's F* to its accuracy, with the gap asked for proved."""
         failures = []
-        for case in all_cases():
+        for case in (case for case in all_cases() if case.loss in self.losses):
             problem, best = self.block_problem(case, self.norm), optimum(case, self.norm)
             refit = self.solve(problem)
             if abs(refit.objective - best) > tolerances.ORACLE * best + refit.gap:
@@ -101,7 +114,7 @@ class MasterChecks:
         failures = []
         for number, norm in enumerate(self.norms):
             for form in FORMS:
-                loss = LOSSES[number % 3]
+                loss = self.losses[number % len(self.losses)]
                 case = Case(loss, form, intercept=bool(number % 2), seed=100 + number)
                 problem, best = self.block_problem(case, norm), optimum(case, norm)
                 refit = self.solve(problem)
@@ -112,19 +125,19 @@ class MasterChecks:
     @pytest.mark.parametrize("correlation", [0.9, 0.99])
     def test_correlated_columns(self, correlation: float) -> None:
         """Columns that are nearly dependent, more of them than samples."""
-        for loss in LOSSES:
+        for loss in self.losses:
             for form in FORMS:
                 case = Case(
                     loss, form, True, n_features=40, correlation=correlation, strength=0.05, seed=6
                 )
-                self.solve(self.block_problem(case, KSupport(5)), gap=1e-7)
+                self.solve(self.block_problem(case, self.correlated), gap=1e-7)
 
     # Starts and ends.
 
     def test_solved_problems_take_no_steps(self) -> None:
         """From a point that has the gap already, that point comes back, without steps."""
         for form in FORMS:
-            problem = self.block_problem(Case("logistic", form, True, seed=21), self.norm)
+            problem = self.block_problem(Case(self.loss, form, True, seed=21), self.norm)
             refit = self.solve(problem)
             again = self.master.solve(problem, refit.weights, refit.intercept, 2 * refit.gap)
             assert again.steps == 0
@@ -134,10 +147,12 @@ class MasterChecks:
     def test_never_worse_than_the_warm_start(self) -> None:
         """Whatever the target, the objective does not rise from a start inside the domain."""
         rng = np.random.default_rng(5)
-        for loss in LOSSES:
+        for loss in self.losses:
             for form in FORMS:
                 problem = self.block_problem(Case(loss, form, True, seed=22), self.norm)
                 weights = 0.05 * rng.standard_normal(problem.design.shape[1])
+                if not np.isfinite(problem.regularizer.norm.value(weights)):
+                    weights = np.abs(weights)
                 linear = as_block(problem).dot(weights)
                 start = problem.objective(weights, linear + problem.optimal_intercept(linear))
                 for gap in (10.0, 1e-1, 1e-4):
@@ -146,7 +161,7 @@ class MasterChecks:
 
     def test_start_outside_the_ball(self) -> None:
         """A start that breaks the constraint is no obstacle."""
-        case = Case("logistic", "constrained", True, seed=23)
+        case = Case(self.loss, "constrained", True, seed=23)
         problem = self.block_problem(case, self.norm)
         refit = self.solve(problem, 3.0 * np.ones(problem.design.shape[1]))
         best = optimum(case, self.norm)
@@ -166,16 +181,16 @@ class MasterChecks:
         }
         for X in blocks.values():
             y = np.where(np.arange(X.shape[0]) % 3 == 0, -1.0, 1.0)
-            for loss in LOSSES:
+            for loss in self.losses:
                 for form in FORMS:
                     intercept = X.shape[0] > 1
-                    problem = problem_on(X, y, KSupport(2), Case(loss, form, intercept))
+                    problem = problem_on(X, y, self.awkward, Case(loss, form, intercept))
                     self.solve(replace(problem, design=as_block(problem)))
 
     def test_no_columns(self) -> None:
         """An empty block: the intercept alone."""
-        case = Case("logistic", "squared", True, seed=2)
-        problem = case.problem(KSupport(2))
+        case = Case(self.loss, "squared", True, seed=2)
+        problem = case.problem(self.awkward)
         empty = problem.restricted_to(
             problem.design.gather(np.zeros(0, dtype=np.int64)), np.zeros(0, dtype=np.int64)
         )
@@ -187,6 +202,60 @@ class MasterChecks:
     def test_refuses_what_it_cannot_work_on(self) -> None:
         """A design that is not a Block meets a TypeError with a remedy."""
         X, y, _ = Case(seed=1).data()
-        problem = problem_on(as_design(X), y, KSupport(2), Case())
+        problem = problem_on(as_design(X), y, self.awkward, Case())
         with pytest.raises(TypeError, match="gather"):
             self.master.solve(problem, np.zeros(X.shape[1]), 0.0, 1e-6)
+
+
+class RaysChecks(MasterChecks):
+    """The same for masters of rays: columns with coefficients >= 0 and a gauge that sums them."""
+
+    norm: Norm = Nonnegative(L1())
+    norms: ClassVar[tuple[Norm, ...]] = (
+        Scaled(Nonnegative(L1()), 2.0),
+        Nonnegative(Scaled(L1(), 0.3)),
+        Nonnegative(Groups([[j] for j in range(16)], weights=np.linspace(0.5, 2.0, 16))),
+    )
+    correlated: Norm = Nonnegative(L1())
+    awkward: Norm = Nonnegative(L1())
+
+    def test_growing_and_shrinking_blocks(self) -> None:
+        """Column generation in small: one or three new columns a call, idle ones dropped.
+
+        What a master keeps from call to call must not show: every answer is that of a fresh block.
+        """
+        for loss in self.losses:
+            for number, form in enumerate(FORMS):
+                intercept = number != 1
+                case = Case(loss, form, intercept, True, n_samples=50, n_features=36, seed=31)
+                whole = self.block_problem(case, self.norm)
+                columns, weights = np.arange(6), np.zeros(6)
+                block = CachedBlock(as_block(whole).take(columns))
+                for turn, new in enumerate(np.split(np.arange(6, 36), [1, 2, 3, 6, 9, 10, 20])):
+                    problem = whole.restricted_to(block, columns)
+                    refit = self.solve(problem, weights)
+                    fresh = as_block(whole).take(columns)
+                    again = self.solve(whole.restricted_to(fresh, columns))
+                    slack = 2 * max(refit.gap, again.gap) + 1e-12 * refit.objective
+                    assert abs(refit.objective - again.objective) <= slack
+                    weights = refit.weights
+                    if turn % 2:
+                        kept = np.flatnonzero(weights)
+                        block, columns, weights = block.take(kept), columns[kept], weights[kept]
+                    block = block.append(as_block(whole).take(new))
+                    columns = np.concatenate([columns, new])
+                    weights = np.concatenate([weights, np.zeros(new.size)])
+
+    @pytest.mark.parametrize("strength", [1e-6, 1e-3, 0.999, 1.001, 1e3])
+    def test_weak_and_strong_levels(self, strength: float) -> None:
+        """From nearly unregularized to zero weights, radii as small and as large."""
+        for loss in self.losses:
+            for form in FORMS:
+                case = Case(loss, form, True, strength=strength, n_samples=60, seed=41)
+                self.solve(self.block_problem(case, self.norm), gap=max(self.gap, 1e-7))
+
+    def test_refuses_norms_that_are_not_of_rays(self) -> None:
+        """The message names the norm and what to use."""
+        problem = self.block_problem(Case(self.losses[0]), L1())
+        with pytest.raises(TypeError, match="Nonnegative"):
+            self.master.solve(problem, np.zeros(problem.design.shape[1]), 0.0, 1e-6)

@@ -14,7 +14,7 @@ from atomlearn.designs import as_design
 from atomlearn.interfaces import Block, Norm
 from atomlearn.interfaces.norm import Form
 from atomlearn.losses import as_loss
-from atomlearn.norms import L1, L2, Groups, KSupport
+from atomlearn.norms import L1, L2, Groups, KSupport, Nonnegative, Scaled
 from atomlearn.problem import Problem, Regularizer
 
 Array = NDArray[np.float64]
@@ -151,7 +151,13 @@ def cvxpy_optimum(problem: Problem, X: Array) -> float:
 
 def _cvxpy_gauge(cp: Any, norm: Norm, w: Any, n_features: int) -> tuple[Any, list[Any]]:
     """Return a variable t >= gauge(w) with its constraints: w_g^2 <= d_g e_g, sum e <= t, ..."""
-    constraints: list[Any] = []
+    if isinstance(norm, Scaled):
+        gauge, constraints = _cvxpy_gauge(cp, norm.norm, w, n_features)
+        return norm.factor * gauge, constraints
+    if isinstance(norm, Nonnegative):
+        gauge, constraints = _cvxpy_gauge(cp, norm.norm, w, n_features)
+        return gauge, [*constraints, w >= 0]
+    constraints = []
     magnitudes = w
     if isinstance(norm, Groups | KSupport) and norm.groups is not None:
         partition = norm.partition(n_features)
@@ -159,6 +165,9 @@ def _cvxpy_gauge(cp: Any, norm: Norm, w: Any, n_features: int) -> tuple[Any, lis
         for g in range(partition.n_groups):
             members = np.flatnonzero(partition.labels == g)
             constraints.append(cp.norm(w[members]) <= magnitudes[g])
+    if isinstance(norm, Groups) and norm.weights is not None:
+        weights = norm.members_and_weights(n_features)[1]
+        return cp.norm1(cp.multiply(weights, magnitudes)), constraints
     if isinstance(norm, L1 | Groups):
         return cp.norm1(magnitudes), constraints
     if isinstance(norm, L2):

@@ -6,7 +6,10 @@
 #include <nanobind/stl/optional.h>
 #include <optional>
 #include <stdexcept>
+#include <vector>
 
+#include "active_set.hpp"
+#include "factor.hpp"
 #include "kernels.hpp"
 
 namespace nb = nanobind;
@@ -21,6 +24,8 @@ using Positions = nb::ndarray<const Index, nb::ndim<1>, nb::c_contig, nb::device
 using OutVector = nb::ndarray<nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using OutDoubles = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using OutPositions = nb::ndarray<Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using DoubleMatrix = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
+using OutDoubleMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using OutMatrix = nb::ndarray<nb::ndim<2>, nb::f_contig, nb::device::cpu>;
 
 // Calls f with a typed pointer to the data of a float32 or float64 array.
@@ -208,6 +213,73 @@ void threshold(const Vector& v, double level, const OutVector& out) {
     });
 }
 
+// Appends the columns of `gram` (size + added, added); returns the least pivot ratio.
+double append_to_factor(const OutDoubleMatrix& factor, Index size, const DoubleMatrix& gram,
+                        double least) {
+    const nb::gil_scoped_release release;
+    const auto stride = static_cast<Index>(factor.shape(1));
+    const auto added = static_cast<Index>(gram.shape(1));
+    std::vector<double> column(static_cast<std::size_t>(size + added));
+    double worst = kInfinity;
+    for (Index t = 0; t < added; ++t) {
+        const double* source = gram.data() + t * gram.stride(1);
+        for (Index i = 0; i < size + t; ++i)
+            column[static_cast<std::size_t>(i)] = source[i * gram.stride(0)];
+        const double diagonal = source[(size + t) * gram.stride(0)];
+        const double unit = diagonal > 0.0 ? diagonal : 1.0;
+        const double pivot =
+            factor_append(factor.data(), stride, size + t, column.data(), diagonal, least * unit);
+        worst = std::min(worst, pivot / unit);
+    }
+    return worst;
+}
+
+void delete_from_factor(const OutDoubleMatrix& factor, Index size, Index position) {
+    const nb::gil_scoped_release release;
+    factor_delete(factor.data(), static_cast<Index>(factor.shape(1)), size, position);
+}
+
+void solve_with_factor(const OutDoubleMatrix& factor, Index size, const OutDoubles& x) {
+    const nb::gil_scoped_release release;
+    factor_solve(factor.data(), static_cast<Index>(factor.shape(1)), size, x.data());
+}
+
+// counts: in and out the atoms in use and the updates of their factor; out the full steps, drop
+// steps and refactorizations. figures: in and out sigma; out the least pivot ratio, the drift and
+// the multiplier of the radius.
+int active_set_program(const DoubleMatrix& gram, const Doubles& linear, bool linear_is_gradient,
+                       const std::optional<Doubles>& price, double coupling, double ridge,
+                       double radius, bool equality, const OutDoubleMatrix& factor,
+                       const OutPositions& order, const OutPositions& counts,
+                       const OutDoubles& figures, const OutDoubles& weights, Index batch,
+                       Index max_pivots) {
+    const nb::gil_scoped_release release;
+    const QuadraticProgram program{gram.data(),
+                                   Index{gram.stride(0)},
+                                   static_cast<Index>(weights.shape(0)),
+                                   linear.data(),
+                                   linear_is_gradient,
+                                   price ? price->data() : nullptr,
+                                   coupling,
+                                   ridge,
+                                   radius,
+                                   equality};
+    ActiveFactor state{factor.data(),    static_cast<Index>(factor.shape(1)),
+                       order.data(),     counts.data()[0],
+                       counts.data()[1], figures.data()[0]};
+    const QPOutcome outcome = active_set(program, state, weights.data(), batch, max_pivots);
+    counts.data()[0] = state.count;
+    counts.data()[1] = state.updates;
+    counts.data()[2] = outcome.full_steps;
+    counts.data()[3] = outcome.drop_steps;
+    counts.data()[4] = outcome.refactorizations;
+    figures.data()[0] = state.sigma;
+    figures.data()[1] = outcome.smallest_pivot;
+    figures.data()[2] = outcome.drift;
+    figures.data()[3] = outcome.multiplier;
+    return static_cast<int>(outcome.status);
+}
+
 }  // namespace
 }  // namespace atomlearn
 
@@ -235,6 +307,15 @@ NB_MODULE(_native, m) {
     m.def("gauge", &gauge, nb::arg().noconvert(), nb::arg());
     m.def("norms_of_groups", &norms_of_groups, nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert());
+    m.def("append_to_factor", &append_to_factor, nb::arg().noconvert(), nb::arg(),
+          nb::arg().noconvert(), nb::arg());
+    m.def("delete_from_factor", &delete_from_factor, nb::arg().noconvert(), nb::arg(), nb::arg());
+    m.def("solve_with_factor", &solve_with_factor, nb::arg().noconvert(), nb::arg(),
+          nb::arg().noconvert());
+    m.def("active_set", &active_set_program, nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg());
     m.def("max_threads", &omp_get_max_threads);
     m.def("threshold", &threshold, nb::arg().noconvert(), nb::arg(), nb::arg().noconvert());
 }

@@ -1,0 +1,191 @@
+"""Active-set quadratic programming over a cone or a simplex, warm-started, factor kept."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from atomlearn._kernels import _checks, _native
+from atomlearn._kernels._checks import Array, Positions
+
+
+class QPStatus(IntEnum):
+    """Why the pivots ended."""
+
+    OPTIMAL = 0
+    #: The bound on pivots; the weights are feasible and no worse than the start.
+    PIVOT_LIMIT = 1
+    #: Gradients of atoms in use stayed above rounding: unbounded, or too ill-conditioned.
+    INEXACT = 2
+    #: Input or steps that are not finite.
+    NOT_FINITE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class QPOutcome:
+    """What a call did.
+
+    full_steps, drop_steps : pivots of either kind; refactorizations : factors computed afresh
+    because of drift; smallest_pivot : least squared pivot met over its diagonal entry (inf: none);
+    drift : largest gradient left by a full step, relative to the terms it is the sum of;
+    multiplier : of the constraint on the sum, 0 where it does not bind.
+    """
+
+    status: QPStatus
+    full_steps: int
+    drop_steps: int
+    refactorizations: int
+    smallest_pivot: float
+    drift: float
+    multiplier: float
+
+    @property
+    def pivots(self) -> int:
+        """Full steps and drop steps together."""
+        return self.full_steps + self.drop_steps
+
+
+class ActiveFactor:
+    """The atoms in use and the Cholesky factor of their part of the Hessian, between calls.
+
+    Valid as long as the Hessian's entries among these atoms stay the same; ``forget`` otherwise.
+    """
+
+    __slots__ = ("count", "factor", "order", "sigma", "updates")
+
+    def __init__(self, capacity: int = 0) -> None:
+        self.factor: Array = np.zeros((capacity, capacity))
+        self.order: Positions = np.zeros(capacity, dtype=np.int64)
+        self.count = 0
+        self.updates = 0
+        self.sigma = 0.0
+
+    @property
+    def active(self) -> Positions:
+        """The positions of the atoms in use, in the order of the factor's rows."""
+        return self.order[: self.count]
+
+    def forget(self) -> None:
+        """Let the next call factor afresh."""
+        self.count = 0
+
+    def copy(self) -> ActiveFactor:
+        """Return one that can go its own way."""
+        other = ActiveFactor(self.count)
+        other.count, other.updates, other.sigma = self.count, self.updates, self.sigma
+        other.order[:] = self.active
+        other.factor[:] = self.factor[: self.count, : self.count]
+        return other
+
+    def reserve(self, size: int) -> None:
+        """Make room for ``size`` atoms, and some more so that growing costs little."""
+        if self.order.size >= size:
+            return
+        count, capacity = self.count, size + size // 2 + 8
+        factor, order = np.zeros((capacity, capacity)), np.zeros(capacity, dtype=np.int64)
+        factor[:count, :count] = self.factor[:count, :count]
+        order[:count] = self.order[:count]
+        self.factor, self.order = factor, order
+
+    def renumber(self, where: Positions) -> None:
+        """Follow atoms to new positions, ``where[old]``, -1 for gone: which must not be in use."""
+        moved = where[self.active]
+        if (moved < 0).any():
+            self.forget()
+        else:
+            self.order[: self.count] = moved
+
+
+def active_set_qp(
+    gram: Array,
+    linear: Array,
+    weights: Array,
+    *,
+    state: ActiveFactor | None = None,
+    price: Array | None = None,
+    coupling: float = 0.0,
+    ridge: float = 0.0,
+    radius: float = math.inf,
+    equality: bool = False,
+    from_gradient: bool = False,
+    batch: int = 1,
+    max_pivots: int = 100_000,
+) -> tuple[Array, QPOutcome]:
+    """argmin_c 1/2 c'(H + coupling p p' + ridge I)c - linear'c over c >= 0 [and p'c <= radius].
+
+    Algorithm 2 of Vinyes, Obozinski 2017 (Nocedal, Wright 2006, chapter 16): full steps to the
+    minimum over the atoms in use, drop steps where a weight reaches zero on the way, the atom of
+    largest decrease enters. O(m k) a pivot for m atoms with k in use. Linearly dependent and
+    repeated atoms are no obstacle.
+
+    Parameters
+    ----------
+    gram : (m, m) float64, rows contiguous
+        H, symmetric positive semidefinite.
+    linear : (m,)
+        The linear term; where ``from_gradient``, the gradient at ``weights`` instead.
+    weights : (m,)
+        Warm start: positive entries are in use. Made feasible first.
+    state : ActiveFactor
+        What an earlier call with the same H, price, coupling and ridge among the atoms in use
+        left behind; updated. None: start afresh.
+    price : (m,) float64 > 0, optional
+        p; all ones where None.
+    radius, equality
+        p'c <= radius (no bound where infinite), or p'c = radius.
+    batch : int
+        Atoms that may enter at once.
+    max_pivots : int
+        Bound on full and drop steps.
+
+    Returns
+    -------
+    c : (m,) weights, feasible whatever the status, and never worse than the feasible start
+    outcome : QPOutcome
+    """
+    point = np.array(_checks.weights(weights, "weights", np.size(weights)))
+    size = point.size
+    given = _checks.float_array(gram, "gram", 2)
+    if given.dtype != np.float64:
+        raise TypeError("gram must be float64; convert it with astype(np.float64)")
+    matrix: Array = np.asarray(given, dtype=np.float64)
+    if matrix.shape != (size, size):
+        raise ValueError(f"gram must have shape ({size}, {size}), got {matrix.shape}")
+    if size and not (_checks.rows_contiguous(matrix, "gram") or size == 1):
+        matrix = matrix.T
+    line = _checks.weights(linear, "linear", size)
+    prices = None if price is None else _checks.weights(price, "price", size)
+    if prices is not None and not (np.isfinite(prices).all() and (prices > 0).all()):
+        raise ValueError("price must be positive and finite for every atom")
+    for name, number in (("coupling", coupling), ("ridge", ridge)):
+        if not 0 <= number < math.inf:
+            raise ValueError(f"{name} must be finite and >= 0, got {number!r}")
+    if not radius > 0 or (equality and (radius == math.inf or not size)):
+        raise ValueError(
+            f"radius must be > 0 (finite, for at least one atom, where equality), got {radius!r} "
+            f"for {size} atoms"
+        )
+    entering = _checks.count(batch, "batch")
+    pivots = _checks.count(max_pivots, "max_pivots")
+    if state is None:
+        state = ActiveFactor(size)
+    state.reserve(size)
+    counts = np.array([state.count, state.updates, 0, 0, 0], dtype=np.int64)
+    figures = np.array([state.sigma, 0.0, 0.0, 0.0])
+    code = _native.active_set(
+        matrix, line, from_gradient, prices, float(coupling), float(ridge), float(radius),
+        bool(equality), state.factor, state.order, counts, figures, point, entering, pivots,
+    )  # fmt: skip
+    if code > QPStatus.NOT_FINITE:
+        raise ValueError(
+            f"state lists atoms in use beyond the {size} there are, or one twice; "
+            "call its renumber where atoms move, or forget"
+        )
+    state.count, state.updates, full, drop, afresh = counts.tolist()
+    state.sigma, smallest, drift, multiplier = figures.tolist()
+    if code == QPStatus.NOT_FINITE:
+        state.forget()
+    return point, QPOutcome(QPStatus(code), full, drop, afresh, smallest, drift, multiplier)

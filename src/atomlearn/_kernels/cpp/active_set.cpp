@@ -1,0 +1,492 @@
+// The active-set method of [Vinyes, Obozinski 2017, Algorithm 2; Nocedal, Wright 2006, chapter 16]
+// with a Cholesky factor that is updated by rank one.
+//
+// A pivot is a full step, to the minimum over the atoms in use, or a drop step, toward it as far
+// as the weights stay >= 0. Steps are taken along -Q_J^-1 g_J from the present gradient, so that
+// an error of the factor costs a second step and not the answer.
+//
+// Atoms that depend linearly on those in use get a tiny pivot of their own. The step is then
+// dominated by the null direction, along which some weight reaches zero and its atom leaves: the
+// move of the min-norm-point algorithm [Wolfe 1976], without a case of its own.
+//
+// Where p'c = radius binds, sigma p p' is added to Q: a constant on that plane, which makes the
+// factor exist where atoms are affinely, though not linearly, independent.
+#include "active_set.hpp"
+
+#include <cmath>
+#include <vector>
+
+#include "factor.hpp"
+
+namespace atomlearn {
+namespace {
+
+// Squared pivots are raised to this fraction of the atom's own entries in Q.
+constexpr double kLeastPivot = 1e-12;
+// Gradients are zero, relative to the terms they are the sum of, below this.
+constexpr double kNoise = 5e-15;
+// Residuals that leave no doubt: above this an updated factor is computed afresh.
+constexpr double kDrift = 1e-10;
+constexpr int kMostRefinements = 4;
+
+ATOMLEARN_CLONES void add_multiple(double* y, double factor, const double* x, Index size) {
+#pragma omp simd
+    for (Index j = 0; j < size; ++j) y[j] += factor * x[j];
+}
+
+class Loop {
+  public:
+    Loop(const QuadraticProgram& program, ActiveFactor& state, double* weights, Index batch)
+        : p_(program),
+          s_(state),
+          c_(weights),
+          batch_(std::max<Index>(batch, 1)),
+          n_(program.size),
+          scale_(size_of(n_)),
+          root_(size_of(n_)),
+          gradient_(size_of(n_)),
+          column_(size_of(n_) + 1),
+          direction_(size_of(n_)),
+          toward_price_(size_of(n_)),
+          before_(size_of(n_)),
+          linear_(size_of(n_)),
+          active_(size_of(n_), 0),
+          blocked_(size_of(n_), 0) {}
+
+    QPOutcome run(Index max_pivots) {
+        if (!state_is_sound()) return ended(QPStatus::bad_state);
+        if (n_ == 0) return ended(QPStatus::optimal);
+        if (!prepare()) return ended(QPStatus::not_finite);
+        bring_factor_up_to_date();
+        refresh_gradient();
+        value_ = value();
+        while (true) {
+            if (!std::isfinite(value_)) return ended(QPStatus::not_finite);
+            if (out_.full_steps + out_.drop_steps >= max_pivots)
+                return ended(QPStatus::pivot_limit);
+            if (unsettled()) {
+                if (!step()) return ended(QPStatus::not_finite);
+            } else if (!enter()) {
+                return ended(inexact_ ? QPStatus::inexact : QPStatus::optimal);
+            }
+        }
+    }
+
+  private:
+    static std::size_t size_of(Index n) { return static_cast<std::size_t>(n); }
+    double price(Index j) const { return p_.price ? p_.price[j] : 1.0; }
+    double& at(std::vector<double>& v, Index j) { return v[static_cast<std::size_t>(j)]; }
+    const double* row(Index j) const { return p_.gram + j * p_.stride; }
+    double entry(Index i, Index j) const {
+        return row(i)[j] + (p_.coupling + s_.sigma) * price(i) * price(j);
+    }
+    double spent() const {
+        double total = 0.0;
+        for (Index t = 0; t < s_.count; ++t) total += price(s_.order[t]) * c_[s_.order[t]];
+        return total;
+    }
+
+    QPOutcome ended(QPStatus status) {
+        out_.status = status;
+        return out_;
+    }
+
+    // Nothing of the state that came in may lead outside an array.
+    bool state_is_sound() {
+        if (s_.count < 0 || s_.count > n_ || s_.stride < n_) return false;
+        for (Index t = 0; t < s_.count; ++t) {
+            const Index j = s_.order[t];
+            if (j < 0 || j >= n_ || active_[size_of(j)]) return false;
+            active_[size_of(j)] = 1;
+        }
+        return true;
+    }
+
+    // Sizes of the atoms, and a feasible start.
+    bool prepare() {
+        double mean = 0.0;
+        double total = 0.0;
+        for (Index j = 0; j < n_; ++j) {
+            const double own = price(j);
+            at(scale_, j) = std::fabs(row(j)[j]) + p_.coupling * own * own + p_.ridge;
+            mean += at(scale_, j) / (own * own) / static_cast<double>(n_);
+            c_[j] = c_[j] > 0.0 ? c_[j] : 0.0;
+            total += own * c_[j];
+            if (!std::isfinite(p_.linear[j])) return false;
+        }
+        if (!std::isfinite(mean) || !std::isfinite(total)) return false;
+        sigma_ = mean > 0.0 ? mean : 1.0;
+        for (Index j = 0; j < n_; ++j) at(root_, j) = std::sqrt(at(scale_, j));
+        // The gradient at the start tells `linear`, but only before the start is moved.
+        std::copy(p_.linear, p_.linear + n_, linear_.begin());
+        if (p_.linear_is_gradient) add_product(linear_.data(), -1.0);
+        for (Index j = 0; j < n_; ++j)
+            if (at(root_, j) > 0.0)
+                target_ = std::max(target_, std::fabs(at(linear_, j)) / at(root_, j));
+        tight_ = p_.equality;
+        if (std::isfinite(p_.radius) && (p_.equality || total >= p_.radius * (1.0 - 1e-14))) {
+            tight_ = true;
+            if (total > 0.0) {
+                rescale(total);
+            } else {
+                const Index best = best_vertex();
+                c_[best] = p_.radius / price(best);
+            }
+        }
+        return true;
+    }
+
+    // Puts p'c = radius exactly, from p'c = total > 0.
+    void rescale(double total) {
+        for (Index j = 0; j < n_; ++j) c_[j] *= p_.radius / total;
+    }
+
+    // The atom that is best alone: a start for p'c = radius from nothing.
+    Index best_vertex() {
+        Index best = 0;
+        double least = kInfinity;
+        for (Index j = 0; j < n_; ++j) {
+            const double weight = p_.radius / price(j);
+            const double alone = weight * (0.5 * weight * at(scale_, j) - at(linear_, j));
+            if (alone < least) {
+                least = alone;
+                best = j;
+            }
+        }
+        return best;
+    }
+
+    // target = target * sign + Q c over all weights > 0 (with sign = -1: Q c - target).
+    void add_product(double* target, double sign) {
+        double total = 0.0;
+        for (Index j = 0; j < n_; ++j) target[j] *= sign;
+        for (Index k = 0; k < n_; ++k) {
+            if (c_[k] == 0.0) continue;
+            add_multiple(target, c_[k], row(k), n_);
+            target[k] += p_.ridge * c_[k];
+            total += price(k) * c_[k];
+        }
+        if (p_.coupling > 0.0)
+            for (Index j = 0; j < n_; ++j) target[j] += p_.coupling * total * price(j);
+    }
+
+    // g = Qc - linear; the multiplier nu makes g_j + nu p_j vanish on average over the weights.
+    void refresh_gradient() {
+        std::copy(linear_.begin(), linear_.end(), gradient_.begin());
+        add_product(gradient_.data(), -1.0);
+        reach_ = 0.0;
+        for (Index t = 0; t < s_.count; ++t) reach_ += at(root_, s_.order[t]) * c_[s_.order[t]];
+        multiplier_ = 0.0;
+        common_ = 0.0;
+        if (!tight_) return;
+        double inner = 0.0;
+        for (Index t = 0; t < s_.count; ++t) inner += at(gradient_, s_.order[t]) * c_[s_.order[t]];
+        multiplier_ = -inner / p_.radius;
+        for (Index t = 0; t < s_.count; ++t) {
+            const Index j = s_.order[t];
+            common_ = std::max(common_, own_terms(j) / price(j));
+        }
+    }
+
+    double reduced(Index j) { return at(gradient_, j) + multiplier_ * price(j); }
+    // The size of the terms whose sum g_j is; ||a_j|| ||y|| is what a_j'y is rounded at.
+    double own_terms(Index j) {
+        return std::fabs(at(linear_, j)) + at(root_, j) * (reach_ + target_);
+    }
+    // The multiplier is as exact as the least exact gradient it comes from.
+    double terms(Index j) { return own_terms(j) + common_ * price(j); }
+
+    double value() {
+        double total = 0.0;
+        for (Index t = 0; t < s_.count; ++t) {
+            const Index j = s_.order[t];
+            total += 0.5 * c_[j] * (at(gradient_, j) - at(linear_, j));
+        }
+        return total;
+    }
+
+    // The factor is of what is in use now, in the mode that is on now.
+    void bring_factor_up_to_date() {
+        const bool same_mode = (s_.sigma > 0.0) == tight_;
+        const bool same_scale = s_.sigma < 1e3 * sigma_ && sigma_ < 1e3 * s_.sigma;
+        if (!same_mode || (tight_ && !same_scale)) {
+            forget();
+            s_.sigma = tight_ ? sigma_ : 0.0;
+        }
+        Index leaving = 0;
+        for (Index t = 0; t < s_.count; ++t) leaving += c_[s_.order[t]] == 0.0;
+        if (2 * leaving > s_.count) forget();
+        for (Index t = s_.count - 1; t >= 0; --t)
+            if (c_[s_.order[t]] == 0.0) remove(t);
+        for (Index j = 0; j < n_; ++j)
+            if (c_[j] > 0.0 && !active_[size_of(j)]) append(j);
+        j_changed();
+    }
+
+    void forget() {
+        for (Index t = 0; t < s_.count; ++t) active_[size_of(s_.order[t])] = 0;
+        s_.count = 0;
+        s_.updates = 0;
+    }
+
+    void append(Index j) {
+        const double own = price(j);
+        for (Index t = 0; t < s_.count; ++t) at(column_, t) = entry(j, s_.order[t]);
+        const double size = at(scale_, j) + s_.sigma * own * own;
+        // A zero column has no size of its own.
+        const double unit = size > 0.0 ? size : sigma_ * own * own;
+        const double pivot = factor_append(s_.factor, s_.stride, s_.count, column_.data(),
+                                           entry(j, j) + p_.ridge, kLeastPivot * unit);
+        out_.smallest_pivot = std::min(out_.smallest_pivot, pivot / unit);
+        s_.order[s_.count++] = j;
+        active_[size_of(j)] = 1;
+        ++s_.updates;
+    }
+
+    void remove(Index t) {
+        factor_delete(s_.factor, s_.stride, s_.count, t);
+        active_[size_of(s_.order[t])] = 0;
+        std::copy(s_.order + t + 1, s_.order + s_.count, s_.order + t);
+        --s_.count;
+        ++s_.updates;
+    }
+
+    void refactor() {
+        const std::vector<Index> atoms(s_.order, s_.order + s_.count);
+        forget();
+        for (const Index j : atoms) append(j);
+        s_.updates = 0;
+        ++out_.refactorizations;
+    }
+
+    void switch_mode(bool tight) {
+        tight_ = tight;
+        s_.sigma = tight ? sigma_ : 0.0;
+        refactor();
+        --out_.refactorizations;  // asked for by the mode, not by drift
+        j_changed();
+    }
+
+    void j_changed() {
+        steps_here_ = 0;
+        last_residual_ = kInfinity;
+        inexact_ = false;
+    }
+
+    double residual() {
+        double worst = 0.0;
+        for (Index t = 0; t < s_.count; ++t) {
+            const Index j = s_.order[t];
+            const double size = terms(j);
+            if (size > 0.0) worst = std::max(worst, std::fabs(reduced(j)) / size);
+        }
+        return worst;
+    }
+
+    // True where the weights in use are not yet at their minimum and another step can help.
+    bool unsettled() {
+        if (s_.count == 0) return false;
+        const double now = residual();
+        if (steps_here_ > 0) out_.drift = std::max(out_.drift, now);
+        if (now <= kNoise) {
+            inexact_ = false;
+            return false;
+        }
+        if (steps_here_ == 0) {
+            // What a warm start lacks in digits is no pivot.
+            counts_ = now > kDrift;
+            return true;
+        }
+        if (now > kDrift && s_.updates > 0) {
+            refactor();
+            steps_here_ = 1;
+            last_residual_ = kInfinity;
+            return true;
+        }
+        const bool improving = now < 0.5 * last_residual_ && steps_here_ <= kMostRefinements;
+        last_residual_ = now;
+        if (!improving) inexact_ = now > 4 * kNoise;
+        return improving;
+    }
+
+    // direction = the way to the minimum over the atoms in use, in the order of the factor.
+    void find_direction() {
+        const Index k = s_.count;
+        for (Index t = 0; t < k; ++t) at(direction_, t) = -at(gradient_, s_.order[t]);
+        if (tight_) {
+            // Only differences along the plane count: take the common part off before solving.
+            for (Index t = 0; t < k; ++t) at(direction_, t) -= multiplier_ * price(s_.order[t]);
+        }
+        factor_solve(s_.factor, s_.stride, k, direction_.data());
+        if (!tight_) return;
+        for (Index t = 0; t < k; ++t) at(toward_price_, t) = price(s_.order[t]);
+        factor_solve(s_.factor, s_.stride, k, toward_price_.data());
+        double off = 0.0;
+        double normal = 0.0;
+        for (Index t = 0; t < k; ++t) {
+            off += price(s_.order[t]) * at(direction_, t);
+            normal += price(s_.order[t]) * at(toward_price_, t);
+        }
+        if (normal > 0.0) {
+            for (Index t = 0; t < k; ++t) at(direction_, t) -= off / normal * at(toward_price_, t);
+        }
+    }
+
+    double slope() {
+        double total = 0.0;
+        for (Index t = 0; t < s_.count; ++t) total += reduced(s_.order[t]) * at(direction_, t);
+        return total;
+    }
+
+    // One pivot, or a refinement of the last full step. False where numbers overflow.
+    bool step() {
+        find_direction();
+        const double down = slope();
+        if (!std::isfinite(down)) return false;
+        ++steps_here_;
+        if (down >= 0.0) return true;  // rounding: no descent left here
+        double length = 1.0;
+        Index leaving = -1;
+        for (Index t = 0; t < s_.count; ++t) {
+            const double now = c_[s_.order[t]];
+            const double move = at(direction_, t);
+            at(before_, t) = now;
+            if (now + move <= 0.0 && move < 0.0 && now < -move * length) {
+                length = now / -move;
+                leaving = t;
+            } else if (leaving < 0 && now + move <= 0.0 && move < 0.0) {
+                leaving = t;  // reaches zero just at the end
+            }
+        }
+        const bool binds = length_within_radius(&length);
+        move_along(length, binds ? -1 : leaving);
+        if (binds) rescale(spent());
+        refresh_gradient();
+        const double along = slope();
+        if (length > 0.0 && down + along > 0.0 && along > -1e-3 * down) {
+            // The factor was wrong enough to go uphill: back to the minimum on the way.
+            move_along(length * down / (down - along), -1);
+            refresh_gradient();
+            note_value();
+            return true;
+        }
+        if (binds) {
+            ++out_.drop_steps;
+            switch_mode(true);
+            refresh_gradient();
+        } else if (leaving >= 0) {
+            ++out_.drop_steps;
+            if (length == 0.0) blocked_[size_of(s_.order[leaving])] = 1;
+            remove(leaving);
+            refresh_gradient();
+            j_changed();
+        } else if (steps_here_ == 1 && counts_) {
+            ++out_.full_steps;
+        }
+        if (length > 0.0) note_value();
+        return true;
+    }
+
+    // Shortens a step that leaves p'c <= radius; true where that is what ends it.
+    bool length_within_radius(double* length) {
+        if (tight_ || !std::isfinite(p_.radius)) return false;
+        double rise = 0.0;
+        for (Index t = 0; t < s_.count; ++t) rise += price(s_.order[t]) * at(direction_, t);
+        const double room = std::max(p_.radius - spent(), 0.0);
+        if (!(rise * *length > room)) return false;
+        *length = room / rise;
+        return true;
+    }
+
+    void move_along(double length, Index leaving) {
+        for (Index t = 0; t < s_.count; ++t) {
+            const double there = at(before_, t) + length * at(direction_, t);
+            c_[s_.order[t]] = there > 0.0 ? there : 0.0;
+        }
+        if (leaving >= 0) c_[s_.order[leaving]] = 0.0;
+        if (tight_) {
+            const double total = spent();
+            if (total > 0.0) rescale(total);
+        }
+    }
+
+    // Progress beyond rounding lets atoms try again that had to leave where they came in.
+    void note_value() {
+        const double now = value();
+        double size = 0.0;
+        for (Index t = 0; t < s_.count; ++t)
+            size += std::fabs(at(linear_, s_.order[t])) * c_[s_.order[t]];
+        if (now < value_ - 1e-15 * size) {
+            std::fill(blocked_.begin(), blocked_.end(), char{0});
+            release_blocked_ = false;
+        }
+        value_ = now;
+    }
+
+    // Takes in the atoms that would lower the value most; false where there is none.
+    bool enter() {
+        out_.multiplier = multiplier_;
+        if (tight_ && !p_.equality && !release_blocked_ && multiplier_ < -kNoise * common_) {
+            release_blocked_ = true;
+            switch_mode(false);
+            refresh_gradient();
+            return true;
+        }
+        Index entered = 0;
+        for (; entered < batch_ && s_.count < n_; ++entered) {
+            const Index best = most_violated();
+            if (best < 0) break;
+            append(best);
+        }
+        if (entered > 0) j_changed();
+        return entered > 0;
+    }
+
+    // The atom outside with the largest decrease, were it alone: g^2 / Q_jj.
+    Index most_violated() {
+        Index best = -1;
+        double most = 0.0;
+        for (Index j = 0; j < n_; ++j) {
+            if (active_[size_of(j)] || blocked_[size_of(j)]) continue;
+            const double wanted = -reduced(j);
+            if (!(wanted > kNoise * terms(j))) continue;
+            const double gain = at(scale_, j) > 0.0 ? wanted / at(root_, j) : kInfinity;
+            if (gain > most) {
+                most = gain;
+                best = j;
+            }
+        }
+        return best;
+    }
+
+    const QuadraticProgram& p_;
+    ActiveFactor& s_;
+    double* c_;
+    Index batch_;
+    Index n_;
+    std::vector<double> scale_, root_;  // Q_jj without sigma, as a sum of magnitudes; its root
+    std::vector<double> gradient_, column_, direction_, toward_price_, before_, linear_;
+    std::vector<char> active_, blocked_;
+    QPOutcome out_;
+    bool tight_ = false;
+    bool release_blocked_ = false;
+    bool inexact_ = false;
+    bool counts_ = true;  // the coming full step is a pivot
+    double sigma_ = 1.0;
+    double reach_ = 0.0;   // bounds the norm of A c
+    double common_ = 0.0;  // the largest terms in units of price, where tight
+    double target_ = 0.0;  // and of y, where linear = A'y
+    double multiplier_ = 0.0;
+    double value_ = 0.0;
+    double last_residual_ = kInfinity;
+    int steps_here_ = 0;  // steps since the atoms in use, or the factor, changed
+};
+
+}  // namespace
+
+QPOutcome active_set(const QuadraticProgram& program, ActiveFactor& state, double* weights,
+                     Index batch, Index max_pivots) {
+    return Loop(program, state, weights, batch).run(max_pivots);
+}
+
+}  // namespace atomlearn

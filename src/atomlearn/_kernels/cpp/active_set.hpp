@@ -1,0 +1,57 @@
+// Active-set quadratic programming on a dense Gram matrix, free of Python.
+#pragma once
+
+#include "platform.hpp"
+
+namespace atomlearn {
+
+// min 1/2 c'Qc - linear'c  over c >= 0, with Q = gram + coupling p p' + ridge I; and p'c <= radius
+// where that is finite, p'c = radius where `equality`. `size` atoms, rows of gram `stride` apart.
+struct QuadraticProgram {
+    const double* gram;
+    Index stride;
+    Index size;
+    const double* linear;
+    bool linear_is_gradient;  // `linear` is the gradient at the start instead
+    const double* price;      // null: all ones
+    double coupling;
+    double ridge;
+    double radius;
+    bool equality;
+};
+
+// The atoms in use and the factor of their part of Q, kept between calls: `order` lists them in
+// the order of the factor's rows. `sigma` > 0 where sigma p p' was added before factoring.
+struct ActiveFactor {
+    double* factor;
+    Index stride;
+    Index* order;
+    Index count;
+    Index updates;
+    double sigma;
+};
+
+enum class QPStatus : int {
+    optimal = 0,
+    pivot_limit = 1,
+    inexact = 2,
+    not_finite = 3,
+    bad_state = 4
+};
+
+struct QPOutcome {
+    QPStatus status = QPStatus::optimal;
+    Index full_steps = 0;
+    Index drop_steps = 0;
+    Index refactorizations = 0;
+    double smallest_pivot = kInfinity;
+    double drift = 0.0;
+    double multiplier = 0.0;
+};
+
+// Moves `weights` (the warm start) to the minimum; on any status they are feasible and, but for
+// rounding, no worse than where they started once made feasible.
+QPOutcome active_set(const QuadraticProgram& program, ActiveFactor& state, double* weights,
+                     Index batch, Index max_pivots);
+
+}  // namespace atomlearn

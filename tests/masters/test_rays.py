@@ -1,0 +1,282 @@
+"""Active-set and sequential QP, interior point: the suites, and what is special about each."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+
+from atomlearn.designs import DenseBlock, as_design
+from atomlearn.designs.cached_block import CachedBlock
+from atomlearn.interfaces import Block, Refit
+from atomlearn.losses import as_loss
+from atomlearn.masters import ActiveSetQP, InteriorPoint, SemismoothNewton, SequentialQP
+from atomlearn.norms import L1, L2, Groups, KSupport, Nonnegative, Scaled
+from atomlearn.problem import Problem, Regularizer
+from atomlearn.testing.masters import MasterChecks, RaysChecks
+from atomlearn.testing.problems import FORMS, Case, as_block
+
+Array = NDArray[np.float64]
+
+RAYS = Nonnegative(L1())
+GROUPS = [[0, 1, 2], [3, 4], [5, 6, 7, 8], [10, 11]]
+
+
+class TestActiveSetQP(RaysChecks):
+    master = ActiveSetQP()
+    losses = ("squared",)
+
+
+class TestActiveSetQPInBatches(RaysChecks):
+    master = ActiveSetQP(batch=5)
+    losses = ("squared",)
+
+
+class TestSequentialQP(RaysChecks):
+    master = SequentialQP()
+
+
+class TestInteriorPointOnGroups(MasterChecks):
+    master = InteriorPoint()
+    norm = Groups(GROUPS)
+    norms = (
+        L1(),
+        L2(),
+        RAYS,
+        Scaled(Groups(GROUPS), 0.5),
+        Nonnegative(Groups(GROUPS, [1.0, 2.0, 3.0, 0.5])),
+    )
+    correlated = Groups(GROUPS)
+    awkward = L2()
+    gap = 1e-6
+
+
+class TestInteriorPointOnRays(MasterChecks):
+    master = InteriorPoint()
+    norm = RAYS
+    norms = (Scaled(RAYS, 2.0), Nonnegative(Scaled(L1(), 0.3)))
+    correlated = RAYS
+    awkward = RAYS
+    gap = 1e-6
+
+
+def problem_of(
+    block: Block, y: Array, loss: str, form: str, amount: float, *, intercept: bool = False
+) -> Problem:
+    regularizer = Regularizer(RAYS, form, amount)  # type: ignore[arg-type]
+    return Problem.build(block, y, as_loss(loss), regularizer, fit_intercept=intercept)
+
+
+def assert_gap_is_a_bound(problem: Problem, refit: Refit) -> None:
+    """Another master, of another kind, finds nothing lower than F - gap, wherever it ends."""
+    start = np.zeros(problem.design.shape[1])
+    other = SemismoothNewton(max_steps=300).solve(problem, start, 0.0, 1e-9 * refit.objective)
+    assert refit.objective - refit.gap <= other.objective * (1 + 1e-13)
+
+
+# Active set.
+
+
+def test_one_new_atom_costs_a_pivot_or_two_and_a_column_of_the_gram_matrix() -> None:
+    """[V] Figure 4: fewer than two pivots a call; H is not computed again."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((300, 120))
+    y = A @ np.abs(rng.standard_normal(120)) + rng.standard_normal(300)
+    whole = problem_of(DenseBlock(A), y, "squared", "penalized", 5.0, intercept=True)
+    block, weights, pivots = CachedBlock(DenseBlock(A[:, :40])), np.zeros(40), []
+    for size in range(40, 121):
+        problem = replace(whole, design=block)
+        refit = ActiveSetQP().solve(problem, weights, 0.0, 1e-9)
+        assert refit.gap <= 1e-9
+        pivots.append(refit.steps)
+        if size < 120:
+            growing = block.growing_gram(problem.weight, True)
+            block = block.append(DenseBlock(A[:, size : size + 1]))
+            assert block.growing_gram(problem.weight, True) is growing
+            weights = np.append(refit.weights, 0.0)
+    assert np.mean(pivots[1:]) < 2.5
+    assert_gap_is_a_bound(problem, refit)
+
+
+def test_columns_far_from_zero_with_an_intercept() -> None:
+    """Means of 1e6 times the spread: H of centered columns keeps its digits."""
+    rng = np.random.default_rng(1)
+    A = rng.standard_normal((80, 12))
+    y = A @ np.arange(12.0) + rng.standard_normal(80)
+    near = problem_of(DenseBlock(A), y, "squared", "penalized", 3.0, intercept=True)
+    far = problem_of(DenseBlock(A + 1e6), y, "squared", "penalized", 3.0, intercept=True)
+    weights = ActiveSetQP().solve(near, np.zeros(12), 0.0, 1e-9).weights
+    assert_allclose(ActiveSetQP().solve(far, np.zeros(12), 0.0, 1e-9).weights, weights, atol=1e-7)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_repeated_and_dependent_columns_beyond_the_number_of_samples(form: str) -> None:
+    rng = np.random.default_rng(2)
+    A = rng.standard_normal((8, 10))
+    A = np.column_stack([A, A, A[:, :3] + A[:, 3:6], np.zeros((8, 2)), -A[:, :4]])
+    y = rng.standard_normal(8)
+    amount = {"penalized": 1e-3, "squared": 1e-3, "constrained": 0.6}[form]
+    for intercept in (False, True):
+        problem = problem_of(DenseBlock(A), y, "squared", form, amount, intercept=intercept)
+        for start in (np.zeros(A.shape[1]), np.full(A.shape[1], 0.02)):
+            refit = ActiveSetQP().solve(problem, start, 0.0, 1e-9)
+            assert refit.gap <= 1e-9
+            assert_gap_is_a_bound(problem, refit)
+
+
+def test_the_bound_on_pivots_is_kept_with_an_honest_gap() -> None:
+    rng = np.random.default_rng(3)
+    A = rng.standard_normal((60, 30))
+    y = A @ np.ones(30)
+    problem = problem_of(DenseBlock(A), y, "squared", "penalized", 0.1)
+    refit = ActiveSetQP(max_pivots=3).solve(problem, np.zeros(30), 0.0, 1e-9)
+    assert 1 <= refit.steps <= 3
+    assert refit.gap > 1e-3
+    assert_gap_is_a_bound(problem, refit)
+    finished = ActiveSetQP().solve(problem, refit.weights, 0.0, 1e-9)
+    assert finished.objective <= refit.objective
+    assert finished.gap <= 1e-9
+
+
+def test_other_losses_are_sent_elsewhere() -> None:
+    problem = Case("logistic").problem(RAYS)
+    problem = replace(problem, design=as_block(problem))
+    with pytest.raises(TypeError, match="SequentialQP"):
+        ActiveSetQP().solve(problem, np.zeros(16), 0.0, 1e-6)
+
+
+def test_what_is_kept_belongs_to_one_level_one_ridge_and_one_set_of_weights() -> None:
+    """The same cached block in problems that differ gives each its own answer."""
+    rng = np.random.default_rng(4)
+    A, y = rng.standard_normal((40, 15)), rng.standard_normal(40)
+    cached = CachedBlock(DenseBlock(A))
+    other_weights = rng.integers(0, 3, 40).astype(np.float64)
+    first = problem_of(cached, y, "squared", "squared", 0.5, intercept=True)
+    variants = [
+        first,
+        replace(first, tau=2.0),
+        replace(first, regularizer=Regularizer(RAYS, "squared", 0.01)),
+        replace(first, regularizer=Regularizer(Scaled(RAYS, 3.0), "squared", 0.01)),
+        replace(first, weight=other_weights),
+        replace(first, fit_intercept=False),
+        replace(first, regularizer=Regularizer(RAYS, "constrained", 0.3)),
+        replace(first, y=y[::-1].copy()),
+    ]
+    for problem in [*variants, *variants[::-1]]:
+        kept = ActiveSetQP().solve(problem, np.zeros(15), 0.0, 1e-11)
+        fresh = replace(problem, design=DenseBlock(A))
+        expected = ActiveSetQP().solve(fresh, np.zeros(15), 0.0, 1e-11)
+        assert kept.gap <= 1e-11
+        assert_allclose(kept.weights, expected.weights, atol=1e-9)
+
+
+# Sequential QP.
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+@pytest.mark.parametrize("form", FORMS)
+def test_separable_classes_at_tiny_and_huge_amounts(loss: str, form: str) -> None:
+    rng = np.random.default_rng(5)
+    A = np.abs(rng.standard_normal((30, 20)))
+    y = np.where(np.arange(30) % 2 == 0, 1.0, -1.0)
+    A *= y[:, None]
+    for amount in (1e-6, 1e-2, 1e2, 1e5):
+        problem = problem_of(DenseBlock(A), y, loss, form, amount)
+        refit = SequentialQP().solve(problem, np.zeros(20), 0.0, 1e-7)
+        assert refit.gap <= 1e-7, (amount, refit.steps)
+        assert_gap_is_a_bound(problem, refit)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+@pytest.mark.parametrize("form", FORMS)
+def test_starts_where_all_curvature_has_vanished(loss: str, form: str) -> None:
+    """Margins of -1e4 and +1e4: the damped model leads back."""
+    rng = np.random.default_rng(6)
+    A = rng.standard_normal((40, 10))
+    y = np.where(A.sum(axis=1) + rng.standard_normal(40) > 0, 1.0, -1.0)
+    amount = 1e5 if form == "constrained" else 1.0
+    problem = problem_of(DenseBlock(A), y, loss, form, amount, intercept=True)
+    refit = SequentialQP().solve(problem, np.full(10, 5e3), 0.0, 1e-6)
+    assert refit.gap <= 1e-6, (refit.gap, refit.steps)
+    assert refit.steps < 200
+
+
+def test_newton_steps_are_few() -> None:
+    rng = np.random.default_rng(7)
+    A = rng.standard_normal((400, 60)) + 0.3
+    y = np.where(A @ np.abs(rng.standard_normal(60)) + rng.standard_normal(400) > 15, 1.0, -1.0)
+    for loss in ("logistic", "squared_hinge"):
+        problem = problem_of(DenseBlock(A), y, loss, "penalized", 2.0, intercept=True)
+        refit = SequentialQP().solve(problem, np.zeros(60), 0.0, 1e-9)
+        assert refit.gap <= 1e-9
+        assert refit.steps <= 15
+
+
+# Interior point.
+
+
+def test_without_clarabel_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "clarabel", None)
+    problem = Case("squared").problem(RAYS)
+    problem = replace(problem, design=as_block(problem))
+    with pytest.raises(ImportError, match="dev"):
+        InteriorPoint().solve(problem, np.zeros(16), 0.0, 1e-6)
+
+
+def test_interior_point_names_norms_it_does_not_know() -> None:
+    problem = Case("squared").problem(KSupport(3))
+    problem = replace(problem, design=as_block(problem))
+    with pytest.raises(TypeError, match="SemismoothNewton"):
+        InteriorPoint().solve(problem, np.zeros(16), 0.0, 1e-6)
+
+
+def test_interior_point_and_active_set_agree_on_the_weights() -> None:
+    for form in FORMS:
+        problem = Case("squared", form, True, True, 0.4, seed=51).problem(RAYS)
+        problem = replace(problem, design=as_block(problem))
+        mine = ActiveSetQP().solve(problem, np.zeros(16), 0.0, 1e-10)
+        theirs = InteriorPoint().solve(problem, np.zeros(16), 0.0, 1e-9)
+        assert_allclose(theirs.weights, mine.weights, atol=1e-4)
+
+
+# The Gram matrix that grows.
+
+
+@pytest.mark.parametrize("centered", [False, True])
+@pytest.mark.parametrize("kind", ["dense", "float32", "sparse"])
+def test_growing_gram_is_the_gram_matrix(kind: str, centered: bool) -> None:
+    rng = np.random.default_rng(8)
+    X = rng.standard_normal((2000, 90)) + 3.0
+    if kind == "sparse":
+        X = np.where(rng.random(X.shape) < 0.03, X, 0.0)
+    if kind == "float32":
+        X = X.astype(np.float32)
+    from scipy import sparse
+
+    design = as_design(sparse.csc_array(X) if kind == "sparse" else X)
+    curvature = rng.integers(0, 4, 2000).astype(np.float64)
+    wide = X.astype(np.float64)
+
+    def expected(columns: NDArray[np.int64]) -> Array:
+        A = wide[:, columns]
+        if centered:
+            A = A - curvature @ A / curvature.sum()
+        return np.asarray(A.T @ (curvature[:, None] * A))
+
+    columns = np.arange(70)
+    block = CachedBlock(design.gather(columns))
+    for new in ([70], [71, 72], list(range(73, 83)), []):
+        matrix = block.growing_gram(curvature, centered).matrix
+        assert_allclose(matrix, expected(columns), rtol=0, atol=1e-9)
+        assert_array_equal(matrix, matrix.T)
+        keep = np.flatnonzero(rng.random(columns.size) < 0.8)
+        block, columns = block.take(keep), columns[keep]
+        taken = block.growing_gram(curvature, centered).matrix
+        assert_allclose(taken, expected(columns), rtol=0, atol=1e-9)
+        if new:
+            block = block.append(design.gather(np.array(new)))
+            columns = np.concatenate([columns, new])
