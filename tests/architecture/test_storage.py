@@ -18,6 +18,14 @@ MAY_KNOW_STORAGE = {"designs", "_kernels", "datasets", "testing"}
 SPARSE_ALGEBRA = {
     "interfaces/norm.py": "the low-rank factors of a prox Jacobian, one column a group",
     "norms/lift.py": "makes those factors",
+    "interfaces/lift.py": "columns of the map L of a lifted norm",
+    "norms/expansion.py": "the map L itself",
+    "norms/operators.py": "the matrices of which L is made",
+    "norms/lifted_value.py": "projections onto L u = w",
+    "norms/decomposition.py": "which set holds which feature",
+    "norms/membership.py": "reads sets from membership matrices",
+    "norms/blocks.py": "puts prox Jacobians of blocks together",
+    "masters/ridge_of_groups.py": "sums over the columns of each group",
     "masters/interior_point.py": "the cone program, in the form its solver takes",
 }
 
