@@ -7,6 +7,7 @@ from atomlearn.norms.ksupport import KSupport
 from atomlearn.norms.l1 import L1
 from atomlearn.norms.l2 import L2
 from atomlearn.norms.registry import as_norm
+from atomlearn.norms.user import UserNorm
 
 __all__ = [
     "L1",
@@ -17,5 +18,6 @@ __all__ = [
     "Nonnegative",
     "Restricted",
     "Scaled",
+    "UserNorm",
     "as_norm",
 ]

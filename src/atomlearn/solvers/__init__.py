@@ -4,6 +4,8 @@ from atomlearn.solvers.admm import ADMM
 from atomlearn.solvers.column_generation import ColumnGeneration
 from atomlearn.solvers.feature_generation import FeatureGeneration
 from atomlearn.solvers.fista import FISTA
+from atomlearn.solvers.gauge import gauge_by_generation
+from atomlearn.solvers.generation import AtomGeneration
 from atomlearn.solvers.kfcfw import KFCFW
 from atomlearn.solvers.observers import PrintProgress
 from atomlearn.solvers.run import Progress, run
@@ -12,9 +14,11 @@ __all__ = [
     "ADMM",
     "FISTA",
     "KFCFW",
+    "AtomGeneration",
     "ColumnGeneration",
     "FeatureGeneration",
     "PrintProgress",
     "Progress",
+    "gauge_by_generation",
     "run",
 ]
