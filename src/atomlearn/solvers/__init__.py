@@ -4,6 +4,7 @@ from atomlearn.solvers.admm import ADMM
 from atomlearn.solvers.column_generation import ColumnGeneration
 from atomlearn.solvers.feature_generation import FeatureGeneration
 from atomlearn.solvers.fista import FISTA
+from atomlearn.solvers.frank_wolfe import FrankWolfe
 from atomlearn.solvers.gauge import gauge_by_generation
 from atomlearn.solvers.generation import AtomGeneration
 from atomlearn.solvers.kfcfw import KFCFW
@@ -17,6 +18,7 @@ __all__ = [
     "AtomGeneration",
     "ColumnGeneration",
     "FeatureGeneration",
+    "FrankWolfe",
     "PrintProgress",
     "Progress",
     "gauge_by_generation",

@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 PATIENCE, PATIENCE_WITH_NEW_ATOMS = 3, 30
 
 #: This share of the loss at zero is the square of the rounding errors of a perfect fit.
-NEGLIGIBLE = 1e-26
+NEGLIGIBLE = 1e-30
 
 
 @dataclass(slots=True)

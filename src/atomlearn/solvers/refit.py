@@ -91,7 +91,8 @@ def refit_on_simplex(
     def curvature(shares: Array) -> Array:
         return model.curvature(problem, model.linear(shares) + found)
 
-    point = master.solve(function, alpha, gap_target, curvature)
+    # Losses and penalties are bounded below by zero.
+    point = master.solve(function, alpha, gap_target, curvature, lowest=0.0)
     return point, problem.optimal_intercept(model.linear(point.alpha), found)
 
 
