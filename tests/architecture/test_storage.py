@@ -18,6 +18,7 @@ MAY_KNOW_STORAGE = {"designs", "_kernels", "datasets", "testing"}
 SPARSE_ALGEBRA = {
     "interfaces/norm.py": "the low-rank factors of a prox Jacobian, one column a group",
     "norms/lift.py": "makes those factors",
+    "norms/user.py": "reads the sparse vector that a person's oracle may return",
 }
 
 

@@ -101,8 +101,9 @@ class UserNorm(Parameters, Norm):
                 f"got {type(self._value).__name__}"
             )
         if not isinstance(self.symmetric, bool | np.bool_):
-            raise TypeError(f"{self._title}: symmetric must be True or False, got "
-                            f"{self.symmetric!r}")
+            raise TypeError(
+                f"{self._title}: symmetric must be True or False, got {self.symmetric!r}"
+            )
 
     @property
     def knows_value(self) -> bool:
@@ -119,9 +120,7 @@ class UserNorm(Parameters, Norm):
             )
         gauge = self._value(to_float64(w).copy())
         if not isinstance(gauge, numbers.Real) or not float(gauge) >= 0:
-            raise ValueError(
-                f"{self._title}: value(w) must return a number >= 0, got {gauge!r}"
-            )
+            raise ValueError(f"{self._title}: value(w) must return a number >= 0, got {gauge!r}")
         return float(gauge)
 
     def polar(self, scores: Scores) -> float:

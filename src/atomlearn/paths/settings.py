@@ -11,7 +11,7 @@ from atomlearn.interfaces import Solver, SupportsRestriction
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.problem import Problem
 from atomlearn.result import Result
-from atomlearn.solvers import ColumnGeneration, run
+from atomlearn.solvers import AtomGeneration, CoGEnT, FrankWolfe, default_solver, run
 from atomlearn.solvers.run import Observer
 from atomlearn.solvers.stopping import Iterations, RelativeGap
 
@@ -20,8 +20,8 @@ from atomlearn.solvers.stopping import Iterations, RelativeGap
 class Settings:
     """What ``solve`` takes beside the problem itself.
 
-    gap : relative duality gap to prove; max_iter : bound on steps; solver : None means column
-    generation with the semismooth Newton master.
+    gap : relative duality gap to prove; max_iter : bound on steps; solver : None means the
+    default for the norm, see ``solvers.default_solver``.
     """
 
     gap: float = 1e-6
@@ -39,8 +39,10 @@ class Settings:
         The state holds a copy of the active columns: a result kept for long must not.
         """
         rules = RelativeGap(self.gap) | Iterations(self.max_iter)
-        solver = self.solver or ColumnGeneration(tolerance=self.gap)
-        if warm is not None:
+        solver = self.solver or default_solver(problem.regularizer.norm, self.gap)
+        # Solvers over atoms pull a start into the ball themselves, also where the norm has no
+        # value to compare with the radius.
+        if warm is not None and not isinstance(solver, AtomGeneration | CoGEnT | FrankWolfe):
             warm = feasible(problem, warm)
         result = run(problem, solver, rules, observers, warm)
         result.state = None

@@ -1,7 +1,11 @@
 """Solvers, the one loop that runs them, stopping rules and observers."""
 
+from atomlearn.solvers.active_groups import active_groups
 from atomlearn.solvers.admm import ADMM
+from atomlearn.solvers.block_coordinate import BlockCoordinateDescent
+from atomlearn.solvers.cogent import CoGEnT
 from atomlearn.solvers.column_generation import ColumnGeneration
+from atomlearn.solvers.default import default_solver
 from atomlearn.solvers.feature_generation import FeatureGeneration
 from atomlearn.solvers.fista import FISTA
 from atomlearn.solvers.frank_wolfe import FrankWolfe
@@ -16,11 +20,15 @@ __all__ = [
     "FISTA",
     "KFCFW",
     "AtomGeneration",
+    "BlockCoordinateDescent",
+    "CoGEnT",
     "ColumnGeneration",
     "FeatureGeneration",
     "FrankWolfe",
     "PrintProgress",
     "Progress",
+    "active_groups",
+    "default_solver",
     "gauge_by_generation",
     "run",
 ]

@@ -173,12 +173,14 @@ class AtomSet:
     def combine(self, shares: Array) -> Array:
         """Return w = U shares over ``columns``."""
         terms = self.values.values * shares[self.owners.values]
-        return np.bincount(self.positions.values, weights=terms, minlength=self.columns.size)
+        sums = np.bincount(self.positions.values, weights=terms, minlength=self.columns.size)
+        return sums.astype(np.float64, copy=False)  # of nothing, NumPy counts in integers
 
     def products(self, weights: Array) -> Array:
         """Return U'w for w over ``columns``."""
         terms = self.values.values * weights[self.positions.values]
-        return np.bincount(self.owners.values, weights=terms, minlength=self.size)
+        sums = np.bincount(self.owners.values, weights=terms, minlength=self.size)
+        return sums.astype(np.float64, copy=False)
 
 
 def fingerprint(atom: Atom) -> int:

@@ -57,7 +57,7 @@ class ColumnGeneration(Solver):
     batch : int or None
         About how many columns one pass asks for; None: twice as many as are in use, 100 and a
         hundredth of all at least. A norm never gives less than the columns of its best atom;
-        the first pass then asks for twice that.
+        the first pass then asks for twice that. 1: those of the one best atom, always.
     inner_ratio : float
         The master is asked for this fraction of the outer gap; for a tenth only where going
         further would cost more than a fraction of a pass.
@@ -180,7 +180,7 @@ class ColumnGeneration(Solver):
         shifted = problem.shifted(scores, state.columns, state.weights)
         norm = problem.regularizer.norm
         best = norm.best_columns(shifted, count)
-        if not n_used and best.size >= count:
+        if not n_used and best.size >= count and self.batch != 1:
             # The best atom alone may be larger: its neighbours are worth a look too.
             best = norm.best_columns(shifted, 2 * best.size)
         new = best[~np.isin(best, state.columns)]

@@ -100,8 +100,7 @@ class FrankWolfe(Solver):
     def __post_init__(self) -> None:
         if self.step_size not in get_args(StepSize):
             raise ValueError(
-                f"FrankWolfe: step_size must be one of {get_args(StepSize)}, got "
-                f"{self.step_size!r}"
+                f"FrankWolfe: step_size must be one of {get_args(StepSize)}, got {self.step_size!r}"
             )
         if self.direction not in get_args(Direction):
             raise ValueError(

@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 PATIENCE, PATIENCE_WITH_NEW_ATOMS = 3, 30
 
 #: This share of the loss at zero is the square of the rounding errors of a perfect fit.
-NEGLIGIBLE = 1e-30
+NEGLIGIBLE = 1e-33
 
 
 @dataclass(slots=True)
@@ -111,9 +111,7 @@ class AtomGeneration(Solver):
         target = gap_target(problem, state, n_new, self.inner_ratio, self.tolerance)
         fit = refit_on_rays(problem, self.master, atoms, shares, state.intercept, target)
         used = np.flatnonzero(fit.weights > 0)
-        following = priced(
-            problem, atoms.take(used), fit.weights[used], fit.intercept, self.batch
-        )
+        following = priced(problem, atoms.take(used), fit.weights[used], fit.intercept, self.batch)
         following.refit_gap = fit.gap
         following.master_steps = state.master_steps + fit.steps
         return judged(following, state)

@@ -23,6 +23,11 @@ Array = NDArray[np.float64]
 #: What re-fits the weights of atoms: a master for problems over a block, or the simplex master.
 RayMaster = Master | SimplexQuasiNewton
 
+#: This share of the loss at zero is the square of the rounding errors of a perfect fit ...
+PERFECT = 1e-26
+#: ... of which a few steps may still take something away; more would follow the noise.
+LAST_TRIES = 5
+
 
 @dataclass(frozen=True, slots=True)
 class SimplexModel:
@@ -143,6 +148,8 @@ def _on_truncated_cone(
     """[V] (4): c = reach * alpha with sum alpha <= 1, for a reach the solution does not touch."""
     linear = atoms.images.dot(weights)
     z = linear + problem.optimal_intercept(linear, intercept)
+    if _is_perfect(problem, z):
+        master = replace(master, max_iter=min(master.max_iter, LAST_TRIES))
     total = float(weights.sum())
     bound = truncation(problem, atoms.combine(weights), z, total)
     # A reach far beyond the solution costs digits: begin near, and go on where it binds.
@@ -158,6 +165,12 @@ def _on_truncated_cone(
             return RayFit(weights, atoms.images.dot(weights), intercept, steps, point.gap)
         reach = min(bound, 4.0 * reach)
     return RayFit(weights, linear, intercept, steps, 0.0)
+
+
+def _is_perfect(problem: Problem, prediction: Array) -> bool:
+    """Return True where the loss is the square of rounding errors."""
+    at_zero = problem.loss.value(problem.y, np.zeros_like(problem.y), problem.weight)
+    return problem.loss.value(problem.y, prediction, problem.weight) <= PERFECT * at_zero
 
 
 def _cone_model(problem: Problem, atoms: AtomSet, reach: float) -> SimplexModel:
