@@ -32,7 +32,7 @@ StepSize = Literal["classic", "line_search"]
 Direction = Literal["toward", "away", "pairwise", "blended"]
 
 #: Steps without any progress after which a run has stalled.
-PATIENCE = 5
+PATIENCE = 50
 #: Local steps go on as long as they promise this share of what the step toward v did.
 LAZY = 0.5
 
@@ -57,6 +57,7 @@ class FrankWolfeState(State):
     shares: Array = field(default_factory=lambda: np.zeros(0))
     line_searches: int = 0
     stalled: int = 0
+    milestone: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,13 +242,13 @@ class FrankWolfe(Solver):
     def _judge(self, state: FrankWolfeState, before: FrankWolfeState) -> None:
         """Count the step, and say whether a further one can change anything."""
         state.iteration = before.iteration + 1
-        progress = not np.array_equal(state.prediction, before.prediction)
-        if self.step_size == "line_search":
-            # Below this, F falls by rounding alone.
-            lower = before.certificate.objective - state.certificate.objective
-            progress &= lower > 1e-15 * before.certificate.objective
-            progress |= state.certificate.gap < 0.9 * before.certificate.gap
-        state.stalled = 0 if progress else before.stalled + 1
+        lower = state.certificate.objective < before.certificate.objective * (1 - 1e-15)
+        if self.step_size == "classic":
+            # F may rise as well: only a point that stays where it is has stalled.
+            lower = not np.array_equal(state.prediction, before.prediction)
+        closer = state.certificate.gap <= 0.9 * before.milestone
+        state.stalled = 0 if lower or closer else before.stalled + 1
+        state.milestone = state.certificate.gap if closer else before.milestone
         if state.stalled >= PATIENCE:
             state.exhausted = Status.STALLED
 

@@ -38,8 +38,8 @@ class RayState(State):
 
     atoms : U; shares : (t,) c, whose sum is the bound on gauge(w) of the certificate;
     candidates : the best atoms at this point, best first; refit_gap : certified gap of the re-fit
-    that led here; master_steps : steps (pivots) of the master so far; stalled : steps in a row
-    without progress.
+    that led here; master_steps : steps (pivots) of the master so far; stalled : steps since F
+    fell by more than rounding, or the gap by a tenth from ``milestone``.
     """
 
     atoms: AtomSet | None = None
@@ -48,6 +48,7 @@ class RayState(State):
     refit_gap: float = np.inf
     master_steps: int = 0
     stalled: int = 0
+    milestone: float = np.inf
 
     def check(self) -> None:
         State.check(self)
@@ -190,8 +191,9 @@ def judged(state: RayState, before: RayState) -> RayState:
     """Count the step, and say whether a further one can change anything."""
     state.iteration = before.iteration + 1
     lower = state.certificate.objective < before.certificate.objective * (1 - 1e-15)
-    closer = state.certificate.gap < 0.9 * before.certificate.gap
+    closer = state.certificate.gap <= 0.9 * before.milestone
     state.stalled = 0 if lower or closer else before.stalled + 1
+    state.milestone = state.certificate.gap if closer else before.milestone
     assert state.atoms is not None
     new = any(state.atoms.find(atom) < 0 for atom in state.candidates)
     if state.stalled >= (PATIENCE_WITH_NEW_ATOMS if new else PATIENCE):

@@ -1,8 +1,8 @@
 """The sub-problem of one group, argmin_u 1/2 u'M u - q'u + level ||u||, by its equation for ||u||.
 
-Qin, Scheinberg, Goldfarb 2013, Efficient block-coordinate descent algorithms for the group lasso,
-section 3: the eigenvectors of M turn it into a trust-region-like equation for the radius, which
-Newton's method solves in a few steps.
+The eigenvectors of M turn it into a trust-region-like equation for the radius, which Newton's
+method solves in a few steps. [Qin, Scheinberg, Goldfarb 2013, Efficient block-coordinate descent
+algorithms for the group lasso]
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def newton_radius(values: Array, p: Array, level: float) -> float:
     """Return r > 0 with sum p_i^2 / (m_i r + level)^2 = 1, where ||p|| > level > 0.
 
     Newton's method on 1 - phi(r)^(-1/2), nearly linear in r, within the bracket that the extreme
-    eigenvalues give. [Qin et al. 2013 (14); More, Sorensen 1983]
+    eigenvalues give. [Qin et al. 2013; More, Sorensen 1983]
     """
     used = p != 0
     m, squares = values[used], p[used] ** 2

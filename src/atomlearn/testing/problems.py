@@ -159,6 +159,11 @@ def _cvxpy_gauge(cp: Any, norm: Norm, w: Any, n_features: int) -> tuple[Any, lis
         for g in range(partition.n_groups):
             members = np.flatnonzero(partition.labels == g)
             constraints.append(cp.norm(w[members]) <= magnitudes[g])
+    if isinstance(norm, Groups) and norm.weights is not None:
+        # Groups that are not listed, single columns, have weight 1.
+        weights = np.ones(magnitudes.shape[0])
+        weights[: len(norm.weights)] = norm.weights
+        return weights @ cp.abs(magnitudes), constraints
     if isinstance(norm, L1 | Groups):
         return cp.norm1(magnitudes), constraints
     if isinstance(norm, L2):
