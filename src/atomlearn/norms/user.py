@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 Answer = Any
 
 #: Former answers that a new one is compared with: at most so many, of so many entries together.
-REMEMBERED, REMEMBERED_ENTRIES = 32, 2**20
+REMEMBERED, REMEMBERED_ENTRIES = 16, 2**20
 #: An atom counts as better than the oracle's where it is by this, relative to ||a|| ||z||.
 BEATEN = 1e-9
 
@@ -51,7 +51,7 @@ class UserNorm(Parameters, Norm):
     Each answer is checked: its shape, that it is finite, that <a, z> >= 0 (symmetric), and that
     none of the last few answers, all of them atoms, goes farther along z. That finds many oracles
     that miss the best atom, not all. The oracle is called once for each z: the last answer is
-    kept, and so are up to 32 former ones (8 MB at most); copies and pickles begin without.
+    kept, and so are up to 16 former ones (16 MB at most); copies and pickles begin without.
 
     ``best_columns`` are those of the one best atom. There is no restriction and no proximal map.
 
@@ -237,10 +237,10 @@ class UserNorm(Parameters, Norm):
             )
         size = l2_norm(z)
         n_features, known = self.__dict__.get("_former", (z.size, ()))
-        for former in known if n_features == z.size else ():
+        for former, length in known if n_features == z.size else ():
             other = float(former.values @ z[former.columns])
             other = abs(other) if self.symmetric else other
-            slack = BEATEN * size * max(l2_norm(former.values), l2_norm(atom.values))
+            slack = BEATEN * size * max(length, l2_norm(atom.values))
             if other > max(reached, 0.0) + slack:
                 raise ValueError(
                     f"{self._title}: the oracle's atom has <a, z> = {reached}, but an atom that "
@@ -250,8 +250,9 @@ class UserNorm(Parameters, Norm):
 
     def _remember(self, atom: Atom, n_features: int) -> None:
         size, former = self.__dict__.get("_former", (n_features, ()))
-        kept = [*(former if size == n_features else ()), atom][-REMEMBERED:]
-        while len(kept) > 1 and sum(a.columns.size for a in kept) > REMEMBERED_ENTRIES:
+        entry = (atom, l2_norm(atom.values))
+        kept = [*(former if size == n_features else ()), entry][-REMEMBERED:]
+        while len(kept) > 1 and sum(a.columns.size for a, _ in kept) > REMEMBERED_ENTRIES:
             kept.pop(0)
         self.__dict__["_former"] = (n_features, tuple(kept))
 

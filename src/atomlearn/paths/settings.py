@@ -38,15 +38,21 @@ class Settings:
 
         The state holds a copy of the active columns: a result kept for long must not.
         """
+        result = self.solve(problem, warm, observers)
+        result.state = None
+        return result
+
+    def solve(
+        self, problem: Problem, warm: WarmStart | None, observers: Iterable[Observer]
+    ) -> Result:
+        """Return the solution of ``problem`` from the warm start, with the solver's state."""
         rules = RelativeGap(self.gap) | Iterations(self.max_iter)
         solver = self.solver or default_solver(problem.regularizer.norm, self.gap)
         # Solvers over atoms pull a start into the ball themselves, also where the norm has no
         # value to compare with the radius.
         if warm is not None and not isinstance(solver, AtomGeneration | CoGEnT | FrankWolfe):
             warm = feasible(problem, warm)
-        result = run(problem, solver, rules, observers, warm)
-        result.state = None
-        return result
+        return run(problem, solver, rules, observers, warm)
 
 
 def feasible(problem: Problem, warm: WarmStart) -> WarmStart:
@@ -71,5 +77,6 @@ def gauge_of(problem: Problem, warm: WarmStart) -> float:
 
 
 def warm_start_of(result: Result) -> WarmStart:
-    """Return the point of a result as the place to begin."""
-    return WarmStart(result.columns, result.weights, result.intercept)
+    """Return the point of a result as the place to begin another problem of the same norm."""
+    parts = () if result.state is None else result.state.parts()
+    return WarmStart(result.columns, result.weights, result.intercept, parts)

@@ -170,6 +170,17 @@ class AtomSet:
         same = np.flatnonzero(self.keys.values == fingerprint(atom))
         return int(same[0]) if same.size else -1
 
+    def parts(self, shares: Array) -> tuple[tuple[Atom, float], ...]:
+        """Return the atoms with their shares, one by one."""
+        order = np.argsort(self.owners.values, kind="stable")
+        starts = np.searchsorted(self.owners.values[order], np.arange(self.size + 1))
+        columns, values = self.columns[self.positions.values[order]], self.values.values[order]
+        pieces = [slice(starts[h], starts[h + 1]) for h in range(self.size)]
+        return tuple(
+            (Atom(columns[piece], values[piece]), float(share))
+            for piece, share in zip(pieces, shares, strict=True)
+        )
+
     def combine(self, shares: Array) -> Array:
         """Return w = U shares over ``columns``."""
         terms = self.values.values * shares[self.owners.values]

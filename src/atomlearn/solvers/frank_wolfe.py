@@ -59,6 +59,9 @@ class FrankWolfeState(State):
     stalled: int = 0
     milestone: float = math.inf
 
+    def parts(self) -> tuple[tuple[Atom, float], ...]:
+        return () if self.atoms is None else self.atoms.parts(self.shares)
+
 
 @dataclass(frozen=True, slots=True)
 class FrankWolfe(Solver):

@@ -160,8 +160,8 @@ def warm_atoms(
 ) -> tuple[AtomSet, Array, float]:
     """Return the warm start as atoms with weights, pulled into the ball of the constrained form.
 
-    One atom w / gauge(w) where the gauge is known; for a ``UserNorm`` without a value the atoms
-    of a decomposition, which is then itself the start.
+    The parts that it says it is made of; else one atom w / gauge(w) where the gauge is known; for
+    a ``UserNorm`` without a value the atoms of a decomposition, which is then itself the start.
     """
     n_samples, n_features = problem.design.shape
     atoms = AtomSet.empty(n_samples, gram=problem.tau > 0, cached=cached)
@@ -179,6 +179,8 @@ def warm_atoms(
 
 
 def _parts(norm: Norm, warm: WarmStart, n_features: int) -> list[tuple[Atom, float]]:
+    if warm.parts:
+        return list(warm.parts)
     used = np.flatnonzero(warm.weights)
     columns, weights = warm.columns[used], warm.weights[used]
     dense = np.zeros(n_features)

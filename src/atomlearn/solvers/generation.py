@@ -50,6 +50,9 @@ class RayState(State):
     stalled: int = 0
     milestone: float = np.inf
 
+    def parts(self) -> tuple[tuple[Atom, float], ...]:
+        return () if self.atoms is None else self.atoms.parts(self.shares)
+
     def check(self) -> None:
         State.check(self)
         assert self.atoms is not None

@@ -130,7 +130,8 @@ def checked_warm_start(warm: object, n_features: int) -> WarmStart:
         raise ValueError("warm_start: columns must be distinct; add up weights of one column")
     if not (np.isfinite(weights).all() and np.isfinite(warm.intercept)):
         raise ValueError("warm_start: weights and intercept must be finite; start without it")
-    return WarmStart(columns, weights.astype(np.float64, copy=False), float(warm.intercept))
+    weights = weights.astype(np.float64, copy=False)
+    return WarmStart(columns, weights, float(warm.intercept), warm.parts)
 
 
 def _is_better(state: State, best: State) -> bool:
