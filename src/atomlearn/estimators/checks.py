@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,13 @@ Array = NDArray[np.float64]
 #: What ``solver=`` may name, and the class in ``atomlearn.solvers`` that it means.
 SOLVERS = {
     "column_generation": "ColumnGeneration",
+    "atom_generation": "AtomGeneration",
     "fista": "FISTA",
     "admm": "ADMM",
     "kfcfw": "KFCFW",
+    "frank_wolfe": "FrankWolfe",
+    "cogent": "CoGEnT",
+    "block_coordinate_descent": "BlockCoordinateDescent",
 }
 
 
@@ -140,8 +145,8 @@ def checked_loss(loss: str | Loss, *, classification: bool) -> Loss:
     return found
 
 
-def as_solver(solver: str | Solver, tol: float) -> Solver:
-    """Return the solver of a name, or the object itself; "auto" is column generation."""
+def as_solver(solver: str | Solver, tol: float) -> Solver | None:
+    """Return the solver of a name, or the object itself; "auto" is None, what suits the norm."""
     if isinstance(solver, Solver):
         return solver
     if not isinstance(solver, str):
@@ -149,11 +154,12 @@ def as_solver(solver: str | Solver, tol: float) -> Solver:
             f"solver must be 'auto', one of {sorted(SOLVERS)} or a Solver such as "
             f"solvers.ColumnGeneration(), got {type(solver).__name__}"
         )
-    name = "column_generation" if solver == "auto" else solver
-    if name not in SOLVERS:
+    if solver == "auto":
+        return None
+    if solver not in SOLVERS:
         raise ValueError(f"solver must be 'auto' or one of {sorted(SOLVERS)}, got {solver!r}")
-    kind = getattr(solvers, SOLVERS[name])
-    if kind is solvers.ColumnGeneration:
-        return solvers.ColumnGeneration(tolerance=tol)
-    built: Solver = kind()
+    kind = getattr(solvers, SOLVERS[solver])
+    # Those that re-fit want to know how exactly.
+    wants = "tolerance" in {field.name for field in dataclasses.fields(kind)}
+    built: Solver = kind(tolerance=tol) if wants else kind()
     return built

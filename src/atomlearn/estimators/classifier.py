@@ -174,8 +174,10 @@ class AtomicClassifier(LinearClassifier):
         Relative duality gap to prove.
     max_iter : int, default=1000
         Bound on steps of the solver.
-    solver : {"auto", "column_generation", "fista", "admm", "kfcfw"} or Solver, default="auto"
-        "auto" is column generation.
+    solver : str or Solver, default="auto"
+        "auto" is column generation, over subspaces or over atoms as the norm allows. Others:
+        "column_generation", "atom_generation", "fista", "admm", "kfcfw", "frank_wolfe", "cogent",
+        "block_coordinate_descent".
     warm_start : bool, default=False
         Whether to begin where the last ``fit`` ended (same columns and classes).
     n_jobs : int, optional

@@ -64,6 +64,7 @@ class ColumnGeneration(Solver):
         About how many columns one pass asks for; None: twice as many as are in use, 100 and a
         hundredth of all at least (of implicit columns, as many as fit in half a GB). A norm never
         gives less than the columns of its best atom; the first pass then asks for twice that.
+        1: those of the one best atom, always.
     inner_ratio : float
         The master is asked for this fraction of the outer gap; for a tenth only where going
         further would cost more than a fraction of a pass.
@@ -191,7 +192,7 @@ class ColumnGeneration(Solver):
             share = min(share, max(SHARE, n_samples, ATOMS * atom))
         count = self.batch or max(100, 2 * n_used, share)
         best = norm.best_columns(shifted, count)
-        if not n_used and best.size >= count:
+        if not n_used and best.size >= count and self.batch != 1:
             # The best atom alone may be larger: its neighbours are worth a look too.
             best = norm.best_columns(shifted, 2 * best.size)
         new = best[~np.isin(best, state.columns)]
