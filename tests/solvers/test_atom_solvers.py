@@ -326,7 +326,7 @@ def test_parts_of_a_state_make_up_its_point_and_begin_another_fit() -> None:
             w[atom.columns] += weight * atom.values
         assert_allclose(w, np.asarray(cold.coef), atol=1e-12)
         assert len(parts) > 1
-        start = WarmStart(cold.columns, cold.weights, cold.intercept, parts)
+        start = WarmStart(cold.columns, cold.weights, cold.intercept, atoms=parts)
         warm = run(problem, solver, Iterations(0) | RelativeGap(1e-300), warm=start)
         assert_allclose(warm.objective, cold.objective, rtol=1e-12)
         assert_allclose(warm.gap, cold.gap, rtol=1e-6)

@@ -11,13 +11,17 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from atomlearn import solvers
-from atomlearn.designs import as_design
+from atomlearn.designs import Polynomial, as_design
 from atomlearn.designs.convert import as_compressed
 from atomlearn.interfaces import Design, Loss, Solver
 from atomlearn.losses import as_loss
 from atomlearn.problem import positive
 
 Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+#: What ``features=`` may name, and whether squares are among the products.
+FEATURES = {"linear": False, "interactions": False, "quadratic": True}
 
 #: What ``solver=`` may name, and the class in ``atomlearn.solvers`` that it means.
 SOLVERS = {
@@ -64,6 +68,28 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
             "sklearn.preprocessing.OneHotEncoder, or leave such columns out"
         ) from error
     return as_design(checked, check_finite=False)
+
+
+def expanded(design: Design, features: str) -> Design:
+    """Return the design that ``features`` asks for: the columns as they are, or with products."""
+    if features == "linear":
+        return design
+    if features not in FEATURES:
+        raise ValueError(f"features must be one of {sorted(FEATURES)}, got {features!r}")
+    if isinstance(design, Polynomial):
+        raise ValueError(
+            f"features={features!r}: X is a Polynomial design already; pass its inputs, or "
+            "features='linear'"
+        )
+    return Polynomial.interactions(design, squares=FEATURES[features])
+
+
+def names_of(estimator: Any, design: Design, columns: Columns) -> list[str]:
+    """Return readable names of columns: those of the table, x0, x1, ..., products as "a:b"."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if isinstance(design, Polynomial):
+        return design.feature_names(columns, None if names is None else list(names))
+    return [f"x{column}" if names is None else str(names[column]) for column in columns]
 
 
 def normalized(weight: Array) -> Array:
