@@ -119,8 +119,8 @@ class AtomicModel(BaseEstimator):
         several = len(results) > 1
         self.results_ = results
         self.parts_ = [result.parts for result in results] if several else results[0].parts
-        self.selected_ = np.unique(np.concatenate([result.columns for result in results]))
         if design is not None:
+            self.selected_ = np.unique(np.concatenate([result.columns for result in results]))
             self.selected_names_ = names_of(self, design, self.selected_)
         self.gap_ = float(sum(result.gap for result in results))
         self.objective_ = float(sum(result.objective for result in results))
