@@ -109,9 +109,10 @@ def group_newton(
             "and cython_lapack, which this SciPy does not export; use masters.ScalingNewton, which "
             "works without"
         )
-    given = _checks.float_array(matrix, "matrix", 2)
-    if given.dtype != np.float64:
+    checked = _checks.float_array(matrix, "matrix", 2)
+    if checked.dtype != np.float64:
         raise TypeError("matrix must be float64; convert it with astype(np.float64)")
+    given: Array = np.asarray(checked, dtype=np.float64)
     n_rows, n_features = given.shape
     if gram and n_rows != n_features:
         raise ValueError(f"matrix must be square, a Gram matrix; got shape {given.shape}")
