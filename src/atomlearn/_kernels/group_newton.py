@@ -13,7 +13,7 @@ from atomlearn._kernels import _checks, _native
 from atomlearn._kernels._checks import Array, Positions
 
 #: What the kernel calls, from scipy.linalg.cython_blas and cython_lapack.
-_ROUTINES = {"cython_blas": ("dtrsm", "dsyrk", "dgemv"), "cython_lapack": ("dpotrf", "dpotrs")}
+_ROUTINES = {"cython_blas": ("dtrsm", "dsyrk", "dgemv", "dgemm"), "cython_lapack": ("dpotrf", "dpotrs")}
 
 
 class NewtonStatus(IntEnum):
@@ -66,7 +66,7 @@ def group_newton(
     squared_target: float,
     gap_target: float,
     max_steps: int = 100,
-    least: int = 20,
+    least: int = 100,
     share: float = 0.5,
 ) -> tuple[Array, Array, NewtonOutcome]:
     """min over u of 1/2 ||y - B w||^2 + sum_g limit_g ||u_g||, w the sum of the u_g.
@@ -95,7 +95,8 @@ def group_newton(
     max_steps : int
         Bound on Newton steps.
     least, share
-        At most max(least, share * groups in use) groups enter in a step.
+        In a step groups enter, the most violating first, until max(least, share * features in use)
+        features are new.
 
     Returns
     -------

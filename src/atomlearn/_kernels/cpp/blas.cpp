@@ -14,11 +14,15 @@ using Syrk = void (*)(char*, char*, int*, int*, double*, double*, int*, double*,
 using Gemv = void (*)(char*, int*, int*, double*, double*, int*, double*, int*, double*, double*,
                       int*);
 
+using Gemm = void (*)(char*, char*, int*, int*, int*, double*, double*, int*, double*, int*,
+                      double*, double*, int*);
+
 Potrf potrf = nullptr;
 Potrs potrs = nullptr;
 Trsm trsm = nullptr;
 Syrk syrk = nullptr;
 Gemv gemv = nullptr;
+Gemm gemm = nullptr;
 
 struct Routine {
     const char* name;
@@ -32,6 +36,7 @@ const Routine kRoutines[] = {
     {"dtrsm", "cccciiddidi", reinterpret_cast<void**>(&trsm)},
     {"dsyrk", "cciiddiddi", reinterpret_cast<void**>(&syrk)},
     {"dgemv", "ciiddididdi", reinterpret_cast<void**>(&gemv)},
+    {"dgemm", "cciiiddididdi", reinterpret_cast<void**>(&gemm)},
 };
 
 // "void (char *, int *, __pyx_t_..._d *)" in short: "cid"; '?' for any other type.
@@ -121,6 +126,16 @@ void add_gram(Index size, Index length, double alpha, const double* a, Index str
 void add_outer(Index size, Index count, double alpha, const double* a, Index stride, double beta,
                double* c, Index c_stride) {
     if (size > 0) symmetric_product('N', size, count, alpha, a, stride, beta, c, c_stride);
+}
+
+void product(Index rows, Index count, Index length, const double* a, const double* b, double* c,
+             Index c_stride) {
+    if (rows == 0 || count == 0) return;
+    char transposed = 'T', plain = 'N';
+    int m = narrow(rows), n = narrow(count), k = narrow(length);
+    int lda = narrow(std::max<Index>(length, 1)), ldc = narrow(c_stride);
+    double unit = 1.0, zero = 0.0;
+    gemm(&transposed, &plain, &m, &n, &k, &unit, loose(a), &lda, loose(b), &lda, &zero, c, &ldc);
 }
 
 void transposed_product(Index length, Index count, const double* a, Index stride, const double* x,

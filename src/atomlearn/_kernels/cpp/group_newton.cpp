@@ -38,7 +38,8 @@ class Descent {
           t_(as_size(groups.count)),
           trial_(as_size(groups.count)),
           lengths_(as_size(groups.count)),
-          spread_(as_size(groups.n_features)) {
+          spread_(as_size(groups.n_features)),
+          listed_(as_size(groups.n_features)) {
         for (Index g = 0; g < groups.count; ++g)
             t_[as_size(g)] = scalings[g] > 0.0 ? scalings[g] : 0.0;
     }
@@ -120,29 +121,41 @@ class Descent {
         return true;
     }
 
-    // The groups in use and the most violating ones of the others.
+    // The groups in use and the most violating others, until enough features are new.
     void choose(Index least, double share) {
         free_.clear();
         entering_.clear();
+        Index in_use = 0, fresh = 0;
         for (Index g = 0; g < groups_.count; ++g) {
             if (t_[as_size(g)] > 0.0)
                 free_.push_back(g);
             else if (lengths_[as_size(g)] > limit_[g])
                 entering_.push_back(g);
         }
-        const Index most =
-            std::max(least, static_cast<Index>(share * static_cast<double>(free_.size())));
-        if (static_cast<Index>(entering_.size()) > most) {
-            const auto worse = [&](Index a, Index b) {
-                const double ra = lengths_[as_size(a)] / limit_[a];
-                const double rb = lengths_[as_size(b)] / limit_[b];
-                return ra > rb || (ra == rb && a < b);
-            };
-            std::nth_element(entering_.begin(), entering_.begin() + most, entering_.end(), worse);
-            entering_.resize(as_size(most));
+        std::fill(listed_.begin(), listed_.end(), char{0});
+        for (const Index g : free_) in_use += list(g);
+        const Index most = std::max(least, static_cast<Index>(share * static_cast<double>(in_use)));
+        std::sort(entering_.begin(), entering_.end(), [&](Index a, Index b) {
+            const double ra = lengths_[as_size(a)] / limit_[a];
+            const double rb = lengths_[as_size(b)] / limit_[b];
+            return ra > rb || (ra == rb && a < b);
+        });
+        for (std::size_t e = 0; e < entering_.size() && fresh < most; ++e) {
+            fresh += list(entering_[e]);
+            free_.push_back(entering_[e]);
         }
-        free_.insert(free_.end(), entering_.begin(), entering_.end());
         std::sort(free_.begin(), free_.end());
+    }
+
+    // Marks the features of a group; returns how many were not marked before.
+    Index list(Index group) {
+        Index fresh = 0;
+        for (Index e = groups_.starts[group]; e < groups_.starts[group + 1]; ++e) {
+            char& listed = listed_[as_size(groups_.members[e])];
+            fresh += listed == 0;
+            listed = 1;
+        }
+        return fresh;
     }
 
     bool step() {
@@ -208,8 +221,8 @@ class Descent {
     double* best_slopes_;
     std::unique_ptr<RidgeSystem> system_;
     std::vector<double> t_, trial_, lengths_, spread_;
+    std::vector<char> listed_, positive_;
     std::vector<Index> free_, entering_;
-    std::vector<char> positive_;
     std::vector<double> hessian_, model_, curved_, start_, slope_, right_, target_;
     NewtonOutcome out_;
     double phi_ = 0.0;
