@@ -31,7 +31,9 @@ from atomlearn.interfaces import Master, Refit
 from atomlearn.masters.newton import Candidate, SemismoothNewton, block_of, certified
 from atomlearn.masters.nonnegative import nonnegative_minimum
 from atomlearn.masters.ridge_of_groups import GroupRidge, RidgePoint
+from atomlearn.masters.scaling_kernel import steps_by_kernel
 from atomlearn.norms import Groups
+from atomlearn.norms.partition import Partition
 from atomlearn.problem import Problem
 
 Array = NDArray[np.float64]
@@ -50,6 +52,15 @@ def is_group_problem(problem: Problem) -> bool:
         and regularizer.form == "penalized"
         and problem.tau == 0.0
     )
+
+
+def groups_and_limits(problem: Problem) -> tuple[Partition, Array]:
+    """Return the groups of a group problem and level * delta_g of each."""
+    norm = problem.regularizer.norm
+    assert isinstance(norm, Groups)
+    partition, weights = norm.parts(problem.design.shape[1])
+    ones = np.ones(partition.n_groups) if weights is None else weights
+    return partition, problem.regularizer.amount * ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +90,11 @@ class ScalingNewton(Master):
         best = certified(problem, weights, None, intercept)
         steps = 0
         if best.refit.gap > gap_target and weights.size:
-            best, steps = _Descent(problem, best).run(gap_target, self.max_steps)
+            partition, limit = groups_and_limits(problem)
+            best, steps = steps_by_kernel(problem, best, partition, limit, gap_target)
+        if best.refit.gap > gap_target and weights.size:
+            best, more = _Descent(problem, best).run(gap_target, self.max_steps)
+            steps += more
         if best.refit.gap > gap_target and weights.size:
             last = best.refit
             refit = self.fallback.solve(problem, last.weights, last.intercept, gap_target)
@@ -93,14 +108,9 @@ class _Descent:
     """One call: the scalings, the ridge regression they stand for, the best certified point."""
 
     def __init__(self, problem: Problem, best: Candidate) -> None:
-        norm = problem.regularizer.norm
-        assert isinstance(norm, Groups)
         self.problem = problem
         self.best = best
-        partition, weights = norm.parts(best.refit.weights.size)
-        self.limit = problem.regularizer.amount * (
-            np.ones(partition.n_groups) if weights is None else weights
-        )
+        partition, self.limit = groups_and_limits(problem)
         self.ridge = GroupRidge(problem, block_of(problem), partition)
         # At the optimum u_g = t_g q_g with ||q_g|| = limit_g.
         self.scalings = partition.norms(best.refit.weights) / self.limit

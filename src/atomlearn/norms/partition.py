@@ -94,7 +94,8 @@ class Partition:
         return np.bincount(self.labels, minlength=self.n_groups).astype(np.int64)
 
     @cached_property
-    def _order(self) -> tuple[Columns, Columns]:
+    def order(self) -> tuple[Columns, Columns]:
+        """The features, group after group, and where each group begins and the last one ends."""
         order = np.argsort(self.labels, kind="stable").astype(np.int64)
         return order, np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
 
@@ -106,7 +107,7 @@ class Partition:
 
     def members(self, numbers_of_groups: Columns) -> Columns:
         """Return the features of these groups, group after group, increasing within each."""
-        order, starts = self._order
+        order, starts = self.order
         if numbers_of_groups.size == 0:
             return np.zeros(0, dtype=np.int64)
         return np.concatenate([order[starts[g] : starts[g + 1]] for g in numbers_of_groups])
