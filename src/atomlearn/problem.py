@@ -317,7 +317,10 @@ class Problem:
         unit = norm.zero_threshold(weights)
         if unit <= 0:
             return 0.0
-        return self.regularizer.multiplier(self.gauge(columns, weights), inner) * unit
+        # The penalized form's multiplier is the level, whatever the gauge.
+        needed = self.regularizer.form != "penalized"
+        gauge = self.gauge(columns, weights) if needed else 0.0
+        return self.regularizer.multiplier(gauge, inner) * unit
 
 
 def check_weight(sample_weight: object, n_samples: int) -> Array:

@@ -13,7 +13,10 @@ from atomlearn._kernels import _checks, _native
 from atomlearn._kernels._checks import Array, Positions
 
 #: What the kernel calls, from scipy.linalg.cython_blas and cython_lapack.
-_ROUTINES = {"cython_blas": ("dtrsm", "dsyrk", "dgemv", "dgemm"), "cython_lapack": ("dpotrf", "dpotrs")}
+_ROUTINES = {
+    "cython_blas": ("dtrsm", "dsyrk", "dgemv", "dgemm"),
+    "cython_lapack": ("dpotrf", "dpotrs"),
+}
 
 
 class NewtonStatus(IntEnum):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn._kernels import group_newton, has_group_newton
-from atomlearn.designs import DenseBlock
+from atomlearn.designs import DenseBlock, Lifted
 from atomlearn.designs.cached_block import CachedBlock
 from atomlearn.interfaces import Block
 from atomlearn.masters.newton import Candidate, block_of, certified
@@ -24,8 +24,10 @@ MOST_WORK = 2**31
 #: Entries of a dense block up to which Gram matrices of the features in use come from its columns,
 #: where samples are not many more than features.
 MOST_ENTRIES = 2**22
+#: Entries of a block that are gathered, and scored, in less time than the overhead of a pass takes.
+FREE_ENTRIES = 2**19
 #: Features that may enter in a step: at least so many, and this share of those in use.
-LEAST_ENTERING = 100
+LEAST_ENTERING = 50
 SHARE_ENTERING = 0.5
 
 
@@ -43,16 +45,20 @@ class _Quadratic:
 
 
 def steps_by_kernel(
-    problem: Problem, best: Candidate, partition: Partition, limit: Array, gap_target: float
-) -> tuple[Candidate, int]:
-    """Return the point the kernel reaches from the best one, and its steps; 0: not for it."""
+    problem: Problem,
+    weights: Array,
+    intercept: float,
+    partition: Partition,
+    limit: Array,
+    gap_target: float,
+) -> tuple[Candidate, int] | None:
+    """Return the certified point the kernel reaches, and its steps; None: not a problem for it."""
     if not problem.loss.is_quadratic:
-        return best, 0
+        return None
     base, positions = unique_columns(block_of(problem))
     model = _model(problem, base)
     if model is None:
-        return best, 0
-    start = best.refit
+        return None
     order, starts = partition.order
     scalings, slopes, outcome = group_newton(
         model.matrix,
@@ -60,16 +66,26 @@ def steps_by_kernel(
         starts,
         positions[order],
         limit,
-        partition.norms(start.weights) / limit,
+        partition.norms(weights) / limit,
         gram=model.gram,
         squared_target=model.squared_target,
         gap_target=0.9 * gap_target,
         least=LEAST_ENTERING,
         share=SHARE_ENTERING,
     )
-    weights = scalings[partition.labels] * slopes[positions]
-    trial = certified(problem, weights, None, start.intercept)
-    return (trial if trial.improves(best) else best), max(outcome.steps, 1)
+    reached = scalings[partition.labels] * slopes[positions]
+    return certified(problem, reached, None, intercept), outcome.steps
+
+
+def free_columns(problem: Problem) -> int:
+    """Return how many columns, repeated ones included, fill a block that the kernel is fast on."""
+    if not (problem.loss.is_quadratic and has_group_newton()):
+        return 0
+    n_samples, n_columns = problem.design.shape
+    features = FREE_ENTRIES // n_samples
+    if isinstance(problem.design, Lifted):
+        features = features * n_columns // max(problem.design.design.shape[1], 1)
+    return features
 
 
 def _model(problem: Problem, base: Block) -> _Quadratic | None:

@@ -31,7 +31,7 @@ from atomlearn.interfaces import Master, Refit
 from atomlearn.masters.newton import Candidate, SemismoothNewton, block_of, certified
 from atomlearn.masters.nonnegative import nonnegative_minimum
 from atomlearn.masters.ridge_of_groups import GroupRidge, RidgePoint
-from atomlearn.masters.scaling_kernel import steps_by_kernel
+from atomlearn.masters.scaling_kernel import free_columns, steps_by_kernel
 from atomlearn.norms import Groups
 from atomlearn.norms.partition import Partition
 from atomlearn.problem import Problem
@@ -63,6 +63,14 @@ def groups_and_limits(problem: Problem) -> tuple[Partition, Array]:
     return partition, problem.regularizer.amount * ones
 
 
+def lower_than_nothing(problem: Problem, point: Candidate) -> bool:
+    """Return True where the objective is not above that of zero weights."""
+    linear = np.zeros(problem.y.size)
+    prediction = linear + problem.optimal_intercept(linear, point.refit.intercept)
+    nothing = problem.loss.value(problem.y, prediction, problem.weight)
+    return point.refit.objective <= nothing
+
+
 @dataclass(frozen=True, slots=True)
 class ScalingNewton(Master):
     """Newton steps on the scalings of groups; for the penalized form of the ``Groups`` norm.
@@ -87,11 +95,7 @@ class ScalingNewton(Master):
         """Minimise the restricted problem to ``gap_target``; see Master."""
         if not is_group_problem(problem):
             return self.fallback.solve(problem, weights, intercept, gap_target)
-        best = certified(problem, weights, None, intercept)
-        steps = 0
-        if best.refit.gap > gap_target and weights.size:
-            partition, limit = groups_and_limits(problem)
-            best, steps = steps_by_kernel(problem, best, partition, limit, gap_target)
+        best, steps = self._start(problem, weights, intercept, gap_target)
         if best.refit.gap > gap_target and weights.size:
             best, more = _Descent(problem, best).run(gap_target, self.max_steps)
             steps += more
@@ -102,6 +106,29 @@ class ScalingNewton(Master):
             return refit
         best.refit.steps = steps
         return best.refit
+
+    def _start(
+        self, problem: Problem, weights: Array, intercept: float, gap_target: float
+    ) -> tuple[Candidate, int]:
+        """Return the start, or the point that the kernel reaches from it where that is better."""
+        best: Candidate | None = None
+        if weights.any() or not weights.size:
+            best = certified(problem, weights, None, intercept)
+            if best.refit.gap <= gap_target or not weights.size:
+                return best, 0
+        partition, limit = groups_and_limits(problem)
+        reached = steps_by_kernel(problem, weights, intercept, partition, limit, gap_target)
+        if reached is not None and best is None and lower_than_nothing(problem, reached[0]):
+            return reached
+        if best is None:
+            best = certified(problem, weights, None, intercept)
+        if reached is None:
+            return best, 0
+        return (reached[0] if reached[0].improves(best) else best), reached[1]
+
+    def candidates_for_free(self, problem: Problem) -> int:
+        """Return how many columns fill a small block; see Master."""
+        return free_columns(problem) if is_group_problem(problem) else 0
 
 
 class _Descent:

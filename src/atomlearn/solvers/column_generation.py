@@ -42,7 +42,8 @@ class ActiveState(State):
 
     block : the data of ``columns``; candidates : columns to add in the next step, none of them
     active; refit_gap : certified gap of the restricted problem at this point; master_steps :
-    steps of the master so far; stalled : steps in a row without any progress.
+    steps of the master so far; stalled : steps in a row without any progress; free : candidates
+    that cost the master nothing.
     """
 
     block: Block | None = None
@@ -50,6 +51,7 @@ class ActiveState(State):
     refit_gap: float = np.inf
     master_steps: int = 0
     stalled: int = 0
+    free: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ class ColumnGeneration(Solver):
                 prediction=linear + intercept,
                 certificate=None,  # type: ignore[arg-type]  # _price sets it
                 block=block,
+                free=self.master.candidates_for_free(problem),
             ),
         )
 
@@ -116,6 +119,7 @@ class ColumnGeneration(Solver):
             block=block,
             refit_gap=refit.gap,
             master_steps=state.master_steps + refit.steps,
+            free=state.free,
         )
         return self._price(problem, self._without_idle(following), state)
 
@@ -124,6 +128,10 @@ class ColumnGeneration(Solver):
     ) -> Refit:
         """Re-fit to LOOSE, then to what would be best, unless asking the data is cheaper."""
         target = self._gap_target(state)
+        if state.free:
+            enough = 0.5 * self.tolerance * abs(state.certificate.objective)
+            target = min(target, max(1e-2 * enough, 1e-12 * abs(state.certificate.objective)))
+            return self.master.solve(restricted, weights, state.intercept, target)
         loose = max(target, LOOSE * state.certificate.gap) if state.candidates.size else target
         refit = self.master.solve(restricted, weights, state.intercept, loose)
         work = refit.steps * int(np.count_nonzero(refit.weights))
@@ -190,12 +198,12 @@ class ColumnGeneration(Solver):
         if not self.batch and share > max(SHARE, n_samples):
             atom = norm.best_columns(shifted, 1).size
             share = min(share, max(SHARE, n_samples, ATOMS * atom))
-        count = self.batch or max(100, 2 * n_used, share)
+        count = self.batch or max(100, 2 * n_used, share, state.free)
         best = norm.best_columns(shifted, count)
-        if not n_used and best.size >= count and self.batch != 1:
+        if not n_used and not state.free and best.size >= count and self.batch != 1:
             # The best atom alone may be larger: its neighbours are worth a look too.
             best = norm.best_columns(shifted, 2 * best.size)
-        new = best[~np.isin(best, state.columns)]
+        new = best[~np.isin(best, state.columns)] if state.columns.size else best
         if not new.size:
             return new
         linear = state.prediction - state.intercept
