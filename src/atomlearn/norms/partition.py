@@ -113,7 +113,7 @@ class Partition:
         sizes = self.sizes[numbers_of_groups]
         ends = np.cumsum(sizes)
         shift = np.repeat(starts[numbers_of_groups] - (ends - sizes), sizes)
-        return order[np.arange(shift.size) + shift]
+        return np.asarray(order[np.arange(shift.size) + shift])
 
     def norms(self, w: Array) -> Array:
         """Return the l2 norm of w over each group, safe at any scale, shape (n_groups,)."""

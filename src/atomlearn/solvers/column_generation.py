@@ -26,6 +26,10 @@ Columns = NDArray[np.int64]
 LOOSE = 0.1
 #: ... and go on only while they cost less than this fraction of a pass over the data.
 WORK = 0.2
+#: Beyond what is in use, a pass asks for a hundredth of all columns, but for no more than there
+#: are samples, or this many, or the columns of so many atoms: few solutions use more.
+SHARE = 1000
+ATOMS = 5
 #: By default a pass asks for at most so many columns that their data has this many entries.
 ASKED_ENTRIES = 2**26
 #: Blocks of this many entries, and re-fits of this many steps times columns, are always cheap.
@@ -38,8 +42,8 @@ class ActiveState(State):
 
     block : the data of ``columns``; candidates : columns to add in the next step, none of them
     active; refit_gap : certified gap of the restricted problem at this point; master_steps :
-    steps of the master so far; stalled : steps in a row without any progress; free : candidates that
-    cost the master nothing.
+    steps of the master so far; stalled : steps in a row without any progress; free : candidates a
+    pass may add at no cost to the master.
     """
 
     block: Block | None = None
@@ -60,8 +64,10 @@ class ColumnGeneration(Solver):
         Re-fits the weights over the active columns.
     batch : int or None
         About how many columns one pass asks for; None: twice as many as are in use, 100 and a
-        hundredth of all at least (of implicit columns, as many as fit in half a GB). A norm never
+        hundredth of all at least (of implicit columns, as many as fit in half a GB), or as many as
+        the master takes for nothing, which then goes to the end in each re-fit. A norm never
         gives less than the columns of its best atom; the first pass then asks for twice that.
+        1: those of the one best atom, always.
     inner_ratio : float
         The master is asked for this fraction of the outer gap; for a tenth only where going
         further would cost more than a fraction of a pass.
@@ -89,7 +95,7 @@ class ColumnGeneration(Solver):
                 prediction=linear + intercept,
                 certificate=None,  # type: ignore[arg-type]  # _price sets it
                 block=block,
-                free=self.master.candidates_for_free(problem),
+                free=0 if self.batch else self.master.candidates_for_free(problem),
             ),
         )
 
@@ -124,8 +130,6 @@ class ColumnGeneration(Solver):
         """Re-fit to LOOSE, then to what would be best, unless asking the data is cheaper."""
         target = self._gap_target(state)
         if state.free:
-            enough = 0.5 * self.tolerance * abs(state.certificate.objective)
-            target = min(target, max(1e-2 * enough, 1e-12 * abs(state.certificate.objective)))
             return self.master.solve(restricted, weights, state.intercept, target)
         loose = max(target, LOOSE * state.certificate.gap) if state.candidates.size else target
         refit = self.master.solve(restricted, weights, state.intercept, loose)
@@ -144,6 +148,9 @@ class ColumnGeneration(Solver):
         if not state.candidates.size:
             # Nothing new to add: only a more exact master can close what is left.
             return min(0.3 * state.refit_gap, enough)
+        if state.free:
+            # The last digits cost a step or two, and the objective they are relative to will fall.
+            return max(1e-2 * enough, min(enough, 1e-12 * abs(certificate.objective)))
         assert state.block is not None
         if state.block.shape[0] * (state.columns.size + state.candidates.size) <= SMALL:
             # Well beyond, where that costs nothing: what should not differ (weights and repeated
@@ -187,12 +194,15 @@ class ColumnGeneration(Solver):
         """Return the best columns that are not active and that would enter."""
         n_used = int(np.count_nonzero(state.weights))
         n_samples, n_features = problem.design.shape
-        share = min(n_features // 100, ASKED_ENTRIES // n_samples)
-        count = self.batch or max(100, 2 * n_used, share, state.free)
         shifted = problem.shifted(scores, state.columns, state.weights)
         norm = problem.regularizer.norm
+        share = min(n_features // 100, ASKED_ENTRIES // n_samples)
+        if not self.batch and share > max(SHARE, n_samples):
+            atom = norm.best_columns(shifted, 1).size
+            share = min(share, max(SHARE, n_samples, ATOMS * atom))
+        count = self.batch or max(100, 2 * n_used, share, state.free)
         best = norm.best_columns(shifted, count)
-        if not n_used and not state.free and best.size >= count:
+        if not n_used and not state.free and best.size >= count and self.batch != 1:
             # The best atom alone may be larger: its neighbours are worth a look too.
             best = norm.best_columns(shifted, 2 * best.size)
         new = best[~np.isin(best, state.columns)] if state.columns.size else best
