@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
@@ -126,6 +127,8 @@ def group_newton(
         if given.size > max(given.shape):
             raise ValueError(f"matrix must have contiguous {order}, got strides {given.strides}")
         given = np.array(given, order="C" if gram else "F")
+    elif not gram and given.strides[1] < 8 * n_rows:
+        given = np.array(given, order="F")  # one column: its stride may be anything
     line = _checks.weights(linear, "linear", n_rows)
     bounds = _checks.weights(limit, "limit", np.size(limit))
     if not (np.isfinite(bounds).all() and (bounds > 0).all()):
@@ -140,6 +143,11 @@ def group_newton(
         )
     if (np.diff(cuts) < 0).any():
         raise ValueError("starts must not decrease: groups follow one another in members")
+    if not (math.isfinite(squared_target) and gap_target >= 0 and share >= 0):
+        raise ValueError(
+            f"squared_target must be finite, gap_target and share >= 0; got {squared_target!r}, "
+            f"{gap_target!r} and {share!r}"
+        )
     slopes = np.zeros(n_features)
     counts, figures = np.zeros(2, dtype=np.int64), np.zeros(2)
     code = _native.group_newton(

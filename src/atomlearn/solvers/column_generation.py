@@ -42,8 +42,8 @@ class ActiveState(State):
 
     block : the data of ``columns``; candidates : columns to add in the next step, none of them
     active; refit_gap : certified gap of the restricted problem at this point; master_steps :
-    steps of the master so far; stalled : steps in a row without any progress; free : candidates
-    that cost the master nothing.
+    steps of the master so far; stalled : steps in a row without any progress; free : candidates a
+    pass may add at no cost to the master.
     """
 
     block: Block | None = None
@@ -64,7 +64,8 @@ class ColumnGeneration(Solver):
         Re-fits the weights over the active columns.
     batch : int or None
         About how many columns one pass asks for; None: twice as many as are in use, 100 and a
-        hundredth of all at least (of implicit columns, as many as fit in half a GB). A norm never
+        hundredth of all at least (of implicit columns, as many as fit in half a GB), or as many as
+        the master takes for nothing, which then goes to the end in each re-fit. A norm never
         gives less than the columns of its best atom; the first pass then asks for twice that.
         1: those of the one best atom, always.
     inner_ratio : float
@@ -94,7 +95,7 @@ class ColumnGeneration(Solver):
                 prediction=linear + intercept,
                 certificate=None,  # type: ignore[arg-type]  # _price sets it
                 block=block,
-                free=self.master.candidates_for_free(problem),
+                free=0 if self.batch else self.master.candidates_for_free(problem),
             ),
         )
 
@@ -129,8 +130,6 @@ class ColumnGeneration(Solver):
         """Re-fit to LOOSE, then to what would be best, unless asking the data is cheaper."""
         target = self._gap_target(state)
         if state.free:
-            enough = 0.5 * self.tolerance * abs(state.certificate.objective)
-            target = min(target, max(1e-2 * enough, 1e-12 * abs(state.certificate.objective)))
             return self.master.solve(restricted, weights, state.intercept, target)
         loose = max(target, LOOSE * state.certificate.gap) if state.candidates.size else target
         refit = self.master.solve(restricted, weights, state.intercept, loose)
@@ -149,6 +148,9 @@ class ColumnGeneration(Solver):
         if not state.candidates.size:
             # Nothing new to add: only a more exact master can close what is left.
             return min(0.3 * state.refit_gap, enough)
+        if state.free:
+            # The last digits cost a step or two, and the objective they are relative to will fall.
+            return max(1e-2 * enough, min(enough, 1e-12 * abs(certificate.objective)))
         assert state.block is not None
         if state.block.shape[0] * (state.columns.size + state.candidates.size) <= SMALL:
             # Well beyond, where that costs nothing: what should not differ (weights and repeated

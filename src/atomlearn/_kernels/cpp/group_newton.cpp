@@ -19,8 +19,8 @@ constexpr double kArmijo = 1e-4;
 constexpr double kShorter = 0.4;
 constexpr int kSecularTrials = 4;
 constexpr int kNewtonTrials = 20;
-// Steps after which one that does not reduce the gap is the last.
-constexpr Index kSettled = 20;
+// Steps in a row that lower neither the gap nor the objective: the last one.
+constexpr Index kPatience = 5;
 
 std::size_t as_size(Index n) {
     return static_cast<std::size_t>(n);
@@ -54,7 +54,9 @@ class Descent {
             const bool moved = !free_.empty() && step();
             if (broken_) return ended(NewtonStatus::not_finite);
             if (!moved) return ended(NewtonStatus::no_descent);
-            if (!keep_best() && out_.steps > kSettled) return ended(NewtonStatus::no_descent);
+            const double lowest = lowest_;
+            idle_ = keep_best() || lowest_ < lowest * (1.0 - 1e-14) ? 0 : idle_ + 1;
+            if (idle_ == kPatience) return ended(NewtonStatus::no_descent);
         }
         return ended(NewtonStatus::reached);
     }
@@ -113,6 +115,7 @@ class Descent {
         const double excess = polar > 1.0 ? objective * (polar - 1.0) : 0.0;
         const double gap = objective + std::min(conjugate(shrink), conjugate(1.0) + excess);
         if (!std::isfinite(gap)) broken_ = true;
+        lowest_ = std::min(lowest_, objective);
         if (!(std::max(gap, 0.0) < out_.gap)) return false;
         out_.gap = std::max(gap, 0.0);
         out_.objective = objective;
@@ -227,6 +230,8 @@ class Descent {
     NewtonOutcome out_;
     double phi_ = 0.0;
     double before_ = 0.0;
+    double lowest_ = kInfinity;
+    Index idle_ = 0;
     bool broken_ = false;
 };
 

@@ -138,7 +138,6 @@ class FeatureSystem : public RidgeSystem {
     std::vector<double> weights_;
 
   private:
-
     // The features of the groups, those in use first and in the order of the factor.
     void list_features(const Groups& groups, const std::vector<Index>& chosen) {
         listed_ = used_;
