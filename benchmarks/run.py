@@ -32,6 +32,7 @@ BENCHMARKS = {
     "paper_l": ("paper_l", "the million-column logistic problem of [L] against its rivals"),
     "selection": ("selection", "the synthetic selections of [T] against LIBLINEAR"),
     "lasso": ("lasso.benchmark", "lasso and l1-logistic against celer, skglm, adelie, sklearn"),
+    "groups": ("groups.benchmark", "group lasso and latent groups against celer, skglm, adelie"),
     "real": ("real.benchmark", "atomlearn select on real files against l1 models"),
     "startup": ("startup", "import, pip install from a clean clone, make demo from nothing"),
 }

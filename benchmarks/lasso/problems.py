@@ -42,13 +42,13 @@ class Problem:
         slope = 0.5 * made.y if labels else made.y
         return made.X, made.y, self.fraction * float(np.abs(made.X.T @ slope).max())
 
-
-def objective(loss: str, X: Any, y: Array, level: float, w: Array) -> float:
-    """Return the objective in plain NumPy, the same for every solver."""
-    used = np.flatnonzero(w)
-    z = X[:, used] @ w[used]
-    fit = 0.5 * float((y - z) @ (y - z)) if loss == "squared" else np.logaddexp(0, -y * z).sum()
-    return float(fit) + level * float(np.abs(w).sum())
+    def objective(self, X: Any, y: Array, level: float, w: Array) -> float:
+        """Return the objective in plain NumPy, the same for every solver."""
+        used = np.flatnonzero(w)
+        z = X[:, used] @ w[used]
+        squared = self.loss == "squared"
+        fit = 0.5 * float((y - z) @ (y - z)) if squared else np.logaddexp(0, -y * z).sum()
+        return float(fit) + level * float(np.abs(w).sum())
 
 
 FULL = (

@@ -7,41 +7,14 @@ mean loss get level / n.
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
-from importlib.util import find_spec
 from typing import Any, ClassVar
 
 import numpy as np
 
-from benchmarks.lasso.problems import Array
-
-#: Tolerances are tried from loose to tight, one decade after the other.
-DECADES = tuple(10.0**-e for e in range(1, 13))
+from benchmarks.harness.contest import Array, Rival
 
 
-class L1Solver(ABC):
-    """A solver with the data in its hands. ``fit`` solves once, from zero."""
-
-    name: ClassVar[str]
-    package: ClassVar[str]
-    losses: ClassVar[tuple[str, ...]] = ("squared", "logistic")
-    tolerances: ClassVar[tuple[float, ...]] = DECADES
-
-    def __init__(self, loss: str, X: Any, y: Array, level: float, threads: int) -> None:
-        self.loss, self.X, self.y, self.level, self.threads = loss, X, y, level, threads
-        self.alpha = level / y.size
-
-    @classmethod
-    def is_installed(cls) -> bool:
-        """Return whether its package can be imported."""
-        return find_spec(cls.package) is not None
-
-    @abstractmethod
-    def fit(self, tolerance: float) -> Array:
-        """Return w."""
-
-
-class Atomlearn(L1Solver):
+class Atomlearn(Rival):
     """Ours, at the loosest gap that does, as the rivals are."""
 
     name, package = "atomlearn", "atomlearn"
@@ -60,7 +33,7 @@ class Certified(Atomlearn):
     tolerances = (1e-6,)
 
 
-class Celer(L1Solver):
+class Celer(Rival):
     """celer: working sets with dual extrapolation; its gap is relative to the loss at zero."""
 
     name, package = "celer", "celer"
@@ -79,7 +52,7 @@ class Celer(L1Solver):
         return _coefficients(model, self.X, self.y)
 
 
-class Skglm(L1Solver):
+class Skglm(Rival):
     """skglm: working sets with Anderson acceleration, compiled at the first call."""
 
     name, package = "skglm", "skglm"
@@ -96,7 +69,7 @@ class Skglm(L1Solver):
         return _coefficients(model, self.X, self.y)
 
 
-class Adelie(L1Solver):
+class Adelie(Rival):
     """adelie, at the one level."""
 
     name, package = "adelie, one level", "adelie"
@@ -129,7 +102,7 @@ class AdeliePath(Adelie):
     n_levels = 10
 
 
-class ScikitLasso(L1Solver):
+class ScikitLasso(Rival):
     """scikit-learn's coordinate descent with screening; its gap is relative to ||y||^2."""
 
     name, package, losses = "scikit-learn Lasso", "sklearn", ("squared",)
@@ -141,7 +114,7 @@ class ScikitLasso(L1Solver):
         return _coefficients(model, self.X, self.y)
 
 
-class ScikitLiblinear(L1Solver):
+class ScikitLiblinear(Rival):
     """LIBLINEAR, through scikit-learn."""
 
     name, package, losses = "scikit-learn liblinear", "sklearn", ("logistic",)
@@ -164,6 +137,6 @@ def _coefficients(model: Any, X: Any, y: Array) -> Array:
     return np.asarray(model.coef_, dtype=np.float64).ravel()
 
 
-SOLVERS: tuple[type[L1Solver], ...] = (
+SOLVERS: tuple[type[Rival], ...] = (
     Atomlearn, Certified, Celer, Skglm, Adelie, AdeliePath, ScikitLasso, ScikitLiblinear,
 )  # fmt: skip

@@ -7,6 +7,7 @@ from atomlearn.designs.dense import DenseDesign
 from atomlearn.designs.frames import feature_names
 from atomlearn.designs.lifted import Lifted
 from atomlearn.designs.polynomial import Polynomial, PolynomialScores
+from atomlearn.designs.repeated import RepeatedBlock
 from atomlearn.designs.scores import ArrayScores, ConcatenatedScores, ShiftedScores
 from atomlearn.designs.sparse import SparseDesign
 from atomlearn.designs.standardized import Standardized
@@ -24,6 +25,7 @@ __all__ = [
     "Lifted",
     "Polynomial",
     "PolynomialScores",
+    "RepeatedBlock",
     "RowSubset",
     "ShiftedScores",
     "SparseBlock",

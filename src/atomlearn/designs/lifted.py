@@ -8,6 +8,7 @@ import numpy as np
 
 from atomlearn.designs.blocks import DenseBlock, SparseBlock
 from atomlearn.designs.column_subset import ColumnSubset
+from atomlearn.designs.repeated import RepeatedBlock
 from atomlearn.interfaces import Block, Design, Expansion, Scores
 from atomlearn.interfaces.design import (
     Array,
@@ -52,7 +53,7 @@ class Lifted(Design):
         features, local = self.expansion.columns(columns)
         block = self.design.gather(features)
         if isinstance(local, np.ndarray):
-            return block.take(local)
+            return RepeatedBlock(block, features, local)
         if isinstance(block, SparseBlock):
             product = (block.matrix() @ local).tocsc()
             parts = (product.data, product.indices, product.indptr)

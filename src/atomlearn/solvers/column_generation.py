@@ -26,6 +26,10 @@ Columns = NDArray[np.int64]
 LOOSE = 0.1
 #: ... and go on only while they cost less than this fraction of a pass over the data.
 WORK = 0.2
+#: Beyond what is in use, a pass asks for a hundredth of all columns, but for no more than there
+#: are samples, or this many, or the columns of so many atoms: few solutions use more.
+SHARE = 1000
+ATOMS = 5
 #: By default a pass asks for at most so many columns that their data has this many entries.
 ASKED_ENTRIES = 2**26
 #: Blocks of this many entries, and re-fits of this many steps times columns, are always cheap.
@@ -179,10 +183,13 @@ class ColumnGeneration(Solver):
         """Return the best columns that are not active and that would enter."""
         n_used = int(np.count_nonzero(state.weights))
         n_samples, n_features = problem.design.shape
-        share = min(n_features // 100, ASKED_ENTRIES // n_samples)
-        count = self.batch or max(100, 2 * n_used, share)
         shifted = problem.shifted(scores, state.columns, state.weights)
         norm = problem.regularizer.norm
+        share = min(n_features // 100, ASKED_ENTRIES // n_samples)
+        if not self.batch and share > max(SHARE, n_samples):
+            atom = norm.best_columns(shifted, 1).size
+            share = min(share, max(SHARE, n_samples, ATOMS * atom))
+        count = self.batch or max(100, 2 * n_used, share)
         best = norm.best_columns(shifted, count)
         if not n_used and best.size >= count:
             # The best atom alone may be larger: its neighbours are worth a look too.
