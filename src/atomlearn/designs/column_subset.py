@@ -87,7 +87,7 @@ def check_columns(columns: ArrayLike, n_features: int) -> Columns:
             "columns must be a 1-d array of column numbers, got "
             f"{given.dtype} of shape {given.shape}; pass np.flatnonzero(mask) for a mask"
         )
-    if given.size and not (0 <= int(given[0]) and int(given[-1]) < n_features):
+    if given.size and not (int(given[0]) >= 0 and int(given[-1]) < n_features):
         raise ValueError(
             f"columns must lie between 0 and {n_features - 1}, got values from {given[0]} to "
             f"{given[-1]}"

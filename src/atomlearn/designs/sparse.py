@@ -20,7 +20,6 @@ from atomlearn.designs.compressed import (
 from atomlearn.designs.scores import ArrayScores
 from atomlearn.interfaces.design import Array, Block, Columns, Design, Scores
 
-
 #: Columns of a CSR array are copied where they hold at most this share of the columns.
 SUBSET_SHARE = 0.5
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from atomlearn.designs.blocks import CenteredBlock, DenseBlock, scaled_columns
-from atomlearn.designs.scores import ArrayScores
 from atomlearn.designs.column_subset import ColumnSubset
+from atomlearn.designs.scores import ArrayScores
 from atomlearn.designs.wrappers import RowSubset
 from atomlearn.interfaces.design import (
     Array,

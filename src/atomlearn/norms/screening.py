@@ -25,6 +25,9 @@ from atomlearn.interfaces.norm import Mask
 
 Array = NDArray[np.float64]
 
+#: Bounds are compared as if they were off by this fraction: sums over groups are rounded.
+ROUNDED = 1e-12
+
 
 def least(z: Array, error: Array) -> Array:
     """Return the least |z_j*| with |z_j* - z_j| <= error_j."""
@@ -38,7 +41,7 @@ def most(z: Array, error: Array) -> Array:
 
 def reaches_largest(low: Array, high: Array, polar: float) -> Mask:
     """Mark the magnitudes in [low, high] that may be the largest, which is at least ``polar``."""
-    return ~(high < max(polar, float(low.max(initial=0.0))))
+    return ~(high < (1.0 - ROUNDED) * max(polar, float(low.max(initial=0.0))))
 
 
 def reaches_kth(low: Array, high: Array, k: int, polar: float) -> Mask:
@@ -54,7 +57,8 @@ def reaches_kth(low: Array, high: Array, k: int, polar: float) -> Mask:
     level = float(np.partition(low, low.size - k)[low.size - k])
     upper = np.partition(high, low.size - k)[low.size - k + 1 :]
     with np.errstate(over="ignore"):
-        rest = polar * polar - float(np.dot(upper, upper))
+        rounded = ROUNDED + 4.0 * k * float(np.finfo(np.float64).eps)
+        rest = polar * polar * (1.0 - rounded) - float(np.dot(upper, upper))
     if rest > 0 and math.isfinite(rest):
         level = max(level, math.sqrt(rest))
-    return ~(high < level)
+    return ~(high < (1.0 - ROUNDED) * level)
