@@ -1,6 +1,7 @@
 """Designs: the data matrix X wherever it lives, asked for scores z = X'v and for columns."""
 
 from atomlearn.designs.blocks import CenteredBlock, DenseBlock, SparseBlock
+from atomlearn.designs.column_subset import ColumnSubset
 from atomlearn.designs.convert import as_design
 from atomlearn.designs.dense import DenseDesign
 from atomlearn.designs.frames import feature_names
@@ -15,6 +16,7 @@ from atomlearn.designs.wrappers import Concatenated, Counted, RowSubset, Support
 __all__ = [
     "ArrayScores",
     "CenteredBlock",
+    "ColumnSubset",
     "Concatenated",
     "ConcatenatedScores",
     "Counted",

@@ -7,9 +7,16 @@ from typing import Any
 import numpy as np
 
 from atomlearn.designs.blocks import DenseBlock, SparseBlock
+from atomlearn.designs.column_subset import ColumnSubset
 from atomlearn.designs.repeated import RepeatedBlock
 from atomlearn.interfaces import Block, Design, Expansion, Scores
-from atomlearn.interfaces.design import Array, Columns, SupportsPredict
+from atomlearn.interfaces.design import (
+    Array,
+    Columns,
+    SupportsColumnNorms,
+    SupportsColumnSubset,
+    SupportsPredict,
+)
 
 
 class Lifted(Design):
@@ -28,6 +35,8 @@ class Lifted(Design):
         self.expansion = expansion
         if isinstance(design, SupportsPredict):
             self.predict = self._predict
+        if isinstance(design, SupportsColumnNorms):
+            self.squared_norms = self._squared_norms
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -50,6 +59,18 @@ class Lifted(Design):
             parts = (product.data, product.indices, product.indptr)
             return SparseBlock(*parts, product.shape[0])
         return DenseBlock(np.asfortranarray(block.dense() @ local.toarray()))
+
+    def with_columns(self, columns: Columns) -> Design | None:
+        """Return the design of these lifted columns; features they do not touch are skipped."""
+        if not isinstance(self.design, SupportsColumnSubset):
+            return None
+        features, expansion = self.expansion.restrict(columns)
+        return Lifted(ColumnSubset(self.design, features), expansion)
+
+    def _squared_norms(self, curvature: Array | None = None) -> Array:
+        """Return sum_i c_i (X L)_ij^2, or an upper bound where L mixes features."""
+        assert isinstance(self.design, SupportsColumnNorms)
+        return self.expansion.squared_norms(self.design.squared_norms(curvature))
 
     def _predict(self, weights: Array) -> Array:
         used = np.flatnonzero(weights)

@@ -20,6 +20,9 @@ from atomlearn.designs.compressed import (
 from atomlearn.designs.scores import ArrayScores
 from atomlearn.interfaces.design import Array, Block, Columns, Design, Scores
 
+#: Columns of a CSR array are copied where they hold at most this share of the columns.
+SUBSET_SHARE = 0.5
+
 
 class SparseDesign(Design):
     """z = X'v for a SciPy CSC or CSR array or matrix, which is not copied.
@@ -113,3 +116,41 @@ class SparseDesign(Design):
         if prefers_dense(n_samples, columns.shape[0], data.shape[0]):
             return DenseBlock(block.dense(), nonzeros=data.shape[0])
         return block
+
+    def with_columns(self, columns: Columns) -> Design | None:
+        """Return the design of these columns: a view of CSC, a copy of under half of CSR."""
+        if self._by_columns:
+            return SparseColumns(self, columns)
+        if columns.size > SUBSET_SHARE * self._shape[1]:
+            return None
+        return SparseDesign(self.matrix()[:, columns].tocsc())
+
+
+class SparseColumns(Design):
+    """Some columns of a CSC array: the others are skipped, not read."""
+
+    __slots__ = ("_columns", "_design")
+
+    def __init__(self, design: SparseDesign, columns: Columns) -> None:
+        self._design = design
+        self._columns = columns
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._design.shape[0], self._columns.size
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._design.dtype
+
+    def scores(self, v: Array) -> Scores:
+        # The columns of X are the rows of its transpose.
+        return ArrayScores(_kernels.predict_csr(*self._design._parts, v, rows=self._columns))
+
+    def predict(self, weights: Array) -> Array:
+        """Return X w over these columns."""
+        n_samples = self._design.shape[0]
+        return _kernels.scores_csr(*self._design._parts, weights, n_samples, rows=self._columns)
+
+    def gather(self, columns: Columns) -> Block:
+        return self._design.gather(self._columns[columns])

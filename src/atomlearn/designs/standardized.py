@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from atomlearn.designs.blocks import CenteredBlock, DenseBlock, scaled_columns
+from atomlearn.designs.column_subset import ColumnSubset
 from atomlearn.designs.scores import ArrayScores
 from atomlearn.designs.wrappers import RowSubset
 from atomlearn.interfaces.design import (
@@ -107,6 +108,15 @@ class Standardized(Design):
         """Return the design of these rows, standardized by the moments of all rows."""
         subset = Standardized.__new__(Standardized)
         subset._set(RowSubset(self.design, rows), self.means, self.scales, self._factors)
+        return subset
+
+    def with_columns(self, columns: NDArray[np.int64]) -> Design | None:
+        """Return the design of these columns, where the design inside can skip the others."""
+        inner = ColumnSubset(self.design, columns)
+        if inner.share == 1.0:
+            return None
+        subset = Standardized.__new__(Standardized)
+        subset._set(inner, self.means[columns], self.scales[columns], self._factors[columns])
         return subset
 
 

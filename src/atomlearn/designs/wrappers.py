@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from atomlearn.designs.blocks import rows_of
+from atomlearn.designs.column_subset import ColumnSubset
 from atomlearn.designs.scores import ConcatenatedScores
 from atomlearn.interfaces.design import (
     Array,
@@ -23,6 +24,7 @@ from atomlearn.interfaces.design import (
     Design,
     Scores,
     SupportsColumnNorms,
+    SupportsColumnSubset,
     SupportsPredict,
 )
 
@@ -102,6 +104,12 @@ class RowSubset(Design):
     def with_rows(self, rows: Rows) -> Design:
         """Return the design of these rows of this one."""
         return RowSubset(self.design, self.rows[rows])
+
+    def with_columns(self, columns: Columns) -> Design | None:
+        """Return the design of these columns, where the rows can be read through a view."""
+        if not isinstance(self._view, SupportsColumnSubset):
+            return None
+        return self._view.with_columns(columns)
 
 
 def _copy_abilities(source: Design, target: RowSubset) -> None:
@@ -205,7 +213,8 @@ class Counted(Design):
     """A design that counts passes: one for each scores, dense predict and squared_norms.
 
     A pass over a RowSubset or another wrapper of a counted design counts as one pass, whatever
-    the share of rows.
+    the share of rows; a pass over some of the columns counts as their share, where the others are
+    not read. The last squared norms are remembered: asked for again they cost no pass.
     """
 
     predict: Callable[[Array], Array]
@@ -214,13 +223,14 @@ class Counted(Design):
     def __init__(self, design: Design) -> None:
         self._count(design, _Counts())
 
-    def _count(self, design: Design, counts: _Counts) -> None:
+    def _count(self, design: Design, counts: _Counts, share: float = 1.0) -> None:
         self.design = design
         self._counts = counts
+        self._share = share
         if isinstance(design, SupportsPredict):
-            self.predict = partial(_predict_counted, design, counts)
+            self.predict = partial(_predict_counted, design, counts, share)
         if isinstance(design, SupportsColumnNorms):
-            self.squared_norms = partial(_norms_counted, design, counts)
+            self.squared_norms = _CountedNorms(design, counts, share)
 
     @property
     def passes(self) -> float:
@@ -246,7 +256,7 @@ class Counted(Design):
         return self.design.dtype
 
     def scores(self, v: Array) -> Scores:
-        self._counts.passes += 1.0
+        self._counts.passes += self._share
         self._counts.scores_calls += 1
         return self.design.scores(v)
 
@@ -260,14 +270,39 @@ class Counted(Design):
         subset._count(RowSubset(self.design, rows), self._counts)
         return subset
 
+    def with_columns(self, columns: Columns) -> Design | None:
+        """Return the design of these columns; it counts its share of a pass into this one."""
+        inner = ColumnSubset(self.design, columns)
+        if inner.share == 1.0:
+            return None
+        subset = Counted.__new__(Counted)
+        subset._count(inner, self._counts, inner.share * self._share)
+        return subset
 
-def _predict_counted(design: SupportsPredict, counts: _Counts, weights: Array) -> Array:
-    counts.passes += 1.0
-    return design.predict(weights)
+
+class _CountedNorms:
+    """squared_norms of a counted design, with the last ones remembered (read-only use)."""
+
+    def __init__(self, design: SupportsColumnNorms, counts: _Counts, share: float) -> None:
+        self.design, self.counts, self.share = design, counts, share
+        self.known: tuple[Array | None, Array] | None = None
+
+    def __call__(self, curvature: Array | None = None) -> Array:
+        if self.known is None or not _same(self.known[0], curvature):
+            self.counts.passes += self.share
+            norms = self.design.squared_norms(curvature)
+            self.known = (None if curvature is None else curvature.copy(), norms)
+        return self.known[1]
 
 
-def _norms_counted(
-    design: SupportsColumnNorms, counts: _Counts, curvature: Array | None = None
+def _same(first: Array | None, second: Array | None) -> bool:
+    if first is None or second is None:
+        return first is second
+    return np.array_equal(first, second)
+
+
+def _predict_counted(
+    design: SupportsPredict, counts: _Counts, share: float, weights: Array
 ) -> Array:
-    counts.passes += 1.0
-    return design.squared_norms(curvature)
+    counts.passes += share
+    return design.predict(weights)

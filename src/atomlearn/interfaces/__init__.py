@@ -5,7 +5,14 @@ turns scores into columns, a *master* re-fits the weights of the columns found, 
 puts the three together one step at a time.
 """
 
-from atomlearn.interfaces.design import Block, Design, Scores, SupportsColumnNorms, SupportsPredict
+from atomlearn.interfaces.design import (
+    Block,
+    Design,
+    Scores,
+    SupportsColumnNorms,
+    SupportsColumnSubset,
+    SupportsPredict,
+)
 from atomlearn.interfaces.lift import Expansion, Lift, SupportsLift
 from atomlearn.interfaces.loss import Loss, SupportsAlign
 from atomlearn.interfaces.master import Master, Refit
@@ -18,6 +25,7 @@ from atomlearn.interfaces.norm import (
     SupportsPrices,
     SupportsProx,
     SupportsRestriction,
+    SupportsScreening,
     SupportsZeroThreshold,
 )
 from atomlearn.interfaces.solver import Solver, State
@@ -40,10 +48,12 @@ __all__ = [
     "SupportsAlign",
     "SupportsAtoms",
     "SupportsColumnNorms",
+    "SupportsColumnSubset",
     "SupportsLift",
     "SupportsPredict",
     "SupportsPrices",
     "SupportsProx",
     "SupportsRestriction",
+    "SupportsScreening",
     "SupportsZeroThreshold",
 ]

@@ -146,3 +146,15 @@ class SupportsColumnNorms(Protocol):
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i x_ij^2 for every column, shape (n_features,): counted as one pass."""
         ...
+
+
+@runtime_checkable
+class SupportsColumnSubset(Protocol):
+    """Designs that pass over a few of their columns faster than over all of them."""
+
+    def with_columns(self, columns: Columns) -> Design | None:
+        """Return the design of these columns (increasing, no repeats), whose passes read only them.
+
+        None where that would take a copy that does not pay or does not fit.
+        """
+        ...

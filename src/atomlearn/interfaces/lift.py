@@ -53,6 +53,18 @@ class Expansion(ABC):
             return features, sums.astype(np.float64, copy=False)
         return features, np.asarray(local @ weights)
 
+    @abstractmethod
+    def restrict(self, lifted: Columns) -> tuple[Columns, Expansion]:
+        """Return the features that these lifted coordinates touch, increasing, and L there."""
+
+    @abstractmethod
+    def squared_norms(self, squares: Array) -> Array:
+        """Return the squared norms of the columns of X L from those of X, ``squares``.
+
+        Exact where each lifted coordinate is one feature, else the bound by the triangle
+        inequality.
+        """
+
     def place(self, features: Columns, weights: Array) -> tuple[Columns, Array] | None:
         """Return some u with L u = w for a warm start, or None where it is not easily found."""
         return None

@@ -14,6 +14,7 @@ from scipy import sparse
 from atomlearn.interfaces.design import Columns, Scores
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 #: How the gauge enters the objective: level * gauge, (level / 2) * gauge^2, gauge <= radius.
 Form = Literal["penalized", "squared", "constrained"]
@@ -188,4 +189,20 @@ class SupportsPrices(Protocol):
 
     def prices(self, n_features: int) -> Array | None:
         """Return p > 0 with gauge(w) = p'w for w >= 0 and infinite elsewhere; None if no such p."""
+        ...
+
+
+@runtime_checkable
+class SupportsScreening(Protocol):
+    """Norms that can tell from scores which coordinates no optimum uses (safe screening)."""
+
+    def possible_support(self, z: Array, error: Array, polar: float) -> Mask | None:
+        """Mark every coordinate that may be non-zero where w is aligned with some z* near z.
+
+        z* : any vector with |z_j* - z_j| <= error_j for all j and gauge°(z*) >= ``polar``;
+        aligned : <z*, w> = gauge°(z*) gauge(w), which holds at an optimum of every form. ``polar``
+        is 0 where nothing is known. Shapes (n_features,); errors may be infinite. Coordinates left
+        unmarked are strictly out: scores near z* have the same polar without them. None where the
+        norm has no rule. O(n_features) expected.
+        """
         ...

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.interfaces.norm import Form, Norm, ProxPoint
+from atomlearn.interfaces.norm import Form, Mask, Norm, ProxPoint
 from atomlearn.norms.parameters import Parameters, amount_of_prox
+from atomlearn.norms.scores import VectorScores
+from atomlearn.norms.screening import least, most
 from atomlearn.norms.vectors import like, to_float64
 
 Array = NDArray[np.float64]
@@ -43,3 +45,16 @@ class VectorNorm(Parameters, Norm):
         """One of the three maps in float64, with its gauge and (when called) its Jacobian."""
         name = "radius" if form == "constrained" else "step"
         return self._point(to_float64(w), amount_of_prox(type(self).__name__, name, amount), form)
+
+    def least_polar(self, z: Array, error: Array) -> float:
+        """A lower bound on gauge°(z*) over all z* with |z_j* - z_j| <= error_j, >= 0.
+
+        Where the gauge depends on |w| only and grows with it, so does the polar with |z|.
+        """
+        return self.polar(VectorScores(least(z, error))) if self.absolute else 0.0
+
+    def possible_support(self, z: Array, error: Array, polar: float) -> Mask | None:
+        """All or nothing, for a norm without a rule of its own: w = 0 where gauge°(z*) < polar."""
+        if self.absolute and self.polar(VectorScores(most(z, error))) < polar:
+            return np.zeros(z.size, dtype=bool)
+        return None

@@ -13,16 +13,18 @@ from atomlearn.interfaces.design import Columns, Scores
 from atomlearn.interfaces.norm import (
     Atom,
     Form,
+    Mask,
     Norm,
     ProxJacobian,
     ProxPoint,
     SupportsProx,
     SupportsRestriction,
+    SupportsScreening,
 )
 from atomlearn.norms.atoms import best_atom
 from atomlearn.norms.base import VectorNorm
 from atomlearn.norms.forms import three_forms
-from atomlearn.norms.scores import SubsetScores
+from atomlearn.norms.scores import SubsetScores, VectorScores
 from atomlearn.norms.vectors import to_float64
 
 Array = NDArray[np.float64]
@@ -111,6 +113,27 @@ class Blocks(VectorNorm):
         """Return the polar at a stored vector."""
         return max((_polar(norm, z[c]) for norm, c in self._pairs(z.size) if c.size), default=0.0)
 
+    def least_polar(self, z: Array, error: Array) -> float:
+        """The largest of those of the blocks."""
+        return max(
+            (_least_polar(norm, z[c], error[c]) for norm, c in self._pairs(z.size) if c.size),
+            default=0.0,
+        )
+
+    def possible_support(self, z: Array, error: Array, polar: float) -> Mask | None:
+        """Each block by its own rule: a block in use has norm_b°(z_b*) = max_b norm_b°(z_b*).
+
+        A block whose norm has no rule is kept whole; None where no block has one.
+        """
+        polar = max(polar, self.least_polar(z, error))
+        marked, any_rule = np.ones(z.size, dtype=bool), False
+        for norm, columns in self._pairs(z.size):
+            if isinstance(norm, SupportsScreening) and columns.size:
+                inner = norm.possible_support(z[columns], error[columns], polar)
+                if inner is not None:
+                    marked[columns], any_rule = inner, True
+        return marked if any_rule else None
+
     def _pairs(self, n_features: int) -> list[tuple[Norm, Columns]]:
         return list(zip(self.norms, self._blocks(n_features), strict=True))
 
@@ -188,15 +211,12 @@ class Blocks(VectorNorm):
         return {name: value for name, value in self.__dict__.items() if name != "_memo"}
 
 
+def _least_polar(norm: Norm, z: Array, error: Array) -> float:
+    return norm.least_polar(z, error) if isinstance(norm, VectorNorm) else 0.0
+
+
 def _polar(norm: Norm, z: Array) -> float:
     return norm.polar(VectorScores(z))
-
-
-class VectorScores(SubsetScores):
-    """Scores that are a stored vector."""
-
-    def __init__(self, z: Array) -> None:
-        self._values = z
 
 
 def _assembled(parts: list[tuple[Columns, ProxJacobian]], size: int) -> ProxJacobian:

@@ -15,12 +15,14 @@ from atomlearn.interfaces.lift import Lift, SupportsLift
 from atomlearn.interfaces.norm import (
     Atom,
     Form,
+    Mask,
     Norm,
     ProxJacobian,
     ProxPoint,
     SupportsPrices,
     SupportsProx,
     SupportsRestriction,
+    SupportsScreening,
     SupportsZeroThreshold,
 )
 from atomlearn.norms.atoms import best_atom
@@ -65,6 +67,16 @@ def _restricted(norm: Norm, columns: Columns, n_features: int, owner: str) -> No
             f"{type(norm).__name__} cannot; use a solver over atoms"
         )
     return norm.restrict(columns, n_features)
+
+
+def _least_polar(norm: Norm, z: Array, error: Array) -> float:
+    return norm.least_polar(z, error) if isinstance(norm, VectorNorm) else 0.0
+
+
+def _possible_support(norm: Norm, z: Array, error: Array, polar: float) -> Mask | None:
+    if not isinstance(norm, SupportsScreening):
+        return None
+    return norm.possible_support(z, error, polar)
 
 
 def _check_inner(norm: object, owner: str, absolute: bool) -> None:
@@ -145,6 +157,14 @@ class Scaled(VectorNorm):
             return 0.0
         return self.factor * self.norm.zero_threshold(w)
 
+    def least_polar(self, z: Array, error: Array) -> float:
+        """That of the norm inside, divided by the factor."""
+        return _least_polar(self.norm, z, error) / self.factor
+
+    def possible_support(self, z: Array, error: Array, polar: float) -> Mask | None:
+        """That of the norm inside, whose polar is factor times this one."""
+        return _possible_support(self.norm, z, error, polar * self.factor)
+
     def prices(self, n_features: int) -> Array | None:
         """factor times those of the norm inside, where it has them."""
         inner = self.norm.prices(n_features) if isinstance(self.norm, SupportsPrices) else None
@@ -222,6 +242,14 @@ class Nonnegative(VectorNorm):
         """That of the norm inside (0, which is always right, where it has none)."""
         return self.norm.zero_threshold(w) if isinstance(self.norm, SupportsZeroThreshold) else 0.0
 
+    def least_polar(self, z: Array, error: Array) -> float:
+        """That of the norm inside for max(z, 0), which is no further from max(z*, 0)."""
+        return _least_polar(self.norm, np.maximum(z, 0.0), error)
+
+    def possible_support(self, z: Array, error: Array, polar: float) -> Mask | None:
+        """That of the norm inside: a w >= 0 aligned with z* is aligned with max(z*, 0)."""
+        return _possible_support(self.norm, np.maximum(z, 0.0), error, polar)
+
     def prices(self, n_features: int) -> Array | None:
         """The weights of the l1 norm inside, scaled or in groups of one; None for other norms."""
         return _l1_weights(self.norm, n_features)
@@ -294,6 +322,19 @@ class Restricted(VectorNorm):
     def zero_threshold(self, w: Array) -> float:
         """That of the norm inside (0, which is always right, where it has none)."""
         return self.norm.zero_threshold(w) if isinstance(self.norm, SupportsZeroThreshold) else 0.0
+
+    def least_polar(self, z: Array, error: Array) -> float:
+        """That of the restriction."""
+        columns, inner = self._inner(z.size)
+        return _least_polar(inner, z[columns], error[columns])
+
+    def possible_support(self, z: Array, error: Array, polar: float) -> Mask:
+        """That of the restriction; the other columns are always out."""
+        columns, inner = self._inner(z.size)
+        marked = np.zeros(z.size, dtype=bool)
+        found = _possible_support(inner, z[columns], error[columns], polar)
+        marked[columns] = True if found is None else found
+        return marked
 
     def _inner(self, n_features: int) -> tuple[Columns, Norm]:
         """Return the columns, checked, and the restriction of the norm to them."""

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.interfaces.design import Columns, Scores
-from atomlearn.interfaces.norm import Form, ProxPoint
+from atomlearn.interfaces.norm import Form, Mask, ProxPoint
 from atomlearn.norms.ksupport_point import ksupport_point
 from atomlearn.norms.lift import GroupedNorm, best_groups, lifted_point
 from atomlearn.norms.names import named_groups
 from atomlearn.norms.parameters import amount_of_prox, whole_number
+from atomlearn.norms.screening import least, most, reaches_kth
 from atomlearn.norms.vectors import l2_norm, power_of_two, to_float64
 
 Array = NDArray[np.float64]
@@ -101,6 +102,16 @@ class KSupport(GroupedNorm):
         if self.groups is None:
             return KSupport(self.k)
         return KSupport(self.k, self.partition(n_features).restrict(columns)[0])
+
+    def possible_support(self, z: Array, error: Array, polar: float) -> Mask:
+        """w_j != 0 only where |z_j*| is at least the k-th largest magnitude (group norm) of z*."""
+        low, high = least(z, error), most(z, error)
+        if self.groups is None:
+            return reaches_kth(low, high, self._k(z.size), polar)
+        partition = self.partition(z.size)
+        k = self._k(partition.n_groups)
+        marked = reaches_kth(partition.norms(low), partition.norms(high), k, polar)
+        return np.asarray(marked[partition.labels])
 
     def zero_threshold(self, w: Array) -> float:
         """(T / (k - q)) / gauge, T = sum |w_j| over 0 < d_j < 1, q = #{d_j = 1}.

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.interfaces.design import Columns, Scores
-from atomlearn.interfaces.norm import Form, ProxPoint
+from atomlearn.interfaces.norm import Form, Mask, ProxPoint
 from atomlearn.norms.base import VectorNorm
+from atomlearn.norms.screening import least, most, reaches_largest
 from atomlearn.norms.threshold import weighted_l1_point
 from atomlearn.norms.vectors import to_float64
 
@@ -38,6 +39,10 @@ class L1(VectorNorm):
     def restrict(self, columns: Columns, n_features: int) -> L1:
         """The same norm: l1 does not mix coordinates."""
         return self
+
+    def possible_support(self, z: Array, error: Array, polar: float) -> Mask:
+        """w_j != 0 only where |z_j*| = max_i |z_i*|."""
+        return reaches_largest(least(z, error), most(z, error), polar)
 
     def zero_threshold(self, w: Array) -> float:
         """1: a zero coordinate stays zero where |z_j| <= multiplier."""

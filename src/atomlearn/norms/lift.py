@@ -50,6 +50,8 @@ def best_groups(
     At least ``least`` groups, and further whole groups until there are ``count`` columns.
     """
     rating = partition.norms_of_scores(scores)
+    if not rating.size:
+        return np.zeros(0, dtype=np.int64)
     if weights is not None:
         rating = rating / weights
     # A group has a column at least: no more groups than columns are wanted.

@@ -82,3 +82,10 @@ class SubsetScores(Scores):
 
     def full(self) -> Array:
         return self._values
+
+
+class VectorScores(SubsetScores):
+    """Scores that are a stored vector."""
+
+    def __init__(self, z: Array) -> None:
+        self._values = z

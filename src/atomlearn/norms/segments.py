@@ -33,6 +33,15 @@ class Segments(Partition):
             scores.remembered[id(self)] = known
         return known[1]
 
+    def restrict(self, columns: Columns) -> tuple[Partition, Columns]:
+        """Return the partition of these columns, in segments where they come set after set."""
+        labels = self.labels[columns]
+        begins = np.flatnonzero(np.diff(labels, prepend=-1))
+        kept = labels[begins]
+        if (np.diff(kept) > 0).all():
+            return Segments(np.append(begins, columns.size).astype(np.int64)), kept
+        return super().restrict(columns)
+
     def members(self, numbers_of_groups: Columns) -> Columns:
         """Return the coordinates of these groups, group after group."""
         sizes = self.starts[numbers_of_groups + 1] - self.starts[numbers_of_groups]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.designs import as_design, feature_names
+from atomlearn.designs import Counted, as_design, feature_names
 from atomlearn.interfaces import Design, Loss, Norm, Solver
 from atomlearn.interfaces.norm import Form
 from atomlearn.interfaces.solver import WarmStart
@@ -159,6 +159,10 @@ def path_of(
     """Return the solutions of a problem that is already built, at the levels in their order."""
     observers = tuple(observers)
     results: list[Result] = []
+    # Counted once for the whole path: it remembers the norms of the columns.
+    design = problem.design
+    if not isinstance(design, Counted):
+        problem = replace(problem, design=Counted(design))
     for level in levels:
         regularizer = replace(problem.regularizer, amount=float(level))
         result = settings.solve(replace(problem, regularizer=regularizer), warm, observers)
@@ -168,5 +172,4 @@ def path_of(
         result.state = None
         if result.status is Status.INTERRUPTED:
             break
-    design = problem.design
     return PathResult(np.asarray(levels[: len(results)]), results, design.shape[1], design.dtype)

@@ -8,6 +8,7 @@ Algorithm 1 with the exact master, [L] with subspaces for atoms.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from atomlearn.interfaces.solver import WarmStart
 from atomlearn.masters import default_master
 from atomlearn.problem import Problem
 from atomlearn.result import Status
+from atomlearn.solvers.screening import Scope, narrowed, supports_screening
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -34,6 +36,9 @@ ATOMS = 5
 ASKED_ENTRIES = 2**26
 #: Blocks of this many entries, and re-fits of this many steps times columns, are always cheap.
 SMALL = 20_000
+#: Steps after which ``screening="auto"`` begins. The norms of the columns cost a pass, and the gap
+#: rules columns out two passes before the end, as a rule: shorter solves lose time by it.
+LONG = 10
 
 
 @dataclass(slots=True)
@@ -43,7 +48,8 @@ class ActiveState(State):
     block : the data of ``columns``; candidates : columns to add in the next step, none of them
     active; refit_gap : certified gap of the restricted problem at this point; master_steps :
     steps of the master so far; stalled : steps in a row without any progress; free : candidates a
-    pass may add at no cost to the master.
+    pass may add at no cost to the master; scope : the columns not ruled out, which hold
+    ``columns``: what is scored, and what the certificate is of.
     """
 
     block: Block | None = None
@@ -52,6 +58,7 @@ class ActiveState(State):
     master_steps: int = 0
     stalled: int = 0
     free: int = 0
+    scope: Scope | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +80,22 @@ class ColumnGeneration(Solver):
         further would cost more than a fraction of a pass.
     tolerance : float
         Relative gap that will be asked of the whole; the master is not asked for much less.
+    screening : bool or "auto"
+        Whether columns that no optimum can use are found and never scored again (gap safe rules),
+        where norm, loss and design allow it. "auto": once the solve has taken 10 steps.
     """
 
     master: Master = field(default_factory=default_master)
     batch: int | None = None
     inner_ratio: float = 1e-3
     tolerance: float = 1e-6
+    screening: bool | Literal["auto"] = "auto"
+
+    def __post_init__(self) -> None:
+        if self.screening not in (True, False, "auto"):
+            raise ValueError(
+                f"ColumnGeneration: screening must be True, False or 'auto', got {self.screening!r}"
+            )
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> ActiveState:
         warm = warm or WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0))
@@ -174,11 +191,19 @@ class ColumnGeneration(Solver):
         self, problem: Problem, state: ActiveState, before: ActiveState | None = None
     ) -> ActiveState:
         """One pass over the data: scores, best columns, and the certificate of this very point."""
-        scores = problem.design.scores(problem.negative_gradient(state.prediction))
-        state.certificate = problem.certificate(
-            state.columns, state.weights, state.intercept, state.prediction, scores
+        scope = before.scope if before is not None and before.scope is not None else Scope(problem)
+        inside, columns = scope.problem, scope.inside(state.columns)
+        v = inside.negative_gradient(state.prediction)
+        scores = inside.design.scores(v)
+        state.certificate = inside.certificate(
+            columns, state.weights, state.intercept, state.prediction, scores
         )
-        state.candidates = self._candidates(problem, state, scores)
+        state.candidates = self._candidates(problem, state, scores, scope)
+        if self._screens(problem, state):
+            point = columns, state.weights, state.prediction
+            scope = narrowed(scope, problem, point, v, scores, state.certificate)
+            state.candidates = state.candidates[scope.holds(state.candidates)]
+        state.scope = scope
         if before is not None:
             no_progress = (
                 state.certificate.objective >= before.certificate.objective
@@ -190,11 +215,18 @@ class ColumnGeneration(Solver):
                 state.exhausted = Status.STALLED
         return state
 
-    def _candidates(self, problem: Problem, state: ActiveState, scores: Scores) -> Columns:
-        """Return the best columns that are not active and that would enter."""
+    def _screens(self, problem: Problem, state: ActiveState) -> bool:
+        wanted = state.iteration >= LONG if self.screening == "auto" else self.screening
+        return bool(wanted) and supports_screening(problem)
+
+    def _candidates(
+        self, whole: Problem, state: ActiveState, scores: Scores, scope: Scope
+    ) -> Columns:
+        """Return the best columns in scope that are not active and that would enter."""
         n_used = int(np.count_nonzero(state.weights))
-        n_samples, n_features = problem.design.shape
-        shifted = problem.shifted(scores, state.columns, state.weights)
+        n_samples, n_features = whole.design.shape
+        problem, columns = scope.problem, scope.inside(state.columns)
+        shifted = problem.shifted(scores, columns, state.weights)
         norm = problem.regularizer.norm
         share = min(n_features // 100, ASKED_ENTRIES // n_samples)
         if not self.batch and share > max(SHARE, n_samples):
@@ -205,16 +237,16 @@ class ColumnGeneration(Solver):
         if not n_used and not state.free and best.size >= count and self.batch != 1:
             # The best atom alone may be larger: its neighbours are worth a look too.
             best = norm.best_columns(shifted, 2 * best.size)
-        new = best[~np.isin(best, state.columns)] if state.columns.size else best
+        new = best[~np.isin(best, columns)] if columns.size else best
         if not new.size:
             return new
         linear = state.prediction - state.intercept
         inner = float(problem.negative_gradient(state.prediction) @ linear)
         inner -= problem.tau * float(state.weights @ state.weights)
-        threshold = problem.zero_threshold(state.columns, state.weights, inner)
+        threshold = problem.zero_threshold(columns, state.weights, inner)
         if threshold > 0:
             new = new[np.abs(shifted.at(new)) > threshold * (1 - 1e-12)]
-        return new
+        return scope.original(new)
 
 
 def _inside(problem: Problem, warm: WarmStart) -> Array:
