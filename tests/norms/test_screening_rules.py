@@ -1,4 +1,4 @@
-"""Rules of safe screening: without the coordinates ruled out the polar is the same, anywhere near."""
+"""Rules of safe screening: without what is ruled out the polar is the same, anywhere near."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Lifted(Design):
         return DenseBlock(np.asfortranarray(block.dense() @ local.toarray()))
 
     def with_columns(self, columns: Columns) -> Design | None:
-        """Return the design of these lifted columns: features that they do not touch are skipped."""
+        """Return the design of these lifted columns; features they do not touch are skipped."""
         if not isinstance(self.design, SupportsColumnSubset):
             return None
         features, expansion = self.expansion.restrict(columns)

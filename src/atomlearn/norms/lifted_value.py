@@ -9,10 +9,10 @@ from scipy.sparse.linalg import splu
 
 from atomlearn.interfaces.lift import Expansion, Lift
 from atomlearn.interfaces.norm import SupportsProx
-from atomlearn.norms.blocks import VectorScores
 from atomlearn.norms.decomposition import OperatorFamily, family_value, latent_value
 from atomlearn.norms.expansion import Selection, matrix_of
 from atomlearn.norms.groups import Groups
+from atomlearn.norms.scores import VectorScores
 
 Array = NDArray[np.float64]
 
