@@ -9,15 +9,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn.designs import (
     ArrayScores,
+    ColumnSubset,
     Concatenated,
     Counted,
     DenseBlock,
     DenseDesign,
+    Lifted,
     RowSubset,
     SparseDesign,
     Standardized,
 )
 from atomlearn.interfaces import Block, Design, Scores, SupportsColumnNorms, SupportsPredict
+from atomlearn.norms.expansion import Selection, SparseExpansion
 
 X = np.random.default_rng(0).standard_normal((9, 5))
 
@@ -135,3 +138,86 @@ def test_a_pickled_counter_goes_on_counting_by_itself() -> None:
     copy = pickle.loads(pickle.dumps(design))
     copy.predict(np.ones(5))
     assert (design.passes, copy.passes) == (1.0, 2.0)
+
+
+STORAGES = {
+    "rows": lambda: DenseDesign(np.ascontiguousarray(WIDE)),
+    "columns": lambda: DenseDesign(np.asfortranarray(WIDE)),
+    "float32": lambda: DenseDesign(np.asfortranarray(WIDE.astype(np.float32))),
+    "steps": lambda: DenseDesign(np.repeat(np.repeat(WIDE, 2, 0), 3, 1)[::2, ::3]),
+    "csc": lambda: SparseDesign(sp.csc_array(WIDE)),
+    "csr": lambda: SparseDesign(sp.csr_array(WIDE)),
+    "some rows": lambda: RowSubset(DenseDesign(np.asfortranarray(WIDE)), [3, 1, 1, 7]),
+    "some rows of rows": lambda: RowSubset(DenseDesign(np.ascontiguousarray(WIDE)), [3, 1, 1, 7]),
+    "some rows of sparse": lambda: RowSubset(SparseDesign(sp.csc_array(WIDE)), [3, 1, 1, 7]),
+    "standardized": lambda: Standardized(DenseDesign(np.asfortranarray(WIDE))),
+    "side by side": lambda: Concatenated([DenseDesign(WIDE[:, :4]), DenseDesign(WIDE[:, 4:])]),
+    "subset": lambda: ColumnSubset(DenseDesign(np.hstack([WIDE, WIDE])), np.arange(10, 20)),
+    "lifted": lambda: Lifted(
+        SparseDesign(sp.csc_array(WIDE)), Selection(np.array([3, 0, 3, 9, 5, 1, 2, 8]), 10)
+    ),
+    "mixed": lambda: Lifted(DenseDesign(WIDE), SparseExpansion(sp.csc_array(np.tri(10)[:, :7]))),
+}
+WIDE = np.random.default_rng(1).standard_normal((9, 10))
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("columns", [[1], [0, 2, 5, 6], range(7)])
+def test_column_subsets_agree_with_the_whole(storage, columns) -> None:
+    whole = STORAGES[storage]()
+    columns = np.array(columns)
+    n_samples, n_features = whole.shape
+    array = np.asarray(whole.gather(np.arange(n_features)).dense(), dtype=np.float64)[:, columns]
+    for design in (ColumnSubset(whole, columns), ColumnSubset(Counted(whole), columns)):
+        v, w = np.linspace(-1, 1, n_samples), np.linspace(1, 2, columns.size)
+        assert design.shape == (n_samples, columns.size)
+        assert design.dtype == whole.dtype
+        assert_allclose(design.scores(v).full(), array.T @ v, rtol=1e-12, atol=1e-12)
+        assert_allclose(design.predict(w), array @ w, rtol=1e-12, atol=1e-12)
+        some = np.array([columns.size - 1, 0])
+        assert_allclose(design.gather(some).dense(), array[:, some])
+        nested = ColumnSubset(design, np.array([columns.size - 1]))
+        assert_allclose(nested.scores(v).full(), array[:, -1:].T @ v, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("order", "count", "cost"), [("F", 9, 0.9), ("F", 1, 0.1), ("C", 9, 1.0), ("C", 3, 0.3)]
+)
+def test_passes_over_column_subsets_count_their_share(order, count, cost) -> None:
+    """Rows are read whole unless a copy of the columns pays."""
+    design = Counted(DenseDesign(np.array(WIDE, order=order)))
+    subset = ColumnSubset(design, np.arange(count))
+    assert subset.share == pytest.approx(cost)
+    subset.scores(np.ones(9))
+    subset.predict(np.ones(count))
+    assert design.passes == pytest.approx(2 * cost)
+
+
+def test_column_subsets_refuse_what_is_not_increasing() -> None:
+    design = DenseDesign(WIDE)
+    for columns, message in [
+        ([2, 1], "must increase"),
+        ([1, 1], "must increase"),
+        ([0, 10], "between 0 and 9"),
+        ([0.5], "column numbers"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            ColumnSubset(design, columns)
+
+
+def test_counted_norms_are_remembered() -> None:
+    design = Counted(DenseDesign(X))
+    first = design.squared_norms(np.arange(9.0))
+    assert_array_equal(design.squared_norms(np.arange(9.0)), first)
+    assert design.passes == 1.0
+    assert_allclose(design.squared_norms(), (X**2).sum(axis=0))
+    assert design.passes == 2.0
+
+
+def test_squared_norms_of_lifted_columns_are_never_too_small() -> None:
+    design = STORAGES["lifted"]()
+    exact = (design.gather(np.arange(8)).dense() ** 2).sum(axis=0)
+    assert_allclose(design.squared_norms(), exact)
+    mixed = STORAGES["mixed"]()
+    exact = (mixed.gather(np.arange(7)).dense() ** 2).sum(axis=0)
+    assert (mixed.squared_norms() >= exact * (1 - 1e-12)).all()

@@ -118,7 +118,7 @@ class SparseDesign(Design):
         return block
 
     def with_columns(self, columns: Columns) -> Design | None:
-        """Return the design of these columns: a view of CSC, a copy of under half of CSR."""
+        """Return the design of these columns: a view of CSC, a copy of up to half of CSR."""
         if self._by_columns:
             return SparseColumns(self, columns)
         if columns.size > SUBSET_SHARE * self._shape[1]:
