@@ -65,7 +65,8 @@ def test_agrees_with_the_semismooth_master(loss, intercept, sparse):
             other = SemismoothNewton().solve(problem, start, 0.0, target)
             assert refit.gap <= target
             assert abs(refit.objective - other.objective) <= 2 * target
-            assert refit.steps <= 40
+            # For other losses the steps on about eight quadratic models, together.
+            assert refit.steps <= (20 if loss == "squared" else 60)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -167,7 +168,8 @@ def test_kernel_and_python_path_agree(loss, intercept, monkeypatch):
             start = np.zeros(48)
             target = 1e-9 * problem.objective(start, np.zeros(40))
             refits = {}
-            for way in ("columns", "gram", "python") if loss == "squared" else ("columns", "python"):
+            ways = ["columns", "gram", "python"]
+            for way in ways if loss == "squared" else ways[::2]:
                 with monkeypatch.context() as patch:
                     if way != "columns":
                         patch.setattr(scaling_kernel, "MOST_ENTRIES", 0)
@@ -178,7 +180,7 @@ def test_kernel_and_python_path_agree(loss, intercept, monkeypatch):
                     refits[way] = ScalingNewton(_Forbidden()).solve(problem, start, 0.0, target)
             for refit in refits.values():
                 assert refit.gap <= target
-                assert 0 < refit.steps <= 40
+                assert 0 < refit.steps <= 60
                 assert abs(refit.objective - refits["python"].objective) <= 2 * target
                 assert_allclose(refit.intercept, refits["python"].intercept, atol=1e-3)
 
