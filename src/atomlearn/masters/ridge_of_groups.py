@@ -38,6 +38,12 @@ def unique_columns(block: Block) -> tuple[Block, Positions]:
     return block, np.arange(block.shape[1], dtype=np.int64)
 
 
+def raised(curvature: Array, v: Array) -> Array:
+    """Return the curvature with a least one wherever the loss has a slope."""
+    floor = LEAST_CURVATURE * float(curvature.max(initial=0.0)) or 1.0
+    return np.where(v != 0, np.maximum(curvature, floor), curvature)
+
+
 @dataclass(frozen=True, slots=True)
 class RidgePoint:
     """The minimiser for some scalings.
@@ -126,8 +132,7 @@ class GroupRidge:
         if self.quadratic:
             self._fixed = curvature
             return curvature
-        floor = LEAST_CURVATURE * float(curvature.max(initial=0.0)) or 1.0
-        return np.where(v != 0, np.maximum(curvature, floor), curvature)
+        return raised(curvature, v)
 
     def _system(
         self, curvature: Array, used: Positions, spread: Array

@@ -31,7 +31,7 @@ from atomlearn.interfaces import Master, Refit
 from atomlearn.masters.newton import Candidate, SemismoothNewton, block_of, certified
 from atomlearn.masters.nonnegative import nonnegative_minimum
 from atomlearn.masters.ridge_of_groups import GroupRidge, RidgePoint
-from atomlearn.masters.scaling_kernel import free_columns, steps_by_kernel
+from atomlearn.masters.scaling_kernel import GroupBlock, free_columns, steps_by_kernel
 from atomlearn.norms import Groups
 from atomlearn.norms.partition import Partition
 from atomlearn.problem import Problem
@@ -117,7 +117,8 @@ class ScalingNewton(Master):
             if best.refit.gap <= gap_target or not weights.size:
                 return best, 0
         partition, limit = groups_and_limits(problem)
-        reached = steps_by_kernel(problem, weights, intercept, partition, limit, gap_target)
+        group_block = GroupBlock.of(problem, partition, limit)
+        reached = steps_by_kernel(group_block, weights, intercept, gap_target)
         if reached is not None and best is None and lower_than_nothing(problem, reached[0]):
             return reached
         if best is None:
