@@ -152,13 +152,17 @@ def _descent(group_block: GroupBlock, best: Candidate, reached: Array) -> Candid
 
 def free_columns(problem: Problem) -> int:
     """Return how many columns, repeated ones included, fill a block that the kernel is fast on."""
-    n_samples, n_columns = problem.design.shape
+    design = problem.design
+    n_samples, n_columns = design.shape
     features = FREE_ENTRIES // n_samples
     if features < FEW or not has_group_newton():
         return 0
-    if isinstance(problem.design, Lifted):
-        features = features * n_columns // max(problem.design.design.shape[1], 1)
-    return features
+    distinct = n_columns
+    if isinstance(design, Lifted):
+        distinct = design.design.shape[1]
+    elif isinstance(design, Block):
+        distinct = unique_columns(design)[0].shape[1]
+    return features * n_columns // max(distinct, 1)
 
 
 def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
