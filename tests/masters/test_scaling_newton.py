@@ -212,13 +212,15 @@ def test_a_small_block_is_taken_whole(loss):
 
 
 def test_columns_for_free_count_distinct_features():
-    """Repeated features count once; none for other forms, nor where samples are many."""
+    """Few distinct features are all free, more of them as many as fit; none for other forms."""
     problem = repeated_problem("squared", 0, False, 0.1)
     plain = replace(problem, design=DenseBlock(problem.design.dense()))
     master = ScalingNewton()
     assert master.candidates_for_free(plain) == 2**19 // 40
-    assert master.candidates_for_free(problem) == 2**19 // 40 * 48 // 15
+    assert master.candidates_for_free(problem) == 48  # of 15 features, fewer than samples
     other = replace(problem, regularizer=Regularizer(problem.regularizer.norm, "squared", 1.0))
     assert master.candidates_for_free(other) == 0
     tall = DenseBlock(np.zeros((10_000, 2), order="F"))
-    assert master.candidates_for_free(replace(plain, design=tall)) == 0
+    assert master.candidates_for_free(replace(plain, design=tall)) == 2
+    large = DenseBlock(np.zeros((10_000, 600), order="F"))
+    assert master.candidates_for_free(replace(plain, design=large)) == 0

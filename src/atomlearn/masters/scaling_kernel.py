@@ -27,11 +27,15 @@ Array = NDArray[np.float64]
 #: Beyond this, models of a loss that is not quadratic cost more than nested ridge regressions.
 MOST_FEATURES = 2000
 MOST_WORK = 2**31
+#: The same for the squared loss, whose Gram matrix grows with the block and is kept.
+MOST_KEPT_WORK = 2**35
 #: Entries of a dense block up to which Gram matrices of the features in use come from its columns,
 #: where samples are not many more than features.
 MOST_ENTRIES = 2**22
 #: Entries of a block that are gathered, and scored, in less time than the overhead of a pass takes.
 FREE_ENTRIES = 2**19
+#: Features whose Gram matrix costs little however many samples there are.
+FEW_FEATURES = 500
 #: Fewer columns than that are no block worth taking whole.
 FEW = 100
 #: Proximal Newton steps, the share of the gap that each is solved to, and the decrease accepted.
@@ -154,14 +158,19 @@ def free_columns(problem: Problem) -> int:
     """Return how many columns, repeated ones included, fill a block that the kernel is fast on."""
     design = problem.design
     n_samples, n_columns = design.shape
-    features = FREE_ENTRIES // n_samples
-    if features < FEW or not has_group_newton():
+    if not has_group_newton():
         return 0
     distinct = n_columns
     if isinstance(design, Lifted):
         distinct = design.design.shape[1]
     elif isinstance(design, Block):
         distinct = unique_columns(design)[0].shape[1]
+    # Few features of many samples: one Gram matrix, and the samples are never needed again.
+    if problem.loss.is_quadratic and distinct <= min(FEW_FEATURES, n_samples):
+        return n_columns
+    features = FREE_ENTRIES // n_samples
+    if features < FEW:
+        return 0
     return features * n_columns // max(distinct, 1)
 
 
@@ -170,7 +179,8 @@ def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
     n_samples, n_features = base.shape
     loss, quadratic = problem.loss, problem.loss.is_quadratic
     inner = base.inner if isinstance(base, CachedBlock) else base
-    small = n_features <= MOST_FEATURES and n_samples * n_features**2 <= MOST_WORK
+    most = MOST_KEPT_WORK if quadratic else MOST_WORK
+    small = n_features <= MOST_FEATURES and n_samples * n_features**2 <= most
     by_columns = isinstance(inner, DenseBlock) and n_samples * n_features <= MOST_ENTRIES
     if quadratic:
         by_columns = by_columns and n_samples <= 2 * n_features
