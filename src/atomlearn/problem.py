@@ -198,9 +198,13 @@ class Problem:
 
     def gauge(self, columns: Columns | None, weights: Array) -> float:
         """Return the gauge of the point with these weights on ``columns`` (None: all of them)."""
-        norm = self.regularizer.norm
+        norm, n_features = self.regularizer.norm, self.design.shape[1]
         if columns is not None and isinstance(norm, SupportsRestriction):
-            norm = norm.restrict(columns, self.design.shape[1])
+            return norm.restrict(columns, n_features).value(weights)
+        if columns is not None:
+            dense = np.zeros(n_features)
+            dense[columns] = weights
+            weights = dense
         return norm.value(weights)
 
     def negative_gradient(self, prediction: Array) -> Array:
@@ -313,7 +317,10 @@ class Problem:
         unit = norm.zero_threshold(weights)
         if unit <= 0:
             return 0.0
-        return self.regularizer.multiplier(self.gauge(columns, weights), inner) * unit
+        # The penalized form's multiplier is the level, whatever the gauge.
+        needed = self.regularizer.form != "penalized"
+        gauge = self.gauge(columns, weights) if needed else 0.0
+        return self.regularizer.multiplier(gauge, inner) * unit
 
 
 def check_weight(sample_weight: object, n_samples: int) -> Array:

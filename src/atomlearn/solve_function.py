@@ -15,7 +15,7 @@ from atomlearn.norms import as_norm
 from atomlearn.norms.names import named
 from atomlearn.problem import Problem, Regularizer, positive
 from atomlearn.result import Result
-from atomlearn.solvers import ColumnGeneration, run
+from atomlearn.solvers import default_solver, run
 from atomlearn.solvers.run import Observer
 from atomlearn.solvers.stopping import Iterations, RelativeGap, StoppingRule
 
@@ -69,7 +69,8 @@ def solve(
     max_iter : int
         Bound on steps.
     solver : Solver, optional
-        Default: column generation with the semismooth Newton master.
+        Default: column generation with the semismooth Newton master; for a norm known by its
+        best atom alone (``norms.UserNorm``), ``AtomGeneration``.
     stop : StoppingRule, optional
         Further rules, for example ``stopping.Seconds(60) | stopping.Passes(100)``.
     observers : iterable of callables
@@ -116,7 +117,7 @@ def solve(
     warm = warm_start
     if isinstance(warm, Result):
         warm = WarmStart(warm.columns, warm.weights, warm.intercept, warm.lifted)
-    solver = ColumnGeneration(tolerance=gap) if solver is None else solver
+    solver = default_solver(the_norm, gap) if solver is None else solver
     return run(problem, solver, rules, observers, warm)
 
 

@@ -15,6 +15,12 @@ from atomlearn._kernels.dense import (
     squared_norms_dense,
 )
 from atomlearn._kernels.factor import factor_append, factor_delete, factor_solve
+from atomlearn._kernels.group_newton import (
+    NewtonOutcome,
+    NewtonStatus,
+    group_newton,
+    has_group_newton,
+)
 from atomlearn._kernels.ksupport import (
     ksupport_gauge,
     ksupport_prox,
@@ -41,6 +47,8 @@ from atomlearn._kernels.vectors import group_norms, soft_threshold, top_magnitud
 __all__ = [
     "SPARSE_FAULTS",
     "ActiveFactor",
+    "NewtonOutcome",
+    "NewtonStatus",
     "QPOutcome",
     "QPStatus",
     "active_set_qp",
@@ -49,7 +57,9 @@ __all__ = [
     "factor_delete",
     "factor_solve",
     "gather_dense",
+    "group_newton",
     "group_norms",
+    "has_group_newton",
     "ksupport_gauge",
     "ksupport_prox",
     "ksupport_prox_binary_search",

@@ -77,3 +77,22 @@ def active_set(
     /,
 ) -> int: ...
 def max_threads() -> int: ...
+def provide_blas(name: str, capsule: object, /) -> bool: ...
+def group_newton(
+    matrix: Array,
+    is_gram: bool,
+    linear: Array,
+    squared_target: float,
+    starts: Positions,
+    members: Positions,
+    limit: Array,
+    scalings: Array,
+    slopes: Array,
+    gap_target: float,
+    max_steps: int,
+    least: int,
+    share: float,
+    counts: Positions,
+    figures: Array,
+    /,
+) -> int: ...

@@ -1,5 +1,6 @@
 """Data: synthetic problems with known solutions, public data sets, and readers of data files."""
 
+from atomlearn.datasets.gene_sets import read_gene_sets
 from atomlearn.datasets.loaders import RealData, load, names
 from atomlearn.datasets.readers import read_table
 from atomlearn.datasets.synthetic import (
@@ -26,5 +27,6 @@ __all__ = [
     "make_text_like_sparse",
     "make_zou_hastie",
     "names",
+    "read_gene_sets",
     "read_table",
 ]

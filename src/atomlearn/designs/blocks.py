@@ -175,6 +175,8 @@ class DenseBlock(Block):
         nonzeros = None
         if isinstance(other, CenteredBlock):
             return CenteredBlock(self, np.zeros(size)).append(other)
+        if not size and isinstance(other, DenseBlock) and other.nonzeros is None:
+            return other
         if isinstance(other, (DenseBlock, SparseBlock)) and not (
             self.nonzeros is None and other.nonzeros is None
         ):

@@ -76,6 +76,8 @@ class RepeatedBlock(Block):
                 f"a block of repeated features takes one of its own kind, got "
                 f"{type(other).__name__}; gather both from the same design"
             )
+        if not self.positions.size:
+            return other
         order = np.argsort(self.features, kind="stable")
         places = np.searchsorted(self.features, other.features, sorter=order)
         places = order[np.minimum(places, order.size - 1)] if order.size else places

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.estimators.checks import as_solver, checked_design, whole
+from atomlearn.estimators.checks import as_solver, checked_design, expanded, names_of, whole
 from atomlearn.interfaces import Design, Loss, Norm, Solver, SupportsPredict
 from atomlearn.interfaces.norm import Form
 from atomlearn.interfaces.solver import WarmStart
@@ -104,13 +104,24 @@ class AtomicModel(BaseEstimator):
         )
         return results
 
-    def _report(self, results: list[Result], complete: bool | None = None) -> None:
+    def _expanded(self, design: Design) -> Design:
+        """Return the design with the products of columns that ``features`` asks for."""
+        return expanded(design, getattr(self, "features", "linear"))
+
+    def _report(
+        self, results: list[Result], complete: bool | None = None, design: Design | None = None
+    ) -> None:
         """Set what is known of the fit; several outputs report the sum of their objectives.
 
         ``complete`` None means: where every gap is proved. Else the fit says so itself.
+        ``design`` is that of the fit, whose columns the coefficients belong to.
         """
         several = len(results) > 1
         self.results_ = results
+        self.parts_ = [result.parts for result in results] if several else results[0].parts
+        if design is not None:
+            self.selected_ = np.unique(np.concatenate([result.columns for result in results]))
+            self.selected_names_ = names_of(self, design, self.selected_)
         self.gap_ = float(sum(result.gap for result in results))
         self.objective_ = float(sum(result.objective for result in results))
         self.status_ = _joint_status(results)
@@ -129,7 +140,7 @@ class AtomicModel(BaseEstimator):
     def _linear(self, X: Any) -> NDArray[Any]:
         """Return X coef' + intercept, shape (n_samples, n_outputs), in the dtype of X."""
         check_is_fitted(self)
-        design = checked_design(self, X, reset=False)
+        design = self._expanded(checked_design(self, X, reset=False))
         coefs = np.atleast_2d(self.coef_)
         columns = np.flatnonzero(coefs.any(axis=0))
         if isinstance(design, SupportsPredict) and 2 * columns.size > coefs.shape[1]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -10,20 +11,28 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from atomlearn import solvers
-from atomlearn.designs import as_design
+from atomlearn.designs import Polynomial, as_design
 from atomlearn.designs.convert import as_compressed
 from atomlearn.interfaces import Design, Loss, Solver
 from atomlearn.losses import as_loss
 from atomlearn.problem import positive
 
 Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+#: What ``features=`` may name, and whether squares are among the products.
+FEATURES = {"linear": False, "interactions": False, "quadratic": True}
 
 #: What ``solver=`` may name, and the class in ``atomlearn.solvers`` that it means.
 SOLVERS = {
     "column_generation": "ColumnGeneration",
+    "atom_generation": "AtomGeneration",
     "fista": "FISTA",
     "admm": "ADMM",
     "kfcfw": "KFCFW",
+    "frank_wolfe": "FrankWolfe",
+    "cogent": "CoGEnT",
+    "block_coordinate_descent": "BlockCoordinateDescent",
 }
 
 
@@ -59,6 +68,28 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
             "sklearn.preprocessing.OneHotEncoder, or leave such columns out"
         ) from error
     return as_design(checked, check_finite=False)
+
+
+def expanded(design: Design, features: str) -> Design:
+    """Return the design that ``features`` asks for: the columns as they are, or with products."""
+    if features == "linear":
+        return design
+    if features not in FEATURES:
+        raise ValueError(f"features must be one of {sorted(FEATURES)}, got {features!r}")
+    if isinstance(design, Polynomial):
+        raise ValueError(
+            f"features={features!r}: X is a Polynomial design already; pass its inputs, or "
+            "features='linear'"
+        )
+    return Polynomial.interactions(design, squares=FEATURES[features])
+
+
+def names_of(estimator: Any, design: Design, columns: Columns) -> list[str]:
+    """Return readable names of columns: those of the table, x0, x1, ..., products as "a:b"."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if isinstance(design, Polynomial):
+        return design.feature_names(columns, None if names is None else list(names))
+    return [f"x{column}" if names is None else str(names[column]) for column in columns]
 
 
 def normalized(weight: Array) -> Array:
@@ -140,8 +171,8 @@ def checked_loss(loss: str | Loss, *, classification: bool) -> Loss:
     return found
 
 
-def as_solver(solver: str | Solver, tol: float) -> Solver:
-    """Return the solver of a name, or the object itself; "auto" is column generation."""
+def as_solver(solver: str | Solver, tol: float) -> Solver | None:
+    """Return the solver of a name, or the object itself; "auto" is None, what suits the norm."""
     if isinstance(solver, Solver):
         return solver
     if not isinstance(solver, str):
@@ -149,11 +180,12 @@ def as_solver(solver: str | Solver, tol: float) -> Solver:
             f"solver must be 'auto', one of {sorted(SOLVERS)} or a Solver such as "
             f"solvers.ColumnGeneration(), got {type(solver).__name__}"
         )
-    name = "column_generation" if solver == "auto" else solver
-    if name not in SOLVERS:
+    if solver == "auto":
+        return None
+    if solver not in SOLVERS:
         raise ValueError(f"solver must be 'auto' or one of {sorted(SOLVERS)}, got {solver!r}")
-    kind = getattr(solvers, SOLVERS[name])
-    if kind is solvers.ColumnGeneration:
-        return solvers.ColumnGeneration(tolerance=tol)
-    built: Solver = kind()
+    kind = getattr(solvers, SOLVERS[solver])
+    # Those that re-fit want to know how exactly.
+    wants = "tolerance" in {field.name for field in dataclasses.fields(kind)}
+    built: Solver = kind(tolerance=tol) if wants else kind()
     return built

@@ -20,6 +20,7 @@ from atomlearn.estimators.checks import (
     checked_loss,
     checked_target,
     encoded,
+    expanded,
     normalized,
 )
 from atomlearn.interfaces import Design, Loss, Norm, Solver
@@ -55,7 +56,7 @@ def checked_classification(
     estimator: Any, X: Any, y: Any, sample_weight: Any, class_weight: Any
 ) -> Classification:
     """Return the problem in checked parts, or say what is wrong with X, y or the weights."""
-    design = checked_design(estimator, X, reset=True)
+    design = expanded(checked_design(estimator, X, reset=True), estimator.features)
     n_samples = design.shape[0]
     target = checked_target(estimator, y, n_samples)
     check_classification_targets(target)
@@ -99,11 +100,11 @@ class LinearClassifier(ClassifierMixin, AtomicModel):
     loss: str | Loss
     classes_: NDArray[Any]
 
-    def _report_outputs(self, classes: NDArray[Any], results: list[Any]) -> None:
+    def _report_outputs(self, classes: NDArray[Any], results: list[Any], design: Design) -> None:
         self.classes_ = classes
         self.coef_ = np.stack([result.coef for result in results])
         self.intercept_ = np.array([result.intercept for result in results])
-        self._report(results)
+        self._report(results, design=design)
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return X w + b: (n_samples,) for two classes, else (n_samples, n_classes)."""
@@ -166,6 +167,10 @@ class AtomicClassifier(LinearClassifier):
         Bound on the gauge where ``form="constrained"``; there alpha plays no part.
     loss : {"logistic", "squared_hinge"} or Loss, default="logistic"
         "squared_hinge" is max(0, 1 - y z)^2 / 2.
+    features : {"linear", "interactions", "quadratic"}, default="linear"
+        "interactions" adds all products x_i x_j, i < j, after the columns of X, "quadratic" the
+        squares too, as ``designs.Polynomial.interactions`` does: implicit, never stored. With
+        ``norm=norms.Hierarchy("weak")`` products come only with their main effects.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalized.
     class_weight : dict, "balanced" or None, default=None
@@ -174,8 +179,10 @@ class AtomicClassifier(LinearClassifier):
         Relative duality gap to prove.
     max_iter : int, default=1000
         Bound on steps of the solver.
-    solver : {"auto", "column_generation", "fista", "admm", "kfcfw"} or Solver, default="auto"
-        "auto" is column generation.
+    solver : str or Solver, default="auto"
+        "auto" is column generation, over subspaces or over atoms as the norm allows. Others:
+        "column_generation", "atom_generation", "fista", "admm", "kfcfw", "frank_wolfe", "cogent",
+        "block_coordinate_descent".
     warm_start : bool, default=False
         Whether to begin where the last ``fit`` ended (same columns and classes).
     n_jobs : int, optional
@@ -187,6 +194,12 @@ class AtomicClassifier(LinearClassifier):
     ----------
     classes_ : (n_classes,) ndarray
     coef_ : (1, n_features) or (n_classes, n_features) ndarray, in the dtype of X
+        With ``features`` beyond "linear" one column a main effect, square or product.
+    selected_, selected_names_ : ndarray of int, list of str
+        The columns with a coefficient, of whatever class, and their names: those of the table or
+        x0, x1, ..., products as "age:dose".
+    parts_ : list of Part, or None; a list of such lists with several classes
+        For latent norms the parts z_B that coef_ is the sum of, with the sets they belong to.
     intercept_ : (1,) or (n_classes,) ndarray
     objective_, gap_ : float
         The objective at this point and a proved bound on its distance to the optimum. With
@@ -229,6 +242,7 @@ class AtomicClassifier(LinearClassifier):
         form: Form = "penalized",
         radius: float = 1.0,
         loss: str | Loss = "logistic",
+        features: str = "linear",
         fit_intercept: bool = True,
         class_weight: Any = None,
         tol: float = 1e-6,
@@ -243,6 +257,7 @@ class AtomicClassifier(LinearClassifier):
         self.form = form
         self.radius = radius
         self.loss = loss
+        self.features = features
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.tol = tol
@@ -260,7 +275,7 @@ class AtomicClassifier(LinearClassifier):
             task.design, task.targets, task.weight, loss, self.norm, amount_of(self)
         )
         results = self._solve(problems, self._starts(task, len(problems)), self.n_jobs)
-        self._report_outputs(task.classes, results)
+        self._report_outputs(task.classes, results, task.design)
         return self
 
     def _starts(self, task: Classification, n_outputs: int) -> list[WarmStart | None]:

@@ -23,6 +23,7 @@ from atomlearn.estimators.routing import raise_unless_routed, routing_enabled
 from atomlearn.interfaces import Design, Loss, Norm, Solver
 from atomlearn.interfaces.norm import Form
 from atomlearn.norms import as_norm
+from atomlearn.norms.names import named
 from atomlearn.paths import cross_validate, held_out_loss, largest_useful_level, level_grid
 from atomlearn.paths.cross_validation import Rows, Rule, Score
 from atomlearn.paths.levels import check_levels
@@ -121,7 +122,8 @@ class CrossValidatedModel(AtomicModel):
         score: Score | None,
     ) -> list[Result]:
         """Choose norm and alpha by held-out scores; return the results of the final fit."""
-        norms = self._candidates()
+        candidates = self._candidates()
+        norms = [named(norm, getattr(self, "feature_names_in_", None)) for norm in candidates]
         problems = self._problems(design, targets, weight, loss, norms[0], 1.0)
         for norm in norms[1:]:
             norm.check(design.shape[1])
@@ -136,7 +138,7 @@ class CrossValidatedModel(AtomicModel):
             self.n_jobs,
         )
         chosen, position = scores.choose(self.selection)
-        self.norm_ = clone(norms[chosen], safe=False)
+        self.norm_ = clone(candidates[chosen], safe=False)
         self.alpha_ = float(levels[chosen, position])
         self.alphas_ = levels[0] if len(norms) == 1 else levels
         self.cv_results_ = scores.table()
@@ -209,7 +211,7 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         Size of the default grid.
     alpha_ratio : float, optional
         Range of the default grid, see ``paths.level_grid``.
-    form, loss, fit_intercept, tol, max_iter, solver
+    form, loss, features, fit_intercept, tol, max_iter, solver
         As in ``AtomicRegressor``.
     cv : int, splitter, iterable of (train, test) or None, default=None
         None means 5 folds.
@@ -231,7 +233,8 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
     alphas_ : (n_alphas,) ndarray, or (n_norms, n_alphas) with several norms
     cv_results_ : dict of arrays
         As of ``GridSearchCV``, one entry a (norm, alpha); ``pandas.DataFrame(cv_results_)``.
-    coef_, intercept_, objective_, gap_, status_, n_passes_, n_iter_, history_, results_
+    coef_, selected_, selected_names_, parts_, intercept_, objective_, gap_, status_, n_passes_,
+    n_iter_, history_, results_
         Of the final fit, see ``AtomicRegressor``.
     n_features_in_, feature_names_in_
 
@@ -250,6 +253,7 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         alpha_ratio: float | None = None,
         form: Form = "penalized",
         loss: str | Loss = "squared",
+        features: str = "linear",
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: int = 1000,
@@ -266,6 +270,7 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         self.alpha_ratio = alpha_ratio
         self.form = form
         self.loss = loss
+        self.features = features
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
@@ -284,7 +289,7 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         folds = self._folds(X, target, for_splitter)
         score = self._score_of(DecidedRegressor(), target, for_scorer)
         [result] = self._search(design, [target], weight, loss, folds, score)
-        self._report_output(result)
+        self._report_output(result, design)
         return self
 
 
@@ -347,6 +352,7 @@ class AtomicClassifierCV(CrossValidatedModel, LinearClassifier):
         alpha_ratio: float | None = None,
         form: Form = "penalized",
         loss: str | Loss = "logistic",
+        features: str = "linear",
         fit_intercept: bool = True,
         class_weight: Any = None,
         tol: float = 1e-6,
@@ -364,6 +370,7 @@ class AtomicClassifierCV(CrossValidatedModel, LinearClassifier):
         self.alpha_ratio = alpha_ratio
         self.form = form
         self.loss = loss
+        self.features = features
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.tol = tol
@@ -384,5 +391,5 @@ class AtomicClassifierCV(CrossValidatedModel, LinearClassifier):
         folds = self._folds(X, labels, for_splitter)
         score = self._score_of(DecidedClassifier(self.loss, task.classes), labels, for_scorer)
         results = self._search(task.design, task.targets, task.weight, loss, folds, score)
-        self._report_outputs(task.classes, results)
+        self._report_outputs(task.classes, results, task.design)
         return self

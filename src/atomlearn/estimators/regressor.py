@@ -14,6 +14,7 @@ from atomlearn.estimators.checks import (
     checked_design,
     checked_loss,
     checked_target,
+    expanded,
     normalized,
 )
 from atomlearn.interfaces import Design, Loss, Norm, Solver
@@ -31,10 +32,10 @@ class LinearRegressor(RegressorMixin, AtomicModel):
     Shared by ``AtomicRegressor`` and ``AtomicRegressorCV``; not for direct use.
     """
 
-    def _report_output(self, result: Result) -> None:
+    def _report_output(self, result: Result, design: Design) -> None:
         self.coef_ = result.coef
         self.intercept_ = float(result.intercept)
-        self._report([result])
+        self._report([result], design=design)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predictions X w + b, shape (n_samples,)."""
@@ -60,14 +61,20 @@ class AtomicRegressor(LinearRegressor):
         Bound on the gauge where ``form="constrained"``; there alpha plays no part.
     loss : str or Loss, default="squared"
         A loss for regression; "squared" is (y - z)^2 / 2.
+    features : {"linear", "interactions", "quadratic"}, default="linear"
+        "interactions" adds all products x_i x_j, i < j, after the columns of X, "quadratic" the
+        squares too, as ``designs.Polynomial.interactions`` does: implicit, never stored. With
+        ``norm=norms.Hierarchy("weak")`` products come only with their main effects.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalized.
     tol : float, default=1e-6
         Relative duality gap to prove.
     max_iter : int, default=1000
         Bound on steps of the solver.
-    solver : {"auto", "column_generation", "fista", "admm", "kfcfw"} or Solver, default="auto"
-        "auto" is column generation.
+    solver : str or Solver, default="auto"
+        "auto" is column generation, over subspaces or over atoms as the norm allows. Others:
+        "column_generation", "atom_generation", "fista", "admm", "kfcfw", "frank_wolfe", "cogent",
+        "block_coordinate_descent".
     warm_start : bool, default=False
         Whether to begin where the last ``fit`` ended.
     verbose : int, default=0
@@ -76,6 +83,12 @@ class AtomicRegressor(LinearRegressor):
     Attributes
     ----------
     coef_ : (n_features,) ndarray, in the dtype of X
+        With ``features`` beyond "linear" one entry a main effect, square or product.
+    selected_, selected_names_ : ndarray of int, list of str
+        The columns with a coefficient, and their names: those of the table or x0, x1, ...,
+        products as "age:dose".
+    parts_ : list of Part, or None
+        For latent norms the parts z_B that coef_ is the sum of, with the sets they belong to.
     intercept_ : float
     objective_, gap_ : float
         The mean loss plus penalty at this point, and a proved bound on its distance to the optimum.
@@ -115,6 +128,7 @@ class AtomicRegressor(LinearRegressor):
         form: Form = "penalized",
         radius: float = 1.0,
         loss: str | Loss = "squared",
+        features: str = "linear",
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: int = 1000,
@@ -127,6 +141,7 @@ class AtomicRegressor(LinearRegressor):
         self.form = form
         self.radius = radius
         self.loss = loss
+        self.features = features
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
@@ -144,7 +159,7 @@ class AtomicRegressor(LinearRegressor):
         if self.warm_start and former.shape == (design.shape[1],):
             start = warm_starts(self.coef_[None, :], self.intercept_)[0]
         [result] = self._solve(problems, [start])
-        self._report_output(result)
+        self._report_output(result, design)
         return self
 
 
@@ -152,7 +167,7 @@ def checked_regression(
     estimator: Any, X: Any, y: Any, sample_weight: Any
 ) -> tuple[Design, Array, Array]:
     """Return design, target and mean weights of a regression problem."""
-    design = checked_design(estimator, X, reset=True)
+    design = expanded(checked_design(estimator, X, reset=True), estimator.features)
     n_samples = design.shape[0]
     target = regression_target(checked_target(estimator, y, n_samples))
     return design, target, normalized(check_weight(sample_weight, n_samples))

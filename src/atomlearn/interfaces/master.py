@@ -42,3 +42,11 @@ class Master(ABC):
         Returns the best point found, which is never worse in objective than the warm start, with
         its certified gap, also where the target could not be reached.
         """
+
+    def candidates_for_free(self, problem: Problem) -> int:
+        """Return how many columns a pass may add that cost this master next to nothing.
+
+        Above 0 only where it also converges so fast that the last digits cost a step or two:
+        re-fits then go all the way at once.
+        """
+        return 0

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.interfaces.norm import Atom
+
 if TYPE_CHECKING:
     from atomlearn.problem import Problem
     from atomlearn.result import Certificate, Status
@@ -35,6 +37,10 @@ class State:
     iteration: int = 0
     exhausted: Status | None = None
 
+    def parts(self) -> tuple[tuple[Atom, float], ...]:
+        """Return atoms a_h with weights c_h > 0, w = sum c_h a_h, where the solver knows them."""
+        return ()
+
     def check(self) -> None:
         """Raise AssertionError where an invariant fails (tests and debugging)."""
         assert self.columns.shape == self.weights.shape
@@ -49,12 +55,16 @@ class WarmStart:
 
     lifted : the lifted coordinates and weights of an earlier result, for norms with latent parts
     (their sum is w; without them each feature goes to the first set that has it).
+    atoms : w as a sum of atoms *of the very norm of the problem to solve*, where they are known:
+    solvers over atoms take sum c for a bound on the gauge, so atoms of another norm would make
+    their certificate wrong. Empty is always right.
     """
 
     columns: Columns
     weights: Array
     intercept: float = 0.0
     lifted: tuple[Columns, Array] | None = None
+    atoms: tuple[tuple[Atom, float], ...] = ()
 
 
 class Solver(ABC):

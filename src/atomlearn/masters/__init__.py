@@ -24,5 +24,5 @@ __all__ = [
 
 
 def default_master() -> Master:
-    """Return the master for any norm: one made for groups, and working sets for all others."""
-    return ScalingNewton(fallback=WorkingSets())
+    """Return the master for any norm: working sets, with the master made for groups inside."""
+    return WorkingSets(master=ScalingNewton(fallback=SemismoothNewton()))

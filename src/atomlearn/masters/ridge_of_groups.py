@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from atomlearn.designs import RepeatedBlock
+from atomlearn.designs.cached_block import CachedBlock
 from atomlearn.interfaces import Block
 from atomlearn.norms.partition import Partition
 from atomlearn.problem import Problem
@@ -26,6 +28,20 @@ MAX_INNER = 50
 ENOUGH = 1e-13
 #: Curvature below this share of the largest is raised to it: the model stays convex and solvable.
 LEAST_CURVATURE = 1e-10
+
+
+def unique_columns(block: Block) -> tuple[Block, Positions]:
+    """Return the block of the features, each once, and the place there of each column."""
+    inner = block.inner if isinstance(block, CachedBlock) else block
+    if isinstance(inner, RepeatedBlock):
+        return inner.base, inner.positions
+    return block, np.arange(block.shape[1], dtype=np.int64)
+
+
+def raised(curvature: Array, v: Array) -> Array:
+    """Return the curvature with a least one wherever the loss has a slope."""
+    floor = LEAST_CURVATURE * float(curvature.max(initial=0.0)) or 1.0
+    return np.where(v != 0, np.maximum(curvature, floor), curvature)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +132,7 @@ class GroupRidge:
         if self.quadratic:
             self._fixed = curvature
             return curvature
-        floor = LEAST_CURVATURE * float(curvature.max(initial=0.0)) or 1.0
-        return np.where(v != 0, np.maximum(curvature, floor), curvature)
+        return raised(curvature, v)
 
     def _system(
         self, curvature: Array, used: Positions, spread: Array

@@ -31,7 +31,9 @@ from atomlearn.interfaces import Master, Refit
 from atomlearn.masters.newton import Candidate, SemismoothNewton, block_of, certified
 from atomlearn.masters.nonnegative import nonnegative_minimum
 from atomlearn.masters.ridge_of_groups import GroupRidge, RidgePoint
+from atomlearn.masters.scaling_kernel import GroupBlock, free_columns, steps_by_kernel
 from atomlearn.norms import Groups
+from atomlearn.norms.partition import Partition
 from atomlearn.problem import Problem
 
 Array = NDArray[np.float64]
@@ -50,6 +52,23 @@ def is_group_problem(problem: Problem) -> bool:
         and regularizer.form == "penalized"
         and problem.tau == 0.0
     )
+
+
+def groups_and_limits(problem: Problem) -> tuple[Partition, Array]:
+    """Return the groups of a group problem and level * delta_g of each."""
+    norm = problem.regularizer.norm
+    assert isinstance(norm, Groups)
+    partition, weights = norm.parts(problem.design.shape[1])
+    ones = np.ones(partition.n_groups) if weights is None else weights
+    return partition, problem.regularizer.amount * ones
+
+
+def lower_than_nothing(problem: Problem, point: Candidate) -> bool:
+    """Return True where the objective is not above that of zero weights."""
+    linear = np.zeros(problem.y.size)
+    prediction = linear + problem.optimal_intercept(linear, point.refit.intercept)
+    nothing = problem.loss.value(problem.y, prediction, problem.weight)
+    return point.refit.objective <= nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +95,10 @@ class ScalingNewton(Master):
         """Minimise the restricted problem to ``gap_target``; see Master."""
         if not is_group_problem(problem):
             return self.fallback.solve(problem, weights, intercept, gap_target)
-        best = certified(problem, weights, None, intercept)
-        steps = 0
+        best, steps = self._start(problem, weights, intercept, gap_target)
         if best.refit.gap > gap_target and weights.size:
-            best, steps = _Descent(problem, best).run(gap_target, self.max_steps)
+            best, more = _Descent(problem, best).run(gap_target, self.max_steps)
+            steps += more
         if best.refit.gap > gap_target and weights.size:
             last = best.refit
             refit = self.fallback.solve(problem, last.weights, last.intercept, gap_target)
@@ -88,19 +107,38 @@ class ScalingNewton(Master):
         best.refit.steps = steps
         return best.refit
 
+    def _start(
+        self, problem: Problem, weights: Array, intercept: float, gap_target: float
+    ) -> tuple[Candidate, int]:
+        """Return the start, or the point that the kernel reaches from it where that is better."""
+        best: Candidate | None = None
+        if weights.any() or not weights.size:
+            best = certified(problem, weights, None, intercept)
+            if best.refit.gap <= gap_target or not weights.size:
+                return best, 0
+        partition, limit = groups_and_limits(problem)
+        group_block = GroupBlock.of(problem, partition, limit)
+        reached = steps_by_kernel(group_block, weights, intercept, gap_target)
+        if reached is not None and best is None and lower_than_nothing(problem, reached[0]):
+            return reached
+        if best is None:
+            best = certified(problem, weights, None, intercept)
+        if reached is None:
+            return best, 0
+        return (reached[0] if reached[0].improves(best) else best), reached[1]
+
+    def candidates_for_free(self, problem: Problem) -> int:
+        """Return how many columns fill a small block; see Master."""
+        return free_columns(problem) if is_group_problem(problem) else 0
+
 
 class _Descent:
     """One call: the scalings, the ridge regression they stand for, the best certified point."""
 
     def __init__(self, problem: Problem, best: Candidate) -> None:
-        norm = problem.regularizer.norm
-        assert isinstance(norm, Groups)
         self.problem = problem
         self.best = best
-        partition, weights = norm.parts(best.refit.weights.size)
-        self.limit = problem.regularizer.amount * (
-            np.ones(partition.n_groups) if weights is None else weights
-        )
+        partition, self.limit = groups_and_limits(problem)
         self.ridge = GroupRidge(problem, block_of(problem), partition)
         # At the optimum u_g = t_g q_g with ||q_g|| = limit_g.
         self.scalings = partition.norms(best.refit.weights) / self.limit

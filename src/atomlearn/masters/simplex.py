@@ -9,6 +9,7 @@ exactly by an active set.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -65,18 +66,20 @@ class SimplexQuasiNewton:
         alpha: Array,
         gap_target: float,
         curvature: Callable[[Array], Array] | None = None,
+        lowest: float = -math.inf,
     ) -> SimplexPoint:
         """Minimise from the warm start ``alpha`` until the gap on the simplex is ``gap_target``.
 
         ``curvature(alpha)`` gives the Hessian of phi there, (t, t), and takes the place of the
-        BFGS matrix; None: BFGS from a multiple of I. The value never rises: the result is at
-        least as good as the warm start.
+        BFGS matrix; None: BFGS from a multiple of I. ``lowest`` is a known lower bound of phi,
+        which caps the gap. The value never rises: the result is at least as good as the warm
+        start.
         """
         alpha = project_simplex(np.asarray(alpha, dtype=np.float64))
         value, gradient = function(alpha)
         model: Array | None = None
         for steps in range(self.max_iter):
-            gap = simplex_gap(alpha, gradient)
+            gap = min(simplex_gap(alpha, gradient), value - lowest)
             if gap <= gap_target or alpha.size == 1:
                 return SimplexPoint(alpha, value, max(gap, 0.0), steps)
             if curvature is not None:
@@ -95,7 +98,8 @@ class SimplexQuasiNewton:
             following, value, new_gradient = found
             model = _bfgs(model, following - alpha, new_gradient - gradient)
             alpha, gradient = following, new_gradient
-        return SimplexPoint(alpha, value, max(simplex_gap(alpha, gradient), 0.0), self.max_iter)
+        gap = min(simplex_gap(alpha, gradient), value - lowest)
+        return SimplexPoint(alpha, value, max(gap, 0.0), self.max_iter)
 
 
 def model_minimum(alpha: Array, gradient: Array, model: Array, max_pivots: int) -> Array:

@@ -59,7 +59,10 @@ class WorkingSets(Master):
         """Minimise the restricted problem to ``gap_target``; see Master."""
         check_restricted(problem)
         size = problem.design.shape[1]
-        if size <= self.smallest or not isinstance(problem.regularizer.norm, SupportsRestriction):
+        free = 2 * self.master.candidates_for_free(problem)
+        if size <= max(self.smallest, free) or not isinstance(
+            problem.regularizer.norm, SupportsRestriction
+        ):
             return self.master.solve(problem, weights, intercept, gap_target)
         best, steps, stalled = certified(problem, weights, None, intercept), 0, 0
         for _ in range(self.max_rounds):
@@ -85,6 +88,10 @@ class WorkingSets(Master):
             return refit
         best.refit.steps = steps
         return best.refit
+
+    def candidates_for_free(self, problem: Problem) -> int:
+        """As the master inside, which then gets the block whole."""
+        return self.master.candidates_for_free(problem)
 
     def _round(self, problem: Problem, best: Candidate, chosen: Columns, target: float) -> Refit:
         block: Block = block_of(problem).take(chosen)

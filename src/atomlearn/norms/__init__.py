@@ -14,6 +14,7 @@ from atomlearn.norms.ordered import OWL, LInf
 from atomlearn.norms.registry import as_norm
 from atomlearn.norms.trees import Trees
 from atomlearn.norms.union import Union
+from atomlearn.norms.user import UserNorm
 
 __all__ = [
     "L1",
@@ -33,5 +34,6 @@ __all__ = [
     "Scaled",
     "Trees",
     "Union",
+    "UserNorm",
     "as_norm",
 ]

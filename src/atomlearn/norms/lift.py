@@ -56,6 +56,8 @@ def best_groups(
         rating = rating / weights
     # A group has a column at least: no more groups than columns are wanted.
     wanted = min(max(least, count), rating.size)
+    if not wanted:
+        return np.zeros(0, dtype=np.int64)
     order, _ = _kernels.top_magnitude(rating, wanted)
     filled = np.searchsorted(np.cumsum(partition.sizes[order]), count) + 1
     return partition.members(order[: max(least, int(filled))])

@@ -94,7 +94,8 @@ class Partition:
         return np.bincount(self.labels, minlength=self.n_groups).astype(np.int64)
 
     @cached_property
-    def _order(self) -> tuple[Columns, Columns]:
+    def order(self) -> tuple[Columns, Columns]:
+        """The features, group after group, and where each group begins and the last one ends."""
         order = np.argsort(self.labels, kind="stable").astype(np.int64)
         return order, np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
 
@@ -106,10 +107,13 @@ class Partition:
 
     def members(self, numbers_of_groups: Columns) -> Columns:
         """Return the features of these groups, group after group, increasing within each."""
-        order, starts = self._order
+        order, starts = self.order
         if numbers_of_groups.size == 0:
             return np.zeros(0, dtype=np.int64)
-        return np.concatenate([order[starts[g] : starts[g + 1]] for g in numbers_of_groups])
+        sizes = self.sizes[numbers_of_groups]
+        ends = np.cumsum(sizes)
+        shift = np.repeat(starts[numbers_of_groups] - (ends - sizes), sizes)
+        return np.asarray(order[np.arange(shift.size) + shift])
 
     def norms(self, w: Array) -> Array:
         """Return the l2 norm of w over each group, safe at any scale, shape (n_groups,)."""
@@ -120,8 +124,16 @@ class Partition:
 
     def restrict(self, columns: Columns) -> tuple[Partition, Columns]:
         """Return the partition of these columns, and which of the old groups it consists of."""
-        kept, labels = np.unique(self.labels[columns], return_inverse=True)
-        return Partition(labels.ravel().astype(np.int64), kept.size, kept.size), kept
+        mine = self.labels[columns]
+        if self.n_groups > 8 * mine.size + 1000:
+            kept, labels = np.unique(mine, return_inverse=True)
+            return Partition(labels.ravel().astype(np.int64), kept.size, kept.size), kept
+        # The same without sorting.
+        number = np.zeros(self.n_groups, dtype=np.int64)
+        number[mine] = 1
+        kept = np.flatnonzero(number)
+        number[kept] = np.arange(kept.size)
+        return Partition(number[mine], kept.size, kept.size), kept
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Partition):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,15 +37,38 @@ def parts_of(lift: Lift, lifted: Columns, weights: Array) -> list[Part]:
     """Return the parts of the point u = ``weights`` at ``lifted``, by the number of their set."""
     labels = _labels(lift.norm, lift.expansion.shape[1], lifted)
     result = []
-    for group in np.unique(labels):
-        mine = labels == group
-        columns, values = lift.expansion.apply(lifted[mine], weights[mine])
+    for group, columns, values in _sums(lift, lifted, weights, labels):
         used = np.flatnonzero(values)
         if used.size:
             names = lift.names
             name = names[group] if names is not None and group < len(names) else None
             result.append(Part(int(group), name or None, columns[used], values[used]))
     return result
+
+
+def _sums(
+    lift: Lift, lifted: Columns, weights: Array, labels: Columns
+) -> Iterator[tuple[int, Columns, Array]]:
+    """Yield each set in use with the features and coefficients of its part of L u."""
+    features, local = lift.expansion.columns(lifted)
+    if not isinstance(local, np.ndarray):
+        for group in np.unique(labels):
+            mine = labels == group
+            yield int(group), *lift.expansion.apply(lifted[mine], weights[mine])
+        return
+    # Coordinates are features: all sets by one sort.
+    order = np.lexsort((local, labels))
+    group_of, place = labels[order], local[order]
+    new = np.ones(order.size, dtype=bool)
+    new[1:] = (np.diff(group_of) != 0) | (np.diff(place) != 0)
+    first = np.flatnonzero(new)
+    if not first.size:
+        return
+    sums = np.add.reduceat(weights[order], first)
+    group_of, columns = group_of[first], features[place[first]]
+    cuts = np.flatnonzero(np.diff(group_of)) + 1
+    for start, end in pairwise([0, *cuts.tolist(), first.size]):
+        yield int(group_of[start]), columns[start:end], sums[start:end]
 
 
 def _labels(norm: Norm, size: int, lifted: Columns) -> Columns:

@@ -165,9 +165,11 @@ def path_of(
         problem = replace(problem, design=Counted(design))
     for level in levels:
         regularizer = replace(problem.regularizer, amount=float(level))
-        result = settings.run(replace(problem, regularizer=regularizer), warm, observers)
+        result = settings.solve(replace(problem, regularizer=regularizer), warm, observers)
         results.append(result)
+        warm = warm_start_of(result)
+        # The state holds a copy of the active columns: a result kept for long must not.
+        result.state = None
         if result.status is Status.INTERRUPTED:
             break
-        warm = warm_start_of(result)
     return PathResult(np.asarray(levels[: len(results)]), results, design.shape[1], design.dtype)

@@ -11,7 +11,7 @@ from atomlearn.interfaces import Solver, SupportsLift, SupportsRestriction
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.problem import Problem
 from atomlearn.result import Result
-from atomlearn.solvers import ColumnGeneration, run
+from atomlearn.solvers import AtomGeneration, CoGEnT, FrankWolfe, default_solver, run
 from atomlearn.solvers.run import Observer
 from atomlearn.solvers.stopping import Iterations, RelativeGap
 
@@ -20,8 +20,8 @@ from atomlearn.solvers.stopping import Iterations, RelativeGap
 class Settings:
     """What ``solve`` takes beside the problem itself.
 
-    gap : relative duality gap to prove; max_iter : bound on steps; solver : None means column
-    generation with the semismooth Newton master.
+    gap : relative duality gap to prove; max_iter : bound on steps; solver : None means the
+    default for the norm, see ``solvers.default_solver``.
     """
 
     gap: float = 1e-6
@@ -38,13 +38,21 @@ class Settings:
 
         The state holds a copy of the active columns: a result kept for long must not.
         """
-        rules = RelativeGap(self.gap) | Iterations(self.max_iter)
-        solver = self.solver or ColumnGeneration(tolerance=self.gap)
-        if warm is not None:
-            warm = feasible(problem, warm)
-        result = run(problem, solver, rules, observers, warm)
+        result = self.solve(problem, warm, observers)
         result.state = None
         return result
+
+    def solve(
+        self, problem: Problem, warm: WarmStart | None, observers: Iterable[Observer]
+    ) -> Result:
+        """Return the solution of ``problem`` from the warm start, with the solver's state."""
+        rules = RelativeGap(self.gap) | Iterations(self.max_iter)
+        solver = self.solver or default_solver(problem.regularizer.norm, self.gap)
+        # Solvers over atoms pull a start into the ball themselves, also where the norm has no
+        # value to compare with the radius.
+        if warm is not None and not isinstance(solver, AtomGeneration | CoGEnT | FrankWolfe):
+            warm = feasible(problem, warm)
+        return run(problem, solver, rules, observers, warm)
 
 
 def feasible(problem: Problem, warm: WarmStart) -> WarmStart:
@@ -70,5 +78,6 @@ def gauge_of(problem: Problem, warm: WarmStart) -> float:
 
 
 def warm_start_of(result: Result) -> WarmStart:
-    """Return the point of a result as the place to begin."""
-    return WarmStart(result.columns, result.weights, result.intercept, result.lifted)
+    """Return the point of a result as the place to begin another problem of the same norm."""
+    parts = () if result.state is None else result.state.parts()
+    return WarmStart(result.columns, result.weights, result.intercept, result.lifted, parts)

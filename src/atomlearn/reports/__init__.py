@@ -4,10 +4,12 @@ from atomlearn.reports.content import Content, FitSummary, HeldOut, Score, Selec
 from atomlearn.reports.html import ReportUnavailable, report_html, write_report
 from atomlearn.reports.model import ModelCertificate, ModelFeature, ModelInput, SavedModel
 from atomlearn.reports.model_file import read_model, write_model
+from atomlearn.reports.structure import Drawing, groups_plot, matrix_of_parts, parts_plot
 from atomlearn.reports.tables import selected_csv, summary_lines, write_selected_csv
 
 __all__ = [
     "Content",
+    "Drawing",
     "FitSummary",
     "HeldOut",
     "ModelCertificate",
@@ -17,6 +19,9 @@ __all__ = [
     "SavedModel",
     "Score",
     "SelectedFeature",
+    "groups_plot",
+    "matrix_of_parts",
+    "parts_plot",
     "read_model",
     "report_html",
     "selected_csv",

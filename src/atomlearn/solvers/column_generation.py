@@ -47,8 +47,9 @@ class ActiveState(State):
 
     block : the data of ``columns``; candidates : columns to add in the next step, none of them
     active; refit_gap : certified gap of the restricted problem at this point; master_steps :
-    steps of the master so far; stalled : steps in a row without any progress; scope : the columns
-    not ruled out, which hold ``columns``: what is scored, and what the certificate is of.
+    steps of the master so far; stalled : steps in a row without any progress; free : candidates a
+    pass may add at no cost to the master; scope : the columns not ruled out, which hold
+    ``columns``: what is scored, and what the certificate is of.
     """
 
     block: Block | None = None
@@ -56,6 +57,7 @@ class ActiveState(State):
     refit_gap: float = np.inf
     master_steps: int = 0
     stalled: int = 0
+    free: int = 0
     scope: Scope | None = None
 
 
@@ -69,8 +71,10 @@ class ColumnGeneration(Solver):
         Re-fits the weights over the active columns.
     batch : int or None
         About how many columns one pass asks for; None: twice as many as are in use, 100 and a
-        hundredth of all at least (of implicit columns, as many as fit in half a GB). A norm never
+        hundredth of all at least (of implicit columns, as many as fit in half a GB), or as many as
+        the master takes for nothing, which then goes to the end in each re-fit. A norm never
         gives less than the columns of its best atom; the first pass then asks for twice that.
+        1: those of the one best atom, always.
     inner_ratio : float
         The master is asked for this fraction of the outer gap; for a tenth only where going
         further would cost more than a fraction of a pass.
@@ -108,6 +112,7 @@ class ColumnGeneration(Solver):
                 prediction=linear + intercept,
                 certificate=None,  # type: ignore[arg-type]  # _price sets it
                 block=block,
+                free=0 if self.batch else self.master.candidates_for_free(problem),
             ),
         )
 
@@ -132,6 +137,7 @@ class ColumnGeneration(Solver):
             block=block,
             refit_gap=refit.gap,
             master_steps=state.master_steps + refit.steps,
+            free=state.free,
         )
         return self._price(problem, self._without_idle(following), state)
 
@@ -140,6 +146,8 @@ class ColumnGeneration(Solver):
     ) -> Refit:
         """Re-fit to LOOSE, then to what would be best, unless asking the data is cheaper."""
         target = self._gap_target(state)
+        if state.free:
+            return self.master.solve(restricted, weights, state.intercept, target)
         loose = max(target, LOOSE * state.certificate.gap) if state.candidates.size else target
         refit = self.master.solve(restricted, weights, state.intercept, loose)
         work = refit.steps * int(np.count_nonzero(refit.weights))
@@ -157,6 +165,9 @@ class ColumnGeneration(Solver):
         if not state.candidates.size:
             # Nothing new to add: only a more exact master can close what is left.
             return min(0.3 * state.refit_gap, enough)
+        if state.free:
+            # The last digits cost a step or two, and the objective they are relative to will fall.
+            return max(1e-2 * enough, min(enough, 1e-12 * abs(certificate.objective)))
         assert state.block is not None
         if state.block.shape[0] * (state.columns.size + state.candidates.size) <= SMALL:
             # Well beyond, where that costs nothing: what should not differ (weights and repeated
@@ -221,12 +232,12 @@ class ColumnGeneration(Solver):
         if not self.batch and share > max(SHARE, n_samples):
             atom = norm.best_columns(shifted, 1).size
             share = min(share, max(SHARE, n_samples, ATOMS * atom))
-        count = self.batch or max(100, 2 * n_used, share)
+        count = self.batch or max(100, 2 * n_used, share, state.free)
         best = norm.best_columns(shifted, count)
-        if not n_used and best.size >= count:
+        if not n_used and not state.free and best.size >= count and self.batch != 1:
             # The best atom alone may be larger: its neighbours are worth a look too.
             best = norm.best_columns(shifted, 2 * best.size)
-        new = best[~np.isin(best, columns)]
+        new = best[~np.isin(best, columns)] if columns.size else best
         if not new.size:
             return new
         linear = state.prediction - state.intercept

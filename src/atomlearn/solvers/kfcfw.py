@@ -10,84 +10,32 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.interfaces import Scores, Solver, State
+from atomlearn.interfaces import Atom, Scores, Solver, State
 from atomlearn.interfaces.solver import WarmStart
-from atomlearn.masters.simplex import SimplexPoint, SimplexQuasiNewton
+from atomlearn.masters.simplex import SimplexQuasiNewton
 from atomlearn.norms.atoms import best_atom
 from atomlearn.problem import Problem
 from atomlearn.result import Status
+from atomlearn.solvers.atoms import AtomSet
+from atomlearn.solvers.refit import SimplexModel, refit_on_simplex
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Atoms:
-    """U = [0, u_1, ..., u_t] as sparse columns, and what the re-fit needs of them.
-
-    columns : (m,) union of the supports; supports : for each atom the positions of its entries in
-    ``columns``; values : the entries; images : (n_samples, t + 1) X U; costs : (t + 1,), level/2
-    times v_h = gauge(u_h)^2, 0 in the constrained form; gram : (t + 1, t + 1) U'U, None where
-    tau = 0.
-    """
-
-    columns: Columns
-    supports: tuple[Columns, ...]
-    values: tuple[Array, ...]
-    images: Array
-    costs: Array
-    gram: Array | None
-
-    @classmethod
-    def origin(cls, problem: Problem) -> Atoms:
-        """Return U = [0]: the initialization of [L] Algorithm 1."""
-        none = np.zeros(0, dtype=np.int64)
-        gram = np.zeros((1, 1)) if problem.tau else None
-        images = np.zeros((problem.design.shape[0], 1), order="F")
-        return cls(none, (none,), (np.zeros(0),), images, np.zeros(1), gram)
-
-    def with_atom(self, problem: Problem, columns: Columns, values: Array, cost: float) -> Atoms:
-        """Return U with one more atom: gathers its columns."""
-        image = problem.design.gather(columns).dot(values)
-        union, position = np.unique(np.concatenate([self.columns, columns]), return_inverse=True)
-        old, new = position[: self.columns.size], position[self.columns.size :]
-        supports = (*(old[support] for support in self.supports), new)
-        atoms = (*self.values, values)
-        gram = None
-        if self.gram is not None:
-            spread = np.zeros(union.size)
-            spread[new] = values
-            row = np.array([spread[s] @ u for s, u in zip(supports, atoms, strict=True)])
-            gram = np.block([[self.gram, row[:-1, None]], [row[None, :]]])
-        return Atoms(
-            union,
-            supports,
-            atoms,
-            np.asfortranarray(np.column_stack([self.images, image])),
-            np.append(self.costs, cost),
-            gram,
-        )
-
-    def weights(self, alpha: Array) -> Array:
-        """Return w = U alpha over ``columns``."""
-        w = np.zeros(self.columns.size)
-        for share, support, values in zip(alpha, self.supports, self.values, strict=True):
-            if share:
-                w[support] += share * values
-        return w
-
-
 @dataclass(slots=True)
 class AtomState(State):
-    """State with atoms: w = U alpha.
+    """State with atoms: w = [0, U] alpha, U = [u_1, ..., u_t].
 
-    atoms : U; alpha : (t + 1,) in the simplex; atom : the next one to add, already scaled, with
-    its cost; model_objective : f + cost'alpha >= F, what the simplex master minimises; stalled :
-    steps in a row that gained nothing.
+    atoms : U; alpha : (t + 1,) in the simplex; costs : (t + 1,) level/2 times v_h = gauge(u_h)^2,
+    0 in the constrained form; atom : the next one to add, already scaled, with its cost;
+    model_objective : f + costs'alpha >= F, what the simplex master minimises; stalled : steps in
+    a row that gained nothing.
     """
 
-    atoms: Atoms | None = None
+    atoms: AtomSet | None = None
     alpha: Array = field(default_factory=lambda: np.ones(1))
+    costs: Array = field(default_factory=lambda: np.zeros(1))
     atom: tuple[Columns, Array, float] | None = None
     model_objective: float = np.inf
     stalled: int = 0
@@ -121,43 +69,45 @@ class KFCFW(Solver):
     def start(self, problem: Problem, warm: WarmStart | None = None) -> AtomState:
         """Begin at zero, or at one atom that is the warm start: one pass."""
         _check(problem)
-        atoms, alpha = Atoms.origin(problem), np.ones(1)
-        intercept = 0.0
+        atoms = AtomSet.empty(problem.design.shape[0], gram=problem.tau > 0)
+        alpha, costs, intercept = np.ones(1), np.zeros(1), 0.0
         if warm is not None:
             intercept = warm.intercept
-            gauge = problem.regularizer.norm.restrict(  # type: ignore[attr-defined]
-                warm.columns, problem.design.shape[1]
-            ).value(warm.weights)
+            gauge = problem.gauge(warm.columns, warm.weights) if warm.columns.size else 0.0
             if gauge > 0:
-                atoms = atoms.with_atom(problem, *_warm_atom(problem, warm, gauge))
-                alpha = np.array([0.0, 1.0])
-        return self._price(problem, atoms, alpha, intercept, None)
+                columns, values, cost = _warm_atom(problem, warm, gauge)
+                atoms = atoms.append(problem.design, Atom(columns, values))
+                alpha, costs = np.array([0.0, 1.0]), np.array([0.0, cost])
+        return self._price(problem, SimplexModel(atoms, costs), alpha, intercept, None)
 
     def step(self, problem: Problem, state: State) -> AtomState:
         """(S3) add the atom, (S4) re-fit on the simplex, (S5) w = U alpha, then (S1, S2) price."""
         assert isinstance(state, AtomState)
         assert state.atoms is not None
-        atoms, alpha = state.atoms, state.alpha
+        atoms, alpha, costs = state.atoms, state.alpha, state.costs
         if state.atom is not None:
-            atoms = atoms.with_atom(problem, *state.atom)
-            alpha = np.append(alpha, 0.0)
+            columns, values, cost = state.atom
+            atoms = atoms.append(problem.design, Atom(columns, values))
+            alpha, costs = np.append(alpha, 0.0), np.append(costs, cost)
+        model = SimplexModel(atoms, costs)
         target = self.inner_ratio * state.certificate.gap
         point, intercept = refit_on_simplex(
-            problem, self.master, atoms, alpha, state.intercept, target
+            problem, self.master, model, alpha, state.intercept, target
         )
-        return self._price(problem, atoms, point.alpha, intercept, state)
+        return self._price(problem, model, point.alpha, intercept, state)
 
     def _price(
         self,
         problem: Problem,
-        atoms: Atoms,
+        model: SimplexModel,
         alpha: Array,
         intercept: float,
         before: AtomState | None,
     ) -> AtomState:
         """One pass over the data: scores, the next atom, and the certificate of this very point."""
-        weights = atoms.weights(alpha)
-        linear = atoms.images @ alpha
+        atoms = model.atoms
+        weights = atoms.combine(alpha[1:])
+        linear = model.linear(alpha)
         intercept = problem.optimal_intercept(linear, intercept)
         prediction = linear + intercept
         scores = problem.design.scores(problem.negative_gradient(prediction))
@@ -170,11 +120,12 @@ class KFCFW(Solver):
             certificate=certificate,
             atoms=atoms,
             alpha=alpha,
+            costs=model.costs,
             atom=_new_atom(problem, problem.shifted(scores, atoms.columns, weights)),
         )
         smooth = problem.loss.value(problem.y, prediction, problem.weight)
         smooth += 0.5 * problem.tau * float(weights @ weights)
-        state.model_objective = smooth + float(atoms.costs @ alpha)
+        state.model_objective = smooth + float(model.costs @ alpha)
         if before is not None:
             state.iteration = before.iteration + 1
             self._judge(state, before)
@@ -191,51 +142,6 @@ class KFCFW(Solver):
         limit = self.relative_change
         if limit is not None and change <= limit * abs(before.certificate.objective):
             state.exhausted = Status.SMALL_CHANGE
-
-
-def refit_on_simplex(
-    problem: Problem,
-    master: SimplexQuasiNewton,
-    atoms: Atoms,
-    alpha: Array,
-    intercept: float,
-    gap_target: float,
-) -> tuple[SimplexPoint, float]:
-    """argmin over the simplex of min_b f(X U alpha + b) + tau/2 ||U alpha||^2 + cost'alpha."""
-    found = intercept
-
-    def function(shares: Array) -> tuple[float, Array]:
-        nonlocal found
-        linear = atoms.images @ shares
-        found = problem.optimal_intercept(linear, found)
-        z = linear + found
-        value = problem.loss.value(problem.y, z, problem.weight) + float(atoms.costs @ shares)
-        gradient = atoms.costs - atoms.images.T @ problem.negative_gradient(z)
-        if atoms.gram is not None:
-            shrink = problem.tau * (atoms.gram @ shares)
-            value += 0.5 * float(shares @ shrink)
-            gradient = gradient + shrink
-        return value, gradient
-
-    def curvature(shares: Array) -> Array:
-        return _curvature(problem, atoms, atoms.images @ shares + found)
-
-    point = master.solve(function, alpha, gap_target, curvature)
-    return point, problem.optimal_intercept(atoms.images @ point.alpha, found)
-
-
-def _curvature(problem: Problem, atoms: Atoms, z: Array) -> Array:
-    """Return the Hessian in alpha of min_b f(X U alpha + b) + tau/2 ||U alpha||^2."""
-    curvature = problem.loss.curvature(problem.y, z, problem.weight)
-    scaled = np.sqrt(curvature)[:, None] * atoms.images
-    hessian: Array = scaled.T @ scaled
-    total = float(curvature.sum())
-    if problem.fit_intercept and total > 0:
-        means = atoms.images.T @ curvature
-        hessian -= np.outer(means, means) / total
-    if atoms.gram is not None:
-        hessian += problem.tau * atoms.gram
-    return hessian
 
 
 def _new_atom(problem: Problem, scores: Scores) -> tuple[Columns, Array, float] | None:

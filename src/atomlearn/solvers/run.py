@@ -171,7 +171,7 @@ def checked_warm_start(warm: object, n_features: int) -> WarmStart:
     if not (np.isfinite(weights).all() and np.isfinite(warm.intercept)):
         raise ValueError("warm_start: weights and intercept must be finite; start without it")
     weights = weights.astype(np.float64, copy=False)
-    return WarmStart(columns, weights, float(warm.intercept), warm.lifted)
+    return WarmStart(columns, weights, float(warm.intercept), warm.lifted, warm.atoms)
 
 
 def _is_better(state: State, best: State) -> bool:

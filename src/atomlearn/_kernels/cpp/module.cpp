@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "active_set.hpp"
+#include "blas.hpp"
 #include "factor.hpp"
+#include "group_newton.hpp"
 #include "kernels.hpp"
 
 namespace nb = nanobind;
@@ -280,6 +282,45 @@ int active_set_program(const DoubleMatrix& gram, const Doubles& linear, bool lin
     return static_cast<int>(outcome.status);
 }
 
+// Takes the function pointer out of a capsule of SciPy's; false where it is not as expected.
+bool provide_blas(const char* name, const nb::object& capsule) {
+    if (!PyCapsule_CheckExact(capsule.ptr())) return false;
+    const char* signature = PyCapsule_GetName(capsule.ptr());
+    if (signature == nullptr) return false;
+    return blas::provide(name, signature, PyCapsule_GetPointer(capsule.ptr(), signature));
+}
+
+// matrix: the Gram matrix with `linear` (p), or the columns with the target (n). counts: out the
+// steps and the systems solved. figures: out the objective and the gap.
+int scalings_of_groups(const DoubleMatrix& matrix, bool is_gram, const Doubles& linear,
+                       double squared_target, const Positions& starts, const Positions& members,
+                       const Doubles& limit, const OutDoubles& scalings, const OutDoubles& slopes,
+                       double gap_target, Index max_steps, Index least, double share,
+                       const OutPositions& counts, const OutDoubles& figures) {
+    const nb::gil_scoped_release release;
+    LeastSquares loss{};
+    loss.squared_target = squared_target;
+    if (is_gram) {
+        loss.gram = matrix.data();
+        loss.gram_stride = Index{matrix.stride(0)};
+        loss.linear = linear.data();
+    } else {
+        loss.columns = matrix.data();
+        loss.stride = Index{matrix.stride(1)};
+        loss.length = static_cast<Index>(matrix.shape(0));
+        loss.target = linear.data();
+    }
+    const Groups groups{starts.data(), members.data(), static_cast<Index>(limit.shape(0)),
+                        static_cast<Index>(slopes.shape(0))};
+    const NewtonOutcome outcome = group_newton(loss, groups, limit.data(), scalings.data(),
+                                               slopes.data(), gap_target, max_steps, least, share);
+    counts.data()[0] = outcome.steps;
+    counts.data()[1] = outcome.systems;
+    figures.data()[0] = outcome.objective;
+    figures.data()[1] = outcome.gap;
+    return static_cast<int>(outcome.status);
+}
+
 }  // namespace
 }  // namespace atomlearn
 
@@ -316,6 +357,11 @@ NB_MODULE(_native, m) {
           nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg());
+    m.def("provide_blas", &provide_blas, nb::arg(), nb::arg());
+    m.def("group_newton", &scalings_of_groups, nb::arg().noconvert(), nb::arg(),
+          nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert());
     m.def("max_threads", &omp_get_max_threads);
     m.def("threshold", &threshold, nb::arg().noconvert(), nb::arg(), nb::arg().noconvert());
 }

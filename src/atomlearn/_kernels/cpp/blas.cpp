@@ -1,0 +1,150 @@
+#include "blas.hpp"
+
+#include <cstring>
+#include <string>
+
+namespace atomlearn::blas {
+namespace {
+
+using Potrf = void (*)(char*, int*, double*, int*, int*);
+using Potrs = void (*)(char*, int*, int*, double*, int*, double*, int*, int*);
+using Trsm = void (*)(char*, char*, char*, char*, int*, int*, double*, double*, int*, double*,
+                      int*);
+using Syrk = void (*)(char*, char*, int*, int*, double*, double*, int*, double*, double*, int*);
+using Gemv = void (*)(char*, int*, int*, double*, double*, int*, double*, int*, double*, double*,
+                      int*);
+
+using Gemm = void (*)(char*, char*, int*, int*, int*, double*, double*, int*, double*, int*,
+                      double*, double*, int*);
+
+Potrf potrf = nullptr;
+Potrs potrs = nullptr;
+Trsm trsm = nullptr;
+Syrk syrk = nullptr;
+Gemv gemv = nullptr;
+Gemm gemm = nullptr;
+
+struct Routine {
+    const char* name;
+    const char* signature;  // d for double *, i for int *, c for char *
+    void** target;
+};
+
+const Routine kRoutines[] = {
+    {"dpotrf", "cidii", reinterpret_cast<void**>(&potrf)},
+    {"dpotrs", "ciididii", reinterpret_cast<void**>(&potrs)},
+    {"dtrsm", "cccciiddidi", reinterpret_cast<void**>(&trsm)},
+    {"dsyrk", "cciiddiddi", reinterpret_cast<void**>(&syrk)},
+    {"dgemv", "ciiddididdi", reinterpret_cast<void**>(&gemv)},
+    {"dgemm", "cciiiddididdi", reinterpret_cast<void**>(&gemm)},
+};
+
+// "void (char *, int *, __pyx_t_..._d *)" in short: "cid"; '?' for any other type.
+std::string shortened(const char* signature) {
+    std::string text(signature), result;
+    if (text.rfind("void (", 0) != 0 || text.back() != ')') return "?";
+    text = text.substr(6, text.size() - 7);
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find(", ", begin), text.size());
+        const std::string type = text.substr(begin, end - begin);
+        const bool own = type.rfind("__pyx_t_", 0) == 0 && type.size() > 4 &&
+                         type.compare(type.size() - 4, 4, "_d *") == 0;
+        if (type == "char *") {
+            result += 'c';
+        } else if (type == "int *") {
+            result += 'i';
+        } else {
+            result += own || type == "double *" ? 'd' : '?';
+        }
+        begin = end + 2;
+    }
+    return result;
+}
+
+int narrow(Index size) {
+    return static_cast<int>(size);
+}
+double* loose(const double* pointer) {
+    return const_cast<double*>(pointer);
+}
+
+void symmetric_product(char transposed, Index size, Index inner, double alpha, const double* a,
+                       Index stride, double beta, double* c, Index c_stride) {
+    char lower = 'L';
+    int n = narrow(size), k = narrow(inner), lda = narrow(std::max<Index>(stride, 1)),
+        ldc = narrow(std::max<Index>(c_stride, 1));
+    syrk(&lower, &transposed, &n, &k, &alpha, loose(a), &lda, &beta, c, &ldc);
+}
+
+}  // namespace
+
+bool provide(const char* name, const char* signature, void* pointer) {
+    for (const Routine& routine : kRoutines) {
+        if (std::strcmp(routine.name, name) != 0) continue;
+        if (pointer == nullptr || shortened(signature) != routine.signature) return false;
+        *routine.target = pointer;
+        return true;
+    }
+    return false;
+}
+
+bool ready() {
+    for (const Routine& routine : kRoutines)
+        if (*routine.target == nullptr) return false;
+    return true;
+}
+
+bool cholesky(Index size, double* a, Index stride) {
+    if (size == 0) return true;
+    char lower = 'L';
+    int n = narrow(size), lda = narrow(stride), info = 0;
+    potrf(&lower, &n, a, &lda, &info);
+    return info == 0;
+}
+
+void cholesky_solve(Index size, const double* l, Index stride, double* b) {
+    if (size == 0) return;
+    char lower = 'L';
+    int n = narrow(size), one = 1, lda = narrow(stride), info = 0;
+    potrs(&lower, &n, &one, loose(l), &lda, b, &n, &info);
+}
+
+void solve_lower(Index size, Index count, const double* l, Index stride, double* b,
+                 Index b_stride) {
+    if (size == 0 || count == 0) return;
+    char left = 'L', lower = 'L', plain = 'N', general = 'N';
+    int m = narrow(size), n = narrow(count), lda = narrow(stride), ldb = narrow(b_stride);
+    double unit = 1.0;
+    trsm(&left, &lower, &plain, &general, &m, &n, &unit, loose(l), &lda, b, &ldb);
+}
+
+void add_gram(Index size, Index length, double alpha, const double* a, Index stride, double beta,
+              double* c, Index c_stride) {
+    if (size > 0) symmetric_product('T', size, length, alpha, a, stride, beta, c, c_stride);
+}
+
+void add_outer(Index size, Index count, double alpha, const double* a, Index stride, double beta,
+               double* c, Index c_stride) {
+    if (size > 0) symmetric_product('N', size, count, alpha, a, stride, beta, c, c_stride);
+}
+
+void product(Index rows, Index count, Index length, const double* a, const double* b, double* c,
+             Index c_stride) {
+    if (rows == 0 || count == 0) return;
+    char transposed = 'T', plain = 'N';
+    int m = narrow(rows), n = narrow(count), k = narrow(length);
+    int lda = narrow(std::max<Index>(length, 1)), ldc = narrow(c_stride);
+    double unit = 1.0, zero = 0.0;
+    gemm(&transposed, &plain, &m, &n, &k, &unit, loose(a), &lda, loose(b), &lda, &zero, c, &ldc);
+}
+
+void transposed_product(Index length, Index count, const double* a, Index stride, const double* x,
+                        double* y) {
+    if (count == 0) return;
+    char transposed = 'T';
+    int m = narrow(length), n = narrow(count), lda = narrow(stride), one = 1;
+    double unit = 1.0, zero = 0.0;
+    gemv(&transposed, &m, &n, &unit, loose(a), &lda, loose(x), &one, &zero, y, &one);
+}
+
+}  // namespace atomlearn::blas

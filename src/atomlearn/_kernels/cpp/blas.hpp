@@ -1,0 +1,34 @@
+// Dense linear algebra by the BLAS and LAPACK that SciPy brings, through the function pointers of
+// scipy.linalg.cython_blas and cython_lapack: nothing is linked. Matrices are stored by columns,
+// `stride` entries apart.
+#pragma once
+
+#include "platform.hpp"
+
+namespace atomlearn::blas {
+
+// Takes over a routine; false where it is not one of ours or its C signature is not as expected.
+bool provide(const char* name, const char* signature, void* pointer);
+// True once all routines are there; nothing below may be called before.
+bool ready();
+
+// Replaces the lower triangle by the Cholesky factor L; false where that does not exist.
+bool cholesky(Index size, double* a, Index stride);
+// b = (L L')^-1 b.
+void cholesky_solve(Index size, const double* l, Index stride, double* b);
+// B = L^-1 B for `count` columns.
+void solve_lower(Index size, Index count, const double* l, Index stride, double* b, Index b_stride);
+// Lower triangle of C = alpha A'A + beta C, A with `size` columns of `length` entries.
+void add_gram(Index size, Index length, double alpha, const double* a, Index stride, double beta,
+              double* c, Index c_stride);
+// Lower triangle of C = alpha A A' + beta C, A with `count` columns of `size` entries.
+void add_outer(Index size, Index count, double alpha, const double* a, Index stride, double beta,
+               double* c, Index c_stride);
+// C = A'B, A and B with columns of `length` entries, `rows` and `count` of them.
+void product(Index rows, Index count, Index length, const double* a, const double* b, double* c,
+             Index c_stride);
+// y = A'x, A with `count` columns of `length` entries.
+void transposed_product(Index length, Index count, const double* a, Index stride, const double* x,
+                        double* y);
+
+}  // namespace atomlearn::blas

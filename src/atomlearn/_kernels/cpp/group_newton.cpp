@@ -1,0 +1,246 @@
+// With t >= 0 the scalings, phi(t) = min over u of 1/2 ||target - B u||^2 + 1/2 sum ||u_g||^2 / t_g
+// + 1/2 sum limit_g^2 t_g has the gradient (limit_g^2 - ||q_g||^2) / 2 and the Hessian V'P V of
+// RidgeSystem. A step minimises the quadratic model over t >= 0, with the right side of the secular
+// equation 1 / ||q_g|| = 1 / limit_g first, and that of Newton where it does not descend.
+#include "group_newton.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "nonnegative.hpp"
+#include "ridge_systems.hpp"
+
+namespace atomlearn {
+namespace {
+
+// The smallest decrease accepted, as a share of what the slope promises.
+constexpr double kArmijo = 1e-4;
+constexpr double kShorter = 0.4;
+constexpr int kSecularTrials = 4;
+constexpr int kNewtonTrials = 20;
+// Steps in a row that lower neither the gap nor the objective: the last one.
+constexpr Index kPatience = 5;
+
+std::size_t as_size(Index n) {
+    return static_cast<std::size_t>(n);
+}
+
+class Descent {
+  public:
+    Descent(const LeastSquares& loss, const Groups& groups, const double* limit, double* scalings,
+            double* slopes)
+        : groups_(groups),
+          limit_(limit),
+          best_t_(scalings),
+          best_slopes_(slopes),
+          system_(ridge_system(loss, groups.n_features)),
+          t_(as_size(groups.count)),
+          trial_(as_size(groups.count)),
+          lengths_(as_size(groups.count)),
+          spread_(as_size(groups.n_features)),
+          listed_(as_size(groups.n_features)) {
+        for (Index g = 0; g < groups.count; ++g)
+            t_[as_size(g)] = scalings[g] > 0.0 ? scalings[g] : 0.0;
+    }
+
+    NewtonOutcome run(double gap_target, Index max_steps, Index least, double share) {
+        if (!evaluate(t_)) return ended(NewtonStatus::not_finite);
+        keep_best();
+        while (!(out_.gap <= gap_target)) {
+            if (out_.steps == max_steps) return ended(NewtonStatus::step_limit);
+            ++out_.steps;
+            choose(least, share);
+            const bool moved = !free_.empty() && step();
+            if (broken_) return ended(NewtonStatus::not_finite);
+            if (!moved) return ended(NewtonStatus::no_descent);
+            const double lowest = lowest_;
+            idle_ = keep_best() || lowest_ < lowest * (1.0 - 1e-14) ? 0 : idle_ + 1;
+            if (idle_ == kPatience) return ended(NewtonStatus::no_descent);
+        }
+        return ended(NewtonStatus::reached);
+    }
+
+  private:
+    NewtonOutcome ended(NewtonStatus status) {
+        out_.status = status;
+        return out_;
+    }
+
+    // Solves the ridge regression for these scalings; lengths and phi are then those at t.
+    bool evaluate(const std::vector<double>& t) {
+        std::fill(spread_.begin(), spread_.end(), 0.0);
+        double cost = 0.0;
+        for (Index g = 0; g < groups_.count; ++g) {
+            const double own = t[as_size(g)];
+            if (own == 0.0) continue;
+            cost += 0.5 * limit_[g] * limit_[g] * own;
+            for (Index e = groups_.starts[g]; e < groups_.starts[g + 1]; ++e)
+                spread_[as_size(groups_.members[e])] += own;
+        }
+        ++out_.systems;
+        if (!std::isfinite(cost) || !system_->solve(spread_)) {
+            broken_ = true;
+            return false;
+        }
+        phi_ = system_->value + cost;
+        return true;
+    }
+
+    // ||q_g|| at the point just accepted.
+    void measure() {
+        for (Index g = 0; g < groups_.count; ++g) {
+            double square = 0.0;
+            for (Index e = groups_.starts[g]; e < groups_.starts[g + 1]; ++e) {
+                const double q = system_->scores[as_size(groups_.members[e])];
+                square += q * q;
+            }
+            lengths_[as_size(g)] = std::sqrt(square);
+        }
+    }
+
+    // Objective and gap at u_g = t_g q_g; the point is kept where its gap is the least so far.
+    bool keep_best() {
+        measure();
+        double penalty = 0.0, polar = 0.0;
+        for (Index g = 0; g < groups_.count; ++g) {
+            penalty += limit_[g] * t_[as_size(g)] * lengths_[as_size(g)];
+            polar = std::max(polar, lengths_[as_size(g)] / limit_[g]);
+        }
+        const double objective = 0.5 * system_->residual + penalty;
+        const double shrink = polar > 1.0 ? 1.0 / polar : 1.0;
+        const auto conjugate = [&](double s) {
+            return s * (0.5 * s * system_->residual - system_->inner);
+        };
+        const double excess = polar > 1.0 ? objective * (polar - 1.0) : 0.0;
+        const double gap = objective + std::min(conjugate(shrink), conjugate(1.0) + excess);
+        if (!std::isfinite(gap)) broken_ = true;
+        lowest_ = std::min(lowest_, objective);
+        if (!(std::max(gap, 0.0) < out_.gap)) return false;
+        out_.gap = std::max(gap, 0.0);
+        out_.objective = objective;
+        std::copy(t_.begin(), t_.end(), best_t_);
+        std::copy(system_->slopes.begin(), system_->slopes.end(), best_slopes_);
+        return true;
+    }
+
+    // The groups in use and the most violating others, until enough features are new.
+    void choose(Index least, double share) {
+        free_.clear();
+        entering_.clear();
+        Index in_use = 0, fresh = 0;
+        for (Index g = 0; g < groups_.count; ++g) {
+            if (t_[as_size(g)] > 0.0)
+                free_.push_back(g);
+            else if (lengths_[as_size(g)] > limit_[g])
+                entering_.push_back(g);
+        }
+        std::fill(listed_.begin(), listed_.end(), char{0});
+        for (const Index g : free_) in_use += list(g);
+        const Index most = std::max(least, static_cast<Index>(share * static_cast<double>(in_use)));
+        std::sort(entering_.begin(), entering_.end(), [&](Index a, Index b) {
+            const double ra = lengths_[as_size(a)] / limit_[a];
+            const double rb = lengths_[as_size(b)] / limit_[b];
+            return ra > rb || (ra == rb && a < b);
+        });
+        for (std::size_t e = 0; e < entering_.size() && fresh < most; ++e) {
+            fresh += list(entering_[e]);
+            free_.push_back(entering_[e]);
+        }
+        std::sort(free_.begin(), free_.end());
+    }
+
+    // Marks the features of a group; returns how many were not marked before.
+    Index list(Index group) {
+        Index fresh = 0;
+        for (Index e = groups_.starts[group]; e < groups_.starts[group + 1]; ++e) {
+            char& listed = listed_[as_size(groups_.members[e])];
+            fresh += listed == 0;
+            listed = 1;
+        }
+        return fresh;
+    }
+
+    bool step() {
+        const std::size_t f = free_.size();
+        system_->hessian(groups_, free_, hessian_);
+        double trace = 0.0;
+        for (std::size_t c = 0; c < f; ++c) trace += hessian_[c * f + c];
+        for (std::size_t c = 0; c < f; ++c)
+            hessian_[c * f + c] +=
+                1e-10 * hessian_[c * f + c] + 1e-14 * trace / static_cast<double>(f);
+        start_.resize(f);
+        slope_.resize(f);
+        positive_.resize(f);
+        curved_.assign(f, 0.0);
+        for (std::size_t c = 0; c < f; ++c) {
+            const auto g = as_size(free_[c]);
+            start_[c] = t_[g];
+            positive_[c] = t_[g] > 0.0;
+            slope_[c] = 0.5 * (limit_[g] * limit_[g] - lengths_[g] * lengths_[g]);
+        }
+        for (std::size_t c = 0; c < f; ++c)
+            for (std::size_t r = 0; r < f; ++r) curved_[r] += hessian_[c * f + r] * start_[c];
+        before_ = phi_;
+        return toward(true, kSecularTrials) || (!broken_ && toward(false, kNewtonTrials));
+    }
+
+    // Minimises the model over t >= 0 and goes there, or as far on the way as it descends.
+    bool toward(bool secular, int trials) {
+        const std::size_t f = free_.size();
+        right_.resize(f);
+        target_.resize(f);
+        for (std::size_t c = 0; c < f; ++c) {
+            const auto g = as_size(free_[c]);
+            const double square = lengths_[g] * lengths_[g];
+            const double gradient =
+                secular ? square * (limit_[g] - lengths_[g]) / limit_[g] : slope_[c];
+            right_[c] = curved_[c] - gradient;
+        }
+        model_ = hessian_;
+        if (!nonnegative_minimum(model_, right_, positive_, target_)) return false;
+        double promised = 0.0;
+        for (std::size_t c = 0; c < f; ++c) promised += slope_[c] * (target_[c] - start_[c]);
+        if (!(promised < 0.0)) return false;
+        double length = 1.0;
+        for (int trial = 0; trial < trials; ++trial, length *= kShorter) {
+            trial_ = t_;
+            for (std::size_t c = 0; c < f; ++c)
+                trial_[as_size(free_[c])] = (1.0 - length) * start_[c] + length * target_[c];
+            if (!evaluate(trial_)) return false;
+            // phi is a difference of terms as large as the squared target.
+            const double noise = 1e-14 * std::fabs(before_) + 1e-16 * system_->squared_target;
+            if (phi_ <= before_ + kArmijo * length * promised + noise) {
+                t_.swap(trial_);
+                return true;
+            }
+        }
+        return false;
+    }
+
+    const Groups& groups_;
+    const double* limit_;
+    double* best_t_;
+    double* best_slopes_;
+    std::unique_ptr<RidgeSystem> system_;
+    std::vector<double> t_, trial_, lengths_, spread_;
+    std::vector<char> listed_, positive_;
+    std::vector<Index> free_, entering_;
+    std::vector<double> hessian_, model_, curved_, start_, slope_, right_, target_;
+    NewtonOutcome out_;
+    double phi_ = 0.0;
+    double before_ = 0.0;
+    double lowest_ = kInfinity;
+    Index idle_ = 0;
+    bool broken_ = false;
+};
+
+}  // namespace
+
+NewtonOutcome group_newton(const LeastSquares& loss, const Groups& groups, const double* limit,
+                           double* scalings, double* slopes, double gap_target, Index max_steps,
+                           Index least, double share) {
+    return Descent(loss, groups, limit, scalings, slopes).run(gap_target, max_steps, least, share);
+}
+
+}  // namespace atomlearn

@@ -1,0 +1,160 @@
+"""Newton's method on the scalings of groups for a quadratic loss, in one call."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from atomlearn._kernels import _checks, _native
+from atomlearn._kernels._checks import Array, Positions
+
+#: What the kernel calls, from scipy.linalg.cython_blas and cython_lapack.
+_ROUTINES = {
+    "cython_blas": ("dtrsm", "dsyrk", "dgemv", "dgemm"),
+    "cython_lapack": ("dpotrf", "dpotrs"),
+}
+
+
+class NewtonStatus(IntEnum):
+    """Why the steps ended."""
+
+    REACHED = 0
+    STEP_LIMIT = 1
+    #: Rounding: no step descends any more.
+    NO_DESCENT = 2
+    #: Input or steps that are not finite.
+    NOT_FINITE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class NewtonOutcome:
+    """What a call did.
+
+    steps : Newton steps; systems : ridge regressions solved, one a trial of the line search;
+    objective, gap : at the point returned, by the kernel's own arithmetic.
+    """
+
+    status: NewtonStatus
+    steps: int
+    systems: int
+    objective: float
+    gap: float
+
+
+@cache
+def has_group_newton() -> bool:
+    """Return True where SciPy exports the BLAS and LAPACK routines with 32-bit integers."""
+    import scipy.linalg
+
+    for module, names in _ROUTINES.items():
+        exported: dict[str, Any] = getattr(scipy.linalg, module).__pyx_capi__
+        if not all(_native.provide_blas(name, exported.get(name)) for name in names):
+            return False
+    return True
+
+
+def group_newton(
+    matrix: Array,
+    linear: Array,
+    starts: Positions,
+    members: Positions,
+    limit: Array,
+    scalings: Array,
+    *,
+    gram: bool,
+    squared_target: float,
+    gap_target: float,
+    max_steps: int = 100,
+    least: int = 100,
+    share: float = 0.5,
+) -> tuple[Array, Array, NewtonOutcome]:
+    """min over u of 1/2 ||y - B w||^2 + sum_g limit_g ||u_g||, w the sum of the u_g.
+
+    Newton's method on phi(t) = min_u 1/2 ||y - B w||^2 + 1/2 sum_g ||u_g||^2 / t_g + 1/2 sum_g
+    limit_g^2 t_g over t >= 0, whose inner problem is a ridge regression. Groups may overlap. A
+    step costs a Cholesky factorization of the size of the features in use (``gram``) or of the
+    sample, and a non-negative quadratic program over the groups in use; 5 to 10 steps from zero.
+
+    Parameters
+    ----------
+    matrix : float64
+        (p, p) G = B'B where ``gram``, symmetric with contiguous rows; else (n, p) B with
+        contiguous columns.
+    linear : (p,) B'y where ``gram``, else (n,) y
+    starts : (n_groups + 1,) int64
+    members : int64
+        Group g holds the features members[starts[g]:starts[g + 1]].
+    limit : (n_groups,) float64 > 0
+    scalings : (n_groups,) float64 >= 0
+        Warm start t.
+    squared_target : float
+        ||y||^2.
+    gap_target : float
+        Absolute duality gap at which steps end.
+    max_steps : int
+        Bound on Newton steps.
+    least, share
+        In a step groups enter, the most violating first, until max(least, share * features in use)
+        features are new.
+
+    Returns
+    -------
+    t : (n_groups,) scalings >= 0
+    slopes : (p,) with u_g = t_g slopes[members of g]
+    outcome : NewtonOutcome
+    """
+    if not has_group_newton():
+        raise ImportError(
+            "group_newton needs BLAS and LAPACK with 32-bit integers from scipy.linalg.cython_blas "
+            "and cython_lapack, which this SciPy does not export; use masters.ScalingNewton, which "
+            "works without"
+        )
+    checked = _checks.float_array(matrix, "matrix", 2)
+    if checked.dtype != np.float64:
+        raise TypeError("matrix must be float64; convert it with astype(np.float64)")
+    given: Array = np.asarray(checked, dtype=np.float64)
+    n_rows, n_features = given.shape
+    if gram and n_rows != n_features:
+        raise ValueError(f"matrix must be square, a Gram matrix; got shape {given.shape}")
+    contiguous = given.strides[1 if gram else 0] == 8
+    if not contiguous or any(stride % 8 or stride < 8 for stride in given.strides):
+        order = "rows (np.ascontiguousarray)" if gram else "columns (np.asfortranarray)"
+        if given.size > max(given.shape):
+            raise ValueError(f"matrix must have contiguous {order}, got strides {given.strides}")
+        given = np.array(given, order="C" if gram else "F")
+    elif not gram and given.strides[1] < 8 * n_rows:
+        given = np.array(given, order="F")  # one column: its stride may be anything
+    line = _checks.weights(linear, "linear", n_rows)
+    bounds = _checks.weights(limit, "limit", np.size(limit))
+    if not (np.isfinite(bounds).all() and (bounds > 0).all()):
+        raise ValueError("limit must be positive and finite for every group")
+    t = np.array(_checks.weights(scalings, "scalings", bounds.size))
+    entries = _checks.positions(members, "members", n_features)
+    cuts = _checks.positions(starts, "starts", entries.size + 1)
+    if cuts.size != bounds.size + 1 or cuts[0] != 0 or cuts[-1] != entries.size:
+        raise ValueError(
+            f"starts must hold {bounds.size + 1} positions from 0 to {entries.size}, where groups "
+            f"begin in members and where the last one ends; got {cuts.size} of them"
+        )
+    if (np.diff(cuts) < 0).any():
+        raise ValueError("starts must not decrease: groups follow one another in members")
+    if not (math.isfinite(squared_target) and gap_target >= 0 and share >= 0):
+        raise ValueError(
+            f"squared_target must be finite, gap_target and share >= 0; got {squared_target!r}, "
+            f"{gap_target!r} and {share!r}"
+        )
+    slopes = np.zeros(n_features)
+    counts, figures = np.zeros(2, dtype=np.int64), np.zeros(2)
+    code = _native.group_newton(
+        given, gram, line, float(squared_target), cuts, entries, bounds, t, slopes,
+        float(gap_target), _checks.count(max_steps, "max_steps"), _checks.count(least, "least"),
+        float(share), counts, figures,
+    )  # fmt: skip
+    steps, systems = counts.tolist()
+    objective, gap = figures.tolist()
+    return t, slopes, NewtonOutcome(NewtonStatus(code), steps, systems, objective, gap)

@@ -1,0 +1,42 @@
+"""Gene set files (.gmt): sets of features by name, as ``norms.LatentGroups`` takes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from atomlearn.datasets.compressed import open_text
+
+
+def read_gene_sets(path: str | Path) -> dict[str, list[str]]:
+    """Return the sets of a .gmt file (also .gz, .bz2, .xz): name -> members, in their order.
+
+    Each line is a name, a description and the members, separated by tabs. Members named twice in
+    a line count once; empty fields are left out.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where there is no such file.
+    ValueError
+        Where a line has no member, or a name comes twice; with the number of the line.
+    """
+    source = Path(path)
+    sets: dict[str, list[str]] = {}
+    with open_text(source) as stream:
+        for number, line in enumerate(stream, start=1):
+            if not line.strip():
+                continue
+            name, *rest = (field.strip() for field in line.rstrip("\r\n").split("\t"))
+            members = list(dict.fromkeys(member for member in rest[1:] if member))
+            if not name or not members:
+                raise ValueError(
+                    f"{source}, line {number}: a set needs a name, a description and at least one "
+                    "member, separated by tabs; is this a .gmt file?"
+                )
+            if name in sets:
+                raise ValueError(
+                    f"{source}, line {number}: set {name!r} was there before; give sets distinct "
+                    "names"
+                )
+            sets[name] = members
+    return sets

@@ -1,0 +1,180 @@
+"""Drawings of structured models: which groups were selected, and what coefficients consist of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.norms.parts import Part
+from atomlearn.reports import svg
+from atomlearn.reports.atomic_write import write_text
+
+Array = NDArray[np.float64]
+
+#: Rows and columns beyond this many could not be read; the largest are drawn.
+MOST_ROWS = 40
+MOST_COLUMNS = 200
+_ROW = 20.0
+_COLORS = ("#2f6fd6", "#d1603d", "#2a9d72", "#a35bd0", "#c79a1b", "#3aa3b8")
+_STYLE = (
+    "text{font:11px system-ui,sans-serif;fill:#333}.label{font-size:12px}.grid{stroke:#e4e4e4}"
+    ".axis{stroke:#888}.outline{fill:none;stroke:#888}"
+)
+
+
+class Drawing(str):
+    """An SVG picture: notebooks show it, ``save`` writes a file of its own."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the picture to ``path``, whole or not at all."""
+        target = Path(path)
+        write_text(target, str(self))
+        return target
+
+
+def groups_plot(parts: Sequence[Part], top: int = MOST_ROWS) -> Drawing:
+    """Return one bar a selected group, ||z_B||_2, largest first, with its name.
+
+    Parameters
+    ----------
+    parts : list of Part
+        ``model.parts_`` or ``result.parts``.
+    top : int
+        Groups drawn at most.
+    """
+    _check(parts)
+    sizes = [float(np.linalg.norm(part.weights)) for part in parts]
+    order = np.argsort(-np.asarray(sizes), kind="stable")[:top]
+    labels = [label_of(parts[int(place)]) for place in order]
+    left = 24.0 + 6.2 * max((len(label) for label in labels), default=0)
+    height = 44.0 + _ROW * len(labels)
+    highest = max(sizes, default=0.0) or 1.0
+    frame = svg.Frame(x=(0.0, highest * 1.05), y=(0.0, 1.0), left=left, top=8.0, height=height)
+    floor = frame.height - frame.bottom
+    pieces = []
+    for value, label in svg.round_ticks(0.0, highest):
+        at = frame.across(value)
+        pieces.append(svg.line(at, frame.top, at, floor, "grid"))
+        pieces.append(svg.text(at, floor + 16, label, "tick", "middle"))
+    for row, place in enumerate(order):
+        y = frame.top + row * (floor - frame.top) / max(len(labels), 1)
+        title = f"{labels[row]}: norm {sizes[place]:.4g}, {parts[int(place)].columns.size} features"
+        width = frame.across(sizes[place]) - frame.left
+        pieces.append(_box(frame.left, y + 2, width, _ROW - 6, _COLORS[0], title))
+        pieces.append(svg.text(frame.left - 6, y + 13, labels[row], "tick", "end"))
+    pieces.append(svg.line(frame.left, frame.top, frame.left, floor, "axis"))
+    middle = (frame.left + frame.width - frame.right) / 2
+    pieces.append(svg.text(middle, frame.height - 8, "norm of the part", "label", "middle"))
+    return _drawing(pieces, "Selected groups", frame.width, frame.height)
+
+
+def parts_plot(
+    parts: Sequence[Part], names: Sequence[str] | None = None, top: int = MOST_ROWS
+) -> Drawing:
+    """Return what the coefficients are sums of: a column a feature, a colored piece a group.
+
+    Pieces above the line are positive, pieces below negative; the mark is their sum, the
+    coefficient. Features in use only, in their order, the largest ``MOST_COLUMNS`` of them.
+
+    Parameters
+    ----------
+    parts : list of Part
+        ``model.parts_`` or ``result.parts``.
+    names : list of str, optional
+        Of all features; by default their numbers.
+    top : int
+        Groups with a color of their own; the smaller rest is gray.
+    """
+    _check(parts)
+    sizes = np.array([np.linalg.norm(part.weights) for part in parts])
+    largest = set(np.argsort(-sizes, kind="stable")[:top].tolist())
+    features = np.unique(np.concatenate([part.columns for part in parts]))
+    table = np.zeros((len(parts), features.size))
+    for row, part in enumerate(parts):
+        table[row, np.searchsorted(features, part.columns)] = part.weights
+    reach = np.abs(table).sum(axis=0)
+    shown = np.sort(np.argsort(-reach, kind="stable")[:MOST_COLUMNS])
+    table, features = table[:, shown], features[shown]
+    above, below = np.maximum(table, 0.0).sum(axis=0), np.minimum(table, 0.0).sum(axis=0)
+    high, low = float(above.max(initial=0.0)), float(below.min(initial=0.0))
+    margin = 0.05 * (high - low) or 1.0
+    frame = svg.Frame(x=(0.0, float(features.size)), y=(low - margin, high + margin), bottom=60.0)
+    pieces = [frame.axes([], svg.round_ticks(low, high), "", "coefficient")]
+    for column, feature in enumerate(features):
+        name = str(feature) if names is None else str(names[int(feature)])
+        pieces += _column(frame, column, table[:, column], parts, largest, name)
+        if features.size <= 24:
+            middle = frame.across(column + 0.5)
+            pieces.append(_slanted(middle, frame.height - frame.bottom + 12, name))
+    zero = frame.up(0.0)
+    pieces.append(svg.line(frame.left, zero, frame.width - frame.right, zero, "axis"))
+    return _drawing(pieces, "Coefficients as sums of parts", frame.width, frame.height)
+
+
+def label_of(part: Part) -> str:
+    """Return the name of the part's group, or its number."""
+    return part.name or f"group {part.group}"
+
+
+def _column(
+    frame: svg.Frame, column: int, values: Array, parts: Sequence[Part], largest: set[int],
+    name: str,
+) -> list[str]:  # fmt: skip
+    left, right = frame.across(column + 0.12), frame.across(column + 0.88)
+    pieces, tops = [], {1: 0.0, -1: 0.0}
+    for row in np.flatnonzero(values):
+        sign = 1 if values[row] > 0 else -1
+        start, tops[sign] = tops[sign], tops[sign] + float(values[row])
+        upper, lower = frame.up(max(start, tops[sign])), frame.up(min(start, tops[sign]))
+        color = _COLORS[int(row) % len(_COLORS)] if int(row) in largest else "#bbb"
+        title = f"{name}: {values[row]:.4g} in {label_of(parts[int(row)])}"
+        pieces.append(_box(left, upper, right - left, lower - upper, color, title))
+    at = frame.up(float(values.sum()))
+    pieces.append(svg.line(left - 1, at, right + 1, at, "axis"))
+    return pieces
+
+
+def _box(x: float, y: float, width: float, height: float, color: str, title: str) -> str:
+    plain = svg.bar(x, y, max(width, 0.5), max(height, 0.5), title, "part")
+    return plain.replace("<rect ", f'<rect fill="{color}" fill-opacity="0.85" ', 1)
+
+
+def _slanted(x: float, y: float, name: str) -> str:
+    plain = svg.text(0.0, 0.0, name, "tick", "end")
+    place = f"translate({svg.number(x)} {svg.number(y)}) rotate(-40)"
+    return plain.replace("<text ", f'<text transform="{place}" ', 1)
+
+
+def _drawing(pieces: list[str], title: str, width: float, height: float) -> Drawing:
+    inside = f"<style>{_STYLE}</style>" + "".join(pieces)
+    whole = svg.drawing(inside, title, width, height)
+    return Drawing(whole.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
+
+
+def _check(parts: object) -> None:
+    if parts is None:
+        raise ValueError(
+            "there are no parts to draw: only norms with latent groups (LatentGroups, Chains, "
+            "Trees, Hierarchy, Union, Operators) have them"
+        )
+    if not isinstance(parts, Sequence) or not all(isinstance(part, Part) for part in parts):
+        raise TypeError("parts must be the list result.parts, or model.parts_ (of one class)")
+    if not parts:
+        raise ValueError("the model selected no group; lower alpha (the level)")
+
+
+def matrix_of_parts(parts: Sequence[Part], n_features: int) -> Array:
+    """Return the parts as a dense array (n_parts, n_features), for plots of one's own."""
+    _check(parts)
+    dense = np.zeros((len(parts), n_features))
+    for row, part in enumerate(parts):
+        dense[row, part.columns] = part.weights
+    return dense

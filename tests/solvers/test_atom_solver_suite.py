@@ -1,0 +1,83 @@
+"""Solvers over atoms, and block coordinate descent, against the conformance suite."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from atomlearn.interfaces import Norm
+from atomlearn.interfaces.norm import Form
+from atomlearn.masters import SemismoothNewton
+from atomlearn.norms import L1, KSupport
+from atomlearn.solvers import (
+    AtomGeneration,
+    BlockCoordinateDescent,
+    CoGEnT,
+    FrankWolfe,
+    active_groups,
+)
+from atomlearn.testing.solvers import SolverChecks
+
+
+class TestAtomGeneration(SolverChecks):
+    solver = AtomGeneration(tolerance=1e-7)
+    bounds_gauge = True
+    monotone = True
+
+
+class TestAtomGenerationInBatches(TestAtomGeneration):
+    solver = AtomGeneration(batch=3, tolerance=1e-7)
+
+
+class TestAtomGenerationWithAnyMaster(TestAtomGeneration):
+    solver = AtomGeneration(master=SemismoothNewton(), tolerance=1e-7)
+
+
+class TestCoGEnT(SolverChecks):
+    solver = CoGEnT(tolerance=1e-7)
+    bounds_gauge = True
+    monotone = True
+
+
+class TestActiveGroups(SolverChecks):
+    solver = active_groups(tolerance=1e-7)
+    monotone = True
+
+
+class OnPolytopes(SolverChecks):
+    """Frank-Wolfe methods get close on polytopes only: l1, in a form the oracle solves well."""
+
+    norm = KSupport(1)
+    bounds_gauge = True
+    monotone = True
+
+    def _norm(self, k: int) -> Norm:
+        return self.norm
+
+
+class TestFrankWolfe(OnPolytopes):
+    solver = FrankWolfe()
+    gap = 1e-2
+    max_iter = 5000
+
+
+class TestAwaySteps(OnPolytopes):
+    solver = FrankWolfe(direction="away")
+
+
+class TestPairwiseSteps(OnPolytopes):
+    solver = FrankWolfe(direction="pairwise")
+
+
+class TestBlendedSteps(OnPolytopes):
+    solver = FrankWolfe(direction="blended")
+
+
+class TestBlockCoordinateDescent(OnPolytopes):
+    norm = L1()
+    solver = BlockCoordinateDescent(tolerance=1e-7)
+    forms: ClassVar[tuple[Form, ...]] = ("penalized",)
+    bounds_gauge = False
+
+
+class TestBlockCoordinateDescentMajorized(TestBlockCoordinateDescent):
+    solver = BlockCoordinateDescent(newton=False, tolerance=1e-7)

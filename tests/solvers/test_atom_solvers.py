@@ -1,0 +1,520 @@
+"""Rays, Frank-Wolfe and CoGEnT beyond the suite: oracles, known facts, odd cases."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+
+from atomlearn.designs import Counted, as_design
+from atomlearn.interfaces import Norm, Solver
+from atomlearn.interfaces.solver import WarmStart
+from atomlearn.masters import AcceleratedGradient, SemismoothNewton
+from atomlearn.norms import L1, L2, Groups, KSupport, Nonnegative, UserNorm
+from atomlearn.problem import Problem, Regularizer
+from atomlearn.result import Status
+from atomlearn.solvers import AtomGeneration, CoGEnT, ColumnGeneration, FrankWolfe, run
+from atomlearn.solvers.generation import RayState
+from atomlearn.solvers.line_search import Way, best_step
+from atomlearn.solvers.refit import truncation
+from atomlearn.solvers.stopping import Iterations, RelativeGap
+from atomlearn.testing import tolerances
+from atomlearn.testing.problems import FORMS, LOSSES, Case, cvxpy_optimum, optimum
+
+Array = NDArray[np.float64]
+
+GROUPS = [[0, 1, 2], [3, 4], [5, 6, 7, 8], [10, 11]]
+NORMS = (L1(), L2(), KSupport(3), Groups(GROUPS), Groups(GROUPS, weights=[1.0, 0.5, 2.0, 1.0]))
+#: What each solver proves on norms whose ball is curved, within some hundreds of steps.
+SOLVERS: tuple[tuple[Solver, float], ...] = (
+    (AtomGeneration(tolerance=1e-8), 1e-8),
+    (CoGEnT(tolerance=1e-8), 1e-8),
+    (FrankWolfe(), 1e-2),
+    (FrankWolfe(direction="away"), 1e-2),
+    (FrankWolfe(direction="pairwise"), 1e-2),
+    (FrankWolfe(direction="blended"), 1e-2),
+)
+
+
+def name(value: object) -> str:
+    return getattr(value, "direction", type(value).__name__)
+
+
+def hull(V: Array, symmetric: bool = True) -> UserNorm:
+    """The norm of the convex hull of the rows of V (and of -V)."""
+
+    def oracle(z: Array) -> Array:
+        products = V @ z
+        best = int(np.abs(products).argmax() if symmetric else products.argmax())
+        sign = np.sign(products[best]) if symmetric else 1.0
+        return np.asarray(sign * V[best])
+
+    return UserNorm(oracle, symmetric=symmetric)
+
+
+def hull_optimum(problem: Problem, X: Array, V: Array) -> float:
+    """F* by CVXPY: l1 over the coefficients of the atoms, which are columns X v."""
+    # One of each pair a, -a: l1 has the other one, and twins spoil the oracle's accuracy.
+    V = V[[bool(v[np.flatnonzero(v)[0]] > 0) for v in V]] if (-V[0] == V).all(1).any() else V
+    over_atoms = replace(problem.regularizer, norm=KSupport(1))
+    return cvxpy_optimum(replace(problem, regularizer=over_atoms), X @ V.T)
+
+
+# Right answers.
+
+
+@pytest.mark.parametrize("norm", NORMS, ids=repr)
+@pytest.mark.parametrize(("solver", "gap"), SOLVERS, ids=name)
+def test_curved_norms_agree_with_the_oracle(solver: Solver, gap: float, norm: Norm) -> None:
+    """Every loss and form, with intercept, weights and tau in turn."""
+    for number, (loss, form) in enumerate(itertools.product(LOSSES, FORMS)):
+        case = Case(
+            loss, form, number % 2 == 0, number % 3 == 0, 0.3 * (number % 2), 0.5, seed=number
+        )
+        result = run(case.problem(norm), solver, RelativeGap(gap) | Iterations(3000))
+        assert result.status is Status.CONVERGED, (str(case), result.relative_gap)
+        best = optimum(case, norm)
+        slack = tolerances.ORACLE * best
+        assert -slack <= result.objective - best <= result.gap + slack
+        assert min(r.gap - r.objective for r in result.history) >= -best - slack
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_hull_of_given_points(loss: str, form: str) -> None:
+    """A UserNorm that knows its best atom only, against CVXPY over all of its atoms."""
+    V = np.random.default_rng(1).standard_normal((40, 16))
+    for intercept, weighted in itertools.product((False, True), repeat=2):
+        case = Case(loss, form, intercept, weighted, seed=5)  # type: ignore[arg-type]
+        problem = case.problem(hull(V))
+        result = run(problem, AtomGeneration(tolerance=1e-8), RelativeGap(1e-8) | Iterations(300))
+        best = hull_optimum(problem, case.data()[0], V)
+        assert result.status is Status.CONVERGED
+        assert abs(result.objective - best) <= tolerances.ORACLE * best
+
+
+SPREAD = np.array([2.0, 1.0, 0.5, 0.1])
+
+
+def best_signed_permutation(z: Array) -> Array:
+    """The signed permutation of SPREAD that goes farthest: its largest where |z| is largest."""
+    atom = np.empty(4)
+    atom[np.argsort(-np.abs(z))] = SPREAD
+    return np.where(z >= 0, atom, -atom)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_signed_permutations_and_signs(loss: str, form: str) -> None:
+    """Oracles by sorting and by signs, against CVXPY over all 384 (or 64) atoms."""
+    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=4)))
+    permutations = np.array(list(itertools.permutations(SPREAD)))
+    swapped = (signs[:, None, :] * permutations).reshape(-1, 4)
+    boxes = np.array(list(itertools.product((-1.0, 1.0), repeat=6)))
+    for user, V in (
+        (UserNorm(best_signed_permutation), swapped),
+        (UserNorm(lambda z: np.where(z >= 0, 1.0, -1.0)), boxes),
+    ):
+        case = Case(loss, form, True, n_features=V.shape[1], strength=0.1, seed=6)  # type: ignore[arg-type]
+        problem = case.problem(user)
+        best = hull_optimum(problem, case.data()[0], V)
+        for solver in (AtomGeneration(tolerance=1e-8), FrankWolfe(direction="blended")):
+            result = run(problem, solver, RelativeGap(1e-7) | Iterations(3000))
+            assert result.status is Status.CONVERGED
+            assert result.columns.size
+            assert abs(result.objective - best) <= tolerances.ORACLE * best + result.gap
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_gauge_that_is_no_norm(form: str) -> None:
+    """Nonnegative l1 as a UserNorm: atoms e_j only, none where no score is positive."""
+    user = UserNorm(lambda z: (np.array([z.argmax()]), np.ones(1)), symmetric=False)
+    case = Case("logistic", form, intercept=True, seed=3)  # type: ignore[arg-type]
+    problem = case.problem(Nonnegative(L1()))
+    expected = run(problem, ColumnGeneration(tolerance=1e-9), RelativeGap(1e-9))
+    mine = replace(problem, regularizer=replace(problem.regularizer, norm=user))
+    for solver in (AtomGeneration(tolerance=1e-9), FrankWolfe(direction="pairwise")):
+        result = run(mine, solver, RelativeGap(1e-9) | Iterations(3000))
+        assert result.status is Status.CONVERGED
+        assert_allclose(result.objective, expected.objective, rtol=2e-9)
+        assert (result.weights >= 0).all()
+
+
+def test_sparse_designs_and_float32_make_the_same_steps() -> None:
+    import scipy.sparse as sp
+
+    rng = np.random.default_rng(0)
+    X = sp.random_array((60, 300), density=0.05, rng=rng, format="csc")
+    y = np.where(rng.standard_normal(60) > 0, 1.0, -1.0)
+    for solver in (AtomGeneration(), CoGEnT(), FrankWolfe(direction="blended")):
+        found = []
+        for data in (X, X.toarray(), X.astype(np.float32)):
+            case = Case("logistic", "penalized", intercept=True)
+            problem = Problem.build(
+                as_design(data),
+                y,
+                case.problem(L1()).loss,
+                Regularizer(L1(), "penalized", 0.5),
+                fit_intercept=True,
+            )
+            result = run(problem, solver, RelativeGap(1e-7) | Iterations(2000))
+            assert result.converged
+            found.append(result.objective)
+        assert_allclose(found[1], found[0], rtol=2e-7)
+        assert_allclose(found[2], found[0], rtol=1e-5)
+
+
+# Rays.
+
+
+def test_one_step_of_algorithm_1() -> None:
+    """The best atom joins; c = argmin 1/2 (c image - y)^2 + level c in closed form."""
+    case = Case("squared", "penalized", seed=8)
+    problem, (X, y, _) = case.problem(Groups(GROUPS)), case.data()
+    solver = AtomGeneration(inner_ratio=1e-12)
+    state = solver.step(problem, solver.start(problem))
+    z = X.T @ y
+    groups = [*GROUPS, [9], [12], [13], [14], [15]]
+    best = max(groups, key=lambda group: float(np.linalg.norm(z[group])))
+    atom = np.zeros(16)
+    atom[best] = z[best] / np.linalg.norm(z[best])
+    image = X @ atom
+    c = (image @ y - problem.regularizer.amount) / (image @ image)
+    w = np.zeros(16)
+    w[state.columns] = state.weights
+    assert_allclose(w, c * atom, atol=1e-9)
+
+
+def test_atoms_of_weight_zero_leave_and_the_state_is_consistent() -> None:
+    problem = Case("logistic", "squared", True, tau=0.2, correlation=0.8, seed=9).problem(
+        KSupport(3)
+    )
+    solver = AtomGeneration()
+    state = solver.start(problem)
+    most = 0
+    for _ in range(25):
+        state = solver.step(problem, state)
+        state.check()
+        assert (state.shares > 0).all()
+        assert_allclose(
+            state.certificate.objective,
+            problem.objective(state.weights, state.prediction, float(state.shares.sum())),
+        )
+        most = max(most, state.shares.size)
+    assert state.master_steps > 0
+    assert most < 25
+
+
+def test_a_step_is_one_pass() -> None:
+    case = Case("logistic", "penalized", True, seed=10)
+    for solver in (AtomGeneration(batch=3), CoGEnT(), FrankWolfe(direction="blended")):
+        design = Counted(as_design(case.data()[0]))
+        problem = replace(case.problem(L1()), design=design)
+        result = run(problem, solver, Iterations(7) | RelativeGap(1e-300))
+        assert result.passes == result.iterations + 1
+
+
+def test_batches_bring_the_best_atoms_of_other_coordinates() -> None:
+    case = Case("squared", "penalized", seed=11, strength=0.1)
+    problem, (X, y, _) = case.problem(L1()), case.data()
+    state = AtomGeneration(batch=5).start(problem)
+    z = X.T @ y
+    best = np.argsort(-np.abs(z))[:5]
+    assert_array_equal([atom.columns[0] for atom in state.candidates], best)
+    assert_array_equal([atom.values[0] for atom in state.candidates], np.sign(z[best]))
+    # Only those that would enter.
+    high = replace(problem.regularizer, amount=float(np.sort(np.abs(z))[-3]) * (1 + 1e-9))
+    state = AtomGeneration(batch=5).start(replace(problem, regularizer=high))
+    assert len(state.candidates) == 2
+
+
+def test_pivots_are_counted_and_few() -> None:
+    """[V] Figure 4: fewer than two steps of the master a call, thanks to warm starts."""
+    problem = Case("squared", "penalized", n_samples=60, n_features=100, seed=12).problem(
+        Groups(np.arange(100) // 5)
+    )
+    result = run(problem, AtomGeneration(), RelativeGap(1e-6) | Iterations(300))
+    assert isinstance(result.state, RayState)
+    assert result.iterations <= result.state.master_steps <= 2 * result.iterations
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_any_master_reaches_the_same_point(form: str) -> None:
+    problem = Case("logistic", form, True, seed=13).problem(Groups(GROUPS))  # type: ignore[arg-type]
+    found = [
+        run(problem, AtomGeneration(master, tolerance=1e-8), RelativeGap(1e-8) | Iterations(300))
+        for master in (AtomGeneration().master, SemismoothNewton())
+    ]
+    assert all(result.converged for result in found)
+    assert_allclose([r.objective for r in found], found[0].objective, rtol=2e-8)
+
+
+def test_bad_settings_are_refused() -> None:
+    with pytest.raises(ValueError, match="batch"):
+        AtomGeneration(batch=0)
+    with pytest.raises(ValueError, match="eta"):
+        CoGEnT(eta=1.0)
+    with pytest.raises(ValueError, match="step_size"):
+        FrankWolfe(step_size="short")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="direction"):
+        FrankWolfe(direction="back")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="line_search"):
+        FrankWolfe(step_size="classic", direction="away")
+    with pytest.raises(ValueError, match="local_steps"):
+        FrankWolfe(local_steps=0)
+
+
+# Starts and ends.
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("solver", "gap"), SOLVERS, ids=name)
+def test_targets_of_zero(solver: Solver, gap: float, form: str) -> None:
+    """y = 0: w = 0 is optimal, no atom enters, and a step asked for anyway changes nothing."""
+    X = np.random.default_rng(0).standard_normal((6, 4))
+    problem = Case(form=form, n_samples=6, n_features=4).problem(L1())  # type: ignore[arg-type]
+    problem = replace(problem, y=np.zeros(6), design=as_design(X))
+    state = solver.start(problem)
+    assert state.certificate.gap == 0.0
+    following = solver.step(problem, state)
+    assert not following.weights.any()
+    assert following.certificate.gap == 0.0
+    assert run(problem, solver, RelativeGap(gap)).status is Status.CONVERGED
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_warm_start_is_one_atom(form: str) -> None:
+    case = Case("squared", form, seed=14)  # type: ignore[arg-type]
+    norm = Groups(GROUPS)
+    problem = case.problem(norm)
+    w = np.zeros(16)
+    w[[0, 2, 7, 12]] = 0.05, -0.03, 0.02, 0.04
+    start = WarmStart(np.array([12, 0, 2, 7]), w[[12, 0, 2, 7]], 0.0)
+    for solver in (AtomGeneration(), CoGEnT(), FrankWolfe(), FrankWolfe(direction="away")):
+        state = solver.start(problem, start)
+        z = np.zeros(16)
+        z[state.columns] = state.weights
+        assert_allclose(z, w, atol=1e-15)
+        assert_allclose(
+            state.certificate.objective, problem.objective(w, case.data()[0] @ w), rtol=1e-12
+        )
+
+
+def test_a_warm_start_of_a_norm_without_value_is_decomposed() -> None:
+    V = np.random.default_rng(2).standard_normal((30, 16))
+    problem = Case("logistic", "penalized", True, seed=15).problem(hull(V))
+    cold = run(problem, AtomGeneration(tolerance=1e-8), RelativeGap(1e-8))
+    start = WarmStart(cold.columns, cold.weights, cold.intercept)
+    warm = run(problem, AtomGeneration(tolerance=1e-8), RelativeGap(1e-7), warm=start)
+    assert warm.converged
+    assert warm.iterations <= 1 < cold.iterations
+    assert_allclose(warm.history[0].objective, cold.objective, rtol=1e-7)
+
+
+def test_parts_of_a_state_make_up_its_point_and_begin_another_fit() -> None:
+    V = np.random.default_rng(3).standard_normal((30, 16))
+    problem = Case("squared", "squared", True, seed=18).problem(hull(V))
+    for solver in (AtomGeneration(), CoGEnT(), FrankWolfe(direction="pairwise")):
+        cold = run(problem, solver, RelativeGap(1e-5) | Iterations(2000))
+        parts = cold.state.parts()
+        w = np.zeros(16)
+        for atom, weight in parts:
+            w[atom.columns] += weight * atom.values
+        assert_allclose(w, np.asarray(cold.coef), atol=1e-12)
+        assert len(parts) > 1
+        start = WarmStart(cold.columns, cold.weights, cold.intercept, atoms=parts)
+        warm = run(problem, solver, Iterations(0) | RelativeGap(1e-300), warm=start)
+        assert_allclose(warm.objective, cold.objective, rtol=1e-12)
+        assert_allclose(warm.gap, cold.gap, rtol=1e-6)
+    # Steps toward the vertex alone keep no atoms.
+    assert run(problem, FrankWolfe(), Iterations(3)).state.parts() == ()
+
+
+@pytest.mark.parametrize(("solver", "gap"), SOLVERS, ids=name)
+def test_limits_are_told(solver: Solver, gap: float) -> None:
+    problem = Case("logistic", "penalized", correlation=0.9, seed=16).problem(KSupport(3))
+    result = run(problem, solver, RelativeGap(1e-12) | Iterations(2))
+    assert result.status is Status.ITERATION_LIMIT
+    assert result.gap == min(record.gap for record in result.history)
+
+
+def test_no_further_progress_is_told() -> None:
+    """An unreachable gap: STALLED, at a point that is right to rounding."""
+    case = Case("logistic", "penalized", True, seed=17)
+    for solver in (AtomGeneration(), CoGEnT(), FrankWolfe(direction="blended")):
+        result = run(case.problem(KSupport(1)), solver, RelativeGap(1e-300) | Iterations(3000))
+        assert result.status is Status.STALLED or result.gap == 0.0
+        assert result.relative_gap <= 1e-11
+
+
+# Frank-Wolfe.
+
+
+def test_the_classic_rate() -> None:
+    """F_t - F* <= 2 C / (t + 2), and so the least gap, for C = max ||X (s - v)||^2 over the ball.
+
+    [Jaggi 2013, Theorem 1; the gap: Theorem 2, 27/4 C / (t + 2) for the best until t]
+    """
+    case = Case("squared", "constrained", strength=0.5, seed=20)
+    problem, X = case.problem(L1()), case.data()[0]
+    result = run(problem, FrankWolfe("classic"), RelativeGap(1e-300) | Iterations(300))
+    vertices = problem.regularizer.amount * np.hstack([X, -X, np.zeros((24, 1))])
+    squares = (vertices**2).sum(axis=0)
+    C = float((squares[:, None] + squares - 2 * vertices.T @ vertices).max())
+    best = optimum(case, L1())
+    for t, record in enumerate(result.history[1:], start=1):
+        assert record.objective - best <= 2 * C / (t + 2) * (1 + 1e-9)
+    for t in range(2, 301):
+        assert min(r.gap for r in result.history[: t + 1]) <= 6.75 * C / (t + 2)
+    # Not better than that class of methods either: far from the accuracy of the others.
+    assert result.relative_gap > 1e-6
+
+
+def test_classic_steps_of_the_paper() -> None:
+    """x_1 = v_0, x_2 = x_1 / 3 + 2 v_1 / 3 on the ball of the constrained form."""
+    case = Case("squared", "constrained", seed=21)
+    problem, (X, y, _) = case.problem(L1()), case.data()
+    solver, w = FrankWolfe("classic"), np.zeros(16)
+    state = solver.start(problem)
+    for t in range(6):
+        z = X.T @ (y - X @ w)
+        vertex = np.zeros(16)
+        vertex[np.abs(z).argmax()] = problem.regularizer.amount * np.sign(z[np.abs(z).argmax()])
+        w = w + 2 / (t + 2) * (vertex - w)
+        state = solver.step(problem, state)
+        found = np.zeros(16)
+        found[state.columns] = state.weights
+        assert_allclose(found, w, atol=1e-12)
+
+
+@pytest.mark.parametrize("direction", ["away", "pairwise", "blended"])
+@pytest.mark.parametrize("form", FORMS)
+def test_linear_convergence_on_a_polytope(direction: str, form: str) -> None:
+    """1e-8 where steps toward the vertex alone are still far away after as many steps."""
+    strength = 1.0 if form == "constrained" else 0.3
+    case = Case("squared", form, False, False, 0.0, strength, 60, 40, seed=22)  # type: ignore[arg-type]
+    problem = case.problem(KSupport(1))
+    solver = FrankWolfe(direction=direction)  # type: ignore[arg-type]
+    result = run(problem, solver, RelativeGap(1e-8) | Iterations(2000))
+    assert result.status is Status.CONVERGED
+    toward = run(problem, FrankWolfe(), RelativeGap(1e-8) | Iterations(result.iterations))
+    assert toward.relative_gap > 10 * result.relative_gap
+    exact = run(problem, ColumnGeneration(tolerance=1e-10), RelativeGap(1e-10))
+    assert_allclose(result.objective, exact.objective, rtol=2e-8)
+
+
+def test_local_steps_save_passes() -> None:
+    case = Case("logistic", "constrained", n_samples=60, n_features=60, strength=2.0, seed=23)
+    problem = case.problem(KSupport(1))
+    stop = RelativeGap(1e-7) | Iterations(5000)
+    blended = run(problem, FrankWolfe(direction="blended"), stop)
+    pairwise = run(problem, FrankWolfe(direction="pairwise"), stop)
+    assert blended.converged
+    assert pairwise.converged
+    assert blended.passes < 0.7 * pairwise.passes
+    assert blended.state.line_searches > blended.iterations
+
+
+def test_the_truncated_cone_holds_every_solution() -> None:
+    for form in FORMS:
+        case = Case("logistic", form, True, seed=24)
+        problem = case.problem(KSupport(3))
+        state = FrankWolfe().start(problem)
+        exact = run(problem, ColumnGeneration(), RelativeGap(1e-9))
+        gauge = KSupport(3).value(np.asarray(exact.coef))
+        assert gauge <= state.reach * (1 + 1e-9)
+        assert_allclose(truncation(problem, state.weights, state.prediction, 0.0), state.reach)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("tau", [0.0, 0.7])
+def test_exact_line_search(loss: str, form: str, tau: float) -> None:
+    """Against a dense scan of F along the direction, b minimised over at every point."""
+    case = Case(loss, form, True, True, tau, seed=25)  # type: ignore[arg-type]
+    problem, X = case.problem(L1()), case.data()[0]
+    rng = np.random.default_rng(0)
+    w, t, t_change = 0.01 * rng.standard_normal(16), 0.4, 0.3
+    for seed in range(6):
+        d = (1 if seed % 2 else 20) * np.random.default_rng(seed).standard_normal(16)
+        way = Way(X @ w, X @ d, t, t_change, float(w @ d), float(d @ d))
+        for longest in (0.02, 1.0, 50.0):
+            step = best_step(problem, way, longest, 0.0)
+
+            def value(s: float, d: Array = d) -> float:
+                linear, gauge = X @ (w + s * d), t + s * t_change
+                b = problem.optimal_intercept(linear)
+                amount, form = problem.regularizer.amount, problem.regularizer.form
+                penalty = {"penalized": amount * gauge, "squared": amount * gauge**2 / 2}
+                smooth = problem.loss.value(problem.y, linear + b, problem.weight)
+                return smooth + tau / 2 * float((w + s * d) @ (w + s * d)) + penalty.get(form, 0.0)
+
+            assert 0.0 <= step <= longest
+            scan = min(value(s) for s in np.linspace(0, longest, 201))
+            assert value(step) <= scan * (1 + 1e-12)
+
+
+# CoGEnT.
+
+
+def test_truncation_removes_atoms() -> None:
+    """Backward steps leave fewer atoms than forward steps alone, at the same optimum."""
+    problem = Case("squared", "constrained", n_samples=80, n_features=60, seed=30).problem(
+        KSupport(4)
+    )
+    stop = RelativeGap(1e-7) | Iterations(500)
+    greedy, forward = run(problem, CoGEnT(eta=0.5), stop), run(problem, AtomGeneration(), stop)
+    assert greedy.converged
+    assert forward.converged
+    assert greedy.state.truncated > 0
+    assert greedy.state.shares.size <= forward.state.shares.size
+    assert_allclose(greedy.objective, forward.objective, rtol=2e-7)
+
+
+def test_truncation_keeps_the_share_of_the_decrease_it_must() -> None:
+    """F after a step <= eta F(before) + (1 - eta) F(after the forward step)."""
+    problem = Case("logistic", "penalized", True, tau=0.1, seed=31).problem(KSupport(3))
+    for eta in (0.0, 0.3, 0.9):
+        solver, forward = CoGEnT(eta=eta), AtomGeneration()
+        state = solver.start(problem)
+        for _ in range(12):
+            full = forward.step(problem, state)
+            following = solver.step(problem, state)
+            before, best = state.certificate.objective, full.certificate.objective
+            bound = eta * before + (1 - eta) * best
+            assert following.certificate.objective <= bound * (1 + 1e-9)
+            state = following
+
+
+def test_removal_costs_are_exact_for_the_squared_loss() -> None:
+    from atomlearn.solvers.cogent import removal_costs
+    from atomlearn.solvers.refit import RayFit
+
+    for form in ("penalized", "squared"):
+        problem = Case("squared", form, tau=0.3, seed=32).problem(KSupport(3))  # type: ignore[arg-type]
+        state = CoGEnT().start(problem)
+        for _ in range(8):
+            state = CoGEnT(eta=0.0).step(problem, state)
+        atoms, c = state.atoms, state.shares
+        assert atoms is not None
+        fit = RayFit(c, state.prediction, 0.0, 0, 0.0)
+        costs = removal_costs(problem, atoms, fit)
+        before = problem.objective(state.weights, state.prediction, float(c.sum()))
+        for number in range(c.size):
+            fewer = np.where(np.arange(c.size) == number, 0.0, c)
+            after = problem.objective(
+                atoms.combine(fewer), atoms.images.dot(fewer), float(fewer.sum())
+            )
+            assert_allclose(costs[number], after - before, rtol=1e-9, atol=1e-12 * before)
+
+
+def test_the_master_of_the_paper() -> None:
+    problem = Case("squared", "constrained", seed=33).problem(L1())
+    stop = RelativeGap(1e-6) | Iterations(200)
+    plain = run(problem, CoGEnT(master=AcceleratedGradient()), stop)
+    assert plain.converged
+    assert_allclose(plain.objective, run(problem, CoGEnT(), stop).objective, rtol=2e-6)

@@ -1,0 +1,83 @@
+"""AtomSet: grows, shrinks and combines like the dense matrix it stands for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+
+from atomlearn.designs import as_design
+from atomlearn.interfaces import Atom
+from atomlearn.solvers.atoms import AtomSet, Growing, fingerprint
+
+Array = NDArray[np.float64]
+
+
+def random_atom(rng: np.random.Generator, n_features: int) -> Atom:
+    columns = rng.permutation(n_features)[: rng.integers(1, 5)].astype(np.int64)
+    return Atom(columns, rng.standard_normal(columns.size))
+
+
+def dense(atom: Atom, n_features: int) -> Array:
+    u = np.zeros(n_features)
+    u[atom.columns] = atom.values
+    return u
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("cached", [False, True])
+def test_against_the_dense_matrix(seed: int, cached: bool) -> None:
+    """Random appends and drops; every state before stays what it was."""
+    rng = np.random.default_rng(seed)
+    n_samples, n_features = 7, 12
+    X = rng.standard_normal((n_samples, n_features))
+    design = as_design(X)
+    atoms, U = AtomSet.empty(n_samples, gram=True, cached=cached), np.zeros((n_features, 0))
+    history = [(atoms, U)]
+    for _ in range(25):
+        if atoms.size and rng.random() < 0.3:
+            kept = np.flatnonzero(rng.random(atoms.size) < 0.7)
+            atoms, U = atoms.take(kept), U[:, kept]
+        else:
+            atom = random_atom(rng, n_features)
+            atoms, U = atoms.append(design, atom), np.column_stack([U, dense(atom, n_features)])
+        history.append((atoms, U))
+    for atoms, U in history if not cached else history[-1:]:
+        shares = rng.standard_normal(U.shape[1])
+        w = np.zeros(n_features)
+        w[atoms.columns] = atoms.combine(shares)
+        assert np.unique(atoms.columns).size == atoms.columns.size
+        assert_array_equal(atoms.columns[atoms.order], np.sort(atoms.columns))
+        assert set(np.flatnonzero(U.any(axis=1))) <= set(atoms.columns)
+        assert atoms.combine(shares).dtype == np.float64
+        assert_allclose(w, U @ shares, atol=1e-12)
+        assert_allclose(atoms.images.dot(shares), X @ U @ shares, atol=1e-12)
+        v = rng.standard_normal(n_features)
+        assert_allclose(atoms.products(v[atoms.columns]), U.T @ v, atol=1e-12)
+        assert_allclose(atoms.gram, U.T @ U, atol=1e-12)
+        for number in range(U.shape[1]):
+            columns = np.flatnonzero(U[:, number])[::-1]
+            assert atoms.find(Atom(columns, U[columns, number])) == number
+
+
+def test_a_vector_that_grows_twice_from_one_point() -> None:
+    """The first successor gets the spare room; the second one must not write into it."""
+    start = Growing(np.arange(3)).append(np.array([3]))
+    first, second = start.append(np.array([7])), start.append(np.array([8]))
+    assert_array_equal(start.values, [0, 1, 2, 3])
+    assert_array_equal(first.values, [0, 1, 2, 3, 7])
+    assert_array_equal(second.values, [0, 1, 2, 3, 8])
+
+
+def test_atoms_equal_but_for_rounding_are_one() -> None:
+    atom = Atom(np.array([2, 5]), np.array([1.0, -3.0]))
+    same = Atom(np.array([5, 2, 7]), np.array([-3.0 * (1 + 1e-15), 1.0, 1e-17]))
+    assert fingerprint(atom) == fingerprint(same)
+    for other in (
+        Atom(np.array([2, 5]), np.array([1.0, 3.0])),
+        Atom(np.array([2, 6]), np.array([1.0, -3.0])),
+        Atom(np.array([2, 5]), np.array([2.0, -6.0])),
+        Atom(np.array([2, 5]), np.array([1.0, -3.000001])),
+    ):
+        assert fingerprint(atom) != fingerprint(other)
