@@ -90,7 +90,8 @@ def needed(problem, state):
     v = problem.negative_gradient(state.prediction)
     z = problem.shifted(problem.design.scores(v), state.columns, state.weights).full()
     used = np.zeros(z.size, dtype=bool)
-    used[state.columns[state.weights != 0]] = True
+    size = np.abs(state.weights)  # what is 1e-30 next to 1 is zero in another order of sums
+    used[state.columns[size > 1e-8 * size.max(initial=0.0)]] = True
     return used, z
 
 
@@ -153,7 +154,8 @@ def test_nothing_that_may_be_active_is_ruled_out(case):
         assert np.isin(np.flatnonzero(active), left).all()
         sizes.append(left.size)
     assert sizes == sorted(sizes, reverse=True)
-    assert_allclose(result.objective, reference.objective, rtol=1e-8 + 2 * result.relative_gap)
+    bound = 1e-8 * abs(reference.objective) + 2 * result.gap + 1e-12
+    assert abs(result.objective - reference.objective) <= bound
     check_points(problem, reference, active, case[-1])
 
 
