@@ -208,6 +208,33 @@ def test_the_ball_is_no_smaller_than_it_may_be(scale, factor):
         assert not possibly_active(problem, None, zero, scores, half, column_reach(problem))[0]
 
 
+@pytest.mark.parametrize("tau", [0.0, 3.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_weights_and_ridge_are_part_of_the_reach(weighted, tau):
+    """One column, active by a hair, seen from a point that overshoots: kept, but no further."""
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=30)
+    s = 100.0 * rng.exponential(size=30) if weighted else np.ones(30)
+    y = x + 3.0 * rng.normal(size=30)
+    square, polar = float(s @ x**2), abs(float((s * x) @ y))
+    problem = Problem.build(
+        as_design(x[:, None]),
+        y,
+        as_loss("squared"),
+        Regularizer(L1(), "penalized", polar * (1 - 1e-9)),
+        tau=tau * square,
+        sample_weight=s,
+    )
+    w = np.array([0.1 * float((s * x) @ y) / ((1 + tau) * square)])
+    v = problem.negative_gradient(x * w)
+    scores = problem.design.scores(v)
+    certificate = problem.certificate(None, w, 0.0, x * w, scores)
+    ball, reach = dual_ball(problem, w, x * w, v, certificate), column_reach(problem)
+    assert_allclose(reach, np.sqrt((1 + tau) * square))
+    assert possibly_active(problem, None, w, scores, ball, reach)[0]
+    assert not possibly_active(problem, None, w, scores, ball, 0.5 * reach)[0]
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_ball_holds_the_dual_optimum(loss):
     """Sample weights and smoothness enter as they should: ||v - v*|| in the norm of the ball."""
