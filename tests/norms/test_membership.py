@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from atomlearn import AtomicClassifier, AtomicRegressor, solve
+from atomlearn.designs import ArrayScores
 from atomlearn.norms import L1, Groups, KSupport, LatentGroups, Nonnegative, Scaled, Trees, Union
 from atomlearn.norms.names import named
 
@@ -145,3 +146,23 @@ def test_a_million_memberships_are_read_at_once():
     sets = LatentGroups(matrix).membership(50_000)
     assert sets.n_listed == 100_000
     assert np.unique(sets.members).size == 50_000
+
+
+def test_a_norm_inside_may_change_its_parameters():
+    union = Union([KSupport(1), Scaled(L1(), 5.0)])
+    z = ArrayScores(np.array([3.0, 4.0, 0.0]))
+    assert_allclose(union.polar(z), 4.0)
+    union.norms[0].set_params(k=2)
+    assert_allclose(union.polar(z), 5.0)
+    union.norms[1].set_params(factor=0.5)
+    assert_allclose(union.polar(z), 8.0)
+
+
+def test_trees_lose_the_weights_of_sets_that_are_not_there():
+    tree = Trees([["age", "bmi"], ["tsh"], ["bmi"]], weights=[3.0, 9.0, 2.0], missing="ignore")
+    found = named(tree, NAMES)
+    assert isinstance(found, Trees)
+    assert found.groups == [[0, 3], [3]]
+    assert_array_equal(found.weights, [3.0, 2.0])
+    with pytest.raises(TypeError, match="Trees: groups name columns"):
+        tree.check(7)

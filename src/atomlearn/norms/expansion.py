@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from atomlearn import _kernels
 from atomlearn.interfaces.design import Columns, Scores
 from atomlearn.interfaces.lift import Expansion
 
@@ -45,14 +46,9 @@ class LiftedScores(Scores):
 
     def top(self, count: int) -> tuple[Columns, Array]:
         z = self.full()
-        count = max(0, min(int(count), z.size))
-        chosen = np.arange(z.size, dtype=np.int64)
-        magnitudes = np.abs(z)
-        if count and count < z.size:
-            level = np.partition(magnitudes, z.size - count)[z.size - count]
-            chosen = np.flatnonzero(magnitudes >= level)
-        chosen = chosen[np.lexsort((chosen, -magnitudes[chosen]))[:count]]
-        return chosen, z[chosen]
+        if count <= 0 or not z.size:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        return _kernels.top_magnitude(z, min(int(count), z.size))
 
 
 class Selection(Expansion):

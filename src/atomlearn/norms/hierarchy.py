@@ -39,15 +39,9 @@ class Hierarchy(LatentNorm):
         self.pairs = pairs
         self.pair_weight = pair_weight
 
-    @property
-    def weights(self) -> Any:
-        """delta of every group: those of single main effects, then those with pairs."""
-        return self.__dict__.get("_delta")
-
     def _membership(self, n_features: int) -> Membership:
         if self.kind not in ("weak", "strong"):
             raise ValueError(f"Hierarchy: kind must be 'weak' or 'strong', got {self.kind!r}")
-        weight = positive_number("Hierarchy", "pair_weight", self.pair_weight)
         pairs = self._pairs(n_features)
         n_main = n_features - pairs.shape[0]
         i, j = pairs[:, 0], pairs[:, 1]
@@ -69,8 +63,11 @@ class Hierarchy(LatentNorm):
             [np.ones(n_main), *(np.full(part.shape[0], part.shape[1]) for part in parts)]
         )
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        self.__dict__["_delta"] = np.where(np.arange(sizes.size) < n_main, 1.0, weight)
         return Membership(members, starts, sizes.size)
+
+    def _delta(self, sets: Membership) -> Array:
+        weight = positive_number("Hierarchy", "pair_weight", self.pair_weight)
+        return np.where(sets.sizes == 1, 1.0, weight)
 
     def _pairs(self, n_features: int) -> Columns:
         if self.pairs is None:
@@ -96,6 +93,3 @@ class Hierarchy(LatentNorm):
                 "effects, to which the pairs must refer; main effects come first"
             )
         return pairs.astype(np.int64)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_delta"}

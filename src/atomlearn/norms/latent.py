@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,9 @@ from atomlearn.interfaces.design import Columns, Scores
 from atomlearn.interfaces.lift import Lift
 from atomlearn.interfaces.norm import Atom, Norm
 from atomlearn.norms.atoms import best_atom
-from atomlearn.norms.decomposition import latent_value
 from atomlearn.norms.expansion import Selection
 from atomlearn.norms.groups import Groups
+from atomlearn.norms.lifted_value import lifted_value
 from atomlearn.norms.membership import Membership, membership_of, needs_names, resolved
 from atomlearn.norms.parameters import Parameters, whole_number
 from atomlearn.norms.segments import Segments
@@ -37,11 +37,12 @@ class LiftedNorm(Parameters, Norm):
 
     def lift(self, n_features: int) -> Lift:
         """Return the expansion L and the norm over its coordinates."""
-        key = (n_features, *(id(value) for value in self.get_params(deep=False).values()))
+        values = _values(self)
+        key = (n_features, *map(id, values))
         memo = self.__dict__.get("_memo")
         if memo is None or memo[0] != key:
             # The values are kept beside their ids, which stay unique as long as they live.
-            memo = (key, list(self.get_params(deep=False).values()), self._lift(n_features))
+            memo = (key, values, self._lift(n_features))
             self.__dict__["_memo"] = memo
         result: Lift = memo[2]
         return result
@@ -74,6 +75,21 @@ class LiftedNorm(Parameters, Norm):
         atom = best_atom(lift.norm, lift.expansion.scores(scores))
         return Atom(*lift.expansion.apply(atom.columns, atom.values))
 
+    def value(self, w: Array) -> float:
+        """inf inner(u) over L u = w: a small problem of its own, solved to 1e-8 or better."""
+        w = to_float64(w)
+        return lifted_value(self.lift(w.size), w)
+
+
+def _values(parameter: Any) -> list[Any]:
+    """Return a parameter with all that it consists of, norms within norms included."""
+    inside: Any = ()
+    if isinstance(parameter, Parameters):
+        inside = parameter.get_params(deep=False).values()
+    elif isinstance(parameter, list | tuple) and parameter and isinstance(parameter[0], Norm):
+        inside = parameter
+    return [parameter, *(value for part in inside for value in _values(part))]
+
 
 class LatentNorm(LiftedNorm):
     """gauge(w) = min { sum_B delta_B ||z_B||_2 : w = sum_B z_B, z_B zero outside the set B }.
@@ -102,21 +118,19 @@ class LatentNorm(LiftedNorm):
     def _lift(self, n_features: int) -> Lift:
         sets = self._membership(n_features)
         self.__dict__["_sets"] = sets
-        weights = set_weights(self.weights, sets, type(self).__name__)
-        norm = Groups(Segments(sets.starts), weights)
+        norm = self._groups(sets, n_features)
         return Lift(Selection(sets.members, n_features), norm, sets.names)
+
+    def _groups(self, sets: Membership, n_features: int) -> Groups:
+        """Return the group norm over the memberships, set after set."""
+        return Groups(Segments(sets.starts), self._delta(sets))
+
+    def _delta(self, sets: Membership) -> Array | None:
+        """Return the weight of every set; None: all ones."""
+        return set_weights(self.weights, sets, type(self).__name__)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_sets"}
-
-    def value(self, w: Array) -> float:
-        """The minimum, to a relative gap of 1e-9, by column generation over the sets."""
-        w = to_float64(w)
-        sets = self.membership(w.size)
-        lifted = self.lift(w.size).norm
-        assert isinstance(lifted, Groups)
-        weights = np.ones(sets.n_sets) if lifted.weights is None else lifted.weights
-        return latent_value(w, sets.members, sets.starts, weights)
 
 
 def set_weights(weights: Any, sets: Membership, owner: str) -> Array | None:
@@ -193,23 +207,24 @@ class LatentGroups(LatentNorm):
     def _membership(self, n_features: int) -> Membership:
         if needs_names(self.groups):
             raise TypeError(
-                "LatentGroups: groups name columns, but the columns of X have no names; pass X as "
-                "a data frame, or indices"
+                f"{type(self).__name__}: groups name columns, but the columns of X have no names; "
+                "pass X as a data frame, or indices"
             )
-        return membership_of(self.groups, n_features, "LatentGroups")
+        return membership_of(self.groups, n_features, type(self).__name__)
 
-    def with_names(self, names: Sequence[str]) -> LatentGroups:
+    def with_names(self, names: Sequence[str]) -> Self:
         """Return the same norm with names and patterns of columns replaced by their indices."""
         if not needs_names(self.groups):
             return self
-        groups, weights = resolved(self.groups, names, "LatentGroups", self.missing), self.weights
+        groups = resolved(self.groups, names, type(self).__name__, self.missing)
+        weights = self.weights
         if not isinstance(groups, dict):
             # Sets of which nothing is left take their weights with them.
             kept = [number for number, group in enumerate(groups) if group]
             groups = [groups[number] for number in kept]
             if weights is not None and not isinstance(weights, str):
                 weights = np.asarray(weights)[kept]
-        return LatentGroups(groups, weights, self.missing)
+        return type(self)(groups, weights, self.missing)
 
 
 class Chains(LatentNorm):

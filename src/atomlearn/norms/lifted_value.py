@@ -47,8 +47,7 @@ def lifted_value(lift: Lift, w: Array) -> float:
 def _value_of_groups(expansion: Expansion, norm: Groups, w: Array) -> float:
     partition, weights = norm.parts(expansion.shape[1])
     delta = np.ones(partition.n_groups) if weights is None else weights
-    order = np.argsort(partition.labels, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(partition.sizes)]).astype(np.int64)
+    order, starts = partition.order
     if isinstance(expansion, Selection):
         return latent_value(w, expansion.members[order], starts, delta)
     matrix = matrix_of(expansion)[:, order].toarray()

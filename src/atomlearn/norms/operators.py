@@ -13,9 +13,7 @@ from atomlearn.interfaces.lift import Lift
 from atomlearn.norms.expansion import SparseExpansion
 from atomlearn.norms.groups import Groups
 from atomlearn.norms.latent import LiftedNorm
-from atomlearn.norms.lifted_value import lifted_value
 from atomlearn.norms.segments import Segments
-from atomlearn.norms.vectors import to_float64
 
 Array = NDArray[np.float64]
 
@@ -65,8 +63,3 @@ class Operators(LiftedNorm):
                 f"Operators: no operator sees feature {int(unseen[0])}, so that its gauge would be "
                 "infinite; add one, for example a row of the identity"
             )
-
-    def value(self, w: Array) -> float:
-        """The infimum over all sums, to a relative gap of about 1e-9."""
-        w = to_float64(w)
-        return lifted_value(self.lift(w.size), w)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.interfaces.design import Columns, Scores
-from atomlearn.interfaces.lift import Lift
-from atomlearn.norms.expansion import LiftedScores, Selection
+from atomlearn.norms.expansion import LiftedScores
 from atomlearn.norms.groups import Groups
-from atomlearn.norms.latent import LatentNorm, set_weights
-from atomlearn.norms.membership import Membership, membership_of, needs_names, resolved
+from atomlearn.norms.latent import LatentGroups
+from atomlearn.norms.membership import Membership
 from atomlearn.norms.segments import Segments
 
 Array = NDArray[np.float64]
@@ -46,7 +44,7 @@ class Forest:
         return least
 
 
-class Trees(LatentNorm):
+class Trees(LatentGroups):
     """Latent groups of which any two are nested or disjoint ([T] Definition 1).
 
     Features at the leaves, ever larger groups around them: taxa of a phylogeny, regions of an
@@ -73,11 +71,6 @@ class Trees(LatentNorm):
     ----------
     Jenatton, Mairal, Obozinski, Bach (2011), JMLR 12; Kim, Xing (2012), doi:10.1214/12-AOAS549.
     """
-
-    def __init__(self, groups: Any, weights: Any = None, missing: str = "error") -> None:
-        self.groups = groups
-        self.weights = weights
-        self.missing = missing
 
     @classmethod
     def from_parents(cls, parents: Any, nodes: Any = None, weights: Any = None) -> Trees:
@@ -113,29 +106,10 @@ class Trees(LatentNorm):
             weights = np.asarray(weights)[kept]
         return cls([groups[node] for node in kept], weights)
 
-    def with_names(self, names: Sequence[str]) -> Trees:
-        """Return the same norm with names and patterns of columns replaced by their indices."""
-        if not needs_names(self.groups):
-            return self
-        groups = resolved(self.groups, names, "Trees", self.missing)
-        return Trees(groups, self.weights, self.missing)
-
-    def _membership(self, n_features: int) -> Membership:
-        if needs_names(self.groups):
-            raise TypeError(
-                "Trees: groups name columns, but the columns of X have no names; pass X as a data "
-                "frame, or indices"
-            )
-        return membership_of(self.groups, n_features, "Trees")
-
-    def _lift(self, n_features: int) -> Lift:
-        sets = self._membership(n_features)
-        self.__dict__["_sets"] = sets
-        weights = set_weights(self.weights, sets, "Trees")
-        weights = np.ones(sets.n_sets) if weights is None else weights
-        forest = forest_of(sets, n_features)
-        norm = TreeGroups(Segments(sets.starts), weights, forest)
-        return Lift(Selection(sets.members, n_features), norm, sets.names)
+    def _groups(self, sets: Membership, n_features: int) -> TreeGroups:
+        delta = self._delta(sets)
+        weights = np.ones(sets.n_sets) if delta is None else delta
+        return TreeGroups(Segments(sets.starts), weights, forest_of(sets, n_features))
 
 
 def forest_of(sets: Membership, n_features: int) -> Forest:

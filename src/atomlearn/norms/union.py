@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 from atomlearn.interfaces.lift import Lift
 from atomlearn.interfaces.norm import Norm, SupportsProx, SupportsRestriction
 from atomlearn.norms.latent import LiftedNorm
-from atomlearn.norms.lifted_value import lifted_value
 from atomlearn.norms.lifting import lift_of, plain_lift, union
 from atomlearn.norms.names import named
-from atomlearn.norms.vectors import to_float64
 
 Array = NDArray[np.float64]
 
@@ -52,11 +50,6 @@ class Union(LiftedNorm):
                     "use a UserNorm whose oracle returns the best of both atoms"
                 )
         return union([plain_lift(norm, n_features) for norm in norms])
-
-    def value(self, w: Array) -> float:
-        """The infimum over all sums, to a relative gap of about 1e-9."""
-        w = to_float64(w)
-        return lifted_value(self.lift(w.size), w)
 
     def with_names(self, names: Sequence[str]) -> Union:
         """Return the same norm with the names of columns in its parts replaced by indices."""
