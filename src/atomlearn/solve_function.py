@@ -116,7 +116,13 @@ def solve(
         rules = rules | stop
     warm = warm_start
     if isinstance(warm, Result):
-        warm = WarmStart(warm.columns, warm.weights, warm.intercept, warm.lifted)
+        warm = WarmStart(
+            warm.columns,
+            warm.weights,
+            warm.intercept,
+            warm.lifted,
+            matrix_parts=warm.matrix_parts,
+        )
     solver = default_solver(the_norm, gap) if solver is None else solver
     return run(problem, solver, rules, observers, warm)
 

@@ -6,6 +6,7 @@ from atomlearn.designs.convert import as_design
 from atomlearn.designs.dense import DenseDesign
 from atomlearn.designs.frames import feature_names
 from atomlearn.designs.lifted import Lifted
+from atomlearn.designs.matrices import Entries, Identity, Tasks, as_matrix_design
 from atomlearn.designs.polynomial import Polynomial, PolynomialScores
 from atomlearn.designs.repeated import RepeatedBlock
 from atomlearn.designs.scores import ArrayScores, ConcatenatedScores, ShiftedScores
@@ -22,6 +23,8 @@ __all__ = [
     "Counted",
     "DenseBlock",
     "DenseDesign",
+    "Entries",
+    "Identity",
     "Lifted",
     "Polynomial",
     "PolynomialScores",
@@ -32,6 +35,8 @@ __all__ = [
     "SparseDesign",
     "Standardized",
     "SupportsRows",
+    "Tasks",
     "as_design",
+    "as_matrix_design",
     "feature_names",
 ]

@@ -121,7 +121,13 @@ class AtomGeneration(Solver):
         following = priced(problem, atoms.take(used), fit.weights[used], fit.intercept, self.batch)
         following.refit_gap = fit.gap
         following.master_steps = state.master_steps + fit.steps
-        return judged(following, state)
+        following = judged(following, state)
+        certificate = following.certificate
+        target = self.tolerance * abs(certificate.objective)
+        if certificate.search_gap is not None and certificate.search_gap <= target:
+            # The search finds nothing more; what its bounds leave open, more steps do not close.
+            following.exhausted = Status.SEARCH_RELATIVE
+        return following
 
 
 def with_candidates(problem: Problem, state: RayState) -> tuple[AtomSet, Array]:
