@@ -270,6 +270,7 @@ class Problem:
         dual: Array | None = None,
         gauge: float | None = None,
         bounds: tuple[float, float] | None = None,
+        thorough: bool = False,
     ) -> Certificate:
         """Return objective and gap of this very point from scores computed anyway.
 
@@ -279,7 +280,8 @@ class Problem:
         PAPERS ([V] section 2, [L] section 3). ``columns`` None means all columns; ``scores`` are
         X'v of v = ``dual``, by default ``negative_gradient(prediction)``. ``gauge`` is gauge(w),
         or an upper bound such as the sum of atom weights, which makes objective and gap bounds.
-        ``bounds`` are bounds on the polar of the scores, where they are known.
+        ``bounds`` are bounds on the polar of the scores, where they are known; ``thorough``
+        asks norms whose oracle is a search for their best ones.
         """
         v = self.negative_gradient(prediction) if dual is None else dual
         if gauge is None:
@@ -288,7 +290,8 @@ class Problem:
         square = float(weights @ weights) if self.tau else 0.0
         objective = smooth + 0.5 * self.tau * square + self.regularizer.value(gauge)
         if bounds is None:
-            bounds = polar_bounds(self.regularizer.norm, self.shifted(scores, columns, weights))
+            shifted = self.shifted(scores, columns, weights)
+            bounds = polar_bounds(self.regularizer.norm, shifted, thorough)
         base = objective + 0.5 * self.tau * square
         gap = self._gap(base, objective, v, bounds[1])
         # Where the best atom is only searched for, the gap it would give is told apart.

@@ -68,6 +68,11 @@ class Certificate:
     search_gap: float | None = None
 
     @property
+    def closable(self) -> float:
+        """The gap that further atoms can close: all of it but what bounds of a search leave open."""
+        return self.gap if self.search_gap is None else self.search_gap
+
+    @property
     def relative_gap(self) -> float:
         """Return gap / max(|objective|, smallest normal number)."""
         return self.gap / max(abs(self.objective), _TINY)

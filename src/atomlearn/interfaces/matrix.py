@@ -205,8 +205,11 @@ class SupportsShape(Protocol):
 class SupportsSearch(Protocol):
     """Norms whose oracle is a search with bounds from below and above."""
 
-    def bounds(self, scores: Scores) -> tuple[float, float]:
-        """Return lower <= gauge°(z) <= upper; ``lower`` is attained by an atom found."""
+    def bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
+        """Return lower <= gauge°(z) <= upper; ``lower`` is attained by an atom found.
+
+        ``thorough``: spend as much on the bound from above as a last certificate is worth.
+        """
         ...
 
 

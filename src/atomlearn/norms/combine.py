@@ -53,10 +53,10 @@ def _lift(norm: Norm, n_features: int) -> Lift | None:
     return norm.lift(n_features) if isinstance(norm, SupportsLift) else None
 
 
-def polar_bounds(norm: Norm, scores: Scores) -> tuple[float, float]:
+def polar_bounds(norm: Norm, scores: Scores, thorough: bool = False) -> tuple[float, float]:
     """Return lower <= gauge°(z) <= upper: the polar twice for norms that know it exactly."""
     if isinstance(norm, SupportsSearch):
-        return norm.bounds(scores)
+        return norm.bounds(scores, thorough)
     polar = norm.polar(scores)
     return polar, polar
 
@@ -159,9 +159,9 @@ class Scaled(VectorNorm):
         known = inner.with_shape(shape)
         return self if known is inner else Scaled(known, self.factor)
 
-    def bounds(self, scores: Scores) -> tuple[float, float]:
+    def bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
         """Those of the polar of the norm inside, divided by the factor."""
-        lower, upper = polar_bounds(self.norm, scores)
+        lower, upper = polar_bounds(self.norm, scores, thorough)
         return lower / self.factor, upper / self.factor
 
     def with_names(self, names: Sequence[str]) -> Scaled:

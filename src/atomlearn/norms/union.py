@@ -72,17 +72,17 @@ class Union(LiftedNorm):
         for norm in self.norms:
             norm.check(n_features)
 
-    def bounds(self, scores: Scores) -> tuple[float, float]:
+    def bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
         """The largest lower and the largest upper bound on the polars of the norms."""
         if not any(isinstance(unscaled(norm), MatrixNorm) for norm in self.norms):
             polar = super().polar(scores)
             return polar, polar
-        found = [polar_bounds(norm, scores) for norm in self.norms]
+        found = [polar_bounds(norm, scores, thorough) for norm in self.norms]
         return max(low for low, _ in found), max(high for _, high in found)
 
     def polar(self, scores: Scores) -> float:
         """max_i norm_i°(z)"""
-        return self.bounds(scores)[1]
+        return self.bounds(scores, thorough=True)[1]
 
     def best_atom(self, scores: Scores) -> Atom:
         """The best atom of the norm whose best atom is best."""

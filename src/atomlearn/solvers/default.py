@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from atomlearn.interfaces import Norm, Solver, SupportsAtoms, SupportsLift, SupportsRestriction
 from atomlearn.norms import Scaled
-from atomlearn.norms.matrices.flatten import is_of_matrices, only_rays
+from atomlearn.norms.matrices.flatten import is_of_matrices
 from atomlearn.solvers.column_generation import ColumnGeneration
 from atomlearn.solvers.generation import AtomGeneration
 from atomlearn.solvers.matrix_generation import MatrixGeneration
@@ -15,12 +15,10 @@ def default_solver(norm: Norm, tolerance: float) -> Solver:
 
     ``tolerance`` is the relative gap that will be asked for. Norms that can neither be restricted
     to a few columns nor lifted, but hand out their best atom, get ``AtomGeneration``; norms of
-    matrices ``MatrixGeneration``, or ``AtomGeneration`` where all their atoms are sparse.
+    matrices ``MatrixGeneration``.
     """
     if is_of_matrices(norm):
-        # Rays alone are the business of the solver that updates their Gram matrix.
-        rays = only_rays(norm)
-        return AtomGeneration(tolerance=tolerance) if rays else MatrixGeneration(tolerance=tolerance)
+        return MatrixGeneration(tolerance=tolerance)
     inner = norm
     while isinstance(inner, Scaled):  # which can do what the norm inside can
         inner = inner.norm

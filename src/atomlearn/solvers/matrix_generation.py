@@ -7,7 +7,7 @@ Olsen 2014), beside sparse rank-one rays and entries under norms of vectors. W i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -19,15 +19,23 @@ from atomlearn.designs.matrices.factor_blocks import SideBySide
 from atomlearn.interfaces import Design, Master, Norm, Scores, Solver, State
 from atomlearn.interfaces.matrix import Found, ScoreMatrix, score_matrix
 from atomlearn.interfaces.solver import WarmStart
-from atomlearn.masters import AcceleratedGradient
+from atomlearn.masters import AcceleratedGradient, SemismoothNewton, SequentialQP
 from atomlearn.norms import Blocks
 from atomlearn.norms.combine import polar_bounds
 from atomlearn.norms.matrices import MatrixNorm
 from atomlearn.norms.matrices.flatten import terms_of
 from atomlearn.norms.matrices.terms import Term
 from atomlearn.problem import Problem
-from atomlearn.result import MatrixPart, Status
-from atomlearn.solvers.matrix_terms import Coordinates, Entrywise, Rays, Span, empty, from_part, usable
+from atomlearn.result import Certificate, MatrixPart, Status
+from atomlearn.solvers.matrix_terms import (
+    Coordinates,
+    Entrywise,
+    Rays,
+    Span,
+    empty,
+    from_part,
+    usable,
+)
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -73,6 +81,17 @@ class MatrixState(State):
 
 
 @dataclass(frozen=True, slots=True)
+class Pricing:
+    """Scores X'v of a point, the multiplier of the norm there, and how hard to search."""
+
+    scores: Scores
+    v: Array
+    multiplier: float
+    accuracy: float
+    thorough: bool
+
+
+@dataclass(frozen=True, slots=True)
 class MatrixGeneration(Solver):
     """min f(X vec(W) + b) + R(gauge(W)) for gauges of matrices, W kept as factors and entries.
 
@@ -84,8 +103,10 @@ class MatrixGeneration(Solver):
 
     Parameters
     ----------
-    master : Master
-        Re-fits the coordinates; it needs products with the block and proximal maps only.
+    master : Master, optional
+        Re-fits the coordinates. None: accelerated proximal gradient where there are spans, whose
+        proximal map is an SVD of S; semismooth Newton for rays and entries; the active-set method
+        of [V] for rays alone.
     batch : int
         Atoms one pass asks of each matrix norm.
     columns : int
@@ -103,7 +124,7 @@ class MatrixGeneration(Solver):
 
     lifts: ClassVar[bool] = False
 
-    master: Master = field(default_factory=AcceleratedGradient)
+    master: Master | None = None
     batch: int = 10
     columns: int = 1000
     inner_ratio: float = 0.05
@@ -143,8 +164,9 @@ class MatrixGeneration(Solver):
         restricted = replace(problem, design=block, regularizer=regularizer)
         certificate = state.certificate
         enough = 0.1 * self.tolerance * abs(certificate.objective)
-        target = max(self.inner_ratio * certificate.gap, enough)
-        refit = self.master.solve(restricted, np.concatenate(values), state.intercept, target)
+        target = max(self.inner_ratio * certificate.closable, enough)
+        master = master_for(terms) if self.master is None else self.master
+        refit = master.solve(restricted, np.concatenate(values), state.intercept, target)
         pieces = [refit.weights[part] for part in parts]
         small = [term.compressed(x) for term, x in zip(terms, pieces, strict=True)]
         linear = refit.prediction - refit.intercept
@@ -173,26 +195,33 @@ class MatrixGeneration(Solver):
         prediction = linear + intercept
         v = problem.negative_gradient(prediction)
         scores = problem.design.scores(v)
-        gauge = sum(
-            term.norm.value(x) for term, x in zip(terms, values, strict=True) if x.size
-        )
+        gauge = sum(term.norm.value(x) for term, x in zip(terms, values, strict=True) if x.size)
         multiplier = problem.regularizer.multiplier(gauge, float(v @ linear))
         accuracy = min(max(0.02 * before, 0.05 * self.tolerance), 1e-2)
-        bounds, candidates = [(0.0, 0.0)], []
-        for term, x in zip(terms, values, strict=True):
-            found, wanting = self._searched(term, x, scores, v, multiplier, accuracy)
-            bounds.append((found[0] / term.term.factor, found[1] / term.term.factor))
-            candidates.append(wanting)
-        certificate = problem.certificate(
-            None,
-            np.zeros(0),
-            intercept,
-            prediction,
-            scores,
-            dual=v,
-            gauge=gauge,
-            bounds=(max(low for low, _ in bounds), max(high for _, high in bounds)),
-        )
+        bounds: list[tuple[float, float]] = []
+        candidates: list[Any] = []
+
+        def search(thorough: bool) -> None:
+            bounds[:], candidates[:] = [], []
+            for term, x in zip(terms, values, strict=True):
+                pricing = Pricing(scores, v, multiplier, accuracy, thorough)
+                found, wanting = self._searched(term, x, pricing)
+                bounds.append((found[0] / term.term.factor, found[1] / term.term.factor))
+                candidates.append(wanting)
+
+        search(thorough=False)
+
+        def certified() -> Certificate:
+            known = max(low for low, _ in bounds), max(high for _, high in bounds)
+            at = (None, np.zeros(0), intercept, prediction, scores)
+            return problem.certificate(*at, dual=v, gauge=gauge, bounds=known)
+
+        certificate = certified()
+        searched, enough = certificate.search_gap, self.tolerance * abs(certificate.objective)
+        if searched is not None and searched <= enough < certificate.gap:
+            # Nothing better is found: now the bound from above is worth more work.
+            search(thorough=True)
+            certificate = certified()
         columns, weights = _entries(terms, values)
         return MatrixState(
             columns=columns,
@@ -209,19 +238,16 @@ class MatrixGeneration(Solver):
         self,
         term: Coordinates,
         x: Array,
-        scores: Scores,
-        v: Array,
-        multiplier: float,
-        accuracy: float,
+        at: Pricing,
     ) -> tuple[tuple[float, float], Any]:
         """Return bounds on the polar of a term's norm, and what may enter it."""
-        norm = term.term.norm
+        norm, multiplier = term.term.norm, at.multiplier
         if isinstance(term, Entrywise):
             count = max(self.columns, term.size)
-            return polar_bounds(norm, scores), term.wanting(x, scores, count, multiplier)
+            return polar_bounds(norm, at.scores), term.wanting(x, at.scores, count, multiplier)
         assert isinstance(norm, MatrixNorm)
-        matrix = _matrix(term, scores, v)
-        found: Found = norm.found(matrix, self.batch, accuracy)
+        matrix = _matrix(term, at.scores, at.v)
+        found: Found = norm.found(matrix, self.batch, at.accuracy, at.thorough)
         left, right = usable(found, multiplier * term.term.factor * (1 + 1e-12))
         if isinstance(term, Span) and x.size:
             turned = term.tangents(matrix)
@@ -233,17 +259,28 @@ class MatrixGeneration(Solver):
         state.iteration = before.iteration + 1
         certificate = state.certificate
         lower = certificate.objective < before.certificate.objective * (1 - 1e-13)
-        closer = certificate.gap <= 0.9 * before.milestone
-        state.stalled = 0 if closer else before.stalled + (1 if not lower else 0)
-        state.milestone = certificate.gap if closer else before.milestone
         target = self.tolerance * abs(certificate.objective)
         searched = certificate.search_gap
+        # What the bound from above leaves open is no lack of progress.
+        gap = certificate.closable
+        closer = gap <= 0.9 * before.milestone
+        state.stalled = 0 if closer or lower else before.stalled + 1
+        state.milestone = gap if closer else before.milestone
         hard = any(isinstance(term, Rays) for term in state.terms)
         if hard and searched is not None and searched <= target < certificate.gap:
             state.exhausted = Status.SEARCH_RELATIVE
         elif state.stalled >= PATIENCE:
             state.exhausted = Status.STALLED
         return state
+
+
+def master_for(terms: list[Coordinates]) -> Master:
+    """Return the master that suits the kinds of coordinates."""
+    if all(isinstance(term, Rays) for term in terms):
+        return SequentialQP()
+    if any(isinstance(term, Span) for term in terms):
+        return AcceleratedGradient()
+    return SemismoothNewton()
 
 
 def check_problem(problem: Problem) -> None:

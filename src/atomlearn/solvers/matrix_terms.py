@@ -160,7 +160,7 @@ class Rays(Coordinates):
 
     def expanded(self, x: Array, left: Array, right: Array) -> tuple[Rays, Array]:
         """Return the rays with those of these atoms that are new, at weight zero."""
-        same = np.abs(self.left.T @ left) * np.abs(self.right.T @ right)
+        same = (self.left.T @ left) * (self.right.T @ right)
         new = np.flatnonzero(same.max(axis=0, initial=0.0) < 1.0 - 1e-12)
         following = replace(
             self,
@@ -261,7 +261,11 @@ def from_part(at_zero: Coordinates, part: MatrixPart) -> tuple[Coordinates, Arra
         return replace(at_zero, columns=part.columns), part.weights
     factored = part.factored
     shape = cast(SupportsMatrix, at_zero.design).matrix_shape
-    if factored is None or factored.shape != shape or type(part.norm) is not type(at_zero.term.norm):
+    if (
+        factored is None
+        or factored.shape != shape
+        or type(part.norm) is not type(at_zero.term.norm)
+    ):
         return None
     if isinstance(at_zero, Rays):
         return replace(at_zero, left=factored.left, right=factored.right), factored.weights

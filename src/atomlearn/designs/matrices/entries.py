@@ -17,7 +17,7 @@ from atomlearn.interfaces.design import Array, Block, Columns, Design, Scores
 from atomlearn.interfaces.matrix import ScoreMatrix, Shape, check_tensor_shape
 
 #: Observed entries whose factors are multiplied at a time, so that they stay in cache.
-CHUNK = 2**15
+CHUNK = 2**12
 
 
 class Entries(Design):

@@ -47,10 +47,17 @@ class MatrixNorm(Parameters, Norm):
         return False
 
     @abstractmethod
-    def search(self, matrix: ScoreMatrix, count: int = 1, accuracy: float = ACCURACY) -> Found:
+    def search(
+        self,
+        matrix: ScoreMatrix,
+        count: int = 1,
+        accuracy: float = ACCURACY,
+        thorough: bool = False,
+    ) -> Found:
         """Return up to ``count`` of the best atoms, and bounds on the polar.
 
         ``accuracy``: the relative distance of the bounds that is worth work; more may be left.
+        ``thorough``: where the oracle is NP-hard, branch and bound too.
         """
 
     def with_shape(self, shape: Shape | None) -> Self:
@@ -80,21 +87,28 @@ class MatrixNorm(Parameters, Norm):
                 f"are {n_features} columns; give shape=(p, q) with p q = {n_features}"
             )
 
-    def bounds(self, scores: Scores) -> tuple[float, float]:
-        """Return lower <= gauge°(z) <= upper."""
-        found = self.found(score_matrix(scores, self._shape_of(scores.n_columns)))
+    def bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
+        """Return lower <= gauge°(z) <= upper; ``thorough``: branch and bound where NP-hard."""
+        matrix = score_matrix(scores, self._shape_of(scores.n_columns))
+        found = self.found(matrix, thorough=thorough)
         return found.lower, found.upper
 
-    def found(self, matrix: ScoreMatrix, count: int = 1, accuracy: float = ACCURACY) -> Found:
+    def found(
+        self,
+        matrix: ScoreMatrix,
+        count: int = 1,
+        accuracy: float = ACCURACY,
+        thorough: bool = False,
+    ) -> Found:
         """Return ``search``, remembered by the matrix for as long as it lives."""
-        key = (repr(self), count, accuracy)
+        key = (repr(self), count, accuracy, thorough)
         if key not in matrix.memo:
-            matrix.memo[key] = self.search(matrix, count, accuracy)
+            matrix.memo[key] = self.search(matrix, count, accuracy, thorough)
         return matrix.memo[key]
 
     def polar(self, scores: Scores) -> float:
-        """The upper bound on max <u v', Z>, which certificates are made of."""
-        return self.bounds(scores)[1]
+        """The best upper bound on max <u v', Z>, which certificates are made of."""
+        return self.bounds(scores, thorough=True)[1]
 
     def best_atom(self, scores: Scores) -> Atom:
         """The best atom found, as the non-zero entries of u v'."""

@@ -27,9 +27,3 @@ def is_of_matrices(norm: Norm) -> bool:
     if isinstance(inner, Union):
         return any(is_of_matrices(part) for part in inner.norms)
     return isinstance(inner, MatrixNorm | TensorTrace)
-
-
-def only_rays(norm: Norm) -> bool:
-    """Return whether all parts are norms of sparse rank-one atoms."""
-    parts = [term.norm for term in terms_of(norm)]
-    return all(isinstance(part, MatrixNorm) and part.coordinates == "rays" for part in parts)

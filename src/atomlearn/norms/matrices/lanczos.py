@@ -47,9 +47,7 @@ def top_singular(matrix: ScoreMatrix, count: int, accuracy: float) -> Found:
     return lanczos(matrix, count, accuracy)
 
 
-def lanczos(
-    matrix: ScoreMatrix, count: int, accuracy: float, max_steps: int = MAX_STEPS
-) -> Found:
+def lanczos(matrix: ScoreMatrix, count: int, accuracy: float, max_steps: int = MAX_STEPS) -> Found:
     """Return the triplets by Golub-Kahan-Lanczos; see ``top_singular``."""
     p, q = matrix.shape
     steps = min(p, q, max_steps)

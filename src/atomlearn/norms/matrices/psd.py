@@ -84,7 +84,13 @@ class PSD(MatrixNorm, VectorNorm):
         least = float(np.linalg.eigvalsh(0.5 * (W + W.T))[0])
         return math.inf if least < -SLACK * W.shape[0] else size * float(np.trace(W))
 
-    def search(self, matrix: ScoreMatrix, count: int = 1, accuracy: float = ACCURACY) -> Found:
+    def search(
+        self,
+        matrix: ScoreMatrix,
+        count: int = 1,
+        accuracy: float = ACCURACY,
+        thorough: bool = False,
+    ) -> Found:
         """The largest eigenpairs with positive eigenvalues."""
         n = matrix.shape[0]
         if n <= DENSE_SIDE or n * n <= DENSE_ENTRIES:
@@ -94,9 +100,7 @@ class PSD(MatrixNorm, VectorNorm):
             return positive_part(U, top, lower, upper)
         # Shifted by a bound on -l_min the largest eigenvalue is the largest singular value.
         reach = lanczos(SymmetricPart(matrix), 1, 1e-2).upper
-        shifted = lanczos(
-            SymmetricPart(matrix, reach), count, 0.5 * accuracy * 0.5, max_steps=1000
-        )
+        shifted = lanczos(SymmetricPart(matrix, reach), count, 0.5 * accuracy * 0.5, max_steps=1000)
         symmetric = SymmetricPart(matrix)
         U = shifted.right
         values = np.einsum("ij,ij->j", U, symmetric.dot(U))

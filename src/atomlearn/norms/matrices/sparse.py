@@ -79,7 +79,13 @@ class SparseRankOne(SparseNorm):
         whole_number("SparseRankOne", "q", self.q)
         super().check(n_features)
 
-    def search(self, matrix: ScoreMatrix, count: int = 1, accuracy: float = ACCURACY) -> Found:
+    def search(
+        self,
+        matrix: ScoreMatrix,
+        count: int = 1,
+        accuracy: float = ACCURACY,
+        thorough: bool = False,
+    ) -> Found:
         """The best pairs of sparse vectors found, with bounds."""
         Z = matrix.dense()
         k, q = min(self.k, Z.shape[0]), min(self.q, Z.shape[1])
@@ -89,7 +95,7 @@ class SparseRankOne(SparseNorm):
         if not values.size:
             return Found(U, V, values, 0.0, 0.0)
         upper = min(spectrum.upper, frobenius_bound(Z, k, q))
-        if upper > values[0] * (1 + EXACT) and Z.size <= BRANCH_ENTRIES:
+        if thorough and upper > values[0] * (1 + EXACT) and Z.size <= BRANCH_ENTRIES:
             best = Branching(float(values[0]), U[:, 0], V[:, 0], upper)
             tree = branch_pairs(Z, k, q, best, EXACT)
             upper = min(upper, tree.bound)
@@ -129,7 +135,13 @@ class SparsePSD(SparseNorm):
         super().check(n_features)
         check_square(self)
 
-    def search(self, matrix: ScoreMatrix, count: int = 1, accuracy: float = ACCURACY) -> Found:
+    def search(
+        self,
+        matrix: ScoreMatrix,
+        count: int = 1,
+        accuracy: float = ACCURACY,
+        thorough: bool = False,
+    ) -> Found:
         """The best sparse vectors found, with bounds; those of positive value only."""
         A = SymmetricPart(matrix).dense()
         k = min(self.k, A.shape[0])
@@ -140,7 +152,8 @@ class SparsePSD(SparseNorm):
         discs, energy = disc_bound(A, k), frobenius_bound(A, k, k)
         upper = max(min(float(eigenvalues[-1]), discs, energy), 0.0)
         lower = max(float(values[0]), 0.0)
-        if upper > lower * (1 + EXACT) and upper > 0.0 and A.size <= BRANCH_ENTRIES:
+        apart = upper > lower * (1 + EXACT) and upper > 0.0
+        if thorough and apart and A.size <= BRANCH_ENTRIES:
             tree = branch_vectors(A, k, Branching(lower, U[:, 0], U[:, 0], upper), EXACT)
             upper = min(upper, tree.bound)
             if tree.value > lower:

@@ -39,8 +39,8 @@ def pair_starts(Z: Array, q: int, right: Array, rng: np.random.Generator) -> Arr
     """Return starting v: truncated singular vectors, the best rows, and a few at random."""
     rows = truncated(Z.T, q)
     gains = np.einsum("ij,ji->i", Z, rows)
-    best = np.argsort(-gains, kind="stable")[:10]
-    random = rng.normal(size=(Z.shape[1], 6))
+    best = np.argsort(-gains, kind="stable")[:30]
+    random = rng.normal(size=(Z.shape[1], 20))
     return truncated(np.column_stack([right, rows[:, best], random]), q)
 
 
@@ -174,9 +174,7 @@ def branch_pairs(Z: Array, k: int, q: int, best: Branching, accuracy: float) -> 
                 entry = (-bound, next(tie), fewer_rows, fewer_cols, new_keep, new_u, new_v)
                 heapq.heappush(queue, entry)
     remaining = max((-entry[0] for entry in queue), default=0.0)
-    return Branching(
-        best.value, best.left, best.right, max(best.value * (1 + accuracy), remaining)
-    )
+    return Branching(best.value, best.left, best.right, max(best.value * (1 + accuracy), remaining))
 
 
 def _forced_sum(values: Array, forced: Mask, count: int) -> float:
@@ -320,6 +318,4 @@ def branch_vectors(A: Array, k: int, best: Branching, accuracy: float) -> Branch
             if bound > best.value * (1 + accuracy):
                 heapq.heappush(queue, (-bound, next(tie), fewer, new_keep, new_u))
     remaining = max((-entry[0] for entry in queue), default=0.0)
-    return Branching(
-        best.value, best.left, best.right, max(best.value * (1 + accuracy), remaining)
-    )
+    return Branching(best.value, best.left, best.right, max(best.value * (1 + accuracy), remaining))

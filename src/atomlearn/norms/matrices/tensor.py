@@ -74,7 +74,7 @@ class TensorTrace(LiftedNorm):
         expansion = stacked([Selection(order, size) for order in orders])
         return Lift(expansion, Blocks(norms, blocks))
 
-    def bounds(self, scores: Scores) -> tuple[float, float]:
+    def bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
         """The largest bounds on sigma_1 of an unfolding, divided by its weight."""
         tensor = np.reshape(scores.full(), self.modes()[0])
         lower = upper = 0.0

@@ -40,7 +40,13 @@ class TraceNorm(MatrixNorm, VectorNorm):
         """sum_i sigma_i(W), of a 2-d array or of a vector of p q numbers."""
         return float(np.linalg.svd(self._as_matrix(w), compute_uv=False).sum())
 
-    def search(self, matrix: ScoreMatrix, count: int = 1, accuracy: float = ACCURACY) -> Found:
+    def search(
+        self,
+        matrix: ScoreMatrix,
+        count: int = 1,
+        accuracy: float = ACCURACY,
+        thorough: bool = False,
+    ) -> Found:
         """The top singular triplets."""
         return top_singular(matrix, count, accuracy)
 
