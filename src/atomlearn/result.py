@@ -69,7 +69,7 @@ class Certificate:
 
     @property
     def closable(self) -> float:
-        """The gap that further atoms can close: all of it but what bounds of a search leave open."""
+        """The gap that further atoms can close, without what bounds of a search leave open."""
         return self.gap if self.search_gap is None else self.search_gap
 
     @property

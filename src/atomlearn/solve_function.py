@@ -49,7 +49,8 @@ def solve(
     X : array, sparse matrix, data frame or Design, shape (n_samples, n_features)
         float32 stays float32 and sparse stays sparse.
     y : array (n_samples,), or (n_samples, n_tasks)
-        Targets; two dimensions make it a problem over W (n_features, n_tasks), ``designs.Tasks``; for classification the labels -1 and +1 (or 0 and 1).
+        Targets; for classification the labels -1 and +1 (or 0 and 1). Two dimensions make it a
+        problem over W (n_features, n_tasks), with predictions X W: ``designs.Tasks``.
     loss : {"squared", "logistic", "squared_hinge"} or Loss
     norm : name or Norm
         For example ``"l1"`` or ``norms.KSupport(k=100)``.
@@ -132,8 +133,8 @@ def _tasks(
     X: object, y: object, sample_weight: object, intercept: bool
 ) -> tuple[object, object, object]:
     """Return several targets of the same samples, y (n, q), as one: designs.Tasks and vec(y)."""
-    shape = np.shape(y) if isinstance(y, np.ndarray) or hasattr(y, "shape") else ()
-    if len(shape) != 2:
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) != 2 or shape[1] == 1:
         return X, y, sample_weight
     if isinstance(X, SupportsMatrix):
         if X.shape[0] != shape[0] * shape[1]:  # type: ignore[attr-defined]
@@ -142,14 +143,12 @@ def _tasks(
                 "a vector with one target for each sample of the design"
             )
         return X, np.asarray(y).reshape(-1), sample_weight
-    if shape[1] == 1:
-        raise ValueError(f"y must be one-dimensional; received shape {shape}; pass y.ravel()")
     if intercept:
         raise ValueError(
             "intercept=True fits one number for all targets of a 2-d y, which is seldom meant; "
             "center y (and X) for the squared loss, or add a column of ones to X"
         )
-    if sample_weight is not None and np.shape(sample_weight) == shape[:1]:
+    if getattr(sample_weight, "shape", ()) == shape[:1]:
         sample_weight = np.repeat(np.asarray(sample_weight), shape[1])
     return Tasks(X, shape[1]), np.asarray(y).reshape(-1), sample_weight
 

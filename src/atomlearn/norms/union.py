@@ -95,7 +95,7 @@ class Union(LiftedNorm):
     def value(self, w: NDArray[Any]) -> float:
         """inf inner(u) over L u = w; of a 2-d array, or of a vector, to 1e-8."""
         if np.ndim(w) == 2:
-            return self.with_shape(np.shape(w)).value(np.ravel(w))  # type: ignore[arg-type]
+            return self.with_shape(np.shape(w)).value(np.ravel(w))
         if self._has_rays():
             raise TypeError(
                 f"the value of {self!r} is NP-hard; solvers.gauge_by_generation(norm, w) gives "

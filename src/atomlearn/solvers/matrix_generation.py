@@ -323,7 +323,8 @@ def _matrix(term: Coordinates, scores: Scores, v: Array) -> ScoreMatrix:
 
 def _with_candidates(state: MatrixState) -> tuple[list[Coordinates], list[Array]]:
     """Return the terms with the candidates of the last pass, at weight zero."""
-    terms, values = [], []
+    terms: list[Coordinates] = []
+    values: list[Array] = []
     for term, x, wanting in zip(state.terms, state.values, state.candidates, strict=True):
         larger: tuple[Coordinates, Array]
         if isinstance(term, Span | Rays):

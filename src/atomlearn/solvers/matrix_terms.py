@@ -83,7 +83,7 @@ class Span(Coordinates):
 
     @property
     def size(self) -> int:
-        return self.left.shape[1] * self.right.shape[1]
+        return int(self.left.shape[1] * self.right.shape[1])
 
     def block(self) -> Block:
         return cast(SupportsMatrix, self.design).span(self.left, self.right)
@@ -146,7 +146,7 @@ class Rays(Coordinates):
 
     @property
     def size(self) -> int:
-        return self.left.shape[1]
+        return int(self.left.shape[1])
 
     def block(self) -> Block:
         return cast(SupportsMatrix, self.design).rays(self.left, self.right)

@@ -96,7 +96,7 @@ class Entries(Design):
         stop = np.searchsorted(flat, columns, side="right")
         indptr = np.concatenate([[0], np.cumsum(stop - start)]).astype(np.int64)
         shift = np.repeat(start - indptr[:-1], stop - start)
-        samples = np.arange(indptr[-1]) + shift
+        samples: Any = np.arange(indptr[-1]) + shift
         if self._order is not None:
             samples = self._order[samples].astype(np.int64)
         return SparseBlock(np.ones(samples.size), samples, indptr, self.n_samples)
@@ -150,7 +150,7 @@ class Entries(Design):
     def _matrix(self, v: Array) -> sparse.csr_array:
         data = self._sorted(np.asarray(v, dtype=np.float64))
         if self._entry is not None:
-            data = np.bincount(self._entry, weights=data)
+            data = np.bincount(self._entry, weights=data).astype(np.float64)
         return sparse.csr_array((data, self._indices, self._indptr), shape=self.matrix_shape)
 
 

@@ -57,7 +57,10 @@ class OperatorBlock(Block):
 class Bilinear(Protocol):
     """(a, B) -> predictions of W = a B', and its adjoint, for factors kept as images."""
 
-    n_samples: int
+    @property
+    def n_samples(self) -> int:
+        """Number of predictions."""
+        ...
 
     def predictions(self, images: Array, right: Array) -> Array:
         """Return the predictions of W = left right', given the images of left."""
@@ -103,7 +106,7 @@ class RayBlock(OperatorBlock):
 
     def transpose_dot(self, v: Array) -> Array:
         pulled = self._map.pulled(v, self._right)
-        return np.einsum("ij,ij->j", self._images, pulled)
+        return np.asarray(np.einsum("ij,ij->j", self._images, pulled))
 
 
 class SideBySide(OperatorBlock):

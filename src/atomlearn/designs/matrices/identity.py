@@ -115,7 +115,8 @@ class Unfolded(Identity):
         return ones if curvature is None else self._unfold(curvature).reshape(-1)
 
     def gather(self, columns: Columns) -> Block:
-        samples = self._unfold(np.arange(self.n_samples)).reshape(-1)[columns]
+        numbers: Any = np.arange(self.n_samples)
+        samples = self._unfold(numbers).reshape(-1)[columns]
         starts = np.arange(columns.size + 1)
         return SparseBlock(np.ones(columns.size), samples, starts, self.n_samples)
 
