@@ -353,6 +353,6 @@ def test_refusals_name_the_remedy() -> None:
     with pytest.raises(ValueError, match="leave shape out"):
         solve(design, y, norm=norms.TraceNorm((Q, P)), level=1.0)
     implicit = designs.Polynomial(np.ones((3, 4)))
+    size = implicit.shape[1]
     with pytest.raises(TypeError, match="cannot multiply"):
-        size = implicit.shape[1]
         solve(implicit, np.ones(3), norm=norms.TraceNorm((1, size)), level=1.0)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from atomlearn.designs import as_matrix_design
 from atomlearn.designs.matrices.factor_blocks import SideBySide
-from atomlearn.interfaces import Design, Master, Norm, Scores, Solver, State
+from atomlearn.interfaces import Design, Master, Norm, Refit, Scores, Solver, State
 from atomlearn.interfaces.matrix import Found, ScoreMatrix, score_matrix
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.masters import AcceleratedGradient, SemismoothNewton, SequentialQP
@@ -110,7 +110,8 @@ class MatrixGeneration(Solver):
     batch : int
         Atoms one pass asks of each matrix norm.
     columns : int
-        Entries one pass asks of a norm of vectors, at least; as many as are in use, if more.
+        Entries one pass asks of a norm of vectors, at least; four times those in use, or one in a
+        hundred of all, if more.
     inner_ratio : float
         The master is asked for this fraction of the outer gap.
     tolerance : float
@@ -155,19 +156,9 @@ class MatrixGeneration(Solver):
         """Let the candidates in, re-fit all coordinates, drop zeros, price: one pass."""
         assert isinstance(state, MatrixState)
         terms, values = _with_candidates(state)
+        refit = self._refitted(problem, state, terms, values)
         sizes = np.cumsum([0, *(term.size for term in terms)])
-        parts = [np.arange(a, b) for a, b in pairwise(sizes)]
-        norms = [term.norm for term in terms]
-        norm: Norm = norms[0] if len(norms) == 1 else Blocks(norms, parts)
-        block = SideBySide([term.block() for term in terms])
-        regularizer = replace(problem.regularizer, norm=norm)
-        restricted = replace(problem, design=block, regularizer=regularizer)
-        certificate = state.certificate
-        enough = 0.1 * self.tolerance * abs(certificate.objective)
-        target = max(self.inner_ratio * certificate.closable, enough)
-        master = master_for(terms) if self.master is None else self.master
-        refit = master.solve(restricted, np.concatenate(values), state.intercept, target)
-        pieces = [refit.weights[part] for part in parts]
+        pieces = [refit.weights[a:b] for a, b in pairwise(sizes)]
         small = [term.compressed(x) for term, x in zip(terms, pieces, strict=True)]
         linear = refit.prediction - refit.intercept
         following = self._priced(
@@ -176,10 +167,35 @@ class MatrixGeneration(Solver):
             [x for _, x in small],
             linear,
             refit.intercept,
-            certificate.relative_gap,
+            state.certificate.relative_gap,
         )
         following.master_steps = state.master_steps + refit.steps
         return self._judged(following, state)
+
+    def _refitted(
+        self,
+        problem: Problem,
+        state: MatrixState,
+        terms: list[Coordinates],
+        values: list[Array],
+    ) -> Refit:
+        """Return the coordinates of all terms, side by side, re-fitted together."""
+        used = [term for term in terms if term.size]
+        start = np.concatenate(values)
+        if not used:
+            return Refit(start, 0.0, np.zeros_like(problem.y), np.inf, np.inf)
+        sizes = np.cumsum([0, *(term.size for term in used)])
+        parts = [np.arange(a, b) for a, b in pairwise(sizes)]
+        norms = [term.norm for term in used]
+        norm: Norm = norms[0] if len(norms) == 1 else Blocks(norms, parts)
+        block = SideBySide([term.block() for term in used])
+        regularizer = replace(problem.regularizer, norm=norm)
+        restricted = replace(problem, design=block, regularizer=regularizer)
+        certificate = state.certificate
+        enough = 0.1 * self.tolerance * abs(certificate.objective)
+        target = max(self.inner_ratio * certificate.closable, enough)
+        master = master_for(used) if self.master is None else self.master
+        return master.solve(restricted, start, state.intercept, target)
 
     def _priced(
         self,
@@ -243,7 +259,8 @@ class MatrixGeneration(Solver):
         """Return bounds on the polar of a term's norm, and what may enter it."""
         norm, multiplier = term.term.norm, at.multiplier
         if isinstance(term, Entrywise):
-            count = max(self.columns, term.size)
+            # A share of all entries at least: passes are dearer than idle columns.
+            count = max(self.columns, 4 * term.size, at.scores.n_columns // 100)
             return polar_bounds(norm, at.scores), term.wanting(x, at.scores, count, multiplier)
         assert isinstance(norm, MatrixNorm)
         matrix = _matrix(term, at.scores, at.v)

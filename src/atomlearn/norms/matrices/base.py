@@ -101,7 +101,11 @@ class MatrixNorm(Parameters, Norm):
         thorough: bool = False,
     ) -> Found:
         """Return ``search``, remembered by the matrix for as long as it lives."""
-        key = (repr(self), count, accuracy, thorough)
+        if not thorough:  # what a thorough search has found is better still
+            best = matrix.memo.get((repr(self), "thorough"))
+            if best is not None:
+                return best
+        key = (repr(self), "thorough") if thorough else (repr(self), count, accuracy)
         if key not in matrix.memo:
             matrix.memo[key] = self.search(matrix, count, accuracy, thorough)
         return matrix.memo[key]

@@ -230,6 +230,8 @@ def power_vectors(A: Array, k: int, U: Array, shift: float) -> tuple[Array, Arra
         values = reached
         U = truncated(images + shift * U, k)
     supports = {np.flatnonzero(u).astype(np.int64).tobytes() for u in U.T}
+    # Where every start is annihilated, the largest diagonal entry is one at least.
+    supports.add(np.array([int(np.argmax(np.diag(A)))], dtype=np.int64).tobytes())
     found: dict[bytes, tuple[float, Array]] = {}
     for key in sorted(supports):
         support = np.frombuffer(key, dtype=np.int64)
@@ -237,8 +239,6 @@ def power_vectors(A: Array, k: int, U: Array, shift: float) -> tuple[Array, Arra
             value, vector, support = exchanged(A, k, support)
             found[support.tobytes()] = (value, vector)
     ordered = sorted(found.values(), key=lambda item: -item[0])
-    if not ordered:
-        return U[:, :0], np.zeros(0)
     return np.column_stack([item[1] for item in ordered]), np.array([x[0] for x in ordered])
 
 
