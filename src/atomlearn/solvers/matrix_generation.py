@@ -42,6 +42,8 @@ Columns = NDArray[np.int64]
 
 #: Steps without progress after which a run has stalled.
 PATIENCE = 8
+#: Coordinates of spans beside rays up to which Newton steps pay.
+NEWTON_SIZE = 400
 
 
 @dataclass(slots=True)
@@ -105,8 +107,8 @@ class MatrixGeneration(Solver):
     ----------
     master : Master, optional
         Re-fits the coordinates. None: accelerated proximal gradient where there are spans, whose
-        proximal map is an SVD of S; semismooth Newton for rays and entries; the active-set method
-        of [V] for rays alone.
+        proximal map is an SVD of S; semismooth Newton for rays beside others where they are few;
+        the active-set method of [V] for rays alone.
     batch : int
         Atoms one pass asks of each matrix norm.
     columns : int
@@ -295,7 +297,10 @@ def master_for(terms: list[Coordinates]) -> Master:
     """Return the master that suits the kinds of coordinates."""
     if all(isinstance(term, Rays) for term in terms):
         return SequentialQP()
-    if any(isinstance(term, Span) for term in terms):
+    size = sum(term.size for term in terms)
+    rays = any(isinstance(term, Rays) for term in terms)
+    # Rays lie close together, which takes second order; the Jacobian over a span is (r s)^2.
+    if any(isinstance(term, Span) for term in terms) and not (rays and size <= NEWTON_SIZE):
         return AcceleratedGradient()
     return SemismoothNewton()
 
