@@ -38,8 +38,10 @@ MOST_KEPT_WORK = 2**35
 #: Entries of a dense block up to which Gram matrices of the features in use come from its columns,
 #: where samples are not many more than features.
 MOST_ENTRIES = 2**22
-#: Entries of a block that are gathered, and scored, in less time than the overhead of a pass takes.
+#: Entries of a block that are gathered, and scored, in less time than the overhead of passes takes;
+#: of losses that are not quadratic, which score the block once for each model.
 FREE_ENTRIES = 2**21
+FREE_ENTRIES_OF_MODELS = 2**19
 #: Features whose Gram matrix costs little however many samples there are.
 FEW_FEATURES = 500
 #: Fewer columns than that are no block worth taking whole.
@@ -226,7 +228,8 @@ def free_columns(problem: Problem) -> int:
     # Few features of many samples: one Gram matrix, and the samples are never needed again.
     if problem.loss.is_quadratic and distinct <= min(FEW_FEATURES, n_samples):
         return n_columns
-    features = FREE_ENTRIES // n_samples
+    entries = FREE_ENTRIES if problem.loss.is_quadratic else FREE_ENTRIES_OF_MODELS
+    features = entries // n_samples
     if features < FEW:
         return 0
     return features * n_columns // max(distinct, 1)
