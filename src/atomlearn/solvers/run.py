@@ -43,6 +43,9 @@ class Progress:
 
 Observer = Callable[[Progress], None]
 
+#: A solver that stops by choice returns its last point.
+LAST_POINT = (Status.CONVERGED, Status.COLUMN_LIMIT, Status.SELECTED, Status.SEARCH_RELATIVE)
+
 
 def run(
     problem: Problem,
@@ -140,7 +143,7 @@ def _loop(
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     # A solver that stops by choice returns its last point, one that was cut short its best.
-    chosen = state if status in (Status.CONVERGED, Status.COLUMN_LIMIT, Status.SELECTED) else best
+    chosen = state if status in LAST_POINT else best
     progress.seconds = time.perf_counter() - began - watching
     return _result(problem, chosen, status, progress)
 
@@ -179,7 +182,8 @@ def checked_warm_start(warm: object, n_features: int) -> WarmStart:
 
 
 def _is_better(state: State, best: State) -> bool:
-    return state.certificate.gap <= best.certificate.gap
+    # Where bounds of a search stay open, they say nothing on which point is the better one.
+    return state.certificate.closable <= best.certificate.closable
 
 
 def _record(progress: Progress) -> Record:
