@@ -304,7 +304,7 @@ def _offer_tile(
 ) -> None:
     """Offer the magnitudes in a tile that may matter; ``bound`` >= r_i r_j in all of it."""
     first = np.maximum(np.arange(lo, lo + tile.shape[0]) + shift - start, 0)
-    finalists.count_computed(int(np.maximum(tile.shape[1] - first, 0).sum()))
+    finalists.count(computed=int(np.maximum(tile.shape[1] - first, 0).sum()))
     peak = float(tile.max())
     if not np.isfinite(peak):
         raise ValueError(
@@ -318,7 +318,7 @@ def _offer_tile(
 
     def raise_threshold() -> None:
         """As many sums as are wanted have the count-th magnitude of this tile, or more."""
-        place = flat.size - finalists.count
+        place = flat.size - finalists.wanted
         if place >= 0:
             known = float(np.partition(flat, place)[place])
             finalists.raise_to(known * (1.0 - 4e-7) - margin)
@@ -326,7 +326,7 @@ def _offer_tile(
     if finalists.least_magnitude(margin) == 0.0:
         raise_threshold()
     chosen = np.flatnonzero(flat >= finalists.least_magnitude(margin))
-    if chosen.size > 4 * finalists.count + 4096:
+    if chosen.size > 4 * finalists.wanted + 4096:
         raise_threshold()
         chosen = chosen[flat[chosen] >= finalists.least_magnitude(margin)]
     i, j = np.divmod(chosen, tile.shape[1])
