@@ -7,8 +7,6 @@ that meet in a row are ever formed. Arrays must have passed ``check_sparse``.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,25 +28,32 @@ def row_extremes_csc(
 
 
 def pair_bounds_csc(
-    data: Data, indices: Indices, indptr: Indices, v: Data, low: Data, high: Data
+    data: Data,
+    indices: Indices,
+    indptr: Indices,
+    v: Data,
+    low: Data,
+    high: Data,
+    columns: object | None = None,
 ) -> tuple[Array, Array, Array]:
-    """(upper, rising, falling) of every column of X in CSC, with the extremes of its rows.
+    """(upper, rising, falling) of columns of X in CSC, with the extremes of its rows.
 
     upper_i = max(sum_k max_x (v_k x_ki x)_+, sum_k max_x (v_k x_ki x)_-) over x in
-    [low_k, high_k]: no \\|sum_k v_k x_ki x_kj\\| is larger. rising_i = sqrt(sum_k (v_k)_+ x_ki^2),
+    [low_k, high_k]: no |sum_k v_k x_ki x_kj| is larger. rising_i = sqrt(sum_k (v_k)_+ x_ki^2),
     falling_i = sqrt(sum_k (v_k)_- x_ki^2), without overflow.
     """
     arrays = _arrays(data, indices, indptr)
-    n_rows = np.size(v)
+    n_rows, n_columns = np.size(v), arrays[2].size - 1
     weights = _checks.weights(v, "v", n_rows)
+    subset = _checks.optional_positions(columns, "columns", n_columns)
     packed = np.empty((n_rows, 3))
     packed[:, 0] = weights
     with np.errstate(over="ignore"):
         np.multiply(weights, _checks.weights(high, "high", n_rows), out=packed[:, 1])
         np.multiply(weights, _checks.weights(low, "low", n_rows), out=packed[:, 2])
-    n_columns = arrays[2].size - 1
-    upper, rising, falling = np.empty(n_columns), np.empty(n_columns), np.empty(n_columns)
-    _native.pair_bounds(*arrays, packed, upper, rising, falling)
+    size = n_columns if subset is None else subset.size
+    upper, rising, falling = np.empty(size), np.empty(size), np.empty(size)
+    _native.pair_bounds(*arrays, subset, packed, upper, rising, falling)
     return upper, rising, falling
 
 
@@ -95,46 +100,55 @@ class PairScratch:
 class PairSearch:
     """Columns of X in CSC, in the order of decreasing radii, and their entries by rows.
 
-    radii : (m,) decreasing, with \\|s_ij\\| <= r_i r_j; upper : (m,) with \\|s_ij\\| <= upper_i;
+    radii : (m,) decreasing, with |s_ij| <= r_i r_j; upper : (m,) with |s_ij| <= upper_i;
     costs : (m,) entries that the pairs of a column with those before it read.
     """
 
-    arrays: tuple[Data, Indices, Indices]
+    columns: tuple[Data, Indices, Indices] = field(repr=False)
     order: Positions
     v: Array
     radii: Array
     upper: Array
     costs: Array = field(repr=False)
-    rows: tuple[Positions, NDArray[np.int32], Data] = field(repr=False)
+    rows: tuple[NDArray[np.uint8], Positions, NDArray[np.int32]] = field(repr=False)
 
     @classmethod
     def of(
         cls,
-        data: Data,
-        indices: Indices,
-        indptr: Indices,
-        order: Any,
+        columns: tuple[Data, Indices, Indices],
+        rows: tuple[Data, Indices, Indices],
+        order: object,
         v: Data,
         radii: Data,
         upper: Data,
     ) -> PairSearch:
-        """Return the search over columns ``order``, with one radius and bound for each of them."""
-        arrays = _arrays(data, indices, indptr)
-        columns = _checks.positions(order, "order", arrays[2].size - 1)
-        weights = _checks.weights(v, "v", np.size(v))
-        sizes = _checks.weights(radii, "radii", columns.size)
-        if columns.size > np.iinfo(np.int32).max:
-            raise ValueError(f"pairs of at most 2^31 - 1 columns are searched, got {columns.size}")
+        """Return the search over columns ``order``, with one radius and bound for each of them.
+
+        X is given twice: data, indices and indptr in CSC and in CSR.
+        """
+        by_columns, by_rows = _arrays(*columns), _arrays(*rows)
+        n_columns, n_rows = by_columns[2].size - 1, by_rows[2].size - 1
+        if by_columns[0].dtype != by_rows[0].dtype or by_columns[0].size != by_rows[0].size:
+            raise ValueError("columns and rows must be the same array, in CSC and in CSR")
+        chosen = _checks.positions(order, "order", n_columns)
+        if chosen.size > np.iinfo(np.int32).max:
+            raise ValueError(f"pairs of at most 2^31 - 1 columns are searched, got {chosen.size}")
+        weights = _checks.weights(v, "v", n_rows)
+        sizes = _checks.weights(radii, "radii", chosen.size)
         if (sizes[1:] > sizes[:-1]).any():
             raise ValueError("radii must decrease; sort the columns by them")
-        stored = int((arrays[2][columns + 1] - arrays[2][columns]).sum(dtype=np.int64))
-        starts = np.empty(weights.size + 1, dtype=np.int64)
-        positions = np.empty(stored, dtype=np.int32)
-        values = np.empty(stored, dtype=arrays[0].dtype)
-        costs = np.empty(columns.size)
-        _native.pair_rows(*arrays, columns, weights, starts, positions, values, costs)
-        bounds = _checks.weights(upper, "upper", columns.size)
-        return cls(arrays, columns, weights, sizes, bounds, costs, (starts, positions, values))
+        place = np.full(n_columns, -1, dtype=np.int32)
+        place[chosen] = np.arange(chosen.size, dtype=np.int32)
+        entry = _native.pair_entry_size(by_rows[0].dtype == np.float32)
+        table = (
+            np.empty(by_rows[0].size * entry, dtype=np.uint8),
+            np.empty(n_rows, dtype=np.int64),
+            np.empty(n_rows, dtype=np.int32),
+        )
+        costs = np.empty(chosen.size)
+        _native.pair_rows(*by_rows, place, weights, *table, costs)
+        bounds = _checks.weights(upper, "upper", chosen.size)
+        return cls(by_columns, chosen, weights, sizes, bounds, costs, table)
 
     def between(
         self, begin: int, end: int, limits: PairLimits, scratch: PairScratch
@@ -149,7 +163,7 @@ class PairSearch:
         counts = np.zeros(3, dtype=np.int64)
         given = np.array([limits.threshold, limits.relative, limits.absolute, limits.square])
         following, size = _native.pair_search(
-            *self.arrays, self.order, *self.rows, self.v, self.radii, self.upper, self.costs,
+            *self.columns, self.order, *self.rows, self.v, self.radii, self.upper, self.costs,
             given, 0 if limits.squares else 1, begin, end, scratch.sums, scratch.touched,
             scratch.seen, scratch.first, scratch.second, scratch.found, counts,
         )  # fmt: skip
@@ -158,7 +172,7 @@ class PairSearch:
 
 
 def tile_peak(tile: Data) -> float:
-    """Return max \\|t_ij\\| of a C-ordered array or its columns a:b, inf where one is not finite."""
+    """Return max |t_ij| of a C-ordered array or its columns a:b, inf where one is not finite."""
     return _native.tile_peak(_tile(tile))
 
 

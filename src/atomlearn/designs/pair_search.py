@@ -127,8 +127,10 @@ class Finalists:
         self._limit = 2 * count + SPARE
         self._columns, self._values = columns, values
         self._upper = self._lower = np.abs(values)
-        self._keep(self._upper > 0)
         self._known = largest_of(self._lower, count)
+        if self._known.size == count:
+            self.threshold = float(self._known.min())
+        self._keep((self._upper > 0) & (self._upper >= self.threshold))
 
     def assume(self, magnitudes: Array) -> None:
         """Raise the threshold: other columns than assumed before have sums of these or more."""

@@ -30,21 +30,22 @@ PIECE_NONZEROS = 2**21
 class SparsePairs(PairProducts):
     """Pairs of the columns of a sparse array: only pairs that meet in a row are ever formed.
 
-    Keeps X by columns with sorted rows: a copy of X where it was given by rows or unsorted.
+    Keeps X by columns with sorted rows, and by rows: what was given, and one copy.
     """
 
     def __init__(self, base: SparseDesign) -> None:
-        matrix = base.matrix()
-        if matrix.format == "csr":
-            matrix = matrix.tocsc()
-        elif not matrix.has_sorted_indices:
+        given = base.matrix()
+        by_rows = given.format == "csr"
+        matrix = given.tocsc() if by_rows else given
+        if not matrix.has_sorted_indices:
             matrix = matrix.copy()
-        matrix.sort_indices()
+            matrix.sort_indices()
         matrix.has_canonical_format = True
         self.matrix: sp.csc_array = matrix
+        self.by_rows: sp.csr_array = given if by_rows else matrix.tocsr()
         self._lengths = np.diff(matrix.indptr).astype(np.int64)
-        self._row_lengths = np.bincount(matrix.indices, minlength=matrix.shape[0])
-        self._row_extremes: tuple[Array, Array] | None = None
+        self._row_lengths = np.diff(self.by_rows.indptr).astype(np.int64)
+        self._fixed: tuple[Array, Array, Array] | None = None
         self._full = matrix.nnz >= DENSE_FROM * matrix.shape[0] * matrix.shape[1]
         self._largest = float(np.abs(matrix.data).max(initial=0.0))
 
@@ -60,11 +61,19 @@ class SparsePairs(PairProducts):
     def _parts(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         return self.matrix.data, self.matrix.indices, self.matrix.indptr
 
-    def _extremes(self) -> tuple[Array, Array]:
-        """Return min(0, min_j x_kj) and max(0, max_j x_kj) of every row, remembered."""
-        if self._row_extremes is None:
-            self._row_extremes = _kernels.row_extremes_csc(*self._parts, self.shape[0])
-        return self._row_extremes
+    def _fixed_bounds(self) -> tuple[Array, Array, Array]:
+        """Return min(0, min_j x_kj) and max(0, max_j x_kj) of each row k, and of each column i
+        sum_k |x_ki| max_j |x_kj|, which bounds its sums where |v| <= 1. Remembered.
+        """
+        if self._fixed is None:
+            data, indices, indptr = self._parts
+            low, high = _kernels.row_extremes_csc(data, indices, indptr, self.shape[0])
+            sizes = np.abs(data) if low.any() else data
+            with np.errstate(over="ignore"):
+                peaks = np.maximum(-low, high)
+                reach = _kernels.scores_csc(sizes, indices, indptr, peaks) * INFLATION
+            self._fixed = low, high, reach
+        return self._fixed
 
     def _take(self, columns: Columns) -> sp.csc_array:
         """Return columns, repeats allowed, in float64."""
@@ -141,7 +150,7 @@ class SparsePairs(PairProducts):
         Inputs with B_i below the threshold are left out. Sorted by r, the partners j of input i
         with r_i r_j above it are a leading block: what lies behind it in a row is never read.
         """
-        radii, reach = self._radii_and_reach(v, index, finalists, square)
+        columns, radii, reach = self._bounds(v, index, finalists, square)
         if not math.isfinite(float(radii.max(initial=0.0)) ** 2):
             raise ValueError(
                 "scores of pairs overflow: entries of X are too large for products of two "
@@ -149,9 +158,16 @@ class SparsePairs(PairProducts):
             )
         lengths = self._row_lengths[v != 0].astype(np.float64)
         finalists.count(possible=0.5 * float((lengths * (lengths + 1 - 2 * index.shift)).sum()))
-        order = np.flatnonzero((radii > 0) & (reach >= finalists.least_magnitude(0.0)))
-        order = order[np.argsort(-radii[order], kind="stable")]
-        plan = _kernels.PairSearch.of(*self._parts, order, v, radii[order], reach[order])
+        chosen = np.flatnonzero((radii > 0) & (reach >= finalists.least_magnitude(0.0)))
+        chosen = chosen[np.argsort(-radii[chosen], kind="stable")]
+        order = columns[chosen]
+        by_rows = self.by_rows.data, self.by_rows.indices, self.by_rows.indptr
+        plan = _kernels.PairSearch.of(
+            self._parts, by_rows, order, v, radii[chosen], reach[chosen]
+        )
+        # Of all columns, by their own numbers.
+        of_columns = np.zeros(index.n_inputs)
+        of_columns[order] = radii[chosen]
         scratch: list[_kernels.PairScratch] = []
 
         def work(lo: int, hi: int) -> None:
@@ -159,7 +175,7 @@ class SparsePairs(PairProducts):
             while lo < hi:
                 lo, i, j, sums, counts = plan.between(lo, hi, limits(), mine)
                 finalists.count(products=int(counts[0]), computed=int(counts[1]))
-                finalists.offer(np.minimum(i, j), np.maximum(i, j), np.abs(sums), radii)
+                finalists.offer(np.minimum(i, j), np.maximum(i, j), np.abs(sums), of_columns)
             scratch.append(mine)
 
         def limits() -> _kernels.PairLimits:
@@ -170,15 +186,16 @@ class SparsePairs(PairProducts):
 
         _share_out(work, plan.costs)
 
-    def _radii_and_reach(
+    def _bounds(
         self, v: Array, index: PairIndex, finalists: Finalists, square: float
-    ) -> tuple[Array, Array]:
-        """Return r_i and B_i; the squares among the pairs are by-products, and raise the threshold.
+    ) -> tuple[Columns, Array, Array]:
+        """Return the inputs that may matter, their r_i and their B_i.
 
-        |s_ij| <= r_i r_j and |s_ij| <= B_i.
+        Sums of their squares are by-products, which raise the threshold.
         """
-        low, high = self._extremes()
-        reach, rising, falling = _kernels.pair_bounds_csc(*self._parts, v, low, high)
+        low, high, fixed = self._fixed_bounds()
+        columns = np.flatnonzero(fixed >= finalists.least_magnitude(0.0))
+        reach, rising, falling = _kernels.pair_bounds_csc(*self._parts, v, low, high, columns)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             if index.squares:
                 sums = np.abs(rising**2 - falling**2) - (INFLATION - 1) * (rising**2 + falling**2)
@@ -190,7 +207,7 @@ class SparsePairs(PairProducts):
             reach = np.minimum(reach, radii * radii.max(initial=0.0))
         # Underflow: what is not zero must not look so.
         reach[(reach == 0.0) & (radii > 0)] = np.finfo(np.float64).tiny
-        return radii, reach
+        return columns, radii, reach
 
     def predict(self, weights: Array, index: PairIndex, square: float) -> Array:
         result = np.zeros(self.shape[0])

@@ -109,23 +109,29 @@ class Line {
   private:
     template <bool Listed>
     Index add(Index column, Index last) {
+        constexpr Index kAhead = 12, kFurther = 24;
+        const Index begin = x_.begin(column), end = x_.end(column);
         double* sums = scratch_.sums;
         Index size = 0, products = 0;
-        for (Index e = x_.begin(column); e < x_.end(column); ++e) {
+        for (Index e = begin; e < end; ++e) {
+            // Rows lie far apart: where the next ones begin is asked for in time.
+            if (e + kFurther < end) __builtin_prefetch(rows_.begins + x_.indices[e + kFurther]);
+            if (e + kAhead < end)
+                __builtin_prefetch(rows_.entries + rows_.begins[x_.indices[e + kAhead]]);
             const Index row = static_cast<Index>(x_.indices[e]);
-            if (v_[row] == 0.0) continue;
             const double factor = v_[row] * static_cast<double>(x_.data[e]);
-            const Index begin = rows_.starts[row], end = rows_.starts[row + 1];
-            Index place = begin;
-            for (; place < end && rows_.positions[place] <= last; ++place) {
-                const std::int32_t b = rows_.positions[place];
+            const PairEntry<T>* entry = rows_.entries + rows_.begins[row];
+            const PairEntry<T>* stop = entry + rows_.sizes[row];
+            const PairEntry<T>* first = entry;
+            for (; entry < stop && entry->position <= last; ++entry) {
+                const std::int32_t b = entry->position;
                 if (Listed && !scratch_.seen[b]) {
                     scratch_.seen[b] = 1;
                     scratch_.touched[size++] = b;
                 }
-                sums[b] += factor * static_cast<double>(rows_.values[place]);
+                sums[b] += factor * static_cast<double>(entry->value);
             }
-            products += place - begin;
+            products += entry - first;
         }
         counts_.products += products;
         return size;
@@ -170,33 +176,35 @@ void pair_bounds(const Compressed<T, I>& x, const double* packed, double* upper,
 }
 
 template <class T, class I>
-void pair_rows(const Compressed<T, I>& x, const Index* order, Index count, const double* v,
+void pair_rows(const Compressed<T, I>& x, const std::int32_t* place, Index count, const double* v,
                const PairRows<T>& rows, double* costs) {
-    Index* starts = rows.starts;
-    std::fill(starts, starts + x.length + 1, Index{0});
-    // Counted one place ahead, so that filling moves every start to where its row begins.
-    Index* cursor = starts + 1;
-    for (Index a = 0; a < count; ++a)
-        for (Index e = x.begin(order[a]); e < x.end(order[a]); ++e) ++cursor[x.indices[e]];
-    Index total = 0;
-    for (Index row = 0; row < x.length; ++row) {
-        const Index entries = v[row] != 0.0 ? cursor[row] : 0;
-        cursor[row] = total;
-        total += entries;
-    }
-    std::vector<Index> begins(cursor, cursor + x.length);
-    for (Index a = 0; a < count; ++a) {
-        double cost = 0.0;
-        for (Index e = x.begin(order[a]); e < x.end(order[a]); ++e) {
-            const Index row = static_cast<Index>(x.indices[e]);
-            if (v[row] == 0.0) continue;
-            const Index place = cursor[row]++;
-            rows.positions[place] = static_cast<std::int32_t>(a);
-            rows.values[place] = x.data[e];
-            cost += static_cast<double>(place - begins[row] + 1);
+    const auto before = [](const PairEntry<T>& a, const PairEntry<T>& b) {
+        return a.position < b.position;
+    };
+    const int threads = threads_for(4 * static_cast<Index>(x.indptr[x.count]));
+    std::vector<std::vector<double>> shares(static_cast<std::size_t>(threads));
+    in_parallel(threads, [&](int part) {
+        std::vector<double>& share = shares[static_cast<std::size_t>(part)];
+        share.assign(static_cast<std::size_t>(count), 0.0);
+        const Range range = piece(x.count, part, threads);
+        for (Index row = range.begin; row < range.end; ++row) {
+            const Index begin = x.begin(row), end = v[row] != 0.0 ? x.end(row) : begin;
+            PairEntry<T>* entries = rows.entries + begin;
+            std::int32_t size = 0;
+            for (Index e = begin; e < end; ++e) {
+                const std::int32_t position = place[x.indices[e]];
+                if (position >= 0) entries[size++] = {position, x.data[e]};
+            }
+            std::sort(entries, entries + size, before);
+            for (std::int32_t rank = 0; rank < size; ++rank)
+                share[static_cast<std::size_t>(entries[rank].position)] += rank + 1.0;
+            rows.begins[row] = begin;
+            rows.sizes[row] = size;
         }
-        costs[a] = cost;
-    }
+    });
+    std::fill(costs, costs + count, 0.0);
+    for (const std::vector<double>& share : shares)
+        for (Index a = 0; a < count; ++a) costs[a] += share[static_cast<std::size_t>(a)];
 }
 
 template <class T, class I>
@@ -257,15 +265,15 @@ Index tile_places(const T* tile, Index n_rows, Index n_columns, Index stride, do
     return size;
 }
 
-#define ATOMLEARN_INSTANTIATE(T, I)                                                            \
-    template void row_extremes<T, I>(const Compressed<T, I>&, double*, double*);               \
-    template void pair_bounds<T, I>(const Compressed<T, I>&, const double*, double*, double*,  \
-                                    double*);                                                  \
-    template void pair_rows<T, I>(const Compressed<T, I>&, const Index*, Index, const double*, \
-                                  const PairRows<T>&, double*);                                \
-    template Index pair_search<T, I>(const Compressed<T, I>&, const Index*, Index,             \
-                                     const PairRows<T>&, const double*, const double*,         \
-                                     const double*, const double*, const PairLimits&, Range,   \
+#define ATOMLEARN_INSTANTIATE(T, I)                                                           \
+    template void row_extremes<T, I>(const Compressed<T, I>&, double*, double*);              \
+    template void pair_bounds<T, I>(const Compressed<T, I>&, const double*, double*, double*, \
+                                    double*);                                                 \
+    template void pair_rows<T, I>(const Compressed<T, I>&, const std::int32_t*, Index,        \
+                                  const double*, const PairRows<T>&, double*);                \
+    template Index pair_search<T, I>(const Compressed<T, I>&, const Index*, Index,            \
+                                     const PairRows<T>&, const double*, const double*,        \
+                                     const double*, const double*, const PairLimits&, Range,  \
                                      const PairScratch&, PairFound&, PairCounts&);
 ATOMLEARN_INSTANTIATE(float, std::int32_t)
 ATOMLEARN_INSTANTIATE(float, std::int64_t)

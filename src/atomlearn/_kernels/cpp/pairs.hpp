@@ -15,18 +15,24 @@ template <class T, class I>
 void pair_bounds(const Compressed<T, I>& x, const double* packed, double* upper, double* rising,
                  double* falling);
 
-// X by rows, cut to some columns under new numbers: increasing positions in each row.
+// X by rows, cut to some columns under new numbers: increasing positions in each row. Entry and
+// position lie side by side, because rows are visited in jumps.
+template <class T>
+struct PairEntry {
+    std::int32_t position;
+    T value;
+};
 template <class T>
 struct PairRows {
-    Index* starts;  // (n_rows + 1,)
-    std::int32_t* positions;
-    T* values;
+    PairEntry<T>* entries;
+    Index* begins;        // (n_rows,)
+    std::int32_t* sizes;  // (n_rows,)
 };
 
-// Fills `rows` with columns order[0], order[1], ..., without rows where v is 0, and costs[a] with
-// the entries that the pairs (a, b), b <= a, read.
+// Fills `rows` from x in CSR with the columns whose place[column] >= 0 is their position, without
+// rows where v is 0, and costs[a] with the entries that the pairs (a, b), b <= a, read.
 template <class T, class I>
-void pair_rows(const Compressed<T, I>& x, const Index* order, Index count, const double* v,
+void pair_rows(const Compressed<T, I>& x, const std::int32_t* place, Index count, const double* v,
                const PairRows<T>& rows, double* costs);
 
 // A sum matters where its magnitude, `square` times that for b = a, reaches
