@@ -23,7 +23,7 @@ SPARE = 2**15
 #: Radii are inflated by this much: more than the roundings of their own computation.
 INFLATION = 1.0 + 1e-6
 #: Single precision sums run over this many rows; longer ones are added up in double precision.
-SINGLE_ROWS = 512
+SINGLE_ROWS = 4096
 
 
 @dataclass(slots=True)
