@@ -366,20 +366,7 @@ class Polynomial(Design):
         ``names`` : of the inputs; by default those of the table X, else x0, x1, ...
         """
         given = self._names if names is None else names
-        d = self.index.n_inputs
-        if given is not None and len(given) != d:
-            raise ValueError(f"names must name the {d} inputs, got {len(given)} names")
-
-        def name(place: int) -> str:
-            return f"x{place}" if given is None else str(given[place])
-
-        def of(i: int, j: int) -> str:
-            if j < 0:
-                return name(i)
-            return f"{name(i)}^2" if i == j else f"{name(i)}:{name(j)}"
-
-        i, j = self.pairs(columns)
-        return [of(*pair) for pair in zip(i.tolist(), j.tolist(), strict=True)]
+        return self.index.names(self.index.checked(columns), given)
 
 
 def _products(base: Design) -> PairProducts:

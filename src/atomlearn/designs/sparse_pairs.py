@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,28 +35,45 @@ class SparsePairs(PairProducts):
     """
 
     def __init__(self, base: SparseDesign) -> None:
-        given = base.matrix()
-        by_rows = given.format == "csr"
-        matrix = given.tocsc() if by_rows else given
-        if not matrix.has_sorted_indices:
-            matrix = matrix.copy()
-            matrix.sort_indices()
-        matrix.has_canonical_format = True
-        self.matrix: sp.csc_array = matrix
-        self.by_rows: sp.csr_array = given if by_rows else matrix.tocsr()
-        self._lengths = np.diff(matrix.indptr).astype(np.int64)
-        self._row_lengths = np.diff(self.by_rows.indptr).astype(np.int64)
+        self.base = base
         self._fixed: tuple[Array, Array, Array] | None = None
-        self._full = matrix.nnz >= DENSE_FROM * matrix.shape[0] * matrix.shape[1]
-        self._largest = float(np.abs(matrix.data).max(initial=0.0))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SparsePairs, (SparseDesign(self.matrix),)
+        return SparsePairs, (self.base,)
 
     @property
     def shape(self) -> tuple[int, int]:
         """(n_samples, n_inputs)"""
-        return int(self.matrix.shape[0]), int(self.matrix.shape[1])
+        return self.base.shape
+
+    @cached_property
+    def matrix(self) -> sp.csc_array:
+        """X by columns, rows sorted."""
+        given = self.base.matrix()
+        matrix: sp.csc_array = given.tocsc() if given.format == "csr" else given
+        if not matrix.has_sorted_indices:
+            matrix = matrix.copy()
+            matrix.sort_indices()
+        matrix.has_canonical_format = True
+        return matrix
+
+    @cached_property
+    def _by_rows(self) -> sp.csr_array:
+        given = self.base.matrix()
+        return given if given.format == "csr" else self.matrix.tocsr()
+
+    @cached_property
+    def _row_lengths(self) -> NDArray[np.int64]:
+        return np.diff(self._by_rows.indptr).astype(np.int64)
+
+    @cached_property
+    def _lengths(self) -> NDArray[np.int64]:
+        return np.diff(self.matrix.indptr).astype(np.int64)
+
+    @cached_property
+    def _largest(self) -> float:
+        data = self.base.matrix().data
+        return max(float(data.max(initial=0.0)), -float(data.min(initial=0.0)))
 
     @property
     def _parts(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -108,11 +126,20 @@ class SparsePairs(PairProducts):
         return _kernels.pair_sums_csc(*self._parts, i, j, v)
 
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
-        n_samples = self.shape[0]
+        n_samples, n_inputs = self.shape
+        if "matrix" not in self.__dict__:
+            # For a few pairs, as in predictions, X is not turned by columns: the inputs are.
+            inputs, places = np.unique(np.concatenate([i, j[j >= 0]]), return_inverse=True)
+            if 4 * inputs.size < n_inputs:
+                some = SparsePairs(SparseDesign(_columns_of(self.base, inputs)))
+                j = j.copy()
+                j[j >= 0] = places[i.size :]
+                return some.block(places[: i.size], j, scales)
         product = self._products(i, j)
         data = product.data * np.repeat(scales, np.diff(product.indptr))
         block = SparseBlock(data, product.indices, product.indptr, n_samples)
-        if self._full:
+        stored = self.base.nonzeros
+        if stored >= DENSE_FROM * n_samples * n_inputs:
             return DenseBlock(block.dense())
         if prefers_dense(n_samples, i.size, data.size):
             return DenseBlock(block.dense(), nonzeros=data.size)
@@ -161,7 +188,7 @@ class SparsePairs(PairProducts):
         chosen = np.flatnonzero((radii > 0) & (reach >= finalists.least_magnitude(0.0)))
         chosen = chosen[np.argsort(-radii[chosen], kind="stable")]
         order = columns[chosen]
-        by_rows = self.by_rows.data, self.by_rows.indices, self.by_rows.indptr
+        by_rows = self._by_rows.data, self._by_rows.indices, self._by_rows.indptr
         plan = _kernels.PairSearch.of(
             self._parts, by_rows, order, v, radii[chosen], reach[chosen]
         )
@@ -219,6 +246,14 @@ class SparsePairs(PairProducts):
             for part in self._pieces(i, j):
                 result += self._products(i[part], j[part]) @ values[part]
         return result
+
+
+def _columns_of(base: SparseDesign, columns: Columns) -> sp.csc_array:
+    """Return some columns, rows sorted."""
+    taken = base.gather(columns)
+    found = taken.matrix() if isinstance(taken, SparseBlock) else sp.csc_array(taken.dense())
+    found.sort_indices()
+    return found
 
 
 def _weighted(matrix: sp.csc_array, v: Array) -> sp.csc_array:
