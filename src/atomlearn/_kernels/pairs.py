@@ -7,6 +7,7 @@ that meet in a row are ever formed. Arrays must have passed ``check_sparse``.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -160,6 +161,11 @@ class PairSearch:
         """
         if not 0 <= begin <= end <= self.order.size:
             raise ValueError(f"positions must lie in [0, {self.order.size}], got {begin}, {end}")
+        if scratch.sums.size != self.order.size:
+            raise ValueError(
+                f"scratch must be for {self.order.size} columns, got {scratch.sums.size}; use "
+                "PairScratch.of"
+            )
         counts = np.zeros(3, dtype=np.int64)
         given = np.array([limits.threshold, limits.relative, limits.absolute, limits.square])
         following, size = _native.pair_search(

@@ -82,9 +82,7 @@ class PairIndex:
     def names(self, columns: Columns, names: Sequence[str] | None = None) -> list[str]:
         """Return ``dose``, ``dose^2`` or ``age:dose`` for each column; x0, x1, ... without names."""
         if names is not None and len(names) != self.n_inputs:
-            raise ValueError(
-                f"names must name the {self.n_inputs} inputs, got {len(names)} names"
-            )
+            raise ValueError(f"names must name the {self.n_inputs} inputs, got {len(names)} names")
 
         def name(place: int) -> str:
             return f"x{place}" if names is None else str(names[place])

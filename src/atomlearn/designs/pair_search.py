@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,14 +48,19 @@ class PairWork:
         return self.pairs - self.computed
 
     @property
-    def skipped_share(self) -> float:
-        """Share of the possible multiplications that bounds made unnecessary."""
-        return 1.0 - self.products / self.possible if self.possible else 0.0
+    def skipped_share(self) -> float | None:
+        """Share of the possible multiplications that bounds made unnecessary; None of none."""
+        return 1.0 - self.products / self.possible if self.possible > 0 else None
+
+    def since(self, before: PairWork) -> PairWork:
+        """Return the work done after an earlier account."""
+        names = (entry.name for entry in fields(self))
+        return PairWork(**{name: getattr(self, name) - getattr(before, name) for name in names})
 
     def add(self, other: PairWork) -> None:
         """Add the counts of another search."""
-        for name in ("pairs", "computed", "rescored", "products", "possible", "searches"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for entry in fields(self):
+            setattr(self, entry.name, getattr(self, entry.name) + getattr(other, entry.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,9 +155,7 @@ class Finalists:
         # A little less, because it is compared in single precision.
         return max(0.0, (self.threshold / self.scale - margin) * (1.0 - 4e-7))
 
-    def count(
-        self, *, computed: int = 0, products: float = 0.0, possible: float = 0.0
-    ) -> None:
+    def count(self, *, computed: int = 0, products: float = 0.0, possible: float = 0.0) -> None:
         """Add to the account of the work."""
         with self._lock:
             self.work.computed += computed

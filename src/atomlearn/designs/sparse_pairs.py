@@ -189,9 +189,7 @@ class SparsePairs(PairProducts):
         chosen = chosen[np.argsort(-radii[chosen], kind="stable")]
         order = columns[chosen]
         by_rows = self._by_rows.data, self._by_rows.indices, self._by_rows.indptr
-        plan = _kernels.PairSearch.of(
-            self._parts, by_rows, order, v, radii[chosen], reach[chosen]
-        )
+        plan = _kernels.PairSearch.of(self._parts, by_rows, order, v, radii[chosen], reach[chosen])
         # Of all columns, by their own numbers.
         of_columns = np.zeros(index.n_inputs)
         of_columns[order] = radii[chosen]

@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.estimators.checks import as_solver, checked_design, expanded, names_of, whole
 from atomlearn.designs import Polynomial
 from atomlearn.designs.coefficients import coefficient_rows, nonzero_coefficients
+from atomlearn.estimators.checks import as_solver, checked_design, expanded, names_of, whole
 from atomlearn.interfaces import Design, Loss, Norm, Solver, SupportsPredict
 from atomlearn.interfaces.norm import Form
 from atomlearn.interfaces.solver import WarmStart

@@ -196,7 +196,8 @@ class AtomicClassifier(LinearClassifier):
     ----------
     classes_ : (n_classes,) ndarray
     coef_ : (1, n_features) or (n_classes, n_features) ndarray, in the dtype of X
-        With ``features`` beyond "linear" one column a main effect, square or product.
+        With ``features`` beyond "linear" one column a main effect, square or product; a csr_array
+        where these are more than 2^26.
     selected_, selected_names_ : ndarray of int, list of str
         The columns with a coefficient, of whatever class, and their names: those of the table or
         x0, x1, ..., products as "age:dose".
