@@ -183,7 +183,7 @@ def tile_peak(tile: Data) -> float:
 
 
 def tile_places(tile: Data, least: float, most: int) -> tuple[Positions, int]:
-    """Return places i * n_columns + j of magnitudes >= least, ``most`` of them, and their number."""
+    """(places i * n_columns + j of magnitudes >= least, ``most`` at most, how many there are)."""
     places = np.empty(max(most, 1), dtype=np.int64)
     number = _native.tile_places(_tile(tile), least, places)
     return places[: min(number, most)], number

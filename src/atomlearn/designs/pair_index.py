@@ -80,7 +80,7 @@ class PairIndex:
         return np.where(linear, columns, i), np.where(linear, -1, j)
 
     def names(self, columns: Columns, names: Sequence[str] | None = None) -> list[str]:
-        """Return ``dose``, ``dose^2`` or ``age:dose`` for each column; x0, x1, ... without names."""
+        """Return ``dose``, ``dose^2`` or ``age:dose`` for each column; by default of x0, x1, ..."""
         if names is not None and len(names) != self.n_inputs:
             raise ValueError(f"names must name the {self.n_inputs} inputs, got {len(names)} names")
 

@@ -21,6 +21,7 @@ from atomlearn.designs.pair_search import ErrorBound, Finalists, PairWork
 from atomlearn.designs.scores import ArrayScores
 from atomlearn.designs.sparse import SparseDesign
 from atomlearn.designs.sparse_pairs import SparsePairs
+from atomlearn.designs.standardized import scaled_design
 from atomlearn.designs.wrappers import RowSubset
 from atomlearn.interfaces.design import (
     Array,
@@ -329,6 +330,13 @@ class Polynomial(Design):
         subset.interaction_only = self.interaction_only
         subset._set(_rows_of(self.base, rows), self.scaling, self._names)
         return subset
+
+    def scaled(self, factors: Array) -> Polynomial:
+        """Return the map of X diag(factors), one factor an input; sparse X is copied."""
+        other = type(self).__new__(type(self))
+        other.gamma, other.r, other.interaction_only = self.gamma, self.r, self.interaction_only
+        other._set(scaled_design(self.base, np.asarray(factors)), self.scaling, self._names)
+        return other
 
     # --- columns and their names ----------------------------------------------------------------
 

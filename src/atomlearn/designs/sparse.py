@@ -74,6 +74,14 @@ class SparseDesign(Design):
         """Number of stored entries."""
         return int(self._data.shape[0])
 
+    def scaled(self, factors: Array) -> SparseDesign:
+        """Return X diag(factors), one factor a column; a copy."""
+        X = self.matrix().copy()
+        lengths = np.diff(X.indptr)
+        owners = np.repeat(np.arange(self._shape[1]), lengths) if self._by_columns else X.indices
+        X.data = (X.data * factors[owners]).astype(self._data.dtype)
+        return SparseDesign(X)
+
     def matrix(self) -> sp.csc_array | sp.csr_array:
         """Return X as a SciPy array that shares this design's memory; read-only use."""
         container = sp.csc_array if self._by_columns else sp.csr_array
