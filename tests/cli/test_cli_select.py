@@ -282,11 +282,11 @@ def test_products_too_many_to_be_listed(
     """Inputs are scaled instead of products: the written model is in units of the data."""
     monkeypatch.setattr("atomlearn.cli.fitting._LISTED", 20)
     rng = np.random.default_rng(9)
-    X = rng.standard_normal((300, 8))
+    X = rng.standard_normal((2000, 8))
     if flag == "--standardize":
         X *= 10.0 ** rng.integers(-2, 3, 8)
     if storage == "sparse":
-        X *= rng.random(X.shape) < 0.04
+        X *= rng.random(X.shape) < 0.045
     y = 3 * X[:, 2] / X[:, 2].std() + 2 * X[:, 5] ** 2 / X[:, 5].var()
     name = tmp_path / "d.npz"
     if storage == "sparse":
