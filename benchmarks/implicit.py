@@ -162,9 +162,9 @@ class Images:
             "selected": model.n_selected_,
         }
 
-    def theirs(self, degree: int, C: float) -> dict[str, Any]:
-        """Fit scikit-learn's l1 SVM on the pixels, or on their products formed as sparse columns."""
-        svm = LinearSVC(penalty="l1", dual=False, C=C, max_iter=200, tol=1e-2)
+    def theirs(self, degree: int, weight: float) -> dict[str, Any]:
+        """Fit scikit-learn's l1 SVM on the pixels, or on their products, all formed."""
+        svm = LinearSVC(penalty="l1", dual=False, C=weight, max_iter=200, tol=1e-2)
         expand = PolynomialFeatures(degree, include_bias=False)
         pipeline = make_pipeline(expand, svm)
         X, X_test = sparse.csr_array(self.X), sparse.csr_array(self.X_test)

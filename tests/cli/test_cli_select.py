@@ -306,7 +306,7 @@ def test_products_too_many_to_be_listed(
     selected = {row["feature"]: row for row in read_csv(out / "selected.csv")}
     assert len(selected) == 2
     page = (out / "report.html").read_text()
-    assert ("divided by their standard" in page) == (flag == "--standardize")
+    assert ("columns divided by their" in page) == (flag == "--standardize")
 
 
 def test_report_draws_interactions_as_a_network(tmp_path: Path) -> None:

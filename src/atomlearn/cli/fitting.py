@@ -17,7 +17,7 @@ from atomlearn.cli.plan import Plan
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch, Watched, gap_on_selected
 from atomlearn.designs import Polynomial, RowSubset, Standardized
-from atomlearn.designs.standardized import column_moments, moments_of
+from atomlearn.designs.standardized import moments_of, scales_of_inputs
 from atomlearn.estimators import (
     AtomicClassifier,
     AtomicClassifierCV,
@@ -162,17 +162,16 @@ def _units(design: Design, rows: Rows, plan: Plan, center: bool) -> _Units:
 
 
 def _scaled_inputs(design: Polynomial, part: Design, rows: Rows) -> _Units:
-    """Return products too many to be listed, of columns divided by their deviations."""
+    """Return products too many to be listed, of columns that are scaled instead."""
     chosen = design if rows.size == design.shape[0] else design.with_rows(rows)
-    scales = column_moments(chosen.base)[1]
-    scales[scales == 0] = 1.0
+    scales, name = scales_of_inputs(chosen.base)
 
     def multiplied(columns: Columns) -> tuple[Array, Array, Array]:
         i, j = chosen.pairs(columns)
         factors = scales[i] * np.where(j < 0, 1.0, scales[j])
         return np.zeros(columns.size), factors, moments_of(part, columns)[1]
 
-    words = "products of columns divided by their standard deviations"
+    words = f"products of columns divided by their {name}"
     return _Units(chosen.scaled(1.0 / scales), multiplied, words)
 
 

@@ -42,7 +42,7 @@ def nonzero_coefficients(coef: Any) -> tuple[Columns, Array]:
         rows = np.atleast_2d(coef)
         columns = np.flatnonzero(rows.any(axis=0))
         return columns, rows[:, columns].astype(np.float64)
-    table = coef.tocoo()
+    table = sp.coo_array(coef)
     # Not by slicing: that takes memory for all columns.
     entries, used = np.asarray(table.data, dtype=np.float64), table.data != 0
     columns, places = np.unique(table.col[used].astype(np.int64), return_inverse=True)

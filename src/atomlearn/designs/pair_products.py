@@ -43,6 +43,10 @@ class PairProducts(ABC):
         """(n_samples, n_inputs)"""
 
     @abstractmethod
+    def linear(self, v: Array) -> Array:
+        """Return X'v."""
+
+    @abstractmethod
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
         """Return sum_k v_k x_ki x_kj of each pair: the definition of a score, O(n) a pair.
 
@@ -91,6 +95,9 @@ class DensePairs(PairProducts):
     @property
     def shape(self) -> tuple[int, int]:
         return self.base.shape
+
+    def linear(self, v: Array) -> Array:
+        return self.base.scores(v).full()
 
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
         stored = self._stored()

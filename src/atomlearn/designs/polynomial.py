@@ -316,7 +316,7 @@ class Polynomial(Design):
         return self._memory.work
 
     def scores(self, v: Array) -> PolynomialScores:
-        linear = self.base.scores(v).full() * self.scaling.linear
+        linear = self._pairs.linear(v) * self.scaling.linear
         return PolynomialScores(self._pairs, self.index, self.scaling, v, linear, self._memory)
 
     def gather(self, columns: Columns) -> Block:

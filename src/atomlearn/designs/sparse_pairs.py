@@ -122,6 +122,10 @@ class SparsePairs(PairProducts):
             yield slice(start, stop)
             start = stop
 
+    def linear(self, v: Array) -> Array:
+        # By columns, which takes half the time where there are many.
+        return _kernels.scores_csc(*self._parts, np.asarray(v, dtype=np.float64))
+
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
         return _kernels.pair_sums_csc(*self._parts, i, j, v)
 

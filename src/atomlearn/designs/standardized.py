@@ -201,6 +201,19 @@ def moments_of(design: Design, columns: Columns) -> tuple[Array, Array]:
     return means, deviations
 
 
+def scales_of_inputs(design: Design) -> tuple[Array, str]:
+    """Return what to divide columns by before products of two of them are formed, and its name.
+
+    Standard deviations; for sparse columns the largest magnitudes, because the smaller the share
+    of non-zeros, the more their deviations would blow up the few rows where two columns meet.
+    """
+    if isinstance(design, SparseDesign):
+        scales, name = design.largest_magnitudes(), "largest magnitudes"
+    else:
+        scales, name = column_moments(design)[1], "standard deviations"
+    return np.where(scales > 0, scales, 1.0), name
+
+
 def scaled_design(design: Design, factors: Array) -> Design:
     """Return X diag(factors): a copy of the values where X is sparse, else on the fly."""
     if isinstance(design, SparseDesign):
