@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
+from atomlearn.designs.compressed import is_sparse
 from atomlearn.interfaces.design import Array, Columns
 
 #: Coefficients of up to this many implicit columns are dense (512 MB in float64).
@@ -38,11 +39,11 @@ def nonzero_coefficients(coef: Any) -> tuple[Columns, Array]:
 
     ``coef`` : what ``coefficient_rows`` returns, or one row of it.
     """
-    if not sp.issparse(coef):
+    if not is_sparse(coef):
         rows = np.atleast_2d(coef)
         columns = np.flatnonzero(rows.any(axis=0))
         return columns, rows[:, columns].astype(np.float64)
-    table = sp.coo_array(coef)
+    table = coef.tocoo()
     # Not by slicing: that takes memory for all columns.
     entries, used = np.asarray(table.data, dtype=np.float64), table.data != 0
     columns, places = np.unique(table.col[used].astype(np.int64), return_inverse=True)
