@@ -1,5 +1,6 @@
 """Data: synthetic problems with known solutions, public data sets, and readers of data files."""
 
+from atomlearn.datasets.conversion import Conversion, convert
 from atomlearn.datasets.gene_sets import read_gene_sets
 from atomlearn.datasets.loaders import RealData, load, names
 from atomlearn.datasets.readers import read_table
@@ -15,10 +16,12 @@ from atomlearn.datasets.synthetic import (
 from atomlearn.datasets.table import DataTable, Schema
 
 __all__ = [
+    "Conversion",
     "DataTable",
     "RealData",
     "Schema",
     "Synthetic",
+    "convert",
     "load",
     "make_correlated",
     "make_feature_generation",

@@ -6,11 +6,14 @@ from atomlearn.designs.convert import as_design
 from atomlearn.designs.dense import DenseDesign
 from atomlearn.designs.frames import feature_names
 from atomlearn.designs.lifted import Lifted
+from atomlearn.designs.on_disk import OnDisk
+from atomlearn.designs.plink import PlinkBed, Variants, read_variants
 from atomlearn.designs.polynomial import Polynomial, PolynomialScores
 from atomlearn.designs.repeated import RepeatedBlock
 from atomlearn.designs.scores import ArrayScores, ConcatenatedScores, ShiftedScores
 from atomlearn.designs.sparse import SparseDesign
 from atomlearn.designs.standardized import Standardized
+from atomlearn.designs.store_file import StoreError
 from atomlearn.designs.wrappers import Concatenated, Counted, RowSubset, SupportsRows
 
 __all__ = [
@@ -23,6 +26,8 @@ __all__ = [
     "DenseBlock",
     "DenseDesign",
     "Lifted",
+    "OnDisk",
+    "PlinkBed",
     "Polynomial",
     "PolynomialScores",
     "RepeatedBlock",
@@ -31,7 +36,10 @@ __all__ = [
     "SparseBlock",
     "SparseDesign",
     "Standardized",
+    "StoreError",
     "SupportsRows",
+    "Variants",
     "as_design",
     "feature_names",
+    "read_variants",
 ]

@@ -26,7 +26,7 @@ typedef double Lanes __attribute__((vector_size(64)));
 typedef float SingleLanes __attribute__((vector_size(32)));
 typedef std::int32_t IntLanes __attribute__((vector_size(32)));
 typedef std::uint16_t HalfLanes __attribute__((vector_size(16)));
-typedef std::int8_t ByteLanes __attribute__((vector_size(8)));
+constexpr IntLanes kToTop = {24, 16, 8, 0, 24, 16, 8, 0};
 constexpr Index kLanes = 8;
 constexpr Index kStep = 16;
 
@@ -41,9 +41,13 @@ ATOMLEARN_INLINE void load(const float* x, Lanes& out) {
 }
 
 ATOMLEARN_INLINE void load(const std::int8_t* x, Lanes& out) {
-    ByteLanes bytes;
-    std::memcpy(&bytes, x, sizeof bytes);
-    out = __builtin_convertvector(__builtin_convertvector(bytes, IntLanes), Lanes);
+    std::uint64_t word;
+    std::memcpy(&word, x, sizeof word);
+    // Each byte to the top of 32 bits, and down again with its sign.
+    const std::int32_t low = static_cast<std::int32_t>(word);
+    const std::int32_t high = static_cast<std::int32_t>(word >> 32);
+    const IntLanes words = {low, low, low, low, high, high, high, high};
+    out = __builtin_convertvector((words << kToTop) >> 24, Lanes);
 }
 
 // As Half's own conversion, eight at a time.

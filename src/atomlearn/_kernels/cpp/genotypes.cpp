@@ -5,6 +5,11 @@
 
 #include "stored.hpp"
 
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__x86_64__)
+#define ATOMLEARN_LOOKUP \
+    __attribute__((noinline, target("avx512f,avx512dq,avx512bw,avx512vl,fma,prefer-vector-width=512")))
+#endif
+
 namespace atomlearn {
 namespace {
 
@@ -87,6 +92,73 @@ ATOMLEARN_CLONES void dot_columns(const std::uint8_t* const* x, Index n_bytes, c
     for (Index c = 0; c < kColumns; ++c) sums[c] = total(s[c]);
 }
 
+#ifdef ATOMLEARN_LOOKUP
+// With AVX-512 a register holds the values of the four codes, twice, and one instruction looks up
+// eight genotypes: the shuffle takes the low three bits, of which the third does not matter.
+typedef std::uint64_t Codes __attribute__((vector_size(64)));
+constexpr Codes kCodeShifts = {0, 2, 4, 6, 8, 10, 12, 14};
+
+ATOMLEARN_INLINE Lanes table(double two, double missing, double one) {
+    return Lanes{two, missing, one, 0.0, two, missing, one, 0.0};
+}
+
+ATOMLEARN_INLINE Lanes looked_up(const Lanes& values, std::uint64_t code, int quarter) {
+    const Codes codes = code - Codes{};
+    return __builtin_shuffle(values, codes >> (kCodeShifts + 16 * quarter));
+}
+
+ATOMLEARN_INLINE void look_up_dots(const std::uint8_t* const* x, Index start, Index bytes,
+                                   const double* v, const Lanes* values, Lanes* sums) {
+    std::uint64_t codes[kColumns];
+    for (Index c = 0; c < kColumns; ++c) codes[c] = load_word(x[c] + start, bytes);
+    for (int quarter = 0; quarter < 4; ++quarter) {
+        Lanes shared;
+        std::memcpy(&shared, v + 8 * quarter, sizeof shared);
+        for (Index c = 0; c < kColumns; ++c)
+            sums[c] += shared * looked_up(values[c], codes[c], quarter);
+    }
+}
+
+// values : the tables of four columns; sums : their products with v.
+ATOMLEARN_LOOKUP void dots_by_lookup(const std::uint8_t* const* x, Index n_bytes, const double* v,
+                                     const double (*values)[3], double* sums) {
+    Lanes tables[kColumns], s[kColumns] = {};
+    for (Index c = 0; c < kColumns; ++c) tables[c] = table(values[c][0], values[c][1], values[c][2]);
+    Index start = 0;
+    for (; start + kWordBytes <= n_bytes; start += kWordBytes)
+        look_up_dots(x, start, kWordBytes, v + 4 * start, tables, s);
+    if (start < n_bytes) look_up_dots(x, start, n_bytes - start, v + 4 * start, tables, s);
+    for (Index c = 0; c < kColumns; ++c) sums[c] = total(s[c]);
+}
+
+ATOMLEARN_INLINE void look_up_sums(const std::uint8_t* const* x, Index start, Index bytes,
+                                   const Lanes* values, double* out) {
+    std::uint64_t codes[kColumns];
+    for (Index c = 0; c < kColumns; ++c) codes[c] = load_word(x[c] + start, bytes);
+    for (int quarter = 0; quarter < 4; ++quarter) {
+        Lanes sum;
+        std::memcpy(&sum, out + 8 * quarter, sizeof sum);
+        for (Index c = 0; c < kColumns; ++c) sum += looked_up(values[c], codes[c], quarter);
+        std::memcpy(out + 8 * quarter, &sum, sizeof sum);
+    }
+}
+
+ATOMLEARN_LOOKUP void sums_by_lookup(const std::uint8_t* const* x, Index n_bytes,
+                                     const double (*values)[3], double* out) {
+    Lanes tables[kColumns];
+    for (Index c = 0; c < kColumns; ++c) tables[c] = table(values[c][0], values[c][1], values[c][2]);
+    Index start = 0;
+    for (; start + kWordBytes <= n_bytes; start += kWordBytes)
+        look_up_sums(x, start, kWordBytes, tables, out + 4 * start);
+    if (start < n_bytes) look_up_sums(x, start, n_bytes - start, tables, out + 4 * start);
+}
+
+bool has_lookup() {
+    static const bool found = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
+    return found;
+}
+#endif
+
 // A short last group repeats its last column; its results are dropped.
 ATOMLEARN_INLINE void columns_at(const Genotypes& x, Index first, const std::uint8_t** out) {
     for (Index c = 0; c < kColumns; ++c)
@@ -98,12 +170,22 @@ void dots(const Genotypes& x, const double* v, double* out) {
     for (Index first = 0; first < x.count; first += kColumns) {
         const std::uint8_t* columns[kColumns];
         columns_at(x, first, columns);
-        double sums[kColumns], missing[kColumns] = {};
-        dot_columns<Squared>(columns, bytes_of(x.n_samples), v, sums, missing);
-        for (Index c = 0; c < kColumns && first + c < x.count; ++c) {
-            const double mean = x.means[first + c];
-            out[first + c] = sums[c] + (Squared ? mean * mean : mean) * missing[c];
+        double sums[kColumns], missing[kColumns] = {}, fills[kColumns];
+        for (Index c = 0; c < kColumns; ++c) {
+            const double mean = x.means[std::min(first + c, x.count - 1)];
+            fills[c] = Squared ? mean * mean : mean;
         }
+#ifdef ATOMLEARN_LOOKUP
+        if (has_lookup()) {
+            double values[kColumns][3];
+            for (Index c = 0; c < kColumns; ++c)
+                values[c][0] = Squared ? 4.0 : 2.0, values[c][1] = fills[c], values[c][2] = 1.0;
+            dots_by_lookup(columns, bytes_of(x.n_samples), v, values, sums);
+        } else
+#endif
+        dot_columns<Squared>(columns, bytes_of(x.n_samples), v, sums, missing);
+        for (Index c = 0; c < kColumns && first + c < x.count; ++c)
+            out[first + c] = sums[c] + fills[c] * missing[c];
     }
 }
 
@@ -137,6 +219,23 @@ ATOMLEARN_INLINE std::uint64_t tail_mask(Index samples) {
     return samples >= kWordSamples ? ~0ull : (1ull << (2 * samples)) - 1;
 }
 
+ATOMLEARN_CLONES void count(const Genotypes& x, Index* out) {
+    const Index n_bytes = bytes_of(x.n_samples);
+    for (Index j = 0; j < x.count; ++j) {
+        const std::uint8_t* column = x.data + j * x.stride;
+        Index copies = 0, missing = 0;
+        for (Index start = 0; start < n_bytes; start += kWordBytes) {
+            const Word word = unpack(load_word(column + start, std::min(kWordBytes, n_bytes - start)));
+            const std::uint64_t mask = tail_mask(x.n_samples - 4 * start);
+            const std::uint64_t kept = word.copies & mask;
+            copies += std::popcount(kept & kLow) + 2 * std::popcount(kept & ~kLow);
+            missing += std::popcount(word.missing & mask);
+        }
+        out[2 * j] = copies;
+        out[2 * j + 1] = missing;
+    }
+}
+
 }  // namespace
 
 void genotype_dots(const Genotypes& x, const double* v, double* out, bool squared) {
@@ -154,26 +253,21 @@ void genotype_sums(const Genotypes& x, const double* w, double* out) {
             filled[c] = weights[c] * x.means[first + c];
             any = any || weights[c] != 0.0;
         }
-        if (any) add_columns(columns, bytes_of(x.n_samples), weights, filled, out);
+        if (!any) continue;
+#ifdef ATOMLEARN_LOOKUP
+        if (has_lookup()) {
+            double values[kColumns][3];
+            for (Index c = 0; c < kColumns; ++c)
+                values[c][0] = 2.0 * weights[c], values[c][1] = filled[c], values[c][2] = weights[c];
+            sums_by_lookup(columns, bytes_of(x.n_samples), values, out);
+            continue;
+        }
+#endif
+        add_columns(columns, bytes_of(x.n_samples), weights, filled, out);
     }
 }
 
-void genotype_counts(const Genotypes& x, Index* out) {
-    const Index n_bytes = bytes_of(x.n_samples);
-    for (Index j = 0; j < x.count; ++j) {
-        const std::uint8_t* column = x.data + j * x.stride;
-        Index copies = 0, missing = 0;
-        for (Index start = 0; start < n_bytes; start += kWordBytes) {
-            const Word word = unpack(load_word(column + start, std::min(kWordBytes, n_bytes - start)));
-            const std::uint64_t mask = tail_mask(x.n_samples - 4 * start);
-            const std::uint64_t kept = word.copies & mask;
-            copies += std::popcount(kept & kLow) + 2 * std::popcount(kept & ~kLow);
-            missing += std::popcount(word.missing & mask);
-        }
-        out[2 * j] = copies;
-        out[2 * j + 1] = missing;
-    }
-}
+void genotype_counts(const Genotypes& x, Index* out) { count(x, out); }
 
 template <class U>
 void genotype_gather(const Genotypes& x, const Index* columns, Index n_columns, U* out) {
