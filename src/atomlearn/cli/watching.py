@@ -6,15 +6,17 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TextIO
+from typing import Any, TextIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from atomlearn.cli.errors import CommandError
 from atomlearn.interfaces import Solver, State
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.problem import Problem
 from atomlearn.result import Status
+from atomlearn.solvers.checkpoint import arrays_of, state_of
 from atomlearn.solvers.feature_generation import GenerationState
 
 _SEARCHES_A_LINE = 50
@@ -109,6 +111,16 @@ class Watched(Solver):
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> State:
         state = self.solver.start(problem, warm)
+        self.watch.start(state)
+        return state
+
+    def saved(self, state: State) -> dict[str, NDArray[Any]]:
+        """Return what the solver inside keeps in a checkpoint."""
+        return arrays_of(self.solver, state)
+
+    def restored(self, problem: Problem, arrays: dict[str, NDArray[Any]]) -> State:
+        """Return the state of a checkpoint of the solver inside."""
+        state = state_of(self.solver, problem, arrays)
         self.watch.start(state)
         return state
 

@@ -3,6 +3,7 @@
 from atomlearn.datasets.conversion import Conversion, convert
 from atomlearn.datasets.gene_sets import read_gene_sets
 from atomlearn.datasets.loaders import RealData, load, names
+from atomlearn.datasets.plink import write_plink
 from atomlearn.datasets.readers import read_table
 from atomlearn.datasets.synthetic import (
     Synthetic,
@@ -32,4 +33,5 @@ __all__ = [
     "names",
     "read_gene_sets",
     "read_table",
+    "write_plink",
 ]

@@ -62,6 +62,11 @@ def read_table(
     if file.stat().st_size == 0:
         raise ValueError(f"{file} is empty")
     kind = format_of(file)
+    if kind in _CONVERTED.values():
+        raise ValueError(
+            f"{file} is not read as a table; convert it with `atomlearn convert {file} NAME.store`, "
+            "which estimators and `atomlearn select` take as it is"
+        )
     if exclude and kind != "delimited":
         raise ValueError(f"only CSV columns can be excluded by name; {file} is {kind}")
     if kind == "npz":

@@ -2,9 +2,8 @@
 
 from atomlearn.designs.blocks import CenteredBlock, DenseBlock, SparseBlock
 from atomlearn.designs.column_subset import ColumnSubset
-from atomlearn.designs.convert import as_design
+from atomlearn.designs.convert import as_design, feature_names, is_opened
 from atomlearn.designs.dense import DenseDesign
-from atomlearn.designs.frames import feature_names
 from atomlearn.designs.lifted import Lifted
 from atomlearn.designs.on_disk import OnDisk
 from atomlearn.designs.plink import PlinkBed, Variants, read_variants
@@ -41,5 +40,6 @@ __all__ = [
     "Variants",
     "as_design",
     "feature_names",
+    "is_opened",
     "read_variants",
 ]

@@ -98,7 +98,7 @@ class Manifest:
         """Return the text of manifest.json, its checksum included."""
         content = {"format": FORMAT, "version": VERSION, **asdict(self)}
         content["crc32"] = _digest(content)
-        return json.dumps(content, indent=1) + "\n"
+        return json.dumps(content, indent=1)
 
 
 def _digest(content: dict[str, Any]) -> int:
@@ -152,6 +152,8 @@ def _check_values(manifest: Manifest, folder: Path) -> None:
         raise _broken(folder, f"it is {manifest.layout!r} of {manifest.dtype!r}")
     if manifest.row_dtype not in (ROW_TYPES if csc else ("",)):
         raise _broken(folder, f"row_dtype is {manifest.row_dtype!r}")
+    if not csc and manifest.nonzeros:
+        raise _broken(folder, f"it is {manifest.layout} with {manifest.nonzeros} entries")
     if manifest.n_chunks > manifest.n_features:
         raise _broken(folder, "it has more chunks than columns")
     sums = manifest.checksums
@@ -228,7 +230,7 @@ def read_names(folder: Path, manifest: Manifest) -> list[str] | None:
     fits = isinstance(names, list) and len(names) == manifest.n_features
     if not fits or not all(isinstance(name, str) for name in names):
         raise _broken(folder, f"{NAMES} does not name {manifest.n_features} columns")
-    return names
+    return [str(name) for name in names]
 
 
 def read_target(folder: Path, manifest: Manifest) -> NDArray[Any] | None:
@@ -251,6 +253,12 @@ def read_target(folder: Path, manifest: Manifest) -> NDArray[Any] | None:
     return np.asarray(labels[target])
 
 
+def as_bytes(array: NDArray[Any]) -> memoryview:
+    """Return the bytes of a contiguous array, in either order, without copying them."""
+    flat: Any = array.reshape(-1, order="A").view(np.uint8)
+    return memoryview(flat)
+
+
 class ByteFile:
     """A file read by position, many threads at a time; a file that ends too early is an error.
 
@@ -270,7 +278,7 @@ class ByteFile:
 
     def read_into(self, offset: int, out: NDArray[Any]) -> None:
         """Fill the contiguous array from this byte on."""
-        view = memoryview(out.reshape(-1, order="A").view(np.uint8))
+        view = as_bytes(out)
         done = 0
         while done < len(view):
             count = os.preadv(self._handle, [view[done:]], offset + done)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.designs.blocks import DENSE_FROM, DenseBlock, SparseBlock, prefers_dense
-from atomlearn.designs.store_file import ByteFile, StoreError
+from atomlearn.designs.store_file import ByteFile, StoreError, as_bytes
 from atomlearn.interfaces.design import Array, Block, Columns
 
 #: Bytes read ahead of where the products are: many a disk wants several requests at a time.
@@ -43,7 +43,7 @@ class Checks:
         if self.sums is None or self.done[chunk]:
             return
         for sums, array in zip(self.sums, arrays, strict=True):
-            if zlib.crc32(memoryview(array.reshape(-1, order="A").view(np.uint8))) != sums[chunk]:
+            if zlib.crc32(as_bytes(array)) != sums[chunk]:
                 raise StoreError(
                     f"{where} is damaged: chunk {chunk} does not match its checksum; copy it "
                     "afresh, or convert its source again"
@@ -180,7 +180,9 @@ class SparseColumns(StoredColumns):
         size, width = self.stored.itemsize, self.row_dtype.itemsize
         self.rows.advise(start // size * width, (end - start) // size * width)
 
-    def _read(self, first: int, end: int, chunk: int | None) -> tuple[NDArray[Any], ...]:
+    def _read(
+        self, first: int, end: int, chunk: int | None
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Return values, rows and pointers of the columns from ``first`` to ``end``, checked."""
         begin, stop = int(self.starts[first]), int(self.starts[end])
         values = self.buffer("values", stop - begin, self.stored)

@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
+from atomlearn.designs import is_opened
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import (
     checked_design,
@@ -301,6 +302,14 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
                 UserWarning,
                 stacklevel=3,
             )
+
+    def transform(self, X: Any) -> Any:
+        """Return the selected columns of X, in their order in X; of stores and designs, dense."""
+        if not is_opened(X):
+            return super().transform(X)
+        check_is_fitted(self)
+        design = checked_design(self, X, reset=False)
+        return design.gather(np.sort(self.selected_)).dense()
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)

@@ -46,6 +46,11 @@ class FlatArray:
         self._begin = self._stream.tell()
         self.size = int(np.prod(self.shape, dtype=np.int64))
 
+    def __del__(self) -> None:
+        for held in (getattr(self, "_stream", None), getattr(self, "_archive", None)):
+            if held is not None:
+                held.close()
+
     @property
     def _name(self) -> str:
         return str(self.path) if self.member is None else f"{self.member} of {self.path}"
@@ -93,7 +98,7 @@ class ArrayColumns(ColumnSource):
         self, array: FlatArray, names: list[str] | None, scale: Any, y: NDArray[Any] | None
     ) -> None:
         self.array, self._scale, self._y = array, scale, y
-        self.shape = array.shape
+        self.shape = (array.shape[0], array.shape[1])
         self.about = About(names, False, array.dtype if scale is None else np.dtype(np.float64))
 
     def columns(self, start: int, stop: int) -> NDArray[Any]:
@@ -389,9 +394,11 @@ def _observation(obs: Any, target: str, path: Path) -> NDArray[Any]:
         codes, categories = column["codes"][:], column["categories"]
         if (codes < 0).any():
             raise ValueError(f"column {target!r} of obs has missing entries; drop those samples")
-        labels = _text(categories) if categories.dtype.kind == "O" else categories[:]
-        return np.asarray(labels)[codes]
-    return np.array(_text(column)) if column.dtype.kind == "O" else np.asarray(column[:])
+        labels: Any = _text(categories) if categories.dtype.kind == "O" else categories[:]
+        chosen: NDArray[Any] = np.asarray(labels)[codes]
+        return chosen
+    values: Any = _text(column) if column.dtype.kind == "O" else column[:]
+    return np.asarray(values)
 
 
 def _imported(module: str, extra: str, path: Path) -> Any:

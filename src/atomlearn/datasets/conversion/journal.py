@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import shutil
+import time
 import zlib
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.designs.store_file import as_bytes
+
 _JOURNAL = "journal.json"
+#: Seconds of work that a kill may cost: what is done is put on record so often.
+RECORD_S = 1.0
 SPILL = "spill"
 
 
@@ -50,6 +55,12 @@ class Workplace:
         self.fingerprint = fingerprint
         self.state: dict[str, Any] = {}
         self.resumed = False
+        self._recorded = time.monotonic()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether enough work was done since the last record to make another one."""
+        return time.monotonic() - self._recorded >= RECORD_S
 
     def __enter__(self) -> Workplace:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -101,6 +112,7 @@ class Workplace:
             "crc32": _digest(self.state),
         }
         write_safely(self.folder / _JOURNAL, json.dumps(content).encode())
+        self._recorded = time.monotonic()
 
     def spill(self, name: str) -> Path:
         """Return the path of a file that is needed on the way only."""
@@ -132,9 +144,13 @@ class Appended:
         self._stream.seek(size)
         self.size = size
 
+    def __del__(self) -> None:
+        if hasattr(self, "_stream"):
+            self._stream.close()
+
     def append(self, array: NDArray[Any]) -> int:
         """Write the array's bytes at the end; return their checksum."""
-        view = memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        view = as_bytes(np.ascontiguousarray(array))
         self._stream.write(view)
         self.size += len(view)
         return zlib.crc32(view)

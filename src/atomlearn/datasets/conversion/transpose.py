@@ -9,6 +9,7 @@ M * M / N bytes each, so a gigabyte transposes a hundred in pieces of ten megaby
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from atomlearn.datasets.conversion.journal import Workplace, sync_folder
 from atomlearn.datasets.conversion.sources import RowPiece, RowSource, encode
 from atomlearn.datasets.conversion.writer import StoreWriter
-from atomlearn.designs.store_file import ByteFile
+from atomlearn.designs.store_file import ByteFile, as_bytes
 
 #: Memory is shared between a block's rows, their transposed copy, and what parsing leaves about.
 _BLOCKS = 6
@@ -37,6 +38,7 @@ class Transposition:
 
     def __init__(self, work: Workplace, source: RowSource, kind: str, memory: int) -> None:
         self.work, self.source, self.kind, self.memory = work, source, kind, memory
+        self._unsynced: list[Path] = []
         self.spilled = np.dtype(np.int8 if kind == "genotype" else kind)
 
     # --- rows in ------------------------------------------------------------------------------
@@ -59,10 +61,11 @@ class Transposition:
                 pieces, held = [], 0
         if pieces:
             self._spill(pieces, rows)
+        self._record()
         self.work.commit(all_rows=True)
 
     def _encoded(self, piece: RowPiece, first_row: int) -> RowPiece:
-        if not sp.issparse(piece.X):
+        if not _is_sparse(piece.X):
             return RowPiece(encode(piece.X, self.kind, first_row), piece.y, piece.position)
         X = sp.csr_array(piece.X)
         X.sum_duplicates()
@@ -88,15 +91,17 @@ class Transposition:
         else:
             width = pieces[0].X.shape[1]
             block = np.concatenate([piece.X for piece in pieces])
-            _write(self._file(number, "values"), block.reshape(-1, order="F"))
+            self._write(self._file(number, "values"), block.reshape(-1, order="F"))
         if pieces[0].y is not None:
             target = np.concatenate([piece.y for piece in pieces if piece.y is not None])
             with self._file(number, "y").open("wb") as stream:
                 np.save(stream, target, allow_pickle=False)
-        sync_folder(self.work.spill("").parent)
+            self._unsynced.append(self._file(number, "y"))
         rows["blocks"] = [*rows["blocks"], [n_rows, width]]
         rows["n"], rows["position"] = int(rows["n"]) + n_rows, pieces[-1].position
-        self.work.commit(rows=rows)
+        self.work.state["rows"] = rows
+        if self.work.is_due:
+            self._record()
         return int(rows["n"])
 
     def _spill_sparse(
@@ -112,10 +117,24 @@ class Transposition:
         block.sort_indices()
         counts = np.diff(block.indptr)
         columns = np.flatnonzero(counts)
-        _write(self._file(number, "values"), values[block.data])
-        _write(self._file(number, "rows"), block.indices.astype(np.int64) + first_row)
-        _write(self._file(number, "columns"), columns.astype(np.int64))
-        _write(self._file(number, "counts"), counts[columns].astype(np.int64))
+        self._write(self._file(number, "values"), values[block.data])
+        self._write(self._file(number, "rows"), block.indices.astype(np.int64) + first_row)
+        self._write(self._file(number, "columns"), columns.astype(np.int64))
+        self._write(self._file(number, "counts"), counts[columns].astype(np.int64))
+
+    def _record(self) -> None:
+        """Put the blocks spilled so far on record, once their files are on disk."""
+        for path in self._unsynced:
+            with path.open("rb") as stream:
+                os.fsync(stream.fileno())
+        self._unsynced.clear()
+        sync_folder(self.work.spill("").parent)
+        self.work.commit()
+
+    def _write(self, path: Path, array: NDArray[Any]) -> None:
+        with path.open("wb") as stream:
+            stream.write(as_bytes(np.ascontiguousarray(array)))
+        self._unsynced.append(path)
 
     def _file(self, number: int, what: str) -> Path:
         return self.work.spill(f"{number:06d}.{what}")
@@ -242,24 +261,19 @@ class Transposition:
         ]
 
 
+def _is_sparse(X: Any) -> bool:
+    return bool(sp.issparse(X))
+
+
 def _counted(X: Any) -> Any:
     """Return the pattern of a CSR array with data that SciPy can stack."""
     return sp.csr_array((np.zeros(X.nnz, dtype=np.int8), X.indices, X.indptr), shape=X.shape)
 
 
 def _bytes(X: Any) -> int:
-    if sp.issparse(X):
+    if _is_sparse(X):
         return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
     return int(X.nbytes)
-
-
-def _write(path: Path, array: NDArray[Any]) -> None:
-    import os
-
-    with path.open("wb") as stream:
-        stream.write(memoryview(np.ascontiguousarray(array).view(np.uint8)))
-        stream.flush()
-        os.fsync(stream.fileno())
 
 
 def _slice(path: Path, dtype: np.dtype[Any], start: int, end: int) -> NDArray[Any]:

@@ -88,8 +88,10 @@ class StoreWriter:
         for place, value in enumerate(sums):
             self._notes[f"sums{place}"].append(np.array([value], dtype="<u4"))
 
-    def commit(self) -> None:
-        """Put what was appended so far on record."""
+    def commit(self, due: bool = False) -> None:
+        """Put what was appended so far on record, where it is time or ``due``."""
+        if not (due or self.work.is_due):
+            return
         everything = {**self._files, **self._notes}
         for file in everything.values():
             file.sync()
@@ -106,7 +108,7 @@ class StoreWriter:
         first_index: int = 0,
     ) -> store.Manifest:
         """Write the small files and the manifest, and give the store its name."""
-        self.commit()
+        self.commit(due=True)
         for file in (*self._files.values(), *self._notes.values()):
             file.close()
         spilled = {name: self.work.spill(name).read_bytes() for name in self._notes}
