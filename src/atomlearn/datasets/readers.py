@@ -64,8 +64,8 @@ def read_table(
     kind = format_of(file)
     if kind in _CONVERTED.values():
         raise ValueError(
-            f"{file} is not read as a table; convert it with `atomlearn convert {file} NAME.store`, "
-            "which estimators and `atomlearn select` take as it is"
+            f"{file} is not read as a table; convert it with `atomlearn convert {file} NAME.store`"
+            ", which estimators and `atomlearn select` take as it is"
         )
     if exclude and kind != "delimited":
         raise ValueError(f"only CSV columns can be excluded by name; {file} is {kind}")

@@ -162,7 +162,7 @@ def _write(
 
 def _read(file: Path, digest: str, entries: Any, kind: str) -> Saved | None:
     try:
-        with np.load(file, allow_pickle=False) as archive:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             held = {key: archive[key] for key in archive.files}
         about = json.loads(held["about"].item())
         history = [_record(row) for row in held["history"].tolist()]
