@@ -35,6 +35,7 @@ BENCHMARKS = {
     "lasso": ("lasso.benchmark", "lasso and l1-logistic against celer, skglm, adelie, sklearn"),
     "groups": ("groups.benchmark", "group lasso and latent groups against celer, skglm, adelie"),
     "structured": ("structured", "two million interactions, a million overlapping groups"),
+    "on_disk": ("on_disk", "stores larger than memory, two-bit genotypes, kills at random moments"),
     "paper_v": ("paper_v", "[V]: Figures 2 to 5 and Table 1 with all rivals"),
     "real": ("real.benchmark", "atomlearn select on real files against l1 models"),
     "startup": ("startup", "import, pip install from a clean clone, make demo from nothing"),

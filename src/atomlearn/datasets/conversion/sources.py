@@ -96,6 +96,8 @@ def encode(X: NDArray[Any], kind: str, first_row: int = 0, first_column: int = 0
     if X.dtype.kind == "f":
         _refuse(X, ~np.isfinite(X), "a finite number", (first_row, first_column))
     dtype = np.dtype(kind)
+    if X.dtype == dtype:
+        return X
     if dtype == np.int8:
         fits = (X >= -128) & (X <= 127) & (np.rint(X) == X)
         _refuse(X, ~fits, "a whole number from -128 to 127 (int8)", (first_row, first_column))
