@@ -19,6 +19,8 @@ from atomlearn.interfaces.design import Array, Block, Columns
 
 #: Bytes read ahead of where the products are: many a disk wants several requests at a time.
 AHEAD_BYTES = 2**25
+#: Entries that kernels multiply on one thread.
+ONE_THREAD = 2**20 - 1
 #: Columns this close together in the file are gathered by one read.
 GAP_BYTES = 2**16
 #: Bytes of columns gathered by one read.
@@ -66,15 +68,18 @@ class StoredColumns(ABC):
     def __init__(self) -> None:
         self._buffers = threading.local()
 
-    def buffer(self, name: str, count: int, dtype: Any = np.uint8) -> NDArray[Any]:
-        """Return this thread's buffer of so many entries: used again by the next tile."""
-        dtype = np.dtype(dtype)
-        held = getattr(self._buffers, name, None)
-        if held is None or held.size < count * dtype.itemsize:
-            held = np.empty(count * dtype.itemsize, dtype=np.uint8)
-            setattr(self._buffers, name, held)
-        whole: NDArray[Any] = held[: count * dtype.itemsize].view(dtype)
-        return whole
+    def look(self, file: ByteFile, start: int, end: int, dtype: Any = np.uint8) -> NDArray[Any]:
+        """Return the bytes of a file as entries, to be let go of before the next tile."""
+
+        def buffer(count: int) -> NDArray[np.uint8]:
+            held: NDArray[np.uint8] | None = getattr(self._buffers, file.path.name, None)
+            if held is None or held.size < count:
+                held = np.empty(count, dtype=np.uint8)
+                setattr(self._buffers, file.path.name, held)
+            return held[:count]
+
+        entries: NDArray[Any] = file.view(start, end - start, buffer).view(dtype)
+        return entries
 
     @abstractmethod
     def byte_range(self, chunk: int) -> tuple[int, int]:
@@ -127,18 +132,22 @@ class DenseColumns(StoredColumns):
 
     def _read(self, chunk: int) -> NDArray[Any]:
         start, end = self.byte_range(chunk)
-        values = self.buffer("values", (end - start) // self.stored.itemsize, self.stored)
-        self.file.read_into(start, values)
+        values = self.look(self.file, start, end, self.stored)
         self._checks.check(chunk, [values], self.file.path)
         return values.reshape(self.n_samples, -1, order="F")
 
     def scores(self, chunk: int, v: Array, squared: bool) -> Array:
         X = self._read(chunk)
         product = _kernels.squared_norms_stored if squared else _kernels.scores_stored
-        return product(X, v)
+        # Parts so small that the kernel keeps to this thread: the others have tiles of their own.
+        width = max(1, ONE_THREAD // self.n_samples)
+        parts = [product(X[:, j : j + width], v) for j in range(0, X.shape[1], width)]
+        return np.concatenate(parts)
 
     def add(self, chunk: int, weights: Array, out: Array) -> None:
-        out += _kernels.predict_stored(self._read(chunk), weights)
+        X, width = self._read(chunk), max(1, ONE_THREAD // self.n_samples)
+        for j in range(0, X.shape[1], width):
+            out += _kernels.predict_stored(X[:, j : j + width], weights[j : j + width])
 
     def gather(self, columns: Columns) -> Block:
         result = np.empty((self.n_samples, columns.size), dtype=self.dtype, order="F")
@@ -185,10 +194,9 @@ class SparseColumns(StoredColumns):
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Return values, rows and pointers of the columns from ``first`` to ``end``, checked."""
         begin, stop = int(self.starts[first]), int(self.starts[end])
-        values = self.buffer("values", stop - begin, self.stored)
-        rows = self.buffer("rows", stop - begin, self.row_dtype)
-        self.values.read_into(begin * self.stored.itemsize, values)
-        self.rows.read_into(begin * self.row_dtype.itemsize, rows)
+        size, width = self.stored.itemsize, self.row_dtype.itemsize
+        values = self.look(self.values, begin * size, stop * size, self.stored)
+        rows = self.look(self.rows, begin * width, stop * width, self.row_dtype)
         if chunk is not None:
             self._checks.check(chunk, [values, rows], self.values.path.parent)
         pointers = (self.starts[first : end + 1] - begin).astype(self.row_dtype)
@@ -269,8 +277,7 @@ class GenotypeColumns(StoredColumns):
 
     def _read(self, chunk: int) -> tuple[NDArray[np.uint8], Array]:
         start, end = self.byte_range(chunk)
-        packed = self.buffer("packed", end - start)
-        self.file.read_into(start, packed)
+        packed = self.look(self.file, start, end)
         self._checks.check(chunk, [packed], self.file.path)
         return packed, self.means[self.chunks[chunk] : self.chunks[chunk + 1]]
 
