@@ -352,12 +352,12 @@ void dense_gather(const T* x, Index row_stride, Index column_stride, const Index
     }
 }
 
-#define ATOMLEARN_INSTANTIATE_STORED(T)                                                  \
-    template void dense_dots<T>(const Majors<T>&, const double*, double*, bool);         \
-    template void dense_sums<T>(const Majors<T>&, const double*, double*, bool);         \
-    template void dense_gather<T, float>(const T*, Index, Index, const Index*, Index,    \
-                                         const Index*, Index, float*);                   \
-    template void dense_gather<T, double>(const T*, Index, Index, const Index*, Index,   \
+#define ATOMLEARN_INSTANTIATE_STORED(T)                                                \
+    template void dense_dots<T>(const Majors<T>&, const double*, double*, bool);       \
+    template void dense_sums<T>(const Majors<T>&, const double*, double*, bool);       \
+    template void dense_gather<T, float>(const T*, Index, Index, const Index*, Index,  \
+                                         const Index*, Index, float*);                 \
+    template void dense_gather<T, double>(const T*, Index, Index, const Index*, Index, \
                                           const Index*, Index, double*);
 ATOMLEARN_INSTANTIATE_STORED(std::int8_t)
 ATOMLEARN_INSTANTIATE_STORED(Half)

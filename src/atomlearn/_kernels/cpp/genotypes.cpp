@@ -6,8 +6,9 @@
 #include "stored.hpp"
 
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__x86_64__)
-#define ATOMLEARN_LOOKUP \
-    __attribute__((noinline, target("avx512f,avx512dq,avx512bw,avx512vl,fma,prefer-vector-width=512")))
+#define ATOMLEARN_LOOKUP     \
+    __attribute__((noinline, \
+                   target("avx512f,avx512dq,avx512bw,avx512vl,fma,prefer-vector-width=512")))
 #endif
 
 namespace atomlearn {
@@ -58,7 +59,9 @@ ATOMLEARN_INLINE double total(const Lanes& x) {
     return ((x[0] + x[4]) + (x[1] + x[5])) + ((x[2] + x[6]) + (x[3] + x[7]));
 }
 
-ATOMLEARN_INLINE Index bytes_of(Index n_samples) { return (n_samples + 3) / 4; }
+ATOMLEARN_INLINE Index bytes_of(Index n_samples) {
+    return (n_samples + 3) / 4;
+}
 
 // Four columns at once share the loads of v, and their sums hide the latency of addition.
 template <bool Squared>
@@ -123,7 +126,8 @@ ATOMLEARN_INLINE void look_up_dots(const std::uint8_t* const* x, Index start, In
 ATOMLEARN_LOOKUP void dots_by_lookup(const std::uint8_t* const* x, Index n_bytes, const double* v,
                                      const double (*values)[3], double* sums) {
     Lanes tables[kColumns], s[kColumns] = {};
-    for (Index c = 0; c < kColumns; ++c) tables[c] = table(values[c][0], values[c][1], values[c][2]);
+    for (Index c = 0; c < kColumns; ++c)
+        tables[c] = table(values[c][0], values[c][1], values[c][2]);
     Index start = 0;
     for (; start + kWordBytes <= n_bytes; start += kWordBytes)
         look_up_dots(x, start, kWordBytes, v + 4 * start, tables, s);
@@ -146,7 +150,8 @@ ATOMLEARN_INLINE void look_up_sums(const std::uint8_t* const* x, Index start, In
 ATOMLEARN_LOOKUP void sums_by_lookup(const std::uint8_t* const* x, Index n_bytes,
                                      const double (*values)[3], double* out) {
     Lanes tables[kColumns];
-    for (Index c = 0; c < kColumns; ++c) tables[c] = table(values[c][0], values[c][1], values[c][2]);
+    for (Index c = 0; c < kColumns; ++c)
+        tables[c] = table(values[c][0], values[c][1], values[c][2]);
     Index start = 0;
     for (; start + kWordBytes <= n_bytes; start += kWordBytes)
         look_up_sums(x, start, kWordBytes, tables, out + 4 * start);
@@ -154,7 +159,8 @@ ATOMLEARN_LOOKUP void sums_by_lookup(const std::uint8_t* const* x, Index n_bytes
 }
 
 bool has_lookup() {
-    static const bool found = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
+    static const bool found =
+        __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
     return found;
 }
 #endif
@@ -183,7 +189,7 @@ void dots(const Genotypes& x, const double* v, double* out) {
             dots_by_lookup(columns, bytes_of(x.n_samples), v, values, sums);
         } else
 #endif
-        dot_columns<Squared>(columns, bytes_of(x.n_samples), v, sums, missing);
+            dot_columns<Squared>(columns, bytes_of(x.n_samples), v, sums, missing);
         for (Index c = 0; c < kColumns && first + c < x.count; ++c)
             out[first + c] = sums[c] + fills[c] * missing[c];
     }
@@ -225,7 +231,8 @@ ATOMLEARN_CLONES void count(const Genotypes& x, Index* out) {
         const std::uint8_t* column = x.data + j * x.stride;
         Index copies = 0, missing = 0;
         for (Index start = 0; start < n_bytes; start += kWordBytes) {
-            const Word word = unpack(load_word(column + start, std::min(kWordBytes, n_bytes - start)));
+            const Word word =
+                unpack(load_word(column + start, std::min(kWordBytes, n_bytes - start)));
             const std::uint64_t mask = tail_mask(x.n_samples - 4 * start);
             const std::uint64_t kept = word.copies & mask;
             copies += std::popcount(kept & kLow) + 2 * std::popcount(kept & ~kLow);
@@ -258,7 +265,8 @@ void genotype_sums(const Genotypes& x, const double* w, double* out) {
         if (has_lookup()) {
             double values[kColumns][3];
             for (Index c = 0; c < kColumns; ++c)
-                values[c][0] = 2.0 * weights[c], values[c][1] = filled[c], values[c][2] = weights[c];
+                values[c][0] = 2.0 * weights[c], values[c][1] = filled[c],
+                values[c][2] = weights[c];
             sums_by_lookup(columns, bytes_of(x.n_samples), values, out);
             continue;
         }
@@ -267,7 +275,9 @@ void genotype_sums(const Genotypes& x, const double* w, double* out) {
     }
 }
 
-void genotype_counts(const Genotypes& x, Index* out) { count(x, out); }
+void genotype_counts(const Genotypes& x, Index* out) {
+    count(x, out);
+}
 
 template <class U>
 void genotype_gather(const Genotypes& x, const Index* columns, Index n_columns, U* out) {

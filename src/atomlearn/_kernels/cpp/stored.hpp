@@ -24,9 +24,9 @@ struct Half {
 // the counted allele, 10 one, 11 none, 01 missing. Missing entries count as the column's mean.
 struct Genotypes {
     const std::uint8_t* data;
-    Index stride;     // bytes from column to column
+    Index stride;  // bytes from column to column
     Index n_samples;
-    Index count;      // columns
+    Index count;  // columns
     const double* means;
 };
 
