@@ -20,8 +20,10 @@ from atomlearn.problem import positive
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
 
-#: What ``features=`` may name, and whether squares are among the products.
-FEATURES = {"linear": False, "interactions": False, "quadratic": True}
+#: Products that ``features=`` may name, and whether squares are among them.
+PRODUCTS = {"interactions": False, "quadratic": True, "polynomial": True}
+#: What ``features=`` may name.
+FEATURES = ("linear", *PRODUCTS)
 
 #: What ``solver=`` may name, and the class in ``atomlearn.solvers`` that it means.
 SOLVERS = {
@@ -102,7 +104,9 @@ def expanded(design: Design, features: str) -> Design:
             f"features={features!r}: X is a Polynomial design already; pass its inputs, or "
             "features='linear'"
         )
-    return Polynomial.interactions(design, squares=FEATURES[features])
+    if features == "polynomial":
+        return Polynomial(design)
+    return Polynomial.interactions(design, squares=PRODUCTS[features])
 
 
 def names_of(estimator: Any, design: Design, columns: Columns) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from atomlearn.estimators.base import AtomicModel, warm_starts
+from atomlearn.estimators.base import AtomicModel, coefficients_of, warm_starts
 from atomlearn.estimators.checks import (
     amount_of,
     checked_design,
@@ -33,7 +33,8 @@ class LinearRegressor(RegressorMixin, AtomicModel):
     """
 
     def _report_output(self, result: Result, design: Design) -> None:
-        self.coef_ = result.coef
+        coef = coefficients_of([result], design)
+        self.coef_ = coef[0] if isinstance(coef, np.ndarray) else coef
         self.intercept_ = float(result.intercept)
         self._report([result], design=design)
 
@@ -61,10 +62,12 @@ class AtomicRegressor(LinearRegressor):
         Bound on the gauge where ``form="constrained"``; there alpha plays no part.
     loss : str or Loss, default="squared"
         A loss for regression; "squared" is (y - z)^2 / 2.
-    features : {"linear", "interactions", "quadratic"}, default="linear"
+    features : {"linear", "interactions", "quadratic", "polynomial"}, default="linear"
         "interactions" adds all products x_i x_j, i < j, after the columns of X, "quadratic" the
-        squares too, as ``designs.Polynomial.interactions`` does: implicit, never stored. With
-        ``norm=norms.Hierarchy("weak")`` products come only with their main effects.
+        squares too, as ``designs.Polynomial.interactions`` does: implicit, never stored.
+        "polynomial" are the same columns as "quadratic" scaled as in the kernel (x'y + 1)^2,
+        ``designs.Polynomial``. With ``norm=norms.Hierarchy("weak")`` products come only with
+        their main effects.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalized.
     tol : float, default=1e-6
@@ -83,7 +86,8 @@ class AtomicRegressor(LinearRegressor):
     Attributes
     ----------
     coef_ : (n_features,) ndarray, in the dtype of X
-        With ``features`` beyond "linear" one entry a main effect, square or product.
+        With ``features`` beyond "linear" one entry a main effect, square or product; a
+        csr_array of one row where these are more than 2^26.
     selected_, selected_names_ : ndarray of int, list of str
         The columns with a coefficient, and their names: those of the table or x0, x1, ...,
         products as "age:dose".
@@ -156,8 +160,8 @@ class AtomicRegressor(LinearRegressor):
         problems = self._problems(design, [target], weight, loss, self.norm, amount_of(self))
         start = None
         former = getattr(self, "coef_", np.zeros(0))
-        if self.warm_start and former.shape == (design.shape[1],):
-            start = warm_starts(self.coef_[None, :], self.intercept_)[0]
+        if self.warm_start and former.shape in ((design.shape[1],), (1, design.shape[1])):
+            start = warm_starts(former, self.intercept_)[0]
         [result] = self._solve(problems, [start])
         self._report_output(result, design)
         return self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import time
 import zipfile
@@ -193,8 +194,17 @@ def _read(file: Path, digest: str, entries: Any, kind: str) -> Saved | None:
 
 def _record(row: list[float]) -> Record:
     """Return a line of the history; whole numbers were written as float64."""
-    iteration, passes, seconds, objective, gap, relative_gap, n_columns = row
-    return Record(int(iteration), passes, seconds, objective, gap, relative_gap, int(n_columns))
+    iteration, passes, seconds, objective, gap, relative_gap, n_columns, skipped = row
+    return Record(
+        int(iteration),
+        passes,
+        seconds,
+        objective,
+        gap,
+        relative_gap,
+        int(n_columns),
+        None if math.isnan(skipped) else skipped,  # None was written as NaN
+    )
 
 
 def arrays_of(solver: Solver, state: State) -> Arrays:

@@ -25,13 +25,14 @@ class Progress:
     """What stopping rules and observers see after each step.
 
     state : the solver's state; passes : passes over the data so far; seconds : wall time so far,
-    observers excluded; history : one Record a step, this one included.
+    observers excluded; history : one Record a step, this one included; skipped : of Record.
     """
 
     state: State
     passes: float = 0.0
     seconds: float = 0.0
     history: list[Record] = field(default_factory=list)
+    skipped: float | None = None
 
     @property
     def n_columns(self) -> int:
@@ -132,6 +133,7 @@ def _loop(
     saved: Saved | None,
 ) -> Result:
     began, passes_before, watching = time.perf_counter(), counted.passes, 0.0
+    work_before = counted.work
     if saved is None:
         state = solver.start(problem, warm)
         progress = Progress(state)
@@ -146,6 +148,7 @@ def _loop(
             progress.state = state
             progress.passes = counted.passes - passes_before
             progress.seconds = time.perf_counter() - began - watching
+            progress.skipped = counted.work.since(work_before).skipped_share
             progress.history.append(_record(progress))
             if _is_better(state, best):
                 best = state
@@ -214,6 +217,7 @@ def _record(progress: Progress) -> Record:
         gap=certificate.gap,
         relative_gap=certificate.relative_gap,
         n_columns=progress.n_columns,
+        skipped=progress.skipped,
     )
 
 
