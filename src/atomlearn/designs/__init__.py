@@ -5,6 +5,7 @@ from atomlearn.designs.column_subset import ColumnSubset
 from atomlearn.designs.convert import as_design, feature_names, is_opened
 from atomlearn.designs.dense import DenseDesign
 from atomlearn.designs.lifted import Lifted
+from atomlearn.designs.matrices import Entries, Identity, Tasks, as_matrix_design
 from atomlearn.designs.on_disk import OnDisk
 from atomlearn.designs.plink import PlinkBed, Variants, read_variants
 from atomlearn.designs.polynomial import Polynomial, PolynomialScores
@@ -24,6 +25,8 @@ __all__ = [
     "Counted",
     "DenseBlock",
     "DenseDesign",
+    "Entries",
+    "Identity",
     "Lifted",
     "OnDisk",
     "PlinkBed",
@@ -37,8 +40,10 @@ __all__ = [
     "Standardized",
     "StoreError",
     "SupportsRows",
+    "Tasks",
     "Variants",
     "as_design",
+    "as_matrix_design",
     "feature_names",
     "is_opened",
     "read_variants",

@@ -10,8 +10,12 @@ import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
 from atomlearn.designs import Counted
-from atomlearn.interfaces import Expansion, Lift, Solver, State
+from atomlearn.interfaces import Expansion, Lift, Solver, State, SupportsMatrix
 from atomlearn.interfaces.solver import WarmStart
+from atomlearn.norms.matrices import MatrixNorm
+from atomlearn.norms.matrices.flatten import terms_of
+from atomlearn.norms.matrices.tensor import TensorTrace
+from atomlearn.norms.matrices.terms import unscaled
 from atomlearn.norms.parts import parts_of
 from atomlearn.problem import Problem
 from atomlearn.result import Record, Result, Status
@@ -37,10 +41,13 @@ class Progress:
     @property
     def n_columns(self) -> int:
         """Number of columns with a non-zero weight."""
-        return int(np.count_nonzero(self.state.weights))
+        return self.state.n_active()
 
 
 Observer = Callable[[Progress], None]
+
+#: A solver that stops by choice returns its last point.
+LAST_POINT = (Status.CONVERGED, Status.COLUMN_LIMIT, Status.SELECTED, Status.SEARCH_RELATIVE)
 
 
 def run(
@@ -165,7 +172,7 @@ def _loop(
         if isinstance(observe, Checkpoint):
             observe.save(progress)
     # A solver that stops by choice returns its last point, one that was cut short its best.
-    chosen = state if status in (Status.CONVERGED, Status.COLUMN_LIMIT, Status.SELECTED) else best
+    chosen = state if status in LAST_POINT else best
     progress.seconds = time.perf_counter() - began - watching
     return _result(problem, chosen, status, progress)
 
@@ -200,11 +207,12 @@ def checked_warm_start(warm: object, n_features: int) -> WarmStart:
     if not (np.isfinite(weights).all() and np.isfinite(warm.intercept)):
         raise ValueError("warm_start: weights and intercept must be finite; start without it")
     weights = weights.astype(np.float64, copy=False)
-    return WarmStart(columns, weights, float(warm.intercept), warm.lifted, warm.atoms)
+    return replace(warm, columns=columns, weights=weights, intercept=float(warm.intercept))
 
 
 def _is_better(state: State, best: State) -> bool:
-    return state.certificate.gap <= best.certificate.gap
+    # Where bounds of a search stay open, they say nothing on which point is the better one.
+    return state.certificate.closable <= best.certificate.closable
 
 
 def _record(progress: Progress) -> Record:
@@ -239,5 +247,21 @@ def _result(problem: Problem, state: State, status: Status, progress: Progress) 
         dtype=problem.design.dtype,
         iterations=state.iteration,
         history=progress.history,
+        shape=_matrix_shape(problem),
+        matrix_parts=state.matrix_parts(),
+        search_gap=certificate.search_gap,
         state=state,
     )
+
+
+def _matrix_shape(problem: Problem) -> tuple[int, ...] | None:
+    """Return the shape of W where the columns are the entries of a matrix or a tensor."""
+    norm = unscaled(problem.regularizer.norm)
+    if isinstance(norm, TensorTrace):
+        return norm.modes()[0]
+    if isinstance(problem.design, SupportsMatrix):
+        return problem.design.matrix_shape
+    for term in terms_of(norm):
+        if isinstance(term.norm, MatrixNorm) and term.tensor is None:
+            return tuple(term.norm.shape)
+    return None
