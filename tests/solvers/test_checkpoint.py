@@ -15,7 +15,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
-from atomlearn import AtomicRegressor, norms, solve, solvers
+from atomlearn import AtomicRegressor, designs, norms, solve, solvers
 from atomlearn.paths import path
 from atomlearn.result import Status
 from atomlearn.solvers import Checkpoint, Observed
@@ -115,6 +115,29 @@ def test_what_is_done_resumes_in_one_pass_and_goes_further(tmp_path: Path) -> No
     further = solve(X, y, level=3.0, gap=1e-9, observers=[Checkpoint(tmp_path)])
     assert further.converged
     assert further.relative_gap <= 1e-9
+
+
+@pytest.mark.parametrize("kill_after", [0, 2, 5])
+def test_matrix_fits_go_on_from_their_factors(kill_after: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    low = rng.standard_normal((30, 3)) @ rng.standard_normal((3, 20))
+    flat = rng.permutation(600)[:400]
+    design = designs.Entries(flat // 20, flat % 20, (30, 20))
+    target = low.ravel()[flat] + 5.0 * (rng.random(400) < 0.03)
+    norm = norms.Union([norms.TraceNorm(), norms.Scaled(norms.L1(), 0.3)])
+    kind: dict[str, Any] = {"norm": norm, "level": 3.0, "gap": 1e-8, "max_iter": 5000}
+    kind["solver"] = solvers.MatrixGeneration(batch=1, columns=5, tolerance=1e-8)
+    whole = solve(design, target, **kind)
+    assert whole.converged
+    assert whole.iterations > kill_after
+    keep = [Checkpoint(tmp_path, every_s=0), _Kill(kill_after)]
+    with pytest.raises(_Killed):
+        solve(design, target, **kind, observers=keep)
+    resumed = solve(design, target, **kind, observers=[Checkpoint(tmp_path)])
+    assert resumed.converged
+    assert_allclose(resumed.objective, whole.objective, rtol=2e-8)
+    again = solve(design, target, **kind, observers=[Checkpoint(tmp_path)])
+    assert again.passes <= resumed.passes + 2
 
 
 def _other(change: str) -> dict[str, Any]:
