@@ -37,6 +37,7 @@ BENCHMARKS = {
     "implicit": ("implicit", "10^13 products of columns, dense pairs, the way of scikit-learn"),
     "structured": ("structured", "two million interactions, a million overlapping groups"),
     "on_disk": ("on_disk", "stores larger than memory, two-bit genotypes, kills at random moments"),
+    "distributed": ("distributed", "Dask on 1 and 2 workers, killed workers, the cost model"),
     "paper_v": ("paper_v", "[V]: Figures 2, 3 and 5 with all rivals"),
     "paper_v_table": ("paper_v_table", "[V]: Table 1, California housing, with all rivals"),
     "real": ("real.benchmark", "atomlearn select on real files against l1 models"),

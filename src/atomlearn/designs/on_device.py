@@ -45,12 +45,13 @@ class OnDevice(Design):
     -----
     Scores given to a solver are sums in float64 in either case, and so is the certificate.
     In float32 a pass reads 4 n p bytes once; the bound is
-    |fl(x_j'v) - x_j'v| <= ((m + 2) 2^-24 + c) ||x_j|| ||v||, where m = min(n, 4096) rows are summed
-    in float32 and c is what the library may cut off the inputs: 2^-9 where PyTorch is allowed tf32,
-    2^-7 for bfloat16 and for JAX, else 0 (Higham 2002, Accuracy and Stability of Numerical
-    Algorithms, eq. 3.5). Norms that need all scores (groups, for one) ask for float64 ones at once.
-    Column norms are computed once, in float64. v goes to the device (8 n bytes) and scores come
-    back (8 p bytes); columns of the active set come back once and are worked on by the processor.
+    ``|fl(x_j'v) - x_j'v| <= ((m + 2) 2^-24 + c) ||x_j|| ||v||``, where m = min(n, 4096) rows are
+    summed in float32 and c is what the library may cut off the inputs: 2^-9 where PyTorch is
+    allowed tf32, 2^-7 for bfloat16 and for JAX, else 0 (Higham 2002, Accuracy and Stability of
+    Numerical Algorithms, eq. 3.5). Norms that need all scores (groups, for one) ask for float64
+    ones at once. Column norms are computed once, in float64. v goes to the device (8 n bytes) and
+    scores come back (8 p bytes); columns of the active set come back once and are worked on by the
+    processor.
     """
 
     def __init__(self, X: Any, *, precision: str = "auto") -> None:
@@ -263,7 +264,7 @@ class RecheckedScores(Scores):
 
 
 def is_tensor(X: object) -> bool:
-    """Return whether X is a tensor of an array library: not NumPy's, no table's; none is imported."""
+    """Return whether X is a tensor of an array library other than NumPy; none is imported."""
     return (
         hasattr(type(X), "__dlpack__")
         and hasattr(type(X), "__dlpack_device__")
