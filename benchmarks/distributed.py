@@ -15,13 +15,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import dask
 import dask.array as da
 import numpy as np
+import psutil
 import scipy.sparse as sp
 from distributed import Client, LocalCluster
 
@@ -33,6 +34,10 @@ from benchmarks.scaling_model import Data, Layout, Machine, fit_seconds, pass_co
 
 SETTINGS = {
     "distributed.comm.timeouts.connect": "60s",
+    # A machine that is busy, or was asleep, has lost no worker.
+    "distributed.scheduler.worker-ttl": None,
+    # Without any worker left Dask waits; here that is a failure.
+    "distributed.scheduler.no-workers-timeout": "300s",
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
 }
@@ -59,6 +64,20 @@ def cluster(workers: int) -> Iterator[Client]:
         Client(local) as client,
     ):
         yield client
+
+
+def old_workers(client: Client, count: int) -> list[int]:
+    """Return the processes of the workers once ``count`` of them are seconds old.
+
+    The nanny of a worker that dies while it starts gives up: that is no loss of a worker in use.
+    """
+    while True:
+        pids = sorted(client.run(os.getpid, on_error="ignore").values())
+        with suppress(psutil.NoSuchProcess):
+            old = [pid for pid in pids if time.time() - psutil.Process(pid).create_time() > 4.0]
+            if len(old) >= count:
+                return old
+        time.sleep(0.1)
 
 
 def made(n: int, p: int, chunks: tuple[int, int]) -> Any:
@@ -162,14 +181,12 @@ def killed(table: Table, folder: Path, options: Options) -> None:
         expected = fit(design)
         alone = best(lambda: fit(Dask(array, client=client, whole=0)), 1)
         for _ in range(runs):
-            moment = rng.uniform(0.0, alone)
+            moment, pids = rng.uniform(0.0, alone), old_workers(client, 2)
 
             def kill() -> None:
                 nonlocal kills
                 time.sleep(moment)  # noqa: B023
-                while not (pids := client.run(os.getpid, on_error="ignore")):
-                    time.sleep(0.05)
-                os.kill(int(rng.choice(sorted(pids.values()))), signal.SIGKILL)
+                os.kill(int(rng.choice(pids)), signal.SIGKILL)  # noqa: B023
                 kills += 1
 
             thread = threading.Thread(target=kill)

@@ -74,6 +74,7 @@ class OnDevice(Design):
             raise ValueError("precision='float32' is for float32 tensors, and X is float64")
         self.precision = str(self._dtype) if precision == "auto" else precision
         self._lengths: Array | None = None
+        self._check_double()
         self._check_finite()
 
     def __repr__(self) -> str:
@@ -201,6 +202,19 @@ class OnDevice(Design):
 
     def _to_host(self, tensor: Any) -> NDArray[Any]:
         return to_host(tensor)
+
+    def _check_double(self) -> None:
+        """Refuse devices without float64 sums, which every certificate needs."""
+        xp = self._namespace()
+        try:
+            made = str(xp.zeros(1, dtype=xp.float64, device=self.device).dtype)
+        except (TypeError, RuntimeError, ValueError) as error:
+            made = f"none ({error})"
+        if not made.endswith("float64"):
+            raise TypeError(
+                f"OnDevice needs float64 on {self.device}, and the library makes {made} of it; "
+                "with JAX set jax_enable_x64, on a device without float64 pass X as a NumPy array"
+            )
 
     def _check_finite(self) -> None:
         sums = self.exact_scores(np.ones(self._shape[0]))
