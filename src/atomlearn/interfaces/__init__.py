@@ -11,6 +11,7 @@ from atomlearn.interfaces.design import (
     Scores,
     SupportsColumnNorms,
     SupportsColumnSubset,
+    SupportsCompression,
     SupportsPredict,
 )
 from atomlearn.interfaces.lift import Expansion, Lift, SupportsLift
@@ -62,6 +63,7 @@ __all__ = [
     "SupportsAtoms",
     "SupportsColumnNorms",
     "SupportsColumnSubset",
+    "SupportsCompression",
     "SupportsLift",
     "SupportsMatrix",
     "SupportsPredict",
