@@ -341,6 +341,7 @@ def test_packing_is_its_own_inverse() -> None:
 
 # --- killed ---------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize("form", ["libsvm", "npy"])
 @pytest.mark.parametrize("moment", ["before", "amid", "after", "named"])
 def test_killed_while_it_is_finished(
