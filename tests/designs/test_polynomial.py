@@ -21,6 +21,7 @@ from atomlearn.designs import (
     polynomial,
 )
 from atomlearn.designs.pair_products import DensePairs
+from atomlearn.designs.pair_rows import RowPairs
 from atomlearn.designs.sparse_pairs import SparsePairs
 from atomlearn.interfaces import Design
 from atomlearn.norms import KSupport
@@ -79,6 +80,25 @@ class TestPolynomial(PolynomialChecks):
         X = inputs(density=density).astype(self.dtype)
         design = Polynomial(LAYOUTS[self.layout](X), 0.7, 1.3, self.only)
         assert isinstance(design._pairs, SparsePairs if density < 0.05 else DensePairs)
+        return design, formed(X, 0.7, 1.3, self.only)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("interaction_only", [False, True])
+class TestTallSparse(PolynomialChecks):
+    """More entries than pairs, by rows: sums are added up while X is read."""
+
+    @pytest.fixture(autouse=True)
+    def _setting(
+        self, dtype: type, interaction_only: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.dtype, self.only = dtype, interaction_only
+        monkeypatch.setattr("atomlearn.designs.pair_rows.PIECE_ENTRIES", 5 * N_INPUTS)
+
+    def build(self) -> tuple[Design, np.ndarray]:
+        X = inputs(density=0.6).astype(self.dtype)
+        design = Polynomial(sp.csr_array(X), 0.7, 1.3, self.only)
+        assert isinstance(design._pairs, RowPairs)
         return design, formed(X, 0.7, 1.3, self.only)
 
 
@@ -188,7 +208,7 @@ def random_inputs(rng: np.random.Generator, kind: str) -> tuple[Any, np.ndarray]
     if kind == "standardized":
         design = Standardized(as_design(X))
         return design, design.gather(np.arange(d)).dense().astype(np.float64)
-    return LAYOUTS[kind](X), X.astype(np.float64)
+    return LAYOUTS["csr" if kind == "rows" else kind](X), X.astype(np.float64)
 
 
 def searched(design: Polynomial, v: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -201,7 +221,7 @@ def searched(design: Polynomial, v: np.ndarray, count: int) -> tuple[np.ndarray,
         return result
 
 
-@pytest.mark.parametrize("kind", ["C", "F", "strided", "csc", "csr", "standardized"])
+@pytest.mark.parametrize("kind", ["C", "F", "strided", "csc", "csr", "rows", "standardized"])
 @pytest.mark.parametrize("seed", range(60))
 def test_search_is_brute_force(kind: str, seed: int) -> None:
     rng = np.random.default_rng([seed, len(kind), ord(kind[-1])])
@@ -212,6 +232,8 @@ def test_search_is_brute_force(kind: str, seed: int) -> None:
     design = Polynomial.interactions(data) if plain else Polynomial(data, gamma, r, only)
     if kind.startswith("cs"):  # whatever its density turned out to be
         design._pairs = SparsePairs(design.base)  # type: ignore[arg-type]
+    if kind == "rows":
+        design._pairs = RowPairs(design.base)  # type: ignore[arg-type]
     half = float(np.sqrt(0.5))
     array = formed(X, half, half, True) if plain else formed(X, gamma, r, only)
     n, p = array.shape
@@ -227,8 +249,11 @@ def test_search_is_brute_force(kind: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize(("n", "d"), [(700, 300), (1500, 290)])
-def test_search_over_many_tiles_and_threads(n: int, d: int, dtype: type) -> None:
+def test_search_over_many_tiles_and_threads(
+    n: int, d: int, container: Any, dtype: type
+) -> None:
     """Single precision, sums over several runs of rows, near ties around the threshold."""
     rng = np.random.default_rng(n)
     X = rng.standard_normal((n, d)).astype(dtype)
@@ -237,7 +262,8 @@ def test_search_over_many_tiles_and_threads(n: int, d: int, dtype: type) -> None
     v = rng.standard_normal(n)
     # ... and whose products with column 10 are the largest of all.
     X[:, 10] = np.sign(v * X[:, 3])
-    design = Polynomial.interactions(X, squares=True)
+    design = Polynomial.interactions(container(X), squares=True)
+    assert isinstance(design._pairs, RowPairs) == (container is sp.csr_array)
     z = design.scores(v)._by_definition(np.arange(design.shape[1]))
     for count in (1, 20, 30, 1000):
         scores = design.scores(v)
@@ -302,6 +328,26 @@ def test_long_columns_are_summed_in_runs() -> None:
     assert scores.work.rescored < 60
 
 
+def test_tall_sparse_data_are_never_dense() -> None:
+    """A search takes less memory than X; rows where v is zero are not multiplied."""
+    rng = np.random.default_rng(8)
+    X = sp.random_array((12_000, 400), density=0.2, rng=rng, format="csr")
+    v = rng.standard_normal(12_000) * (rng.random(12_000) < 0.5)
+    scores = Polynomial(X).scores(v)
+    tracemalloc.start()
+    try:
+        columns, values = scores.top(10)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 12 * X.nnz < 0.4 * 8 * X.shape[0] * X.shape[1]
+    assert scores.work is not None
+    assert scores.work.skipped_share == pytest.approx(1 - np.count_nonzero(v) / v.size)
+    expected = brute_force_top(scores.full(), 10)
+    assert_array_equal(columns, expected[0])
+    np.testing.assert_allclose(values, expected[1], rtol=1e-12)
+
+
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 def test_search_stores_no_scores(container: Any) -> None:
     """Peak memory of a search stays well below the 36 MB that all scores would take."""
@@ -326,13 +372,17 @@ def test_columns_wider_than_a_tile(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"TILE_ROWS": 3, "TILE_COLUMNS": 5, "HELD_ENTRIES": 0}.items():
         monkeypatch.setattr(f"atomlearn.designs.pair_products.{name}", value)
     monkeypatch.setattr("atomlearn.designs.pair_products.PIECE_ENTRIES", 40)
+    monkeypatch.setattr("atomlearn.designs.pair_rows.PIECE_ENTRIES", 40)
     monkeypatch.setattr("atomlearn.designs.sparse_pairs.PIECE_PRODUCTS", 30)
     monkeypatch.setattr("atomlearn.designs.sparse_pairs.PIECE_NONZEROS", 20)
     rng = np.random.default_rng(1)
     for data in (rng.standard_normal((9, 17)), rng.standard_normal((9, 17)).astype(np.float32)):
         sparse = data * (rng.random(data.shape) < 0.4)
-        designs = [(Polynomial(data), data), (Polynomial(sp.csr_array(sparse)), sparse)]
-        designs[1][0]._pairs = SparsePairs(designs[1][0].base)  # type: ignore[arg-type]
+        designs = [(Polynomial(data), data)]
+        for kind in (SparsePairs, RowPairs):
+            design = Polynomial(sp.csr_array(sparse))
+            design._pairs = kind(design.base)  # type: ignore[arg-type]
+            designs.append((design, sparse))
         for design, X in designs:
             array, v = formed(X), rng.standard_normal(9)
             w = rng.standard_normal(array.shape[1])

@@ -17,6 +17,7 @@ from atomlearn.designs.convert import as_design
 from atomlearn.designs.frames import feature_names
 from atomlearn.designs.pair_index import PairIndex, upper_part
 from atomlearn.designs.pair_products import DensePairs, PairProducts
+from atomlearn.designs.pair_rows import RowPairs
 from atomlearn.designs.pair_search import ErrorBound, Finalists, PairWork
 from atomlearn.designs.scores import ArrayScores
 from atomlearn.designs.sparse import SparseDesign
@@ -247,7 +248,7 @@ class Polynomial(Design):
     ``predict``); beyond that norms that ask for the best columns only (l1, k-support) work.
 
     Sparse X is kept by columns: a second time where it was given by rows. Nearly full sparse X
-    is worked on in dense pieces.
+    is worked on in dense pieces, by rows where it has more entries than there are pairs.
 
     References
     ----------
@@ -382,6 +383,8 @@ def _products(base: Design) -> PairProducts:
         n_samples, n_inputs = base.shape
         if base.nonzeros < BLAS_FROM * n_samples * n_inputs:
             return SparsePairs(base)
+        if RowPairs.suits(base):
+            return RowPairs(base)
     return DensePairs(base)
 
 
