@@ -198,7 +198,7 @@ def random_inputs(rng: np.random.Generator, kind: str) -> tuple[Any, np.ndarray]
     n, d = int(rng.integers(1, 30)), int(rng.choice([1, 2, 3, 8, 17]))
     whole = rng.random() < 0.5
     X = rng.integers(-2, 3, (n, d)).astype(float) if whole else rng.standard_normal((n, d))
-    X = X * (rng.random((n, d)) < (0.15 if kind.startswith("cs") else 0.9))
+    X = X * (rng.random((n, d)) < (0.15 if kind in ("csc", "csr", "leading") else 0.9))
     for value in (0.0, 1.0):
         if rng.random() < 0.3:
             X[:, rng.integers(d)] = value
@@ -208,7 +208,7 @@ def random_inputs(rng: np.random.Generator, kind: str) -> tuple[Any, np.ndarray]
     if kind == "standardized":
         design = Standardized(as_design(X))
         return design, design.gather(np.arange(d)).dense().astype(np.float64)
-    return LAYOUTS["csr" if kind == "rows" else kind](X), X.astype(np.float64)
+    return LAYOUTS[kind if kind in LAYOUTS else "csr"](X), X.astype(np.float64)
 
 
 def searched(design: Polynomial, v: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -221,16 +221,20 @@ def searched(design: Polynomial, v: np.ndarray, count: int) -> tuple[np.ndarray,
         return result
 
 
-@pytest.mark.parametrize("kind", ["C", "F", "strided", "csc", "csr", "rows", "standardized"])
+@pytest.mark.parametrize(
+    "kind", ["C", "F", "strided", "csc", "csr", "leading", "rows", "standardized"]
+)
 @pytest.mark.parametrize("seed", range(60))
-def test_search_is_brute_force(kind: str, seed: int) -> None:
+def test_search_is_brute_force(kind: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if kind == "leading":  # however many entries they hold
+        monkeypatch.setattr("atomlearn.designs.pair_leading.ENTRIES_SHARE", 1.0)
     rng = np.random.default_rng([seed, len(kind), ord(kind[-1])])
     data, X = random_inputs(rng, kind)
     gamma, r = rng.uniform(0.2, 3.0, 2)
     only = bool(rng.integers(2))
     plain = bool(rng.integers(2))
     design = Polynomial.interactions(data) if plain else Polynomial(data, gamma, r, only)
-    if kind.startswith("cs"):  # whatever its density turned out to be
+    if kind in ("csc", "csr", "leading"):  # whatever its density turned out to be
         design._pairs = SparsePairs(design.base)  # type: ignore[arg-type]
     if kind == "rows":
         design._pairs = RowPairs(design.base)  # type: ignore[arg-type]
@@ -251,9 +255,7 @@ def test_search_is_brute_force(kind: str, seed: int) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize(("n", "d"), [(700, 300), (1500, 290)])
-def test_search_over_many_tiles_and_threads(
-    n: int, d: int, container: Any, dtype: type
-) -> None:
+def test_search_over_many_tiles_and_threads(n: int, d: int, container: Any, dtype: type) -> None:
     """Single precision, sums over several runs of rows, near ties around the threshold."""
     rng = np.random.default_rng(n)
     X = rng.standard_normal((n, d)).astype(dtype)
@@ -313,6 +315,45 @@ def test_bounds_skip_sparse_inputs() -> None:
     assert monkey.work is not None
     assert 20 <= monkey.work.computed < 0.2 * meetings
     assert monkey.work.skipped == monkey.work.pairs - monkey.work.computed
+
+
+@pytest.mark.parametrize("signs", [False, True])
+@pytest.mark.parametrize("most", [1024, 3])
+def test_leading_inputs_of_many_searches(
+    signs: bool, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Columns of Zipf popularity, a product that matters, and v that moves little by little."""
+    monkeypatch.setattr("atomlearn.designs.pair_leading.ENTRIES_SHARE", 0.9)
+    monkeypatch.setattr("atomlearn.designs.sparse_pairs.MOST_SUMMED", most)
+    monkeypatch.setattr(polynomial, "MAX_STORED", 0)
+    rng = np.random.default_rng(9)
+    n, d = 900, 600
+    X = (rng.random((n, d)) < np.minimum(1.0, 2.0 * np.arange(1.0, d + 1) ** -1.3)).astype(float)
+    y = np.where(rng.random(n) < 0.1 + 0.8 * X[:, 2] * X[:, 3], 1.0, -1.0)
+    X = X[:, rng.permutation(d)].astype(np.float32)
+    X[:, 7] = X[:, 3] * 1e-30
+    if signs:
+        X *= rng.choice([-1.0, 1.0], (n, d)).astype(np.float32)
+        X *= np.abs(rng.standard_normal((n, d))).astype(np.float32)
+    design = Polynomial(sp.csr_array(X))
+    assert isinstance(design._pairs, SparsePairs)
+    everything = np.arange(design.shape[1])
+    weights, drawn = rng.random(n), rng.random(n)
+    unscored = 0
+    for share in (1.0, 0.9, 0.5, 0.45, 0.02, 1.0):
+        v = y * weights * (drawn < share)
+        v[0] = 1.0
+        scores = design.scores(v)
+        columns, values = scores.top(10)
+        unscored += scores._linear is None
+        assert_array_equal(scores.at(columns), values)
+        z = design.scores(v)._by_definition(everything)
+        expected = brute_force_top(z, 10)
+        assert_array_equal(columns, expected[0])
+        assert_array_equal(values, expected[1])
+    # Once a level is known most inputs are never scored, but where it has fallen.
+    assert design._pairs._head is not None
+    assert 3 <= unscored < 6
 
 
 def test_long_columns_are_summed_in_runs() -> None:

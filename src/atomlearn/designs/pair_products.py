@@ -49,6 +49,14 @@ class PairProducts(ABC):
     def linear(self, v: Array) -> Array:
         """Return X'v."""
 
+    def linear_at(self, v: Array, columns: Columns) -> Array:
+        """Return X'v of these columns, the same numbers; what all of it takes by default."""
+        return self.linear(v)[columns]
+
+    def linear_bounds(self) -> Array | None:
+        """Return sum_k |x_kj| >= |X'v| / max |v|; None unless ``linear_at`` is the cheaper."""
+        return None
+
     @abstractmethod
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
         """Return sum_k v_k x_ki x_kj of each pair: the definition of a score, O(n) a pair.
