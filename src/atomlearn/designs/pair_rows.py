@@ -80,8 +80,8 @@ class RowPairs(DensePairs):
         full = super().block(i, j, scales)
         # Products of sparse columns are sparser than these.
         columns = full.dense()
-        nonzeros = np.count_nonzero(columns)
-        if prefers_dense(*columns.shape, nonzeros):
+        nonzeros = int(np.count_nonzero(columns))
+        if prefers_dense(columns.shape[0], columns.shape[1], nonzeros):
             return DenseBlock(columns, nonzeros=nonzeros)
         taken = sp.csc_array(columns)
         return SparseBlock(taken.data, taken.indices, taken.indptr, columns.shape[0])

@@ -195,7 +195,7 @@ class PolynomialScores(Scores):
         """Return the inputs whose scores may reach ``least``, for max |v| = size."""
         bounds = self._pairs.linear_bounds()
         if least > 0 and self._linear is None and bounds is not None:
-            inputs = np.flatnonzero(bounds * (size * self._scaling.linear) >= least)
+            inputs = np.flatnonzero(~(bounds * (size * self._scaling.linear) < least))
             if 4 * inputs.size <= bounds.size:
                 return inputs
         self._all_linear()
