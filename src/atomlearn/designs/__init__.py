@@ -4,6 +4,7 @@ from atomlearn.designs.blocks import CenteredBlock, DenseBlock, SparseBlock
 from atomlearn.designs.column_subset import ColumnSubset
 from atomlearn.designs.convert import as_design, feature_names, is_opened
 from atomlearn.designs.dense import DenseDesign
+from atomlearn.designs.distributed import ChunkScores, Dask, LostDataError
 from atomlearn.designs.lifted import Lifted
 from atomlearn.designs.matrices import Entries, Identity, Tasks, as_matrix_design
 from atomlearn.designs.on_disk import OnDisk
@@ -19,15 +20,18 @@ from atomlearn.designs.wrappers import Concatenated, Counted, RowSubset, Support
 __all__ = [
     "ArrayScores",
     "CenteredBlock",
+    "ChunkScores",
     "ColumnSubset",
     "Concatenated",
     "ConcatenatedScores",
     "Counted",
+    "Dask",
     "DenseBlock",
     "DenseDesign",
     "Entries",
     "Identity",
     "Lifted",
+    "LostDataError",
     "OnDisk",
     "PlinkBed",
     "Polynomial",
