@@ -7,6 +7,7 @@ from atomlearn.designs.dense import DenseDesign
 from atomlearn.designs.distributed import ChunkScores, Dask, LostDataError
 from atomlearn.designs.lifted import Lifted
 from atomlearn.designs.matrices import Entries, Identity, Tasks, as_matrix_design
+from atomlearn.designs.on_device import OnDevice, RecheckedScores
 from atomlearn.designs.on_disk import OnDisk
 from atomlearn.designs.plink import PlinkBed, Variants, read_variants
 from atomlearn.designs.polynomial import Polynomial, PolynomialScores
@@ -32,10 +33,12 @@ __all__ = [
     "Identity",
     "Lifted",
     "LostDataError",
+    "OnDevice",
     "OnDisk",
     "PlinkBed",
     "Polynomial",
     "PolynomialScores",
+    "RecheckedScores",
     "RepeatedBlock",
     "RowSubset",
     "ShiftedScores",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.designs.compressed import is_sparse
 from atomlearn.designs.dense import DenseDesign
+from atomlearn.designs.entries import refuse_entry
 from atomlearn.designs.frames import frame_to_array, narrowest
 from atomlearn.designs.scores import largest
 from atomlearn.designs.sparse import SparseDesign
@@ -149,7 +150,7 @@ def hold(piece: Any, dtype: np.dtype[Any], shape: tuple[int, int], row: int, col
     ``row`` and ``column`` : where the piece begins in X.
     """
     # Here, because as_design makes Dask designs, which are made of chunks.
-    from atomlearn.designs.convert import as_design, refuse_entry
+    from atomlearn.designs.convert import as_design
 
     given = as_design(piece, check_finite=False)
     if not isinstance(given, (DenseDesign, SparseDesign)) or given.shape != shape:

@@ -11,6 +11,7 @@ from atomlearn.designs.chunks import is_dask, names_of_dask
 from atomlearn.designs.compressed import checked_parts, is_sparse
 from atomlearn.designs.dense import DenseDesign
 from atomlearn.designs.distributed import Dask
+from atomlearn.designs.entries import refuse_entry
 from atomlearn.designs.files import (
     array_of_anndata,
     is_anndata,
@@ -20,6 +21,7 @@ from atomlearn.designs.files import (
     open_path,
 )
 from atomlearn.designs.frames import frame_to_array, library_of, narrowest, table_names
+from atomlearn.designs.on_device import OnDevice, host_view, is_tensor
 from atomlearn.designs.sparse import SparseDesign
 from atomlearn.interfaces.design import Design
 
@@ -34,7 +36,8 @@ def as_design(X: object, *, check_finite: bool = True) -> Design:
     ----------
     X : array, sparse array or matrix, table (pandas, polars, pyarrow), list of rows, or Design;
         the path of a column store, a PLINK .bed or an .h5ad; an AnnData object; a dask.array or
-        dask.dataframe
+        dask.dataframe; a tensor of an array library, which becomes ``OnDevice`` where NumPy
+        cannot read it in place
         Integers, booleans and half precision are converted once, to float32 where that is exact,
         else to float64. Sparse formats other than CSC and CSR are converted to CSC.
     check_finite : bool, default=True
@@ -53,6 +56,11 @@ def as_design(X: object, *, check_finite: bool = True) -> Design:
         return X
     if is_dask(X):
         return Dask(X)
+    if is_tensor(X):
+        view = host_view(X)
+        if view is None:
+            return OnDevice(X)
+        X = view
     if is_anndata(X):
         X = array_of_anndata(X)
     if is_sparse(X):
@@ -67,7 +75,7 @@ def as_design(X: object, *, check_finite: bool = True) -> Design:
 
 def is_opened(X: object) -> bool:
     """Return whether X is a design, or becomes one by being opened: not an array or a table."""
-    return isinstance(X, Design) or is_path(X) or is_anndata(X) or is_dask(X)
+    return isinstance(X, Design) or is_path(X) or is_anndata(X) or is_dask(X) or is_tensor(X)
 
 
 def feature_names(X: object) -> list[str] | None:
@@ -150,16 +158,6 @@ def _check_finite_dense(array: NDArray[Any], design: DenseDesign, names: list[st
             if bad.size:
                 row = start + int(bad[0])
                 refuse_entry(array[row, column], row, int(column), names)
-
-
-def refuse_entry(value: Any, row: int, column: int, names: list[str] | None) -> None:
-    """Raise ValueError for an entry that is not finite, with its place and the remedy."""
-    what = "NaN" if np.isnan(value) else "infinity"
-    name = "" if names is None else f", {names[column]!r}"
-    raise ValueError(
-        f"X contains {what} at (row, column) = ({row}, {column}){name}; impute missing values "
-        "(for example with sklearn.impute.SimpleImputer) or leave such rows out"
-    )
 
 
 def _sparse_design(X: Any, check_finite: bool) -> SparseDesign:
