@@ -228,6 +228,7 @@ def searched(design: Polynomial, v: np.ndarray, count: int) -> tuple[np.ndarray,
 def test_search_is_brute_force(kind: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if kind == "leading":  # however many entries they hold
         monkeypatch.setattr("atomlearn.designs.pair_leading.ENTRIES_SHARE", 1.0)
+        monkeypatch.setattr("atomlearn.designs.pair_leading.SUMS_PER_ENTRY", 1e3)
     rng = np.random.default_rng([seed, len(kind), ord(kind[-1])])
     data, X = random_inputs(rng, kind)
     gamma, r = rng.uniform(0.2, 3.0, 2)
@@ -324,7 +325,8 @@ def test_leading_inputs_of_many_searches(
 ) -> None:
     """Columns of Zipf popularity, a product that matters, and v that moves little by little."""
     monkeypatch.setattr("atomlearn.designs.pair_leading.ENTRIES_SHARE", 0.9)
-    monkeypatch.setattr("atomlearn.designs.sparse_pairs.MOST_SUMMED", most)
+    monkeypatch.setattr("atomlearn.designs.pair_leading.MOST_SUMMED", most)
+    monkeypatch.setattr("atomlearn.designs.pair_leading.SUMS_PER_ENTRY", 1e3)
     monkeypatch.setattr(polynomial, "MAX_STORED", 0)
     rng = np.random.default_rng(9)
     n, d = 900, 600

@@ -13,9 +13,10 @@ from atomlearn.interfaces.design import Array, Columns
 
 #: At most so many inputs are kept apart, with at most this share of all entries.
 MOST_INPUTS, ENTRIES_SHARE = 2**14, 0.65
-#: Sums of all products of up to this many inputs (8 MB a thread) are added up in one go: the most
-#: frequent ones, which get most of the additions, stay in the processor's cache.
-MOST_SUMMED = 1024
+#: Sums of all products of up to this many inputs (32 MB a thread), and of no more than there are
+#: entries of X times the second number, are added up in one go: the most frequent ones, which get
+#: most of the additions, stay in the processor's cache.
+MOST_SUMMED, SUMS_PER_ENTRY = 2048, 1.0
 #: Bounds rely on nothing getting lost at the ends of double precision.
 SAFE_RANGE = (1e-100, 1e100)
 #: A level, in units of max |v|, below which there would be no such safety.
@@ -82,6 +83,10 @@ class LeadingInputs:
         rising = np.sqrt(_kernels.squared_norms_csr(*parts, size, up)) + 1e-140
         falling = np.sqrt(_kernels.squared_norms_csr(*parts, size, down)) + 1e-140
         return reach + 1e-190, rising, falling
+
+    def few(self, number: int) -> bool:
+        """Return whether ``sums`` of this many inputs take little time and memory."""
+        return number <= MOST_SUMMED and number**2 <= SUMS_PER_ENTRY * self.X.nnz
 
     def sums(self, v: Array, chosen: Columns) -> tuple[Array, int]:
         """Return sum_k v_k x_ki x_kj of the inputs at ``chosen`` (increasing), for i <= j.

@@ -17,7 +17,6 @@ from atomlearn.designs.compressed import take_compressed
 from atomlearn.designs.pair_index import PairIndex
 from atomlearn.designs.pair_leading import (
     LEAST_LEVEL,
-    MOST_SUMMED,
     SAFE_RANGE,
     LeadingInputs,
     Strongest,
@@ -215,7 +214,7 @@ class SparsePairs(PairProducts):
         lengths = self._row_lengths[v != 0].astype(np.float64)
         finalists.count(possible=0.5 * float((lengths * (lengths + 1 - 2 * index.shift)).sum()))
         chosen = np.flatnonzero((radii > 0) & (reach >= finalists.least_magnitude(0.0)))
-        if head is not None and chosen.size <= MOST_SUMMED:
+        if head is not None and head.few(chosen.size):
             _sum_leading(head, chosen, v, radii, index, finalists, square)
             return
         chosen = chosen[np.argsort(-radii[chosen], kind="stable")]
