@@ -6,18 +6,19 @@ from atomlearn.designs.convert import as_design
 from atomlearn.designs.dense import DenseDesign
 from atomlearn.designs.frames import feature_names
 from atomlearn.designs.lifted import Lifted
-from atomlearn.designs.matrices import Entries, Identity, Tasks, as_matrix_design
+from atomlearn.designs.matrices import Complement, Entries, Identity, Tasks, as_matrix_design
 from atomlearn.designs.polynomial import Polynomial, PolynomialScores
 from atomlearn.designs.repeated import RepeatedBlock
 from atomlearn.designs.scores import ArrayScores, ConcatenatedScores, ShiftedScores
 from atomlearn.designs.sparse import SparseDesign
-from atomlearn.designs.standardized import Standardized
+from atomlearn.designs.standardized import Standardized, centered
 from atomlearn.designs.wrappers import Concatenated, Counted, RowSubset, SupportsRows
 
 __all__ = [
     "ArrayScores",
     "CenteredBlock",
     "ColumnSubset",
+    "Complement",
     "Concatenated",
     "ConcatenatedScores",
     "Counted",
@@ -38,5 +39,6 @@ __all__ = [
     "Tasks",
     "as_design",
     "as_matrix_design",
+    "centered",
     "feature_names",
 ]
