@@ -49,7 +49,10 @@ class Loss(ABC):
 
     @abstractmethod
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return s_i loss''(y_i, z_i) >= 0; at a kink the larger of the two one-sided values."""
+        """Return s_i loss''(y_i, z_i) >= 0; at a kink the larger of the two one-sided values.
+
+        Losses that couple predictions return a diagonal that bounds their Hessian from above.
+        """
 
 
 @runtime_checkable
