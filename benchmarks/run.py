@@ -36,7 +36,9 @@ BENCHMARKS = {
     "groups": ("groups.benchmark", "group lasso and latent groups against celer, skglm, adelie"),
     "implicit": ("implicit", "10^13 products of columns, dense pairs, the way of scikit-learn"),
     "structured": ("structured", "two million interactions, a million overlapping groups"),
-    "paper_v": ("paper_v", "[V]: Figures 2 to 5 and Table 1 with all rivals"),
+    "on_disk": ("on_disk", "stores larger than memory, two-bit genotypes, kills at random moments"),
+    "paper_v": ("paper_v", "[V]: Figures 2, 3 and 5 with all rivals"),
+    "paper_v_table": ("paper_v_table", "[V]: Table 1, California housing, with all rivals"),
     "real": ("real.benchmark", "atomlearn select on real files against l1 models"),
     "startup": ("startup", "import, pip install from a clean clone, make demo from nothing"),
 }

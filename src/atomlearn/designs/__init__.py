@@ -2,16 +2,18 @@
 
 from atomlearn.designs.blocks import CenteredBlock, DenseBlock, SparseBlock
 from atomlearn.designs.column_subset import ColumnSubset
-from atomlearn.designs.convert import as_design
+from atomlearn.designs.convert import as_design, feature_names, is_opened
 from atomlearn.designs.dense import DenseDesign
-from atomlearn.designs.frames import feature_names
 from atomlearn.designs.lifted import Lifted
 from atomlearn.designs.matrices import Complement, Entries, Identity, Tasks, as_matrix_design
+from atomlearn.designs.on_disk import OnDisk
+from atomlearn.designs.plink import PlinkBed, Variants, read_variants
 from atomlearn.designs.polynomial import Polynomial, PolynomialScores
 from atomlearn.designs.repeated import RepeatedBlock
 from atomlearn.designs.scores import ArrayScores, ConcatenatedScores, ShiftedScores
 from atomlearn.designs.sparse import SparseDesign
 from atomlearn.designs.standardized import Standardized, centered
+from atomlearn.designs.store_file import StoreError
 from atomlearn.designs.wrappers import Concatenated, Counted, RowSubset, SupportsRows
 
 __all__ = [
@@ -27,6 +29,8 @@ __all__ = [
     "Entries",
     "Identity",
     "Lifted",
+    "OnDisk",
+    "PlinkBed",
     "Polynomial",
     "PolynomialScores",
     "RepeatedBlock",
@@ -35,10 +39,14 @@ __all__ = [
     "SparseBlock",
     "SparseDesign",
     "Standardized",
+    "StoreError",
     "SupportsRows",
     "Tasks",
+    "Variants",
     "as_design",
     "as_matrix_design",
     "centered",
     "feature_names",
+    "is_opened",
+    "read_variants",
 ]

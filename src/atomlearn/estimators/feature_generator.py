@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from atomlearn.designs import Polynomial
+from atomlearn.designs import Polynomial, is_opened
 from atomlearn.designs.coefficients import MOST_DENSE, as_columns, coefficient_rows
 from atomlearn.designs.pair_index import PairIndex
 from atomlearn.estimators.base import AtomicModel, coefficients_of
@@ -357,7 +357,7 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
 
         Products are formed then, and only those that are selected.
         """
-        if self.features == "linear":
+        if self.features == "linear" and not is_opened(X):
             return super().transform(X)
         check_is_fitted(self)
         design = self._expanded(checked_design(self, X, reset=False))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from atomlearn.designs import as_matrix_design
 from atomlearn.designs.matrices.factor_blocks import SideBySide
 from atomlearn.interfaces import Design, Master, Norm, Refit, Scores, Solver, State
-from atomlearn.interfaces.matrix import Found, ScoreMatrix, score_matrix
+from atomlearn.interfaces.matrix import Factored, Found, ScoreMatrix, score_matrix
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.masters import AcceleratedGradient, SemismoothNewton, SequentialQP
 from atomlearn.norms import Blocks
@@ -153,6 +153,34 @@ class MatrixGeneration(Solver):
         terms, values = _inside(problem, terms, values)
         linear = SideBySide([term.block() for term in terms]).dot(np.concatenate(values))
         return self._priced(problem, terms, values, linear, intercept, np.inf)
+
+    def saved(self, state: State) -> dict[str, NDArray[Any]]:
+        """Return the factors and entries of the terms, for a checkpoint."""
+        assert isinstance(state, MatrixState)
+        arrays: dict[str, NDArray[Any]] = {"intercept": np.array(state.intercept)}
+        for number, part in enumerate(state.matrix_parts()):
+            held: dict[str, Any] = {"columns": part.columns, "weights": part.weights}
+            if part.factored is not None:
+                factored = part.factored
+                held = {"left": factored.left, "weights": factored.weights, "right": factored.right}
+            arrays |= {f"{name}{number}": array for name, array in held.items()}
+        return arrays
+
+    def restored(self, problem: Problem, arrays: dict[str, NDArray[Any]]) -> MatrixState:
+        """Return the state of a checkpoint, priced anew: one pass."""
+        parts = []
+        for number, term in enumerate(terms_of(problem.regularizer.norm)):
+            left, weights = arrays.get(f"left{number}"), arrays[f"weights{number}"]
+            if left is None:
+                columns = arrays[f"columns{number}"]
+                part = MatrixPart(term.norm, term.factor, 0.0, columns=columns, weights=weights)
+            else:
+                factored = Factored(left, weights, arrays[f"right{number}"])
+                part = MatrixPart(term.norm, term.factor, 0.0, factored=factored)
+            parts.append(part)
+        nothing = np.zeros(0, dtype=np.int64), np.zeros(0)
+        warm = WarmStart(*nothing, float(arrays["intercept"]), matrix_parts=tuple(parts))
+        return self.start(problem, warm)
 
     def step(self, problem: Problem, state: State) -> MatrixState:
         """Let the candidates in, re-fit all coordinates, drop zeros, price: one pass."""
