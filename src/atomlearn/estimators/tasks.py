@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 def is_of_tasks(y: Any) -> bool:
     """Return whether y holds several targets a sample."""
-    shape = np.shape(y)
+    shape = np.asarray(y).shape  # what is merely like an array may refuse np.shape
     return len(shape) == 2 and shape[1] > 1
 
 

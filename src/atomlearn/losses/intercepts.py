@@ -94,7 +94,7 @@ class FreeIntercepts(Loss):
 
     def _optimal(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
         """Return b, and which classes no sample with a weight has."""
-        absent = np.zeros(self.n_tasks, dtype=bool)
+        absent: Any = np.zeros(self.n_tasks, dtype=bool)
         if isinstance(self.inner, Multinomial):
             absent = ~((self._rows(weight) > 0) & (self._rows(y) > 0)).any(axis=0)
             b = _coupled(self.inner, y, prediction, weight, self._last, absent)
@@ -102,8 +102,8 @@ class FreeIntercepts(Loss):
             Y, Z, S = self._rows(y), self._rows(prediction), self._rows(weight)
             b = np.empty(self.n_tasks)
             for task in range(self.n_tasks):
-                parts = [np.ascontiguousarray(part[:, task]) for part in (Y, S, Z)]
-                b[task] = optimal_shift(self.inner, *parts, float(self._last[task]))
+                y_t, s_t, z_t = (np.ascontiguousarray(part[:, task]) for part in (Y, S, Z))
+                b[task] = optimal_shift(self.inner, y_t, s_t, z_t, float(self._last[task]))
         self._last = b
         return b, absent
 

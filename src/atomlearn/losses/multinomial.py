@@ -87,8 +87,7 @@ class Multinomial(Loss):
         """Return the softmax of each row, (n_rows, n_classes)."""
         Z = self.rows(prediction)
         P = np.exp(Z - Z.max(axis=1, keepdims=True))
-        P /= P.sum(axis=1, keepdims=True)
-        return P
+        return np.asarray(P / P.sum(axis=1, keepdims=True))
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return s_i (P_ij - Y_ij); the entry of the class itself is minus the others' sum."""
