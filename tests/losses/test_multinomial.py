@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from atomlearn.losses import FreeIntercepts, Multinomial, Squared
+from atomlearn.losses import FreeIntercepts, Logistic, Multinomial, Squared
 
 N, Q = 30, 4
 
@@ -55,6 +55,37 @@ def test_curvature_bounds_the_hessian(q: int, scale: float) -> None:
         H = w * (np.diag(p) - np.outer(p, p))
         assert np.linalg.eigvalsh(np.diag(d) - H)[0] >= -1e-12
         assert (d <= loss.smoothness * w * (1 + 1e-12)).all()
+
+
+@pytest.mark.parametrize("scale", [0.1, 2.0])
+@pytest.mark.parametrize("kind", ["multinomial", "free", "free of single predictions"])
+def test_coupling_is_the_hessian(kind: str, scale: float) -> None:
+    y, z, s = case(2, Q, scale)
+    loss = {
+        "multinomial": Multinomial(Q),
+        "free": FreeIntercepts(Multinomial(Q), Q),
+        "free of single predictions": FreeIntercepts(Logistic(), Q),
+    }[kind]
+    y = 2.0 * y - 1.0 if kind == "free of single predictions" else y
+    c, K = loss.coupling(y, z, s)
+    H = np.diag(c) - (K @ K.T).toarray()
+    step = 1e-5
+    moved = step * np.eye(N * Q)
+    numeric = [(loss.gradient(y, z + e, s) - loss.gradient(y, z - e, s)) for e in moved]
+    assert_allclose(H, np.array(numeric) / (2 * step), atol=1e-7)
+
+
+def test_coupling_where_a_class_has_no_samples() -> None:
+    y, z, s = case(3)
+    Y = y.reshape(N, Q)
+    Y[:, 0] += Y[:, -1]
+    Y[:, -1] = 0.0
+    loss = FreeIntercepts(Multinomial(Q), Q)
+    c, K = loss.coupling(y, z, s)
+    H = (np.diag(c) - (K @ K.T).toarray()).reshape(N, Q, N, Q)
+    assert np.isfinite(H).all()
+    assert not H[:, -1].any()
+    assert not H[:, :, :, -1].any()
 
 
 def test_extreme_predictions() -> None:

@@ -14,7 +14,7 @@ from atomlearn.interfaces.design import (
     SupportsPredict,
 )
 from atomlearn.interfaces.lift import Expansion, Lift, SupportsLift
-from atomlearn.interfaces.loss import Loss, SupportsAlign
+from atomlearn.interfaces.loss import Loss, SupportsAlign, SupportsCoupling
 from atomlearn.interfaces.master import Master, Refit
 from atomlearn.interfaces.matrix import (
     Factored,
@@ -62,6 +62,7 @@ __all__ = [
     "SupportsAtoms",
     "SupportsColumnNorms",
     "SupportsColumnSubset",
+    "SupportsCoupling",
     "SupportsLift",
     "SupportsMatrix",
     "SupportsPredict",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,4 +61,13 @@ class SupportsAlign(Protocol):
 
     def align(self, y: Array, prediction: Array, target: Array) -> Array:
         """Return, for each i, the point nearest target_i whose derivative is that at z_i."""
+        ...
+
+
+@runtime_checkable
+class SupportsCoupling(Protocol):
+    """Losses that couple predictions, whose Hessian is a diagonal less a product of few columns."""
+
+    def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
+        """Return c (n_samples,) and K, sparse (n_samples, k): the Hessian is diag(c) - K K'."""
         ...

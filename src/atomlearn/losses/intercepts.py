@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from atomlearn.interfaces.loss import Loss
+from atomlearn.interfaces.loss import Loss, SupportsCoupling
 from atomlearn.losses.multinomial import Multinomial
 from atomlearn.losses.shift import optimal_shift, without_surplus
 
@@ -82,6 +83,25 @@ class FreeIntercepts(Loss):
         """Return the curvature of f at the best intercepts: a bound, since b follows Z."""
         return self.inner.curvature(y, self._shifted(y, prediction, weight), weight)
 
+    def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
+        """Return c and K of f at the best intercepts; K has one column more a task.
+
+        With H the Hessian of f and E = 1 kron I what b is multiplied with, that of f~ is
+        H - H E (E'H E)^+ E'H.
+        """
+        shifted = self._shifted(y, prediction, weight)
+        if isinstance(self.inner, SupportsCoupling):
+            c, K = self.inner.coupling(y, shifted, weight)
+        else:
+            c = self.inner.curvature(y, shifted, weight)
+            K = sparse.csc_array((c.size, 0))
+        n_rows = c.size // self.n_tasks
+        E = sparse.csc_array(np.tile(np.eye(self.n_tasks), (n_rows, 1)))
+        HE = (E * c[:, None] - K @ (K.T @ E)).toarray()
+        values, Q = np.linalg.eigh(E.T @ HE)
+        kept = values > 1e-12 * float(np.abs(values).max(initial=0.0))
+        return c, sparse.hstack([K, HE @ (Q[:, kept] / np.sqrt(values[kept]))], format="csc")
+
     def _rows(self, vector: Array) -> Array:
         return np.reshape(vector, (-1, self.n_tasks))
 
@@ -125,7 +145,7 @@ def _coupled(
     value, slope, mass = at(b)
     for _ in range(200):
         size = float(np.abs(slope).max())
-        if size <= 1e-16 * mass:
+        if size <= 1e-15 * mass:
             break
         H = loss.shift_hessian((Z + b).reshape(-1), weight)[np.ix_(present, present)]
         # b is free up to a constant; the slope bounds the error of the model where it is flat.

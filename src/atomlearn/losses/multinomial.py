@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import xlog1py, xlogy
 
 from atomlearn.interfaces.loss import Loss
@@ -131,6 +132,15 @@ class Multinomial(Loss):
         D = np.where(peaked, 2.0 * P * rest, P)
         D *= self.rows(weight)
         return D.reshape(-1)
+
+    def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
+        """Return s_i p_ij and K, one column sqrt(s_i) p_i a row: the Hessian diag(c) - K K'."""
+        P = self.probabilities(prediction)
+        s = self.rows(weight)[:, :1]
+        n_rows = P.shape[0]
+        starts = np.arange(n_rows + 1) * self.n_classes
+        held = ((np.sqrt(s) * P).reshape(-1), np.arange(P.size), starts)
+        return (s * P).reshape(-1), sparse.csc_array(held, shape=(P.size, n_rows))
 
     def shift_hessian(self, prediction: Array, weight: Array) -> Array:
         """Return the Hessian of f(Z + 1 b') with respect to b, (n_classes, n_classes)."""

@@ -3,6 +3,7 @@
 from atomlearn.interfaces import Master
 from atomlearn.masters.accelerated_gradient import AcceleratedGradient
 from atomlearn.masters.active_set import ActiveSetQP
+from atomlearn.masters.coupled_newton import CoupledNewton
 from atomlearn.masters.interior_point import InteriorPoint
 from atomlearn.masters.newton import SemismoothNewton
 from atomlearn.masters.scaling_newton import ScalingNewton
@@ -13,6 +14,7 @@ from atomlearn.masters.working_sets import WorkingSets
 __all__ = [
     "AcceleratedGradient",
     "ActiveSetQP",
+    "CoupledNewton",
     "InteriorPoint",
     "ScalingNewton",
     "SemismoothNewton",
@@ -24,5 +26,8 @@ __all__ = [
 
 
 def default_master() -> Master:
-    """Return the master for any norm: working sets, with the master made for groups inside."""
-    return WorkingSets(master=ScalingNewton(fallback=SemismoothNewton()))
+    """Return the master for any norm: working sets, with the master made for groups inside.
+
+    Around that, Newton steps with the whole Hessian, for losses that couple predictions.
+    """
+    return CoupledNewton(WorkingSets(master=ScalingNewton(fallback=SemismoothNewton())))

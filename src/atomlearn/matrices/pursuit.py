@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from atomlearn.designs import Tasks
+from atomlearn.designs.coefficients import coefficient_matrix
 from atomlearn.interfaces import Norm
 from atomlearn.interfaces.norm import Form
 from atomlearn.losses import Squared
@@ -34,7 +35,8 @@ def unit_rows(X: Array) -> Array:
     sizes = np.abs(X).max(axis=1, keepdims=True)
     scaled = np.divide(X, sizes, out=np.zeros_like(X), where=sizes > 0)
     norms = np.linalg.norm(scaled, axis=1, keepdims=True)
-    return np.divide(scaled, norms, out=scaled, where=norms > 0)
+    unit: Array = np.divide(scaled, norms, out=scaled, where=norms > 0)
+    return unit
 
 
 def pursuit(
@@ -53,17 +55,17 @@ def pursuit(
     return settings.run(problem, None, observers)
 
 
-def coefficients(result: Result, n_samples: int) -> sparse.csr_array:
-    """Return W (n_samples, n_samples), sparse."""
+def coefficients(result: Result, n_samples: int) -> Any:
+    """Return W (n_samples, n_samples), a csr_array."""
     if result.matrix_parts is not None:
-        return sparse.csr_array(result.coef)
-    # scikit-learn takes indices of 32 bits only.
-    rows, cols = (part.astype(np.int32) for part in np.divmod(result.columns, n_samples))
-    table = sparse.coo_array((result.weights, (rows, cols)), shape=(n_samples, n_samples))
-    return sparse.csr_array(table)
+        columns = np.flatnonzero(result.coef)
+        weights = np.asarray(result.coef, dtype=np.float64).reshape(-1)[columns]
+    else:
+        columns, weights = result.columns, result.weights
+    return coefficient_matrix(columns, weights, (n_samples, n_samples))
 
 
-def affinity_of(W: sparse.csr_array) -> sparse.csr_array:
-    """Return |W| + |W|', symmetric and >= 0."""
+def affinity_of(W: Any) -> Any:
+    """Return |W| + |W|', symmetric and >= 0, a csr_array."""
     magnitude = abs(W)
-    return sparse.csr_array(magnitude + magnitude.T)
+    return (magnitude + magnitude.T).tocsr()

@@ -25,6 +25,10 @@ Array = NDArray[np.float64]
 
 #: Share of the least alpha without a part in use: noise far below the signal, little shrinkage.
 SHARE = 0.01
+#: Newton steps on rows, each exact once it knows which entries are gross errors.
+NEWTON_STEPS = 5
+#: Rows they are taken on at a time.
+ROWS = 4096
 
 
 def default_ratio(shape: tuple[int, int]) -> float:
@@ -75,7 +79,8 @@ def robust_coordinates(
     """Return argmin over C, S of 1/2 ||X - C V' - S||_F^2 + threshold ||S||_1; V'V = I.
 
     C (n_rows, r) = (X - S) V; what is left is an l1 problem in S' over the complement of V, whose
-    result comes along (None where there is nothing to solve). Each row is a Huber regression on V.
+    result comes along (None where there is nothing to solve). Each row is a Huber regression on V;
+    Newton steps make rows exact that are nearly so, whatever rows they came with.
     """
     if not V.shape[1] or not threshold > 0:
         return X @ V, None
@@ -88,4 +93,37 @@ def robust_coordinates(
     result = Settings(settings.gap, settings.max_iter, solver).run(problem)
     errors = np.zeros(X.size)
     errors[result.columns] = result.weights
-    return (X - errors.reshape(X.shape[::-1]).T) @ V, result
+    C = (X - errors.reshape(X.shape[::-1]).T) @ V
+    for start in range(0, X.shape[0], ROWS):
+        part = slice(start, start + ROWS)
+        C[part] = _exact(X[part], V, threshold, C[part])
+    return C, result
+
+
+def _exact(X: Array, V: Array, threshold: float, C: Array) -> Array:
+    """Return the coordinates after Newton steps on sum huber(X - C V'), where they descend."""
+
+    def at(C: Array) -> tuple[Array, Array, Array]:
+        R = X - C @ V.T
+        clipped = np.clip(R, -threshold, threshold)
+        return R, clipped @ V, (clipped * (R - 0.5 * clipped)).sum(axis=1)
+
+    rank = V.shape[1]
+    squares = (V[:, :, None] * V[:, None, :]).reshape(V.shape[0], rank * rank)
+    R, slope, value = at(C)
+    for _ in range(NEWTON_STEPS):
+        inside = (np.abs(R) <= threshold).astype(np.float64)
+        H = (inside @ squares).reshape(-1, rank, rank)
+        steps = np.matmul(np.linalg.pinv(H, hermitian=True), slope[:, :, None])[:, :, 0]
+        trial = C + steps
+        R_there, slope_there, value_there = at(trial)
+        # The values of a convex function hardly differ near its minimum: slopes tell.
+        better = np.linalg.norm(slope_there, axis=1) < np.linalg.norm(slope, axis=1)
+        better &= value_there <= value * (1.0 + 1e-12)
+        if not better.any():
+            break
+        keep = ~better
+        C = np.where(keep[:, None], C, trial)
+        R, slope = np.where(keep[:, None], R, R_there), np.where(keep[:, None], slope, slope_there)
+        value = np.where(keep, value, value_there)
+    return C

@@ -37,7 +37,8 @@ class TaskProblem:
     def weights(self, result: Result) -> Array:
         """Return W (n_features, n_tasks) of a result, in float64."""
         if result.matrix_parts is not None:
-            return np.sum([part.dense(self.shape) for part in result.matrix_parts], axis=0)
+            total: Array = np.sum([part.dense(self.shape) for part in result.matrix_parts], axis=0)
+            return total
         W = np.zeros(self.means.size * self.offsets.size)
         W[result.columns] = result.weights
         return W.reshape(self.shape)
