@@ -18,6 +18,9 @@ _LAZY = {
     "AtomicRegressorCV": "atomlearn.estimators",
     "AtomicClassifierCV": "atomlearn.estimators",
     "FeatureGenerator": "atomlearn.estimators",
+    "MatrixPursuit": "atomlearn.estimators",
+    "SparseLowRank": "atomlearn.estimators",
+    "SparsePCA": "atomlearn.estimators",
 }
 _MODULES = ("datasets", "designs", "losses", "masters", "norms", "paths", "reports", "solvers")
 
@@ -27,6 +30,9 @@ __all__ = [
     "AtomicRegressor",
     "AtomicRegressorCV",
     "FeatureGenerator",
+    "MatrixPursuit",
+    "SparseLowRank",
+    "SparsePCA",
     "__version__",
     "datasets",
     "designs",
@@ -47,6 +53,9 @@ if TYPE_CHECKING:
         AtomicRegressor,
         AtomicRegressorCV,
         FeatureGenerator,
+        MatrixPursuit,
+        SparseLowRank,
+        SparsePCA,
     )
     from atomlearn.solve_function import solve
 

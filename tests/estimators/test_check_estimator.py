@@ -16,6 +16,9 @@ from atomlearn import (
     AtomicRegressor,
     AtomicRegressorCV,
     FeatureGenerator,
+    MatrixPursuit,
+    SparseLowRank,
+    SparsePCA,
     norms,
 )
 
@@ -31,6 +34,12 @@ ESTIMATORS = [
     FeatureGenerator(),
     FeatureGenerator(n_features=2, batch=1, loss="logistic"),
     FeatureGenerator(loss="squared"),
+    AtomicRegressor("rows"),
+    AtomicRegressor("trace"),
+    AtomicClassifier("rows", multi_class="multinomial"),
+    SparseLowRank(),
+    SparsePCA(k=2, n_components=1),
+    MatrixPursuit(),
 ]
 ARRAY_API = "SCIPY_ARRAY_API"
 

@@ -6,7 +6,7 @@ from atomlearn.designs.convert import as_design, feature_names, is_opened
 from atomlearn.designs.dense import DenseDesign
 from atomlearn.designs.distributed import ChunkScores, Dask, LostDataError
 from atomlearn.designs.lifted import Lifted
-from atomlearn.designs.matrices import Entries, Identity, Tasks, as_matrix_design
+from atomlearn.designs.matrices import Complement, Entries, Identity, Tasks, as_matrix_design
 from atomlearn.designs.on_device import OnDevice, RecheckedScores
 from atomlearn.designs.on_disk import OnDisk
 from atomlearn.designs.plink import PlinkBed, Variants, read_variants
@@ -14,7 +14,7 @@ from atomlearn.designs.polynomial import Polynomial, PolynomialScores
 from atomlearn.designs.repeated import RepeatedBlock
 from atomlearn.designs.scores import ArrayScores, ConcatenatedScores, ShiftedScores
 from atomlearn.designs.sparse import SparseDesign
-from atomlearn.designs.standardized import Standardized
+from atomlearn.designs.standardized import Standardized, centered
 from atomlearn.designs.store_file import StoreError
 from atomlearn.designs.wrappers import Concatenated, Counted, RowSubset, SupportsRows
 
@@ -23,6 +23,7 @@ __all__ = [
     "CenteredBlock",
     "ChunkScores",
     "ColumnSubset",
+    "Complement",
     "Concatenated",
     "ConcatenatedScores",
     "Counted",
@@ -51,6 +52,7 @@ __all__ = [
     "Variants",
     "as_design",
     "as_matrix_design",
+    "centered",
     "feature_names",
     "is_opened",
     "read_variants",

@@ -263,7 +263,7 @@ class RecheckedScores(Scores):
 
 
 def is_tensor(X: object) -> bool:
-    """Return whether X is a tensor of an array library: not NumPy's, no table's; none is imported."""
+    """Return whether X is a tensor of an array library: not NumPy's, no table's."""
     return (
         hasattr(type(X), "__dlpack__")
         and hasattr(type(X), "__dlpack_device__")

@@ -3,7 +3,10 @@
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
 from atomlearn.estimators.feature_generator import FeatureGenerator
+from atomlearn.estimators.matrix_pursuit import MatrixPursuit
 from atomlearn.estimators.regressor import AtomicRegressor
+from atomlearn.estimators.sparse_low_rank import SparseLowRank
+from atomlearn.estimators.sparse_pca import SparsePCA
 
 __all__ = [
     "AtomicClassifier",
@@ -11,4 +14,7 @@ __all__ = [
     "AtomicRegressor",
     "AtomicRegressorCV",
     "FeatureGenerator",
+    "MatrixPursuit",
+    "SparseLowRank",
+    "SparsePCA",
 ]

@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from atomlearn.designs import Polynomial
 from atomlearn.designs.coefficients import coefficient_rows, nonzero_coefficients
 from atomlearn.estimators.checks import as_solver, checked_design, expanded, names_of, whole
-from atomlearn.interfaces import Design, Loss, Norm, Solver, SupportsPredict
+from atomlearn.interfaces import Design, Loss, Norm, Solver, SupportsMatrix, SupportsPredict
+from atomlearn.interfaces.matrix import SupportsShape
 from atomlearn.interfaces.norm import Form
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.norms import as_norm
@@ -68,6 +69,8 @@ class AtomicModel(BaseEstimator):
     ) -> list[Problem]:
         """Return one checked problem a target; the parts are the same objects in all of them."""
         the_norm = named(as_norm(norm), getattr(self, "feature_names_in_", None))
+        if isinstance(the_norm, SupportsShape) and not isinstance(design, SupportsMatrix):
+            the_norm = one_column(the_norm, design.shape[1])
         regularizer = Regularizer(the_norm, self.form, amount)
         first = Problem.build(
             design,
@@ -122,7 +125,7 @@ class AtomicModel(BaseEstimator):
         self.results_ = results
         self.parts_ = [result.parts for result in results] if several else results[0].parts
         if design is not None:
-            self.selected_ = np.unique(np.concatenate([result.columns for result in results]))
+            self.selected_ = np.unique(np.concatenate([nonzeros_of(r)[0] for r in results]))
             self.selected_names_ = names_of(self, design, self.selected_)
         self.gap_ = float(sum(result.gap for result in results))
         self.objective_ = float(sum(result.objective for result in results))
@@ -156,11 +159,29 @@ class AtomicModel(BaseEstimator):
         return in_dtype
 
 
+def one_column(norm: SupportsShape, n_features: int) -> Norm:
+    """Return a norm of matrices for one target: W has one column, unless it knows its shape."""
+    inner: Any = norm
+    while hasattr(inner, "norm"):
+        inner = inner.norm
+    known = getattr(inner, "shape", None)
+    return norm.with_shape((n_features, 1) if known is None else tuple(known))
+
+
 def coefficients_of(results: Sequence[Result], design: Design) -> Any:
     """Return the coefficients of all outputs, (n_outputs, n_columns), in the dtype of X."""
-    parts = [(result.columns, result.weights) for result in results]
+    parts = [nonzeros_of(result) for result in results]
     implicit = isinstance(design, Polynomial)
     return coefficient_rows(parts, results[0].n_features, results[0].dtype, implicit)
+
+
+def nonzeros_of(result: Result) -> tuple[NDArray[np.int64], Array]:
+    """Return the columns with a coefficient, and those; of a factored point its entries."""
+    if result.matrix_parts is None:
+        return result.columns, result.weights
+    whole = np.sum([part.dense((result.n_features,)) for part in result.matrix_parts], axis=0)
+    columns = np.flatnonzero(whole)
+    return columns, whole[columns]
 
 
 def warm_starts(coefs: Any, intercepts: Any) -> list[WarmStart | None]:

@@ -15,7 +15,7 @@ from atomlearn.interfaces.design import (
     SupportsPredict,
 )
 from atomlearn.interfaces.lift import Expansion, Lift, SupportsLift
-from atomlearn.interfaces.loss import Loss, SupportsAlign
+from atomlearn.interfaces.loss import Loss, SupportsAlign, SupportsCoupling
 from atomlearn.interfaces.master import Master, Refit
 from atomlearn.interfaces.matrix import (
     Factored,
@@ -64,6 +64,7 @@ __all__ = [
     "SupportsColumnNorms",
     "SupportsColumnSubset",
     "SupportsCompression",
+    "SupportsCoupling",
     "SupportsLift",
     "SupportsMatrix",
     "SupportsPredict",

@@ -4,6 +4,7 @@ from atomlearn.interfaces import Master
 from atomlearn.masters.accelerated_gradient import AcceleratedGradient
 from atomlearn.masters.active_set import ActiveSetQP
 from atomlearn.masters.compressed import CompressedSamples
+from atomlearn.masters.coupled_newton import CoupledNewton
 from atomlearn.masters.interior_point import InteriorPoint
 from atomlearn.masters.newton import SemismoothNewton
 from atomlearn.masters.scaling_newton import ScalingNewton
@@ -15,6 +16,7 @@ __all__ = [
     "AcceleratedGradient",
     "ActiveSetQP",
     "CompressedSamples",
+    "CoupledNewton",
     "InteriorPoint",
     "ScalingNewton",
     "SemismoothNewton",
@@ -28,7 +30,8 @@ __all__ = [
 def default_master() -> Master:
     """Return the master for any norm: working sets, with the master made for groups inside.
 
-    Over few samples where the block allows it.
+    Over few samples where the block allows it; around that, Newton steps with the whole Hessian,
+    for losses that couple predictions.
     """
     sets = WorkingSets(master=ScalingNewton(fallback=SemismoothNewton()))
-    return CompressedSamples(sets)
+    return CoupledNewton(CompressedSamples(sets))

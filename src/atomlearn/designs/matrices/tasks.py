@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from atomlearn.designs.dense import DenseDesign
 from atomlearn.designs.matrices.factor_blocks import RayBlock, SpanBlock
 from atomlearn.designs.matrices.score_matrix import MatrixScores
 from atomlearn.designs.matrices.task_block import TaskBlock
+from atomlearn.designs.standardized import Standardized
 from atomlearn.interfaces.design import Array, Block, Columns, Design, Scores
 from atomlearn.interfaces.matrix import Shape
 
@@ -19,6 +20,19 @@ from atomlearn.interfaces.matrix import Shape
 ROWS = 4096
 #: Where so many columns fit in a small dense block, that is faster than using their structure.
 FEW_COLUMNS = 100
+
+
+@runtime_checkable
+class SupportsProducts(Protocol):
+    """Designs that multiply with several vectors at a time."""
+
+    def product(self, W: Array) -> Array:
+        """Return X W (n_rows, t) for W (n_features, t)."""
+        ...
+
+    def transposed_product(self, V: Array) -> Array:
+        """Return X'V (n_features, t) for V (n_rows, t)."""
+        ...
 
 
 class Tasks(Design):
@@ -123,6 +137,11 @@ def spread_columns(block: Block, places: Columns, tasks: Columns, n_tasks: int) 
 
 def transposed_product(base: Design, V: Array) -> Array:
     """Return X'V (n_features, n_tasks): by BLAS where X is an array, else column by column."""
+    if isinstance(base, Standardized):
+        raw = transposed_product(base.design, V)
+        return (raw - np.outer(base.means, V.sum(axis=0))) * base.factors[:, None]
+    if isinstance(base, SupportsProducts):
+        return base.transposed_product(V)
     stored = base.stored() if isinstance(base, DenseDesign) else None
     if stored is None:
         columns = [base.scores(np.ascontiguousarray(v)).full() for v in V.T]
@@ -138,6 +157,11 @@ def transposed_product(base: Design, V: Array) -> Array:
 
 def product(base: Design, W: Array) -> Array:
     """Return X W (n_rows, r), in float64."""
+    if isinstance(base, Standardized):
+        scaled = W * base.factors[:, None]
+        return product(base.design, scaled) - base.means @ scaled
+    if isinstance(base, SupportsProducts):
+        return base.product(W)
     stored = base.stored() if isinstance(base, DenseDesign) else None
     if stored is None:
         predict: Any = base
