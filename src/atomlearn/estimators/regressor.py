@@ -42,7 +42,7 @@ class LinearRegressor(RegressorMixin, AtomicModel):
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predictions X w + b, shape (n_samples,), or (n_samples, n_tasks)."""
         values = self._linear(X)
-        return values if np.ndim(self.intercept_) else values[:, 0]
+        return values if values.shape[1] > 1 else values[:, 0]
 
 
 class AtomicRegressor(LinearRegressor):
