@@ -7,6 +7,13 @@ finite and sparse arrays valid (``check_sparse``): the kernels do not look at ev
 """
 
 from atomlearn._kernels.active_set import ActiveFactor, QPOutcome, QPStatus, active_set_qp
+from atomlearn._kernels.codes import (
+    CodedColumns,
+    code_histograms,
+    joint_histogram,
+    thermometer_norms,
+    thermometer_scores,
+)
 from atomlearn._kernels.dense import (
     gather_dense,
     pair_sums_dense,
@@ -47,12 +54,14 @@ from atomlearn._kernels.vectors import group_norms, soft_threshold, top_magnitud
 __all__ = [
     "SPARSE_FAULTS",
     "ActiveFactor",
+    "CodedColumns",
     "NewtonOutcome",
     "NewtonStatus",
     "QPOutcome",
     "QPStatus",
     "active_set_qp",
     "check_sparse",
+    "code_histograms",
     "factor_append",
     "factor_delete",
     "factor_solve",
@@ -60,6 +69,7 @@ __all__ = [
     "group_newton",
     "group_norms",
     "has_group_newton",
+    "joint_histogram",
     "ksupport_gauge",
     "ksupport_prox",
     "ksupport_prox_binary_search",
@@ -81,6 +91,8 @@ __all__ = [
     "squared_norms_csr",
     "squared_norms_dense",
     "sum_of_pieces",
+    "thermometer_norms",
+    "thermometer_scores",
     "top_magnitude",
     "top_norm",
     "weighted_squares_csr",

@@ -9,6 +9,7 @@ Data = NDArray[np.floating[Any]]
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 Indices = NDArray[np.signedinteger[Any]]
+Bytes = NDArray[np.uint8]
 
 def dense_product(
     x: Data,
@@ -96,3 +97,31 @@ def group_newton(
     figures: Array,
     /,
 ) -> int: ...
+def code_histograms(
+    codes: Bytes,
+    indices: Indices | None,
+    indptr: Indices | None,
+    n_rows: int,
+    starts: Positions,
+    columns: Positions,
+    offsets: Positions,
+    v: Array,
+    out: Array,
+    /,
+) -> None: ...
+def thermometer_scores(
+    codes: Bytes,
+    indices: Indices | None,
+    indptr: Indices | None,
+    n_rows: int,
+    starts: Positions,
+    values: Array,
+    zero: Positions,
+    columns: Positions,
+    offsets: Positions,
+    v: Array,
+    norms: bool,
+    out: Array,
+    /,
+) -> None: ...
+def joint_histogram(first: Bytes, second: Bytes, weights: Array, out: Array, /) -> None: ...

@@ -1,6 +1,9 @@
 """Designs: the data matrix X wherever it lives, asked for scores z = X'v and for columns."""
 
+from atomlearn.designs.additive import Additive, AdditiveScores
+from atomlearn.designs.additive_map import AdditiveMap
 from atomlearn.designs.blocks import CenteredBlock, DenseBlock, SparseBlock
+from atomlearn.designs.coded_block import CodedBlock
 from atomlearn.designs.column_subset import ColumnSubset
 from atomlearn.designs.convert import as_design
 from atomlearn.designs.dense import DenseDesign
@@ -14,8 +17,12 @@ from atomlearn.designs.standardized import Standardized
 from atomlearn.designs.wrappers import Concatenated, Counted, RowSubset, SupportsRows
 
 __all__ = [
+    "Additive",
+    "AdditiveMap",
+    "AdditiveScores",
     "ArrayScores",
     "CenteredBlock",
+    "CodedBlock",
     "ColumnSubset",
     "Concatenated",
     "ConcatenatedScores",
