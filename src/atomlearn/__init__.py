@@ -18,15 +18,21 @@ _LAZY = {
     "AtomicRegressorCV": "atomlearn.estimators",
     "AtomicClassifierCV": "atomlearn.estimators",
     "FeatureGenerator": "atomlearn.estimators",
+    "AdditiveKernelSampler": "atomlearn.estimators",
+    "MultipleKernelClassifier": "atomlearn.estimators",
+    "MultipleKernelRegressor": "atomlearn.estimators",
 }
 _MODULES = ("datasets", "designs", "losses", "masters", "norms", "paths", "reports", "solvers")
 
 __all__ = [
+    "AdditiveKernelSampler",
     "AtomicClassifier",
     "AtomicClassifierCV",
     "AtomicRegressor",
     "AtomicRegressorCV",
     "FeatureGenerator",
+    "MultipleKernelClassifier",
+    "MultipleKernelRegressor",
     "__version__",
     "datasets",
     "designs",
@@ -42,11 +48,14 @@ __all__ = [
 if TYPE_CHECKING:
     from atomlearn import datasets, designs, losses, masters, norms, paths, reports, solvers
     from atomlearn.estimators import (
+        AdditiveKernelSampler,
         AtomicClassifier,
         AtomicClassifierCV,
         AtomicRegressor,
         AtomicRegressorCV,
         FeatureGenerator,
+        MultipleKernelClassifier,
+        MultipleKernelRegressor,
     )
     from atomlearn.solve_function import solve
 

@@ -8,6 +8,7 @@ from atomlearn.designs.column_subset import ColumnSubset
 from atomlearn.designs.convert import as_design
 from atomlearn.designs.dense import DenseDesign
 from atomlearn.designs.frames import feature_names
+from atomlearn.designs.kernels import KernelMaps, KernelOn, Kernels, kernel_grid
 from atomlearn.designs.lifted import Lifted
 from atomlearn.designs.polynomial import Polynomial, PolynomialScores
 from atomlearn.designs.repeated import RepeatedBlock
@@ -29,6 +30,9 @@ __all__ = [
     "Counted",
     "DenseBlock",
     "DenseDesign",
+    "KernelMaps",
+    "KernelOn",
+    "Kernels",
     "Lifted",
     "Polynomial",
     "PolynomialScores",
@@ -41,4 +45,5 @@ __all__ = [
     "SupportsRows",
     "as_design",
     "feature_names",
+    "kernel_grid",
 ]

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from atomlearn import _kernels
@@ -22,7 +23,7 @@ from atomlearn.interfaces.design import Array, Block, Columns, Design, Scores
 
 #: The columns of one input with more entries than this (8 MB) are kept as codes in blocks.
 CODED_FROM = 2**20
-#: Entries whose values are looked up at a time.
+#: Entries of columns written out at a time.
 LOOKED_UP = 2**20
 
 
@@ -107,6 +108,8 @@ class Additive(Design):
     normalize : bool, default=False
         Whether each group is scaled so that the variances of its columns add up to 1, which makes
         inputs of different units alike to norms over groups.
+    sample_weight : (n_samples,) array, optional
+        How much each row counts for levels, knots and variances; rows of weight 0 do not.
 
     Attributes
     ----------
@@ -161,14 +164,17 @@ class Additive(Design):
         n_knots: int = 8,
         degree: int = 3,
         normalize: bool = False,
+        sample_weight: object = None,
     ) -> None:
         settings = AdditiveSettings.of(
             kernel, n_bins, binning, n_components, length_scale, n_knots, degree, normalize
         )
         base = as_design(X)
-        levels = find_levels(base, settings.n_bins, settings.binning)
+        weight = _weights(sample_weight, base.shape[0])
+        levels = find_levels(base, settings.n_bins, settings.binning, weight)
         codes = encode(base, levels)
-        self._set(codes, AdditiveMap.of(settings, levels, codes), base.dtype, feature_names(X))
+        found = AdditiveMap.of(settings, levels, codes, weight)
+        self._set(codes, found, base.dtype, feature_names(X))
 
     @classmethod
     def from_map(cls, X: object, map: AdditiveMap) -> Additive:
@@ -311,6 +317,18 @@ class Additive(Design):
         ]
         return np.concatenate(parts)
 
+    def expanded(self) -> Any:
+        """Return all columns as an array, or as a CSR array where the entries are sparse."""
+        columns = np.arange(self.shape[1], dtype=np.int64)
+        if self.codes.indices is None:
+            return np.ascontiguousarray(np.asarray(self.gather(columns)), dtype=self.dtype)
+        width = max(1, LOOKED_UP // max(self.shape[0], 1))
+        parts = [sp.csc_array((self.shape[0], 0), dtype=self.dtype)]
+        for start in range(0, columns.size, width):
+            some = np.asarray(self.gather(columns[start : start + width]))
+            parts.append(sp.csc_array(some.astype(self.dtype)))
+        return sp.hstack(parts, format="csr")
+
     def with_rows(self, rows: NDArray[np.int64]) -> Additive:
         """Return the design of these rows, with the same levels: codes are copied."""
         design = type(self).__new__(type(self))
@@ -348,3 +366,16 @@ class Additive(Design):
                 f"{name}>={levels[place + 1]:.6g}" if above else f"{name}<={levels[place]:.6g}"
             )
         return result
+
+
+def _weights(sample_weight: object, n_samples: int) -> Array:
+    if sample_weight is None:
+        return np.ones(n_samples)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    good = weight.shape == (n_samples,) and np.isfinite(weight).all() and (weight >= 0).all()
+    if not good or not weight.any():
+        raise ValueError(
+            f"Additive: sample_weight must be {n_samples} finite numbers >= 0, not all zero; got "
+            f"shape {weight.shape}"
+        )
+    return weight

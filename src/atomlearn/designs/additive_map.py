@@ -107,19 +107,21 @@ class AdditiveMap:
     residual: Array
 
     @classmethod
-    def of(cls, settings: AdditiveSettings, levels: Levels, x: CodedColumns) -> AdditiveMap:
-        """Make the maps of all inputs; ``x`` are the codes of the data, for its moments."""
+    def of(
+        cls, settings: AdditiveSettings, levels: Levels, x: CodedColumns, weight: Array
+    ) -> AdditiveMap:
+        """Make the maps of all inputs; ``x`` are the codes of the data, for weighted moments."""
         d = levels.n_inputs
         factors, residual = np.ones(d), np.zeros(d)
         if settings.kernel == "intersection":
             result = cls(settings, levels, levels.sizes - 1, None, factors, residual)
             if settings.normalize:
                 for j in range(d):
-                    factors[j] = _normalizer(result.table(j), _shares(x, levels, j))
+                    factors[j] = _normalizer(result.table(j), _shares(x, levels, j, weight))
             return result
         tables = []
         for j in range(d):
-            shares = _shares(x, levels, j)
+            shares = _shares(x, levels, j, weight)
             table, residual[j] = _table(settings, levels.of(j), shares, j)
             table = table - table[levels.zero[j]]
             if settings.normalize:
@@ -153,12 +155,13 @@ class AdditiveMap:
         return np.concatenate([below, [0.0], np.cumsum(steps[zero:])])
 
 
-def _shares(x: CodedColumns, levels: Levels, j: int) -> Array:
-    """Return the share of the rows at each level of input j."""
-    counts = code_histograms(x, np.ones(x.n_rows), np.array([j]))
+def _shares(x: CodedColumns, levels: Levels, j: int, weight: Array) -> Array:
+    """Return the share of the weight at each level of input j."""
+    counts = code_histograms(x, weight, np.array([j]))
+    total = float(weight.sum())
     # What is not stored stands at the origin.
-    counts[levels.zero[j]] += x.n_rows - counts.sum()
-    return counts / x.n_rows
+    counts[levels.zero[j]] += max(total - float(counts.sum()), 0.0)
+    return counts / total
 
 
 def _normalizer(table: Array, shares: Array) -> float:
@@ -179,8 +182,8 @@ def _table(settings: AdditiveSettings, levels: Array, shares: Array, j: int) -> 
     if settings.kernel == "chi2":
         if levels[0] < 0:
             raise ValueError(
-                f"Additive: the chi2 kernel needs values >= 0, but column {j} has {levels[0]}; "
-                "shift it, or use kernel='gaussian'"
+                f"Negative values in data: the chi2 kernel needs values >= 0, but column {j} has "
+                f"{levels[0]}; shift it, or use kernel='gaussian'"
             )
         return pivoted_map(chi2, levels, settings.n_components, j)
     mean = float(shares @ levels)

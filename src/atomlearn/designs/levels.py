@@ -88,27 +88,31 @@ def read_columns(base: Design) -> Iterator[tuple[int, NDArray[Any], NDArray[Any]
             yield start + place, part.data[chosen], part.indices[chosen]
 
 
-def find_levels(base: Design, n_bins: int, binning: Binning) -> Levels:
+def find_levels(base: Design, n_bins: int, binning: Binning, weight: Array) -> Levels:
     """Return the levels of every input: its own values where these are at most n_bins + 1.
 
     Else n_bins of them and the origin: "quantile" takes values of evenly spaced rank among those
-    that are not the origin, "uniform" even steps from the smallest to the largest value. O(entries
-    log entries of a column), one pass over X.
+    that are not the origin, "uniform" even steps from the smallest to the largest value. Rows
+    count ``weight`` times, (n_samples,) >= 0. O(entries log entries of a column), one pass over X.
     """
     found: list[Array] = []
     zero = np.zeros(base.shape[1], dtype=np.int64)
+    total = float(weight.sum())
     for j, values, rows in read_columns(base):
-        x = np.asarray(values, dtype=np.float64)
+        x, mass = np.asarray(values, dtype=np.float64), weight if rows is None else weight[rows]
         if rows is not None and rows.size < base.shape[0]:
-            x = np.append(x, 0.0)
-        levels, origin = _levels_of(np.sort(x), n_bins, binning, j)
+            x, mass = np.append(x, 0.0), np.append(mass, total - mass.sum())
+        order = np.argsort(x, kind="stable")
+        # What is left over of weights that are no whole numbers is rounding.
+        order = order[mass[order] > 1e-12 * total]
+        levels, origin = _levels_of(x[order], mass[order], n_bins, binning, j)
         zero[j] = np.searchsorted(levels, origin)
         found.append(levels)
     starts = np.concatenate([[0], np.cumsum([levels.size for levels in found])])
     return Levels(np.concatenate(found), starts.astype(np.int64), zero)
 
 
-def _levels_of(x: Array, n_bins: int, binning: Binning, j: int) -> tuple[Array, float]:
+def _levels_of(x: Array, mass: Array, n_bins: int, binning: Binning, j: int) -> tuple[Array, float]:
     low, high = float(x[0]), float(x[-1])
     if not np.isfinite(high - low):
         raise ValueError(
@@ -123,8 +127,9 @@ def _levels_of(x: Array, n_bins: int, binning: Binning, j: int) -> tuple[Array, 
         if binning == "uniform":
             levels = low * (1.0 - share) + high * share
         else:
-            others = x[x != origin]
-            levels = others[np.rint(share * (others.size - 1)).astype(np.int64)]
+            others = x != origin
+            reached = np.cumsum(mass[others])
+            levels = x[others][np.searchsorted(reached, share * (1.0 - 1e-12) * reached[-1])]
     # Adding 0 makes the zero that is not negative: of -0.0 and 0.0 only one is kept.
     return np.unique(np.append(levels, origin) + 0.0), origin
 

@@ -3,12 +3,20 @@
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
 from atomlearn.estimators.feature_generator import FeatureGenerator
+from atomlearn.estimators.kernel_models import (
+    MultipleKernelClassifier,
+    MultipleKernelRegressor,
+)
 from atomlearn.estimators.regressor import AtomicRegressor
+from atomlearn.estimators.sampler import AdditiveKernelSampler
 
 __all__ = [
+    "AdditiveKernelSampler",
     "AtomicClassifier",
     "AtomicClassifierCV",
     "AtomicRegressor",
     "AtomicRegressorCV",
     "FeatureGenerator",
+    "MultipleKernelClassifier",
+    "MultipleKernelRegressor",
 ]

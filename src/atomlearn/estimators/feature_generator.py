@@ -15,11 +15,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
+from atomlearn.designs import Additive
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import (
+    ADDITIVE,
     checked_design,
     checked_target,
     encoded,
+    expanded,
     whole,
 )
 from atomlearn.interfaces import Design, Loss
@@ -41,8 +44,6 @@ FINISHED = 1e-12
 #: What ``features`` may become, with what to do until then.
 NOT_YET = {
     "polynomial": "expand with sklearn.preprocessing.PolynomialFeatures first",
-    "intersection": "expand with sklearn.preprocessing.KBinsDiscretizer first",
-    "additive_gaussian": "expand with sklearn.preprocessing.SplineTransformer first",
 }
 
 
@@ -55,6 +56,25 @@ def _is_regression(estimator: Any) -> bool:
 
 def _is_classification(estimator: Any) -> bool:
     return not _is_regression(estimator)
+
+
+def _groups_of_columns(design: Additive, groups: Any) -> NDArray[np.int64]:
+    """Return the group of each column: of its input, alone or in the groups of inputs given."""
+    if groups is None:
+        return design.groups
+    n_inputs = design.map.levels.n_inputs
+    labels = KSupport(1, groups).partition(n_inputs).labels
+    found: NDArray[np.int64] = np.repeat(labels, design.map.sizes)
+    return found
+
+
+def _inputs_selected(
+    design: Additive, columns: NDArray[np.int64], rounds: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the inputs of these columns in their order, each once, and the round of each."""
+    inputs = design.input_of(columns)
+    first = np.sort(np.unique(inputs, return_index=True)[1])
+    return inputs[first], rounds[first]
 
 
 def _finished(problem: Problem, result: Result) -> Result:
@@ -114,8 +134,10 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         Weight of the loss.
     loss : {"squared_hinge", "logistic", "squared"} or Loss, default="squared_hinge"
         The first two make this a classifier of two classes, "squared" makes it a regressor.
-    features : {"linear"}, default="linear"
-        Features to select from: the columns of X.
+    features : str, default="linear"
+        "linear": the columns of X as they are. "intersection", "additive_gaussian",
+        "additive_chi2", "splines": inputs are selected whole, for a sum of curves of them, as
+        ``designs.Additive(X, normalize=True)`` makes it; ``curve(j)`` is that of input j.
     groups : list of lists of columns, or array of labels (n_features_in_,), optional
         Disjoint groups to select whole.
     fit_intercept : bool, default=True
@@ -139,6 +161,7 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
     scaling_ : (n_features_in_,) ndarray
         The scaling d of the features; zero where not selected.
     coef_ : (1, n_features_in_) ndarray; (n_features_in_,) for regression; in the dtype of X
+        Of additive models: of all columns of the design, see ``additive_map_``.
     intercept_ : (1,) ndarray; float for regression
     classes_ : (2,) ndarray, for classification
     objective_, gap_ : float
@@ -215,9 +238,10 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         whole("max_iter", self.max_iter)
         self._check_features()
         loss = as_loss(self.loss)
-        design = checked_design(self, X, reset=True)
-        weight = C * check_weight(sample_weight, design.shape[0])
+        inputs = checked_design(self, X, reset=True)
+        weight = C * check_weight(sample_weight, inputs.shape[0])
         target, classes = self._target(y, weight, loss)
+        design = expanded(inputs, self.features, weight=weight)
         problem, n_units = self._problem(design, target, loss, weight)
         wanted = min(self.n_features, n_units)
         # Where all may be selected nothing is cut: the run ends at the optimum, in the order found.
@@ -234,14 +258,15 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         return self
 
     def _check_features(self) -> None:
-        if self.features == "linear":
+        if isinstance(self.features, str) and self.features in ("linear", *ADDITIVE):
             return
         if isinstance(self.features, str) and self.features in NOT_YET:
             raise ValueError(
                 f"features={self.features!r} is not available in this version; "
                 f"{NOT_YET[self.features]}"
             )
-        raise ValueError(f"features must be 'linear', got {self.features!r}")
+        known = ["linear", *ADDITIVE]
+        raise ValueError(f"features must be one of {known}, got {self.features!r}")
 
     def _target(
         self, y: Any, weight: Array, loss: Loss
@@ -264,10 +289,12 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         self, design: Design, target: NDArray[Any], loss: Loss, weight: Array
     ) -> tuple[Problem, int]:
         """Return the problem, and how many features (or groups) there are to select from."""
-        n_units = design.shape[1]
-        if self.groups is not None:
-            n_units = KSupport(1, self.groups).partition(n_units).n_groups
-        norm = KSupport(min(self.batch, n_units), self.groups)
+        n_units, groups = design.shape[1], self.groups
+        if isinstance(design, Additive):
+            groups = _groups_of_columns(design, groups)
+        if groups is not None:
+            n_units = KSupport(1, groups).partition(n_units).n_groups
+        norm = KSupport(min(self.batch, max(n_units, 1)), groups)
         problem = Problem.build(
             design,
             target,
@@ -284,9 +311,16 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         state, norm = result.state, problem.regularizer.norm
         result.state = None
         n_features = problem.design.shape[1]
+        design = problem.design
+        self._remember(design)
         self.selected_, self.rounds_ = state.selection()
+        if isinstance(design, Additive):
+            self.selected_, self.rounds_ = _inputs_selected(design, self.selected_, self.rounds_)
         self.n_selected_ = int(state.units)
         columns, scaling = state.scaling(norm, n_features)
+        if isinstance(design, Additive):
+            # All columns of an input have one scaling.
+            columns, n_features = design.input_of(columns), self.n_features_in_
         self.scaling_ = np.zeros(n_features)
         self.scaling_[columns] = scaling
         self.coef_, self.intercept_ = result.coef, float(result.intercept)

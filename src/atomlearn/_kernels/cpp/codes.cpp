@@ -9,32 +9,31 @@ namespace {
 
 constexpr Index kMostLevels = 256;
 
-// Adds v to the bin of each entry; neighbors go to two tables, so that equal codes do not wait for
-// one another.
-template <class I>
-void histogram(const Codes<I>& x, Index j, const double* v, double* bins) {
-    const Index begin = x.begin(j), end = x.end(j), levels = x.levels(j);
-    const std::uint8_t* codes = x.codes;
+// Adds value(e) to the bin of each of n entries. Where there are many a level, neighbors go to two
+// tables, so that equal codes do not wait for one another.
+template <class F>
+inline void add_up(const std::uint8_t* codes, Index n, Index levels, double* bins, F&& value) {
     std::fill(bins, bins + levels, 0.0);
-    Index e = begin;
-    if (end - begin > 4 * levels) {
+    Index e = 0;
+    if (n > 4 * levels) {
         double second[kMostLevels];
         std::fill(second, second + levels, 0.0);
-        if (x.indptr) {
-            for (; e + 1 < end; e += 2) {
-                bins[codes[e]] += v[x.indices[e]];
-                second[codes[e + 1]] += v[x.indices[e + 1]];
-            }
-        } else {
-            for (; e + 1 < end; e += 2) {
-                bins[codes[e]] += v[e - begin];
-                second[codes[e + 1]] += v[e + 1 - begin];
-            }
+        for (; e + 1 < n; e += 2) {
+            bins[codes[e]] += value(e);
+            second[codes[e + 1]] += value(e + 1);
         }
         for (Index level = 0; level < levels; ++level) bins[level] += second[level];
     }
-    for (; e < end; ++e)
-        bins[codes[e]] += v[x.indptr ? static_cast<Index>(x.indices[e]) : e - begin];
+    for (; e < n; ++e) bins[codes[e]] += value(e);
+}
+
+template <class I>
+void histogram(const Codes<I>& x, Index j, const double* v, double* bins) {
+    const Index begin = x.begin(j), n = x.end(j) - begin;
+    const std::uint8_t* codes = x.codes + begin;
+    if (!x.indptr) return add_up(codes, n, x.levels(j), bins, [=](Index e) { return v[e]; });
+    const I* rows = x.indices + begin;
+    add_up(codes, n, x.levels(j), bins, [=](Index e) { return v[rows[e]]; });
 }
 
 // Calls f(column, score / sqrt(gap), gap) for the thermometer columns of one coded column.
