@@ -34,6 +34,7 @@ BENCHMARKS = {
     "lasso": ("lasso.benchmark", "lasso and l1-logistic against celer, skglm, adelie, sklearn"),
     "groups": ("groups.benchmark", "group lasso and latent groups against celer, skglm, adelie"),
     "structured": ("structured", "two million interactions, a million overlapping groups"),
+    "additive": ("additive", "a pass over additive kernels, 500 kernels against SimpleMKL"),
     "paper_v": ("paper_v", "[V]: Figures 2 to 5 and Table 1 with all rivals"),
     "real": ("real.benchmark", "atomlearn select on real files against l1 models"),
     "startup": ("startup", "import, pip install from a clean clone, make demo from nothing"),

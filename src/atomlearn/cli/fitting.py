@@ -16,7 +16,7 @@ from atomlearn.cli.errors import CommandError
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch, Watched, gap_on_selected
-from atomlearn.designs import RowSubset, Standardized
+from atomlearn.designs import Additive, RowSubset, Standardized
 from atomlearn.designs.standardized import column_moments
 from atomlearn.estimators import (
     AtomicClassifier,
@@ -51,7 +51,8 @@ class Fitted:
     units; scaling : (m,) d of the norm or None; found : (m,) pass that found each column;
     results : one an output, in the units of the fit; settings : how, as text and numbers;
     gaps_on_selected : for feature generation, one an output: the proved relative gap of the
-    coefficients with the features as selected; chosen : norm and alpha that a refit should use.
+    coefficients with the features as selected; chosen : norm and alpha that a refit should use;
+    additive : the design, where columns are those of curves.
     """
 
     columns: Columns
@@ -65,6 +66,19 @@ class Fitted:
     n_rows: int
     gaps_on_selected: tuple[float | None, ...]
     chosen: tuple[Norm, float] | None = None
+    additive: Additive | None = None
+
+    @property
+    def units(self) -> Columns:
+        """What was selected: columns, or of an additive model the inputs that have a curve."""
+        return self.columns if self.additive is None else self.additive.input_of(self.inputs_at)
+
+    @property
+    def inputs_at(self) -> Columns:
+        """The first selected column of each input of an additive model."""
+        assert self.additive is not None
+        inputs = self.additive.input_of(self.columns)
+        return self.columns[np.unique(inputs, return_index=True)[1]]
 
     @property
     def interrupted(self) -> bool:
@@ -98,9 +112,12 @@ def fit(
     An intercept that is not penalized makes centering change nothing but the rounding, so sparse
     data is only scaled (``center`` False) and stays sparse.
     """
-    part = design if rows.size == design.shape[0] else RowSubset(design, rows)
+    part = design
+    if rows.size < design.shape[0]:
+        curves = isinstance(design, Additive)
+        part = design.with_rows(rows) if curves else RowSubset(design, rows)
     fitted_on, means, scales = part, np.zeros(part.shape[1]), np.ones(part.shape[1])
-    if plan.standardize:
+    if plan.standardize and not isinstance(part, Additive):
         fitted_on = Standardized(part, center=center)
         means, scales = fitted_on.means, fitted_on.scales
     watch.found.clear()
@@ -128,6 +145,7 @@ def fit(
         n_rows=int(rows.size),
         gaps_on_selected=outcome.gaps_on_selected,
         chosen=outcome.chosen,
+        additive=part if isinstance(part, Additive) else None,
     )
 
 
@@ -135,8 +153,11 @@ def _generate(
     design: Design, target: Target, y: NDArray[Any], plan: Plan, watch: Watch
 ) -> _Outcome:
     """Select by feature generation, as FeatureGenerator does; many classes one after the other."""
-    wanted = min(plan.n_features or 1, design.shape[1])
-    norm = KSupport(min(plan.block, wanted))
+    groups, n_units = None, design.shape[1]
+    if isinstance(design, Additive):
+        groups, n_units = design.groups, design.n_groups
+    wanted = min(plan.n_features or 1, n_units)
+    norm = KSupport(min(plan.block, wanted), groups)
     loss = as_loss(plan.loss_for(target.task))
     # Half the gap: the subproblem's own tolerance refers to the objective of the round before.
     generation = FeatureGeneration(n_features=wanted, inner_tolerance=0.5 * plan.gap)
@@ -254,12 +275,13 @@ def _settings(norm: Norm, alpha: float, plan: Plan, loss: str) -> dict[str, Any]
 
 
 def _shown(norm: Norm) -> str:
-    return repr(norm).replace(", groups=None", "")
+    return repr(norm).replace(", groups=None", "").replace(", weights=None", "")
 
 
 def _scaling(norm: Norm, weights: Array) -> Array | None:
     """Return the d that the norm gives each column, for one output and the k-support norm."""
-    if len(weights) > 1 or not isinstance(norm, KSupport) or not weights.size:
+    known = isinstance(norm, KSupport) and norm.groups is None
+    if len(weights) > 1 or not known or not weights.size:
         return None
     return scaling_vector(weights[0], norm.k)
 

@@ -9,6 +9,7 @@ from atomlearn.designs.convert import as_design
 from atomlearn.designs.dense import DenseDesign
 from atomlearn.designs.frames import feature_names
 from atomlearn.designs.kernels import KernelMaps, KernelOn, Kernels, kernel_grid
+from atomlearn.designs.levels import codes_of, nearest
 from atomlearn.designs.lifted import Lifted
 from atomlearn.designs.polynomial import Polynomial, PolynomialScores
 from atomlearn.designs.repeated import RepeatedBlock
@@ -44,6 +45,8 @@ __all__ = [
     "Standardized",
     "SupportsRows",
     "as_design",
+    "codes_of",
     "feature_names",
     "kernel_grid",
+    "nearest",
 ]

@@ -229,7 +229,8 @@ class Additive(Design):
     def input_of(self, columns: ArrayLike) -> Columns:
         """Return the input that each column belongs to."""
         given = np.asarray(columns, dtype=np.int64)
-        return np.searchsorted(self.starts, given, side="right") - 1
+        found: Columns = np.searchsorted(self.starts, given, side="right") - 1
+        return found
 
     def columns_of(self, inputs: ArrayLike) -> Columns:
         """Return the columns of these inputs, input after input."""

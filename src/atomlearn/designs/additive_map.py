@@ -142,7 +142,8 @@ class AdditiveMap:
         levels, zero = self.levels.of(j), int(self.levels.zero[j])
         code, column = np.ogrid[: levels.size, : levels.size - 1]
         above = np.where(column >= zero, (code > column) * 1.0, -1.0 * (code <= column))
-        return above * (np.sqrt(np.diff(levels)) * self.factors[j])
+        table: Array = above * (np.sqrt(np.diff(levels)) * self.factors[j])
+        return table
 
     def values(self, j: int, weights: Array) -> Array:
         """Return phi_j'w at each level: the curve of input j. O(levels) for thermometers."""

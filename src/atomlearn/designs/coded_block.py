@@ -91,9 +91,8 @@ class CodedBlock(Block):
 
     def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
         """Return A_S D A_S': n^2 additions an input, whatever number of columns it has."""
-        whole = diagonal
-        if positions is not None:
-            whole = np.bincount(positions, weights=diagonal, minlength=self.part.size)
+        whole: Array = np.zeros(self.part.size)
+        np.add.at(whole, np.arange(whole.size) if positions is None else positions, diagonal)
         result = np.zeros((self.shape[0], self.shape[0]))
         for p, table, mine in self._parts():
             if whole[mine].any():

@@ -153,7 +153,7 @@ def encode(base: Design, levels: Levels) -> CodedColumns:
     for j, values, rows in read_columns(base):
         part = slice(int(indptr[j]), int(indptr[j + 1]))
         codes[part] = levels.codes(j, values)
-        if X.format != "csc":
+        if X.format != "csc" and rows is not None:
             indices[part] = rows
     return CodedColumns(codes, indices, indptr, n_samples, levels.starts)
 
