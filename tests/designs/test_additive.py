@@ -268,6 +268,40 @@ def test_columns_and_inputs_find_each_other():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_trees_of_inputs_are_searched_without_scores(kernel):
+    X = data(17, n=80, d=8)
+    design = Additive(X, kernel, n_bins=9)
+    sets = [[0, 1, 2], [0], [4, 5, 6, 7], [4, 5], [6], [2]]
+    tree = norms.Trees([design.columns_of(inputs) for inputs in sets], weights="sqrt_size")
+    v = np.random.default_rng(2).standard_normal(80)
+    A = np.asarray(design.gather(np.arange(design.shape[1])))
+    z, scores = A.T @ v, design.scores(v)
+    delta = [np.sqrt(design.columns_of(inputs).size) for inputs in sets]
+    ratings = [
+        np.linalg.norm(z[design.columns_of(inputs)]) / weight
+        for inputs, weight in zip(sets, delta, strict=True)
+    ]
+    assert tree.polar(scores) == pytest.approx(max(ratings), rel=1e-10)
+    assert scores._full is None
+    y = np.abs(X[:, 6]) + X[:, 0]
+    implicit = solve(design, y, norm=tree, level=3.0, intercept=True, gap=1e-8)
+    explicit = solve(A, y, norm=tree, level=3.0, intercept=True, gap=1e-8)
+    assert implicit.converged
+    assert implicit.objective == pytest.approx(explicit.objective, rel=1e-7)
+
+
+def test_groups_of_inputs_are_added_up():
+    design = Additive(data(18))
+    v = np.random.default_rng(3).standard_normal(40)
+    labels = np.array([0, 0, 1, 5, 2, 1])[design.input_of(np.arange(design.shape[1]))]
+    scores = design.scores(v)
+    found = scores.group_norms(labels, 4)
+    assert scores._full is None
+    z = scores.full()
+    assert_allclose(found**2, np.bincount(labels, weights=z * z, minlength=4))
+
+
 # --- fits ---------------------------------------------------------------------------------------
 
 

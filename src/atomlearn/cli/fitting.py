@@ -114,8 +114,7 @@ def fit(
     """
     part = design
     if rows.size < design.shape[0]:
-        curves = isinstance(design, Additive)
-        part = design.with_rows(rows) if curves else RowSubset(design, rows)
+        part = design.with_rows(rows) if isinstance(design, Additive) else RowSubset(design, rows)
     fitted_on, means, scales = part, np.zeros(part.shape[1]), np.ones(part.shape[1])
     if plan.standardize and not isinstance(part, Additive):
         fitted_on = Standardized(part, center=center)
@@ -280,8 +279,9 @@ def _shown(norm: Norm) -> str:
 
 def _scaling(norm: Norm, weights: Array) -> Array | None:
     """Return the d that the norm gives each column, for one output and the k-support norm."""
-    known = isinstance(norm, KSupport) and norm.groups is None
-    if len(weights) > 1 or not known or not weights.size:
+    if len(weights) > 1 or not isinstance(norm, KSupport) or not weights.size:
+        return None
+    if norm.groups is not None:
         return None
     return scaling_vector(weights[0], norm.k)
 

@@ -67,12 +67,15 @@ class AdditiveScores(Scores):
         return z[begins[place.ravel()] + (columns - design.starts[inputs[place.ravel()]])]
 
     def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
-        """Return the l2 norms over groups; over the inputs themselves without forming z."""
-        if not self._design.are_own(labels, n_groups):
+        """Return the l2 norms over groups; where these are of whole inputs, without forming z."""
+        own = self._design.labels_of_inputs(labels)
+        if own is None:
             return self._stored().group_norms(labels, n_groups)
         if self._norms is None:
             self._norms = self._design.norms_of(self._v)
-        return self._norms
+        if n_groups == own.size and np.array_equal(own, np.arange(n_groups)):
+            return self._norms
+        return _kernels.group_norms(self._norms, own, n_groups)
 
 
 class Additive(Design):
@@ -197,7 +200,7 @@ class Additive(Design):
         self.codes, self.map, self._dtype, self._names = codes, map, dtype, names
         self.starts: Columns = np.concatenate([[0], np.cumsum(map.sizes)]).astype(np.int64)
         self.inputs: Columns = np.flatnonzero(map.sizes)
-        self._known: NDArray[np.int64] | None = None
+        self._known: tuple[NDArray[np.int64], NDArray[np.int64] | None] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -217,14 +220,16 @@ class Additive(Design):
         """Group of each column, (n_columns,) int64 in 0..n_groups-1."""
         return np.repeat(np.arange(self.n_groups, dtype=np.int64), self.map.sizes[self.inputs])
 
-    def are_own(self, labels: NDArray[np.int64], n_groups: int) -> bool:
-        """Return whether labels are ``groups``; looked at once an array."""
-        if labels is self._known:
-            return True
-        if n_groups != self.n_groups or not np.array_equal(labels, self.groups):
-            return False
-        self._known = labels
-        return True
+    def labels_of_inputs(self, labels: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Return the label of each of ``n_groups`` inputs, None where an input has several.
+
+        Looked at once an array.
+        """
+        if self._known is None or self._known[0] is not labels:
+            own = labels[self.starts[self.inputs]]
+            whole = np.array_equal(labels, np.repeat(own, self.map.sizes[self.inputs]))
+            self._known = (labels, own if whole else None)
+        return self._known[1]
 
     def input_of(self, columns: ArrayLike) -> Columns:
         """Return the input that each column belongs to."""
@@ -237,8 +242,9 @@ class Additive(Design):
         chosen = np.asarray(inputs, dtype=np.int64)
         sizes = self.map.sizes[chosen]
         ends = np.cumsum(sizes)
-        shift = np.repeat(self.starts[chosen] - (ends - sizes), sizes)
-        return np.arange(shift.size, dtype=np.int64) + shift
+        shift: Columns = np.repeat(self.starts[chosen] - (ends - sizes), sizes)
+        shift += np.arange(shift.size, dtype=np.int64)
+        return shift
 
     # --- the design -----------------------------------------------------------------------------
 
@@ -310,7 +316,7 @@ class Additive(Design):
             gaps = np.diff(levels.values)
             ends = levels.starts[1:-1] - 1
             sizes = np.sqrt(np.delete(gaps, ends)) * np.repeat(map.factors, map.sizes)
-            return np.abs(self.scores_of(weights, None)) * sizes
+            return np.asarray(np.abs(self.scores_of(weights, None)) * sizes)
         sums = _kernels.code_histograms(self.codes, weights)
         parts = [
             (map.table(j) ** 2).T @ sums[levels.starts[j] : levels.starts[j + 1]]

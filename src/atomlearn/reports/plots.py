@@ -190,8 +190,8 @@ def _curve_panel(
         title = f"{curve.name}: adds {row[place]:.4g} at {curve.levels[place]:.6g}"
         if len(curve.values) > 1:
             title = f"{outputs[number]}, {title}"
-        at = frame.across(curve.levels[place]), frame.up(row[place])
-        parts.append(svg.dot(*at, 2.5, title, f"dot series-{number % 6}"))
+        x, y = frame.across(curve.levels[place]), frame.up(row[place])
+        parts.append(svg.dot(x, y, 2.5, title, f"dot series-{number % 6}"))
     return "".join(parts)
 
 
