@@ -28,6 +28,7 @@ BENCHMARKS = {
     "top_columns": ("micro.top_columns", "the largest magnitudes against NumPy's partition"),
     "active_set": ("micro.active_set", "the active-set QP while atoms come, against scipy's nnls"),
     "certificate": ("certificate.benchmark", "2,000 random problems confirmed independently"),
+    "norm_oracles": ("norm_oracles", "1,000 random cases a norm against enumeration and CVXPY"),
     "correlated": ("correlated", "squared k-support on correlated columns against FISTA"),
     "paper_l": ("paper_l", "the million-column logistic problem of [L] against its rivals"),
     "selection": ("selection", "the synthetic selections of [T] against LIBLINEAR"),

@@ -26,6 +26,7 @@ SPARSE_ALGEBRA = {
     "norms/membership.py": "reads sets from membership matrices",
     "norms/blocks.py": "puts prox Jacobians of blocks together",
     "masters/ridge_of_groups.py": "sums over the columns of each group",
+    "masters/dual_interior.py": "sums over the features of each group, and its cone",
     "masters/interior_point.py": "the cone program, in the form its solver takes",
     "norms/user.py": "reads the sparse vector that a person's oracle may return",
 }

@@ -16,7 +16,7 @@ from atomlearn.losses import as_loss
 from atomlearn.masters import ScalingNewton, SemismoothNewton, scaling_kernel, scaling_newton
 from atomlearn.masters.nonnegative import nonnegative_minimum
 from atomlearn.masters.ridge_of_groups import GroupRidge
-from atomlearn.norms import Groups
+from atomlearn.norms import L1, Groups
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
 from atomlearn.solvers import ColumnGeneration
@@ -110,10 +110,75 @@ def test_repeated_columns_and_empty_ones():
 
 def test_other_norms_go_to_the_fallback():
     problem = group_problem("squared", 20, 4, 2, 0.1, False, 0)
-    squared = replace(problem, regularizer=Regularizer(problem.regularizer.norm, "squared", 1.0))
-    with pytest.raises(AssertionError, match="fallback"):
-        ScalingNewton(_Forbidden()).solve(squared, np.zeros(8), 0.0, 1e-8)
-    assert ScalingNewton().solve(squared, np.zeros(8), 0.0, 1e-6).gap <= 1e-6
+    for other in (
+        replace(problem, regularizer=Regularizer(L1(), "penalized", 1.0)),
+        replace(problem, tau=1.0),
+    ):
+        with pytest.raises(AssertionError, match="fallback"):
+            ScalingNewton(_Forbidden()).solve(other, np.zeros(8), 0.0, 1e-8)
+        assert ScalingNewton().solve(other, np.zeros(8), 0.0, 1e-6).gap <= 1e-6
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("form", ["constrained", "squared"])
+def test_other_forms_by_the_level_of_the_penalized_one(form, loss):
+    """Cold, and from the solution of a nearby problem; the semismooth master knows no levels."""
+    for seed, intercept in enumerate([False, True]):
+        penalized = group_problem(loss, 60, 12, 4, 0.2, intercept, seed)
+        norm, zero = penalized.regularizer.norm, np.zeros(48)
+        target = 1e-9 * penalized.objective(zero, np.zeros(60))
+        start = zero
+        gauge = norm.value(SemismoothNewton().solve(penalized, zero, 0.0, target).weights)
+        amounts = (1e-3, 1.0, 0.8) if form == "constrained" else (10.0, 1.0, 1.1)
+        for amount in amounts:
+            own = amount * (
+                gauge if form == "constrained" else penalized.regularizer.amount / gauge
+            )
+            problem = replace(penalized, regularizer=Regularizer(norm, form, own))
+            refit = ScalingNewton(_Forbidden()).solve(problem, start, 0.0, target)
+            other = SemismoothNewton().solve(problem, zero, 0.0, target)
+            assert refit.gap <= target
+            assert 0 < refit.steps <= 300
+            assert abs(refit.objective - other.objective) <= 2 * target
+            start = refit.weights if form == "squared" else 0.9 * refit.weights
+
+
+def test_a_constraint_that_does_not_bind_goes_to_the_fallback():
+    penalized = group_problem("squared", 60, 4, 2, 0.2, False, 0)
+    loose = Regularizer(penalized.regularizer.norm, "constrained", 1e6)
+    problem = replace(penalized, regularizer=loose)
+    refit = ScalingNewton().solve(problem, np.zeros(8), 0.0, 1e-6)
+    other = SemismoothNewton().solve(problem, np.zeros(8), 0.0, 1e-6)
+    assert refit.gap <= 1e-6
+    assert abs(refit.objective - other.objective) <= 2e-6
+
+
+@pytest.mark.parametrize("n_samples", [40, 12])
+def test_many_groups_in_use_go_to_interior_point_steps(n_samples, monkeypatch):
+    """By Gram matrix and by columns; groups at rest are zero, and the gap is that asked for."""
+    monkeypatch.setattr(scaling_kernel, "CHEAP_WORK", 0.0)
+    asked = []
+
+    class _Watched(scaling_kernel.DualInterior):
+        def until(self, *arguments):
+            asked.append(self.steps)
+            return super().until(*arguments)
+
+    monkeypatch.setattr(scaling_kernel, "DualInterior", _Watched)
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        base = DenseBlock(np.asfortranarray(rng.normal(size=(n_samples, 15))))
+        members = np.concatenate([rng.choice(15, size=2, replace=False) for _ in range(60)])
+        block = CachedBlock(RepeatedBlock(base, np.arange(15), members))
+        norm = Groups(np.arange(120) // 2, rng.uniform(0.5, 2.0, size=60))
+        y = base.dense().sum(axis=1) + rng.normal(size=n_samples)
+        problem = Problem.build(block, y, as_loss("squared"), Regularizer(norm, "penalized", 0.02))
+        refit = ScalingNewton(_Forbidden()).solve(problem, np.zeros(120), 0.0, 1e-9)
+        reference = SemismoothNewton().solve(problem, np.zeros(120), 0.0, 1e-7)
+        assert refit.gap <= 1e-9
+        assert abs(refit.objective - reference.objective) <= 2e-7
+        assert not refit.weights.all()
+    assert asked
 
 
 def test_non_negative_programs_against_enumeration():
@@ -212,15 +277,15 @@ def test_a_small_block_is_taken_whole(loss):
 
 
 def test_columns_for_free_count_distinct_features():
-    """Few distinct features are all free, more of them as many as fit; none for other forms."""
+    """Few distinct features are all free, more of them as many as fit; none for other norms."""
     problem = repeated_problem("squared", 0, False, 0.1)
     plain = replace(problem, design=DenseBlock(problem.design.dense()))
     master = ScalingNewton()
-    assert master.candidates_for_free(plain) == 2**19 // 40
+    assert master.candidates_for_free(plain) == scaling_kernel.FREE_ENTRIES // 40
     assert master.candidates_for_free(problem) == 48  # of 15 features, fewer than samples
-    other = replace(problem, regularizer=Regularizer(problem.regularizer.norm, "squared", 1.0))
+    other = replace(problem, regularizer=Regularizer(L1(), "penalized", 1.0))
     assert master.candidates_for_free(other) == 0
     tall = DenseBlock(np.zeros((10_000, 2), order="F"))
     assert master.candidates_for_free(replace(plain, design=tall)) == 2
-    large = DenseBlock(np.zeros((10_000, 600), order="F"))
+    large = DenseBlock(np.zeros((100_000, 600), order="F"))
     assert master.candidates_for_free(replace(plain, design=large)) == 0

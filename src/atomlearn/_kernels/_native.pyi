@@ -91,6 +91,7 @@ def group_newton(
     slopes: Array,
     gap_target: float,
     max_steps: int,
+    most_work: float,
     least: int,
     share: float,
     counts: Positions,

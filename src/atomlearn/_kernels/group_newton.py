@@ -24,6 +24,7 @@ class NewtonStatus(IntEnum):
     """Why the steps ended."""
 
     REACHED = 0
+    #: Of the steps, or of their work.
     STEP_LIMIT = 1
     #: Rounding: no step descends any more.
     NO_DESCENT = 2
@@ -70,6 +71,7 @@ def group_newton(
     squared_target: float,
     gap_target: float,
     max_steps: int = 100,
+    most_work: float = math.inf,
     least: int = 100,
     share: float = 0.5,
 ) -> tuple[Array, Array, NewtonOutcome]:
@@ -98,6 +100,9 @@ def group_newton(
         Absolute duality gap at which steps end.
     max_steps : int
         Bound on Newton steps.
+    most_work : float
+        Bound on the sum of (groups considered)^3 over the steps, which what they take grows with
+        where many groups are in use; the step that exceeds it is the last one.
     least, share
         In a step groups enter, the most violating first, until max(least, share * features in use)
         features are new.
@@ -143,17 +148,17 @@ def group_newton(
         )
     if (np.diff(cuts) < 0).any():
         raise ValueError("starts must not decrease: groups follow one another in members")
-    if not (math.isfinite(squared_target) and gap_target >= 0 and share >= 0):
+    if not (math.isfinite(squared_target) and gap_target >= 0 and share >= 0 and most_work >= 0):
         raise ValueError(
-            f"squared_target must be finite, gap_target and share >= 0; got {squared_target!r}, "
-            f"{gap_target!r} and {share!r}"
+            f"squared_target must be finite, gap_target, share and most_work >= 0; got "
+            f"{squared_target!r}, {gap_target!r}, {share!r} and {most_work!r}"
         )
     slopes = np.zeros(n_features)
     counts, figures = np.zeros(2, dtype=np.int64), np.zeros(2)
     code = _native.group_newton(
         given, gram, line, float(squared_target), cuts, entries, bounds, t, slopes,
-        float(gap_target), _checks.count(max_steps, "max_steps"), _checks.count(least, "least"),
-        float(share), counts, figures,
+        float(gap_target), _checks.count(max_steps, "max_steps"), float(most_work),
+        _checks.count(least, "least"), float(share), counts, figures,
     )  # fmt: skip
     steps, systems = counts.tolist()
     objective, gap = figures.tolist()

@@ -50,10 +50,12 @@ class KernelOn:
         if self.columns is not None:
             chosen = list(self.columns)
             A, B = A[:, chosen], B[:, chosen]
-        if self.name == "rbf" and len(self.parameters) == 1:
-            # One column at a time is asked for: scikit-learn's checks would take most of the time.
-            gamma = self.parameters[0][1]
-            return np.asarray(np.exp(-gamma * cdist(A, B, "sqeuclidean")))
+        # One column at a time is asked for: scikit-learn's checks would take most of the time.
+        given = dict(self.parameters)
+        if self.name == "rbf" and set(given) == {"gamma"}:
+            return np.asarray(np.exp(-given["gamma"] * cdist(A, B, "sqeuclidean")))
+        if self.name == "polynomial" and set(given) == {"degree", "gamma", "coef0"}:
+            return np.asarray((given["gamma"] * (A @ B.T) + given["coef0"]) ** given["degree"])
         from sklearn.metrics.pairwise import pairwise_kernels
 
         found = pairwise_kernels(A, B, metric=self.name, **dict(self.parameters))

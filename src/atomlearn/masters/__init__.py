@@ -4,7 +4,6 @@ from atomlearn.interfaces import Master
 from atomlearn.masters.accelerated_gradient import AcceleratedGradient
 from atomlearn.masters.active_set import ActiveSetQP
 from atomlearn.masters.interior_point import InteriorPoint
-from atomlearn.masters.level_search import LevelSearch
 from atomlearn.masters.newton import SemismoothNewton
 from atomlearn.masters.scaling_newton import ScalingNewton
 from atomlearn.masters.sequential_qp import SequentialQP
@@ -15,7 +14,6 @@ __all__ = [
     "AcceleratedGradient",
     "ActiveSetQP",
     "InteriorPoint",
-    "LevelSearch",
     "ScalingNewton",
     "SemismoothNewton",
     "SequentialQP",
@@ -26,6 +24,5 @@ __all__ = [
 
 
 def default_master() -> Master:
-    """Return the master for any norm: working sets, with the masters made for groups inside."""
-    groups = ScalingNewton(fallback=SemismoothNewton())
-    return WorkingSets(master=LevelSearch(master=groups, fallback=SemismoothNewton()))
+    """Return the master for any norm: working sets, with the master made for groups inside."""
+    return WorkingSets(master=ScalingNewton(fallback=SemismoothNewton()))

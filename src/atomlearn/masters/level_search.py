@@ -1,120 +1,107 @@
-"""LevelSearch: the squared group norm through penalized ones, the form of multiple kernel learning.
+"""The constrained and the squared form by way of the penalized one: a search for its level.
 
-The minimizer of f(w) + (lambda / 2) gauge(w)^2 is that of f(w) + mu gauge(w) for the one level
-mu = lambda gauge(w_mu): the root of h(mu) = lambda gauge(w_mu) - mu, which decreases. At w_mu the
-gap of the squared problem is the penalized one's plus h(mu)^2 / (2 lambda).
+The optimum of either is that of the penalized form at some level, the root of a decreasing
+function of it: gauge(w_level) - radius, or amount * gauge(w_level) - level; as in the root finding
+of SPGL1 on the Pareto curve [van den Berg, Friedlander 2008]. Every point on the way is certified
+for the form that was asked.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.interfaces import Master, Refit
-from atomlearn.masters.newton import Candidate, SemismoothNewton, block_of, certified
-from atomlearn.masters.scaling_newton import ScalingNewton
-from atomlearn.norms import Groups, KSupport
-from atomlearn.problem import Problem
+from atomlearn.designs import ArrayScores
+from atomlearn.interfaces import Refit
+from atomlearn.masters.newton import Candidate, certified
+from atomlearn.problem import Problem, Regularizer
 
 Array = NDArray[np.float64]
+#: solve(problem, weights, intercept, gap target) of the penalized form.
+Solve = Callable[[Problem, Array, float, float], Refit]
 
-#: A bracket this narrow (relative) holds nothing more than rounding.
-NARROW = 1e-14
-
-
-def penalized_norm(problem: Problem) -> Groups | None:
-    """Return the group norm of a squared problem without ridge; None where it is another."""
-    regularizer = problem.regularizer
-    norm = regularizer.norm
-    if regularizer.form != "squared" or problem.tau:
-        return None
-    if isinstance(norm, KSupport) and norm.k == 1 and norm.groups is not None:
-        return Groups(norm.partition(problem.design.shape[1]))
-    return norm if isinstance(norm, Groups) else None
+#: Penalized problems solved, at most.
+MOST_SOLVES = 40
+#: The share of the gap that each of them is asked for.
+SHARE = 0.1
+#: Levels relative to the largest useful one below which the norm does not matter any more.
+LEAST_LEVEL = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class LevelSearch(Master):
-    """Root of h by false position (Illinois), each level re-fitted from the one before.
+def by_level(
+    problem: Problem, start: Candidate, gap_target: float, solve: Solve
+) -> tuple[Candidate, int]:
+    """Return the best point found for a constrained or squared problem, and the steps it took.
 
-    Parameters
-    ----------
-    master : Master
-        Solves penalized problems; it also gets all problems that are not of squared groups.
-    fallback : Master
-        Goes on from the best point where the search ends before the target.
-    max_levels : int
-        Bound on the levels tried.
+    Its gap may exceed ``gap_target``: where the constraint is not active, or by rounding.
     """
-
-    master: Master = field(default_factory=ScalingNewton)
-    fallback: Master = field(default_factory=SemismoothNewton)
-    max_levels: int = 50
-
-    def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
-        """Minimise the restricted problem to ``gap_target``; see Master."""
-        norm = penalized_norm(problem)
-        if norm is None or not weights.size:
-            return self.master.solve(problem, weights, intercept, gap_target)
-        best, steps = self._search(problem, norm, weights, intercept, gap_target)
-        if best.refit.gap > gap_target:
-            last = best.refit
-            refit = self.fallback.solve(problem, last.weights, last.intercept, gap_target)
-            refit.steps += steps
-            return refit
-        best.refit.steps = steps
-        return best.refit
-
-    def candidates_for_free(self, problem: Problem) -> int:
-        """As the master inside."""
-        return self.master.candidates_for_free(problem)
-
-    def _search(
-        self, problem: Problem, norm: Groups, weights: Array, intercept: float, gap_target: float
-    ) -> tuple[Candidate, int]:
-        level = problem.regularizer.amount
-        best = certified(problem, weights, None, intercept)
-        low, h_low = 0.0, math.inf
-        # Above the polar at w = 0 the penalized solution is zero, so h < 0.
-        nothing = certified(problem, np.zeros(weights.size), None, intercept)
-        high = norm.polar(block_of(problem).scores(_dual(problem, nothing)))
-        h_high = -high
-        if nothing.improves(best):
-            best = nothing
-        mu = level * norm.value(best.refit.weights) or 0.5 * high
-        steps, last_up, last_down = 0, False, False
-        for _ in range(self.max_levels):
-            if best.refit.gap <= gap_target or not low < mu < high * (1 - NARROW):
-                break
-            penalized = replace(
-                problem, regularizer=replace(problem.regularizer, norm=norm, form="penalized",
-                                             amount=mu)
-            )  # fmt: skip
-            start = best.refit
-            refit = self.master.solve(penalized, start.weights, start.intercept, 0.3 * gap_target)
-            steps += refit.steps
-            linear = refit.prediction - refit.intercept
-            trial = certified(problem, refit.weights, linear, refit.intercept)
-            if trial.improves(best):
-                best = trial
-            h = level * norm.value(refit.weights) - mu
-            # Illinois: the end that stays while the other moves twice counts half.
-            if h > 0:
-                low, h_low = mu, h
-                h_high *= 0.5 if last_up else 1.0
-            else:
-                high, h_high = mu, h
-                h_low *= 0.5 if last_down else 1.0
-            last_up, last_down = h > 0, h <= 0
-            if math.isinf(h_low):
-                mu = max(0.1 * mu, mu + h)
-            else:
-                mu = (low * h_high - high * h_low) / (h_high - h_low)
-        return best, steps
+    search = _Search(problem, start, gap_target, solve)
+    search.run()
+    return search.best, search.steps
 
 
-def _dual(problem: Problem, at: Candidate) -> Array:
-    return problem.negative_gradient(at.refit.prediction)
+class _Search:
+    """The function of the level, the solutions it has met, and the best point for this form."""
+
+    def __init__(self, problem: Problem, start: Candidate, target: float, solve: Solve) -> None:
+        self.problem, self.best, self.target, self.solve = problem, start, target, solve
+        self.amount = problem.regularizer.amount
+        self.constrained = problem.regularizer.form == "constrained"
+        self.weights, self.intercept = start.refit.weights, start.refit.intercept
+        self.steps = 0
+        zero = np.zeros_like(self.weights)
+        nothing = certified(problem, zero, None, self.intercept) if self.weights.any() else start
+        #: From this level on, w = 0.
+        self.largest = problem.regularizer.norm.polar(ArrayScores(nothing.scores))
+        self.known = {self.largest: -self.amount if self.constrained else -self.largest}
+
+    def run(self) -> None:
+        """Secants, kept between the levels where the function is known to have different signs."""
+        if not 0 < self.largest < np.inf:
+            return
+        low, high = 0.0, self.largest
+        before, at = self.largest, self._first()
+        for _ in range(MOST_SOLVES):
+            first, second = self.excess(before), self.excess(at)
+            if self.best.refit.gap <= self.target or at <= LEAST_LEVEL * self.largest:
+                return
+            low, high = (max(low, at), high) if second >= 0 else (low, min(high, at))
+            secant = at - second * (at - before) / (second - first) if second != first else 0.0
+            # Not far beyond what is known either: the function is curved.
+            least, most = max(low, 0.1 * at), min(high, 0.5 * (at + self.largest))
+            before, at = at, secant if least < secant < most else 0.5 * (least + most)
+            if at == before or high - low <= 1e-15 * high:
+                return
+
+    def excess(self, level: float) -> float:
+        """Return what decreases with the level, and keep the point that was found for it."""
+        if level in self.known:
+            return self.known[level]
+        norm = self.problem.regularizer.norm
+        penalized = replace(self.problem, regularizer=Regularizer(norm, "penalized", level))
+        refit = self.solve(penalized, self.weights, self.intercept, SHARE * self.target)
+        self.steps += max(refit.steps, 1)
+        self.weights, self.intercept = refit.weights, refit.intercept
+        gauge = self.problem.gauge(None, refit.weights)
+        self._certify(refit, gauge)
+        self.known[level] = gauge - self.amount if self.constrained else self.amount * gauge - level
+        return self.known[level]
+
+    def _certify(self, refit: Refit, gauge: float) -> None:
+        """Keep the point, drawn into the ball where there is one, if it is the best so far."""
+        shrink = min(1.0, self.amount / gauge) if self.constrained and gauge > 0 else 1.0
+        linear = shrink * (refit.prediction - refit.intercept)
+        trial = certified(self.problem, shrink * refit.weights, linear, refit.intercept)
+        # By the gap: next to the root a point drawn in may be the lower one, but proves less.
+        if trial.refit.gap < self.best.refit.gap:
+            self.best = trial
+
+    def _first(self) -> float:
+        """Return the level that the start solves, if it solves any; else a guess."""
+        gauge = self.problem.gauge(None, self.weights) if self.weights.any() else 0.0
+        inner = float(self.best.scores @ self.weights)
+        level = self.problem.regularizer.multiplier(gauge, inner)
+        return level if 0 < level < self.largest else 0.1 * self.largest

@@ -7,15 +7,21 @@ point, with the working weights D = f''(z) and the working response D z + v: a p
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn._kernels import group_newton, has_group_newton
+from atomlearn._kernels import NewtonOutcome, NewtonStatus, group_newton, has_group_newton
 from atomlearn.designs import DenseBlock, Lifted
 from atomlearn.designs.cached_block import CachedBlock
 from atomlearn.interfaces import Block
+from atomlearn.masters.dual_interior import (
+    DualInterior,
+    FeatureGroups,
+    LeastSquaresModel,
+)
 from atomlearn.masters.newton import Candidate, block_of, certified
 from atomlearn.masters.ridge_of_groups import raised, unique_columns
 from atomlearn.norms.partition import Partition
@@ -32,8 +38,10 @@ MOST_KEPT_WORK = 2**35
 #: Entries of a dense block up to which Gram matrices of the features in use come from its columns,
 #: where samples are not many more than features.
 MOST_ENTRIES = 2**22
-#: Entries of a block that are gathered, and scored, in less time than the overhead of a pass takes.
-FREE_ENTRIES = 2**19
+#: Entries of a block that are gathered, and scored, in less time than the overhead of passes takes;
+#: of losses that are not quadratic, which score the block once for each model.
+FREE_ENTRIES = 2**21
+FREE_ENTRIES_OF_MODELS = 2**19
 #: Features whose Gram matrix costs little however many samples there are.
 FEW_FEATURES = 500
 #: Fewer columns than that are no block worth taking whole.
@@ -42,6 +50,14 @@ FEW = 100
 MOST_MODELS = 50
 MODEL_SHARE = 0.01
 ARMIJO = 1e-4
+#: Work of the non-negative programs, (groups considered)^3 a step, up to which steps are cheap.
+CHEAP_WORK = 1e8
+#: Interior-point steps, the share of the gap they are asked for, and the next share where a point
+#: with zeros in it has a larger gap.
+MOST_INTERIOR = 100
+INTERIOR_SHARES = (1e-2, 1e-4, 1e-6)
+#: A group whose score falls short of its limit by this share (of the squares) is not in use.
+AT_REST = 0.1
 #: Features that may enter in a step: at least so many, and this share of those in use.
 LEAST_ENTERING = 50
 SHARE_ENTERING = 0.5
@@ -58,6 +74,12 @@ class _Quadratic:
     linear: Array
     gram: bool
     squared_target: float
+
+    def factored(self) -> LeastSquaresModel:
+        """Return the same for interior-point steps."""
+        if self.gram:
+            return LeastSquaresModel.of_gram(self.matrix, self.linear, self.squared_target)
+        return LeastSquaresModel.of_columns(self.matrix, self.linear)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +102,59 @@ class GroupBlock:
 
     def minimum(self, model: _Quadratic, weights: Array, gap_target: float) -> tuple[Array, int]:
         """Return the weights where the model has this gap, or as near as rounding allows."""
+        scalings = self.partition.norms(weights) / self.limit
+        cheap = max(CHEAP_WORK, float(min(model.matrix.shape)) ** 3)
+        scalings, slopes, outcome = self._newton(model, scalings, gap_target, cheap)
+        steps = outcome.steps
+        if outcome.status is NewtonStatus.STEP_LIMIT:
+            scalings, slopes, more = self._interior(model, scalings, gap_target)
+            steps += more
+        return scalings[self.partition.labels] * slopes[self.positions], steps
+
+    def _newton(
+        self, model: _Quadratic, scalings: Array, gap_target: float, most_work: float
+    ) -> tuple[Array, Array, NewtonOutcome]:
         order, starts = self.partition.order
-        scalings, slopes, outcome = group_newton(
+        return group_newton(
             model.matrix,
             model.linear,
             starts,
             self.positions[order],
             self.limit,
-            self.partition.norms(weights) / self.limit,
+            scalings,
             gram=model.gram,
             squared_target=model.squared_target,
             gap_target=gap_target,
+            most_work=most_work,
             least=LEAST_ENTERING,
             share=SHARE_ENTERING,
         )
-        return scalings[self.partition.labels] * slopes[self.positions], outcome.steps
+
+    def _interior(
+        self, model: _Quadratic, scalings: Array, gap_target: float
+    ) -> tuple[Array, Array, int]:
+        """Where many groups are in use: interior-point steps, then those at rest are left out."""
+        order, starts = self.partition.order
+        groups = FeatureGroups(starts, self.positions[order], self.limit)
+        interior = DualInterior(model.factored(), groups)
+        best: tuple[Array, Array, NewtonOutcome] | None = None
+        steps = 0
+        for share in INTERIOR_SHARES:
+            further = interior.until(share * gap_target, MOST_INTERIOR)
+            sparse = np.where(interior.rest <= AT_REST, interior.scalings, 0.0)
+            trial = self._newton(model, sparse, gap_target, 0.0)
+            steps += trial[2].steps
+            if best is None or trial[2].gap < best[2].gap:
+                best = trial
+            if best[2].gap <= gap_target or not further:
+                break
+        assert best is not None
+        if not best[2].gap <= gap_target:
+            # Groups that neither rest nor work: Newton steps tell them apart.
+            start = best[0] if best[2].gap < math.inf else scalings
+            best = self._newton(model, start, gap_target, math.inf)
+            steps += best[2].steps
+        return best[0], best[1], steps + interior.steps
 
 
 def steps_by_kernel(
@@ -168,7 +228,8 @@ def free_columns(problem: Problem) -> int:
     # Few features of many samples: one Gram matrix, and the samples are never needed again.
     if problem.loss.is_quadratic and distinct <= min(FEW_FEATURES, n_samples):
         return n_columns
-    features = FREE_ENTRIES // n_samples
+    entries = FREE_ENTRIES if problem.loss.is_quadratic else FREE_ENTRIES_OF_MODELS
+    features = entries // n_samples
     if features < FEW:
         return 0
     return features * n_columns // max(distinct, 1)

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from atomlearn.interfaces import Master, Refit
+from atomlearn.masters.level_search import by_level
 from atomlearn.masters.newton import Candidate, SemismoothNewton, block_of, certified
 from atomlearn.masters.nonnegative import nonnegative_minimum
 from atomlearn.masters.ridge_of_groups import GroupRidge, RidgePoint
@@ -45,13 +46,8 @@ ARMIJO = 1e-4
 
 
 def is_group_problem(problem: Problem) -> bool:
-    """Return True where ScalingNewton is made for the problem: groups, penalized, no ridge."""
-    regularizer = problem.regularizer
-    return (
-        isinstance(regularizer.norm, Groups)
-        and regularizer.form == "penalized"
-        and problem.tau == 0.0
-    )
+    """Return True where ScalingNewton is made for the problem: groups, no ridge."""
+    return isinstance(problem.regularizer.norm, Groups) and problem.tau == 0.0
 
 
 def groups_and_limits(problem: Problem) -> tuple[Partition, Array]:
@@ -73,7 +69,10 @@ def lower_than_nothing(problem: Problem, point: Candidate) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ScalingNewton(Master):
-    """Newton steps on the scalings of groups; for the penalized form of the ``Groups`` norm.
+    """Newton steps on the scalings of groups; for the ``Groups`` norm.
+
+    The penalized form is solved as it stands, the constrained and the squared form by a search for
+    the level of the penalized one that has the same solution.
 
     A step costs a factorization of the size of the sample or of the columns in use, whichever is
     smaller, and a small non-negative quadratic program with one unknown for each group in use.
@@ -82,7 +81,7 @@ class ScalingNewton(Master):
     Parameters
     ----------
     fallback : Master
-        For other norms and forms, for linear systems beyond 4000 unknowns, and where rounding
+        For other norms, for linear systems beyond 4000 unknowns, and where rounding
         ends the steps before the target.
     max_steps : int
         Bound on Newton steps.
@@ -95,6 +94,8 @@ class ScalingNewton(Master):
         """Minimise the restricted problem to ``gap_target``; see Master."""
         if not is_group_problem(problem):
             return self.fallback.solve(problem, weights, intercept, gap_target)
+        if problem.regularizer.form != "penalized":
+            return self._by_level(problem, weights, intercept, gap_target)
         best, steps = self._start(problem, weights, intercept, gap_target)
         if best.refit.gap > gap_target and weights.size:
             best, more = _Descent(problem, best).run(gap_target, self.max_steps)
@@ -104,6 +105,21 @@ class ScalingNewton(Master):
             refit = self.fallback.solve(problem, last.weights, last.intercept, gap_target)
             refit.steps += steps
             return refit
+        best.refit.steps = steps
+        return best.refit
+
+    def _by_level(
+        self, problem: Problem, weights: Array, intercept: float, gap_target: float
+    ) -> Refit:
+        best = certified(problem, weights, None, intercept)
+        steps = 0
+        if best.refit.gap > gap_target and weights.size:
+            best, steps = by_level(problem, best, gap_target, self.solve)
+        if best.refit.gap > gap_target and weights.size:
+            last = best.refit
+            best_refit = self.fallback.solve(problem, last.weights, last.intercept, gap_target)
+            best_refit.steps += steps
+            return best_refit
         best.refit.steps = steps
         return best.refit
 

@@ -44,13 +44,17 @@ class Descent {
             t_[as_size(g)] = scalings[g] > 0.0 ? scalings[g] : 0.0;
     }
 
-    NewtonOutcome run(double gap_target, Index max_steps, Index least, double share) {
+    NewtonOutcome run(double gap_target, Index max_steps, double most_work, Index least,
+                      double share) {
         if (!evaluate(t_)) return ended(NewtonStatus::not_finite);
         keep_best();
         while (!(out_.gap <= gap_target)) {
-            if (out_.steps == max_steps) return ended(NewtonStatus::step_limit);
+            if (out_.steps == max_steps || work_ > most_work)
+                return ended(NewtonStatus::step_limit);
             ++out_.steps;
             choose(least, share);
+            const double f = static_cast<double>(free_.size());
+            work_ += f * f * f;
             const bool moved = !free_.empty() && step();
             if (broken_) return ended(NewtonStatus::not_finite);
             if (!moved) return ended(NewtonStatus::no_descent);
@@ -231,6 +235,7 @@ class Descent {
     double phi_ = 0.0;
     double before_ = 0.0;
     double lowest_ = kInfinity;
+    double work_ = 0.0;
     Index idle_ = 0;
     bool broken_ = false;
 };
@@ -239,8 +244,9 @@ class Descent {
 
 NewtonOutcome group_newton(const LeastSquares& loss, const Groups& groups, const double* limit,
                            double* scalings, double* slopes, double gap_target, Index max_steps,
-                           Index least, double share) {
-    return Descent(loss, groups, limit, scalings, slopes).run(gap_target, max_steps, least, share);
+                           double most_work, Index least, double share) {
+    return Descent(loss, groups, limit, scalings, slopes)
+        .run(gap_target, max_steps, most_work, least, share);
 }
 
 }  // namespace atomlearn

@@ -28,7 +28,7 @@ struct LeastSquares {
 
 enum class NewtonStatus : int {
     reached = 0,
-    step_limit = 1,
+    step_limit = 1,  // or that of the work
     no_descent = 2,  // rounding, or a system without a factor
     not_finite = 3
 };
@@ -43,9 +43,10 @@ struct NewtonOutcome {
 
 // Minimises f(A w) + sum_g limit_g ||u_g|| over w = sum of the u_g. On any status `scalings` and
 // `slopes` are those of the point of least gap: u_g = t_g slopes over the members of g. In a step
-// groups enter until max(least, share * features in use) features are new.
+// groups enter until max(least, share * features in use) features are new. Steps end once the sum
+// of their (groups considered)^3, which their non-negative programs take, exceeds `most_work`.
 NewtonOutcome group_newton(const LeastSquares& loss, const Groups& groups, const double* limit,
                            double* scalings, double* slopes, double gap_target, Index max_steps,
-                           Index least, double share);
+                           double most_work, Index least, double share);
 
 }  // namespace atomlearn
