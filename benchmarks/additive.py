@@ -144,7 +144,7 @@ class ManyKernels:
             "accuracy": float(np.mean(np.sign(model.decide(test)) == self.y_test)),
             "objective": model.machine.value,
             "relative_gap": np.nan if uniform else model.relative_gap,
-            "kernels_used": np.count_nonzero(model.d > 1e-6),
+            "kernels_used": int(np.count_nonzero(model.d > 1e-6)),
             "svms_or_passes": model.machines,
         }
 
