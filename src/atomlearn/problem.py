@@ -196,6 +196,12 @@ class Problem:
             smooth += 0.5 * self.tau * float(weights @ weights)
         return smooth + self.regularizer.value(gauge)
 
+    @property
+    def negligible(self) -> float:
+        """Objective that rounding cannot tell from 0: that of residuals of a few eps times y."""
+        nothing = self.loss.value(self.y, np.zeros_like(self.y), self.weight)
+        return float(np.finfo(np.float64).eps) ** 2 * 64.0 * nothing
+
     def gauge(self, columns: Columns | None, weights: Array) -> float:
         """Return the gauge of the point with these weights on ``columns`` (None: all of them)."""
         norm, n_features = self.regularizer.norm, self.design.shape[1]

@@ -145,7 +145,7 @@ class ColumnGeneration(Solver):
         self, restricted: Problem, weights: Array, state: ActiveState, n_features: int
     ) -> Refit:
         """Re-fit to LOOSE, then to what would be best, unless asking the data is cheaper."""
-        target = self._gap_target(state)
+        target = max(self._gap_target(state), restricted.negligible)
         if state.free:
             return self.master.solve(restricted, weights, state.intercept, target)
         loose = max(target, LOOSE * state.certificate.gap) if state.candidates.size else target
@@ -211,7 +211,7 @@ class ColumnGeneration(Solver):
                 and not state.candidates.size
             )
             state.stalled = before.stalled + 1 if no_progress else 0
-            if state.stalled >= 3:
+            if state.stalled >= 3 or state.certificate.objective <= problem.negligible:
                 state.exhausted = Status.STALLED
         return state
 
