@@ -34,6 +34,7 @@ BENCHMARKS = {
     "selection": ("selection", "the synthetic selections of [T] against LIBLINEAR"),
     "lasso": ("lasso.benchmark", "lasso and l1-logistic against celer, skglm, adelie, sklearn"),
     "groups": ("groups.benchmark", "group lasso and latent groups against celer, skglm, adelie"),
+    "implicit": ("implicit", "10^13 products of columns, dense pairs, the way of scikit-learn"),
     "structured": ("structured", "two million interactions, a million overlapping groups"),
     "additive": ("additive", "a pass over additive kernels, 500 kernels against SimpleMKL"),
     "paper_v": ("paper_v", "[V]: Figures 2 to 5 and Table 1 with all rivals"),

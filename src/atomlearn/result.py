@@ -64,7 +64,11 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One line of a fit's history. Seconds since the start; passes over the data so far."""
+    """One line of a fit's history. Seconds since the start; passes over the data so far.
+
+    skipped : over implicit pairs of columns, the share of the multiplications so far that bounds
+    made unnecessary; None where nothing was searched.
+    """
 
     iteration: int
     passes: float
@@ -73,6 +77,7 @@ class Record:
     gap: float
     relative_gap: float
     n_columns: int
+    skipped: float | None = None
 
 
 @dataclass(slots=True)

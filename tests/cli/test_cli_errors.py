@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from atomlearn import __version__
-from atomlearn.cli import interactions, main
+from atomlearn.cli import main
 from atomlearn.reports import html
 
 GOOD = "a,b,label\n" + "".join(f"{i},{i * i % 7},{'yes' if i % 3 else 'no'}\n" for i in range(24))
@@ -129,20 +129,6 @@ def test_rare_class_and_cross_validation(
     path.write_text(GOOD + "9,9,rare\n")
     arguments = ("--target", "label", "--norm", "l1", "--out", tmp_path / "out")
     assert "class 'rare' has 1 row" in error_of(capsys, "select", path, *arguments)
-
-
-def test_interactions_that_do_not_fit_in_memory(
-    data: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(interactions, "available_memory", lambda: 1000)
-    arguments = ("--target", "label", "--interactions", "--out", tmp_path / "out")
-    line = error_of(capsys, "select", data, *arguments)
-    assert "5 features" in line
-    assert "960 bytes" in line
-    assert "leave --interactions out" in line
 
 
 def test_predict_names_what_is_missing(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import PolynomialFeatures
 
 from atomlearn.cli import main
-from atomlearn.cli.interactions import available_memory, expand
+from atomlearn.cli.interactions import Features
 from atomlearn.cli.scoring import confusion, held_out_scores, split
 from atomlearn.cli.targets import prepare_target
 from atomlearn.reports import read_model
@@ -93,9 +93,10 @@ def test_interactions_are_those_of_scikit_learn(sparse: bool) -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((9, 7)) * (rng.random((9, 7)) < 0.6)
     names = list("abcdefg")
-    features = expand(sp.csr_matrix(X) if sparse else X, names)
+    features = Features(sp.csr_matrix(X) if sparse else X, names, interactions=True)
     oracle = PolynomialFeatures(2, include_bias=False).fit(X)
-    found = features.X.toarray() if sparse else features.X
+    assert features.n_features == oracle.n_output_features_
+    found = features.design().gather(np.arange(features.n_features)).dense()
     np.testing.assert_allclose(found, oracle.transform(X), rtol=1e-15)
     for index, powers in enumerate(oracle.powers_):
         factors = [j for j, power in enumerate(powers) for _ in range(power)]
@@ -109,18 +110,11 @@ def test_interactions_are_those_of_scikit_learn(sparse: bool) -> None:
 @given(n_inputs=st.integers(1, 3000), data=st.data())
 @settings(max_examples=100, deadline=None)
 def test_interaction_numbers_decode_at_any_size(n_inputs: int, data: st.DataObject) -> None:
-    from atomlearn.cli.interactions import Features
-
     features = Features(None, ["x"] * n_inputs, True)
     i = data.draw(st.integers(0, n_inputs - 1))
     j = data.draw(st.integers(i, n_inputs - 1))
     before = sum(n_inputs - row for row in range(i))
     assert features.factors(n_inputs + before + j - i) == (i, j)
-
-
-def test_available_memory_is_plausible() -> None:
-    free = available_memory()
-    assert free is None or 2**20 < free < 2**50
 
 
 def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

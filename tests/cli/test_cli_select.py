@@ -274,6 +274,57 @@ def test_interactions_have_names_and_predict_from_the_plain_columns(tmp_path: Pa
     np.testing.assert_allclose(predicted, y, atol=0.05)
 
 
+@pytest.mark.parametrize("flag", ["--standardize", "--no-standardize"])
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_products_too_many_to_be_listed(
+    storage: str, flag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Inputs are scaled instead of products: the written model is in units of the data."""
+    monkeypatch.setattr("atomlearn.cli.fitting._LISTED", 20)
+    rng = np.random.default_rng(9)
+    X = rng.standard_normal((2000, 8))
+    if flag == "--standardize":
+        X *= 10.0 ** rng.integers(-2, 3, 8)
+    if storage == "sparse":
+        X *= rng.random(X.shape) < 0.045
+    y = 3 * X[:, 2] / X[:, 2].std() + 2 * X[:, 5] ** 2 / X[:, 5].var()
+    name = tmp_path / "d.npz"
+    if storage == "sparse":
+        name = tmp_path / "d.svm"
+        dump_svmlight_file(X, y, str(name))
+    else:
+        np.savez(name, X=X, y=y)
+    out = tmp_path / "out"
+    arguments = ("--interactions", "--n-features", 2, "--C", 1e5, "--task", "regression", flag)
+    assert run("select", name, *arguments, "--out", out, "--quiet") == 0
+    model = read_model(out / "model.json")
+    assert model.n_features == 8 + 36
+    assert {feature.index for feature in model.features} == {2, 8 + 8 + 7 + 6 + 5 + 4}
+    assert run("predict", out / "model.json", name, "--out", tmp_path / "p.csv") == 0
+    predicted = [float(row["prediction"]) for row in read_csv(tmp_path / "p.csv")]
+    np.testing.assert_allclose(predicted, y, atol=0.02 * np.abs(y).max())
+    selected = {row["feature"]: row for row in read_csv(out / "selected.csv")}
+    assert len(selected) == 2
+    page = (out / "report.html").read_text()
+    assert ("columns divided by their" in page) == (flag == "--standardize")
+
+
+def test_report_draws_interactions_as_a_network(tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((200, 6))
+    np.savez(tmp_path / "d.npz", X=X, y=X[:, 0] * X[:, 3] - X[:, 3] * X[:, 4] + X[:, 4] ** 2)
+    out = tmp_path / "out"
+    arguments = ("--n-features", 3, "--C", 1e4, "--task", "regression", "--out", out, "--quiet")
+    assert run("select", tmp_path / "d.npz", "--interactions", *arguments) == 0
+    page = (out / "report.html").read_text()
+    assert "Network of selected interactions" in page
+    assert page.count('<path class="link plus"') == 1
+    assert page.count('<path class="link minus"') == 1
+    assert page.count('<circle class="ring plus"') == 1
+    assert run("select", tmp_path / "d.npz", *arguments) == 0
+    assert "Network" not in (out / "report.html").read_text()
+
+
 def test_text_columns_become_indicators_and_predict_reads_them_again(tmp_path: Path) -> None:
     rng = np.random.default_rng(8)
     color = rng.choice(["red", "green", "blue"], 120)

@@ -56,6 +56,60 @@ def sparse_pairs(
     out: Array,
     /,
 ) -> None: ...
+def row_extremes(
+    data: Data, indices: Indices, indptr: Indices, low: Array, high: Array, /
+) -> None: ...
+def pair_bounds(
+    data: Data,
+    indices: Indices,
+    indptr: Indices,
+    columns: Positions | None,
+    packed: Array,
+    upper: Array,
+    rising: Array,
+    falling: Array,
+    /,
+) -> None: ...
+def pair_entry_size(single: bool, /) -> int: ...
+def pair_rows(
+    data: Data,
+    indices: Indices,
+    indptr: Indices,
+    place: NDArray[np.int32],
+    v: Array,
+    entries: NDArray[np.uint8],
+    begins: Positions,
+    sizes: NDArray[np.int32],
+    costs: Array,
+    /,
+) -> None: ...
+def pair_search(
+    data: Data,
+    indices: Indices,
+    indptr: Indices,
+    order: Positions,
+    entries: NDArray[np.uint8],
+    begins: Positions,
+    sizes: NDArray[np.int32],
+    v: Array,
+    radii: Array,
+    upper: Array,
+    costs: Array,
+    limits: Array,
+    shift: int,
+    begin: int,
+    end: int,
+    sums: Array,
+    touched: NDArray[np.int32],
+    seen: NDArray[np.uint8],
+    first: NDArray[np.int32],
+    second: NDArray[np.int32],
+    found: Array,
+    counts: Positions,
+    /,
+) -> tuple[int, int]: ...
+def tile_peak(tile: Data, /) -> float: ...
+def tile_places(tile: Data, least: float, places: Positions, /) -> int: ...
 def append_to_factor(factor: Array, size: int, gram: Array, least: float, /) -> float: ...
 def delete_from_factor(factor: Array, size: int, position: int, /) -> None: ...
 def solve_with_factor(factor: Array, size: int, x: Array, /) -> None: ...

@@ -201,6 +201,62 @@ def joint_histogram(
     return result
 
 
+def row_extremes_csc(
+    data: Data, indices: Indices, indptr: Indices, n_rows: int
+) -> tuple[Array, Array]:
+    """Return (min(0, min_j x_ij), max(0, max_j x_ij)) of every row."""
+    wide = _dense(data, indices, indptr, n_rows, columns_major=True)
+    return wide.min(axis=1, initial=0.0), wide.max(axis=1, initial=0.0)
+
+
+def pair_bounds_csc(
+    data: Data,
+    indices: Indices,
+    indptr: Indices,
+    v: Data,
+    low: Data,
+    high: Data,
+    columns: Positions | None = None,
+) -> tuple[Array, Array, Array]:
+    """Return (upper, rising, falling) of every column."""
+    wide = _dense(data, indices, indptr, np.size(v), columns_major=True)
+    wide = wide if columns is None else wide[:, columns]
+    weighted = np.asarray(v, dtype=np.float64)[:, None] * wide
+    ends = np.stack([weighted * np.asarray(high)[:, None], weighted * np.asarray(low)[:, None]])
+    upper = np.maximum(
+        ends.max(axis=0).clip(0).sum(axis=0), (-ends.min(axis=0)).clip(0).sum(axis=0)
+    )
+    squares = weighted * wide
+    rising, falling = squares.clip(0).sum(axis=0), (-squares).clip(0).sum(axis=0)
+    return upper, np.sqrt(rising), np.sqrt(falling)
+
+
+def pair_search(
+    X: Data, order: Positions, v: Data, least: float, square: float, squares: bool
+) -> dict[tuple[int, int], float]:
+    """Return all pairs (order[a], order[b]), b <= a, with sums of magnitude >= least."""
+    found = {}
+    for a, i in enumerate(order.tolist()):
+        for j in order[: a + 1 if squares else a].tolist():
+            total = float(pair_sums_dense(X, np.array([i]), np.array([j]), v)[0])
+            total *= square if i == j else 1.0
+            if abs(total) >= least:
+                found[i, j] = total
+    return found
+
+
+def tile_peak(tile: Data) -> float:
+    """Return the largest magnitude, inf where one is not finite."""
+    sizes = np.abs(tile)
+    return float(sizes.max(initial=0.0)) if np.isfinite(sizes).all() else np.inf
+
+
+def tile_places(tile: Data, least: float, most: int) -> tuple[Positions, int]:
+    """Return the places of magnitudes >= least, ``most`` of them, and their number."""
+    places = np.flatnonzero(np.abs(tile) >= least)
+    return places[:most], places.size
+
+
 def check_sparse(indices: Indices, indptr: Indices, n_major: int, n_minor: int) -> tuple[int, int]:
     """Return (code, position) of the first fault, (0, 0) where there is none."""
     if indptr[0] != 0:

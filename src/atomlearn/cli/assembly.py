@@ -58,7 +58,7 @@ def content_of(
         task=target.task,
         n_samples=X.shape[0],
         n_inputs=len(source.features.names),
-        n_features=X.shape[1],
+        n_features=source.features.n_features,
         outputs=target.outputs,
         selected=_selected(source, fitted),
         fits=tuple(
@@ -73,7 +73,7 @@ def content_of(
         target_values=tuple(target.values[::stride].tolist()) if classes is None else (),
         curves=curves_of(source.features.names, fitted),
         details=_details(source, plan, fitted, seconds),
-        notes=(*notes, *_notes(plan, fitted, X.shape[1])),
+        notes=(*notes, *_notes(plan, fitted, source.features.n_features)),
         command=source.command,
         versions=_versions(),
     )
@@ -92,6 +92,10 @@ def _selected(source: Source, fitted: Fitted) -> tuple[SelectedFeature, ...]:
             standardized=tuple(fitted.standardized[:, place].tolist()),
             scaling=None if fitted.scaling is None else float(fitted.scaling[place]),
             found=int(fitted.found[place]) or None,
+            factors=tuple(
+                source.features.names[factor]
+                for factor in source.features.factors(int(fitted.columns[place]))
+            ),
         )
         for rank, place in enumerate(np.argsort(-sizes, kind="stable"), start=1)
     )
@@ -144,7 +148,7 @@ def _details(
     if is_sparse(X):
         storage = f"sparse, {X.nnz:,} entries ({100 * X.nnz / (X.shape[0] * X.shape[1]):.2g}%)"
     details = [
-        ("Data", f"{X.shape[0]:,} rows x {X.shape[1]:,} features, {storage}, {X.dtype}"),
+        ("Data", f"{X.shape[0]:,} rows x {X.shape[1]:,} columns, {storage}, {X.dtype}"),
         ("Fitted to", f"{fitted.n_rows:,} rows"),
     ]
     if settings["method"] == "feature generation":
@@ -164,12 +168,13 @@ def _details(
         ]
     if "alpha_chosen_by" in settings:
         details.append(("Chosen by", str(settings["alpha_chosen_by"])))
+    searched = [r.history[-1].skipped for r in fitted.results if r.history]
+    if source.features.interactions and any(share is not None for share in searched):
+        share = max(share for share in searched if share is not None)
+        details.append(("Products searched", f"all; bounds spared {100 * share:.0f}% of the work"))
     details += [
         ("Loss", str(settings["loss"]).replace("_", " ")),
-        (
-            "Features while selecting",
-            _while_selecting(plan),
-        ),
+        ("Features while selecting", fitted.scaled_by),
         (
             "Objective",
             ", ".join(f"{r.objective:.6g}" for r in fitted.results[:1])
@@ -184,13 +189,6 @@ def _details(
         ("Seed of the split", str(plan.seed)),
     ]
     return tuple(details)
-
-
-def _while_selecting(plan: Plan) -> str:
-    if plan.additive:
-        scaled = ", of variance 1 each" if plan.standardize else ""
-        return f"a curve for each column ({plan.additive}{scaled})"
-    return "divided by their standard deviation" if plan.standardize else "as they are"
 
 
 def _versions() -> str:
@@ -214,7 +212,7 @@ def model_of(source: Source, fitted: Fitted) -> SavedModel:
         loss=fitted.settings["loss"],
         target=target.name,
         classes=target.classes,
-        n_features=features.X.shape[1],
+        n_features=features.n_features,
         n_inputs=len(features.names),
         inputs=tuple(ModelInput(column, features.names[column]) for column in used),
         features=tuple(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from atomlearn.cli.interactions import expand
+from atomlearn.cli.interactions import Features
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.select import Source, Way, output_folder, select_from
 from atomlearn.cli.targets import prepare_target
@@ -21,10 +21,10 @@ def demo(options: argparse.Namespace) -> int:
     way = Way(output_folder(options.out), quiet=options.quiet)
     bunch = load_breast_cancer()
     names = [str(name) for name in bunch.feature_names]
-    features = expand(bunch.data, names)
+    features = Features(bunch.data, names, interactions=True)
     way.say(
         f"breast cancer, {bunch.data.shape[0]} tumors: 30 measurements, their squares and all "
-        f"their pairs make {features.X.shape[1]} features"
+        f"their pairs make {features.n_features} features"
     )
     source = Source(
         name="breast cancer (scikit-learn)",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,8 @@ from atomlearn.cli.errors import CommandError
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch, Watched, gap_on_selected
-from atomlearn.designs import Additive, RowSubset, Standardized
-from atomlearn.designs.standardized import column_moments
+from atomlearn.designs import Additive, Polynomial, RowSubset, Standardized
+from atomlearn.designs.standardized import moments_of, scales_of_inputs
 from atomlearn.estimators import (
     AtomicClassifier,
     AtomicClassifierCV,
@@ -40,6 +40,8 @@ Rows = NDArray[np.int64]
 _FOLDS = 5
 _N_ALPHAS = 30
 _MAX_ITER = 1000
+#: Moments of up to this many products are listed, 32 MB each.
+_LISTED = 2**22
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class Fitted:
     units; standardized : the same per standard deviation; intercepts : (n_outputs,) in data
     units; scaling : (m,) d of the norm or None; found : (m,) pass that found each column;
     results : one an output, in the units of the fit; settings : how, as text and numbers;
+    scaled_by : what was done to the features while selecting;
     gaps_on_selected : for feature generation, one an output: the proved relative gap of the
     coefficients with the features as selected; chosen : norm and alpha that a refit should use;
     additive : the design, where columns are those of curves.
@@ -66,6 +69,7 @@ class Fitted:
     n_rows: int
     gaps_on_selected: tuple[float | None, ...]
     chosen: tuple[Norm, float] | None = None
+    scaled_by: str = "as they are"
     additive: Additive | None = None
 
     @property
@@ -112,31 +116,25 @@ def fit(
     An intercept that is not penalized makes centering change nothing but the rounding, so sparse
     data is only scaled (``center`` False) and stays sparse.
     """
-    part = design
-    if rows.size < design.shape[0]:
-        part = design.with_rows(rows) if isinstance(design, Additive) else RowSubset(design, rows)
-    fitted_on, means, scales = part, np.zeros(part.shape[1]), np.ones(part.shape[1])
-    if plan.standardize and not isinstance(part, Additive):
-        fitted_on = Standardized(part, center=center)
-        means, scales = fitted_on.means, fitted_on.scales
+    units = _units(design, rows, plan, center)
     watch.found.clear()
     how = _generate if plan.generates else _cross_validate if plan.cross_validates else _estimate
     with warnings.catch_warnings():
         # Every status is told in our own words.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        outcome = how(fitted_on, target, target.values[rows], plan, watch)
+        outcome = how(units.design, target, target.values[rows], plan, watch)
     results = outcome.results
     columns = np.unique(np.concatenate([result.columns for result in results]))
     weights = np.zeros((len(results), columns.size))
     for row, result in zip(weights, results, strict=True):
         row[np.searchsorted(columns, result.columns)] = result.weights
-    coefficients = weights / scales[columns]
-    deviations = 1.0 if plan.standardize else column_moments(part)[1][columns]
+    means, scales, deviations = units.of(columns)
+    coefficients = weights / scales
     return Fitted(
         columns=columns,
         coefficients=coefficients,
-        standardized=weights * deviations,
-        intercepts=np.array([r.intercept for r in results]) - coefficients @ means[columns],
+        standardized=coefficients * deviations,
+        intercepts=np.array([r.intercept for r in results]) - coefficients @ means,
         scaling=_scaling(outcome.norm, weights),
         found=_found(watch, columns, len(results)),
         results=results,
@@ -144,8 +142,57 @@ def fit(
         n_rows=int(rows.size),
         gaps_on_selected=outcome.gaps_on_selected,
         chosen=outcome.chosen,
-        additive=part if isinstance(part, Additive) else None,
+        scaled_by=units.words,
+        additive=units.design if isinstance(units.design, Additive) else None,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """What is fitted to, and the way back: means, scales and deviations in units of the data."""
+
+    design: Design
+    of: Callable[[Columns], tuple[Array, Array, Array]]
+    words: str
+
+
+def _units(design: Design, rows: Rows, plan: Plan, center: bool) -> _Units:
+    part = design
+    if rows.size < design.shape[0]:
+        part = design.with_rows(rows) if isinstance(design, Additive) else RowSubset(design, rows)
+
+    def as_given(columns: Columns) -> tuple[Array, Array, Array]:
+        deviations = moments_of(part, columns)[1]
+        return np.zeros(columns.size), np.ones(columns.size), deviations
+
+    if isinstance(part, Additive):
+        scaled = ", of variance 1 each" if plan.standardize else ""
+        return _Units(part, as_given, f"a curve for each column ({plan.additive}{scaled})")
+    if not plan.standardize:
+        return _Units(part, as_given, "as they are")
+    if isinstance(design, Polynomial) and design.shape[1] > _LISTED:
+        return _scaled_inputs(design, part, rows)
+    standard = Standardized(part, center=center)
+
+    def divided(columns: Columns) -> tuple[Array, Array, Array]:
+        scales = standard.scales[columns]
+        return standard.means[columns], scales, scales
+
+    return _Units(standard, divided, "divided by their standard deviation")
+
+
+def _scaled_inputs(design: Polynomial, part: Design, rows: Rows) -> _Units:
+    """Return products too many to be listed, of columns that are scaled instead."""
+    chosen = design if rows.size == design.shape[0] else design.with_rows(rows)
+    scales, name = scales_of_inputs(chosen.base)
+
+    def multiplied(columns: Columns) -> tuple[Array, Array, Array]:
+        i, j = chosen.pairs(columns)
+        factors = scales[i] * np.where(j < 0, 1.0, scales[j])
+        return np.zeros(columns.size), factors, moments_of(part, columns)[1]
+
+    words = f"products of columns divided by their {name}"
+    return _Units(chosen.scaled(1.0 / scales), multiplied, words)
 
 
 def _generate(

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from atomlearn.cli.assembly import content_of, model_of
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.fitting import Fitted, fit
-from atomlearn.cli.interactions import Features, expand
+from atomlearn.cli.interactions import Features
 from atomlearn.cli.plan import Plan, read_plan
 from atomlearn.cli.scoring import confusion, held_out_scores, split
 from atomlearn.cli.targets import Target, prepare_target
 from atomlearn.cli.watching import Watch
 from atomlearn.datasets.readers import read_table
 from atomlearn.datasets.table import Schema
-from atomlearn.designs import Additive, as_design
+from atomlearn.designs import Additive
 from atomlearn.designs.compressed import is_sparse
 from atomlearn.interfaces import Design
 from atomlearn.reports import (
@@ -101,10 +101,9 @@ def _read(options: argparse.Namespace, plan: Plan, way: Way) -> Source:
         way.say(f"task: {target.task} ({target.guessed}; --task says otherwise)")
     plan.loss_for(target.task)
     names = [table.schema.name(column) for column in range(n_features)]
-    features = Features(table.X, names)
+    features = Features(table.X, names, options.interactions)
     if options.interactions:
-        features = expand(table.X, names)
-        way.say(f"interactions: {features.X.shape[1]:,} features")
+        way.say(f"interactions: {features.n_features:,} features")
     return Source(
         path.name, features, table.schema, target, shlex.join(["atomlearn", *options.given])
     )
@@ -135,7 +134,7 @@ def _headline(content: Content) -> str:
 def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None, list[str], bool]:
     """Return the final model, its held-out scores, what should be noted, and if Ctrl-C came."""
     target = source.target
-    design = as_design(source.features.X)
+    design = source.features.design()
     if plan.additive:
         design = Additive(design, plan.additive, normalize=plan.standardize)
     center = not is_sparse(source.features.X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,6 +78,22 @@ class PairIndex:
         j = i + self.shift + row - (backwards - row * (row + 1) // 2)
         linear = columns < self.n_inputs
         return np.where(linear, columns, i), np.where(linear, -1, j)
+
+    def names(self, columns: Columns, names: Sequence[str] | None = None) -> list[str]:
+        """Return ``dose``, ``dose^2`` or ``age:dose`` for each column; by default of x0, x1, ..."""
+        if names is not None and len(names) != self.n_inputs:
+            raise ValueError(f"names must name the {self.n_inputs} inputs, got {len(names)} names")
+
+        def name(place: int) -> str:
+            return f"x{place}" if names is None else str(names[place])
+
+        def of(i: int, j: int) -> str:
+            if j < 0:
+                return name(i)
+            return f"{name(i)}^2" if i == j else f"{name(i)}:{name(j)}"
+
+        i, j = self.pairs(columns)
+        return [of(*pair) for pair in zip(i.tolist(), j.tolist(), strict=True)]
 
     def checked(self, columns: Any) -> Columns:
         """Return column numbers as int64, or say what is wrong with them."""

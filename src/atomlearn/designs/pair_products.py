@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -22,8 +23,9 @@ TILE_ROWS, TILE_COLUMNS = 256, 4096
 SHARES = 8
 #: Entries of one side of a tile at most (128 MB), however many rows there are.
 TILE_ENTRIES = 2**24
-#: Data of up to this many entries is held in the precision of the sums while a pass lasts.
-HELD_ENTRIES = 2**24
+#: Data of up to this many entries is held in the precision of the sums while a pass lasts (256 MB
+#: in single precision).
+HELD_ENTRIES = 2**26
 #: Entries examined at a time.
 PIECE_ENTRIES = 2**20
 #: Magnitudes of X for which products stay far from the ends of single precision.
@@ -39,6 +41,10 @@ class PairProducts(ABC):
     @abstractmethod
     def shape(self) -> tuple[int, int]:
         """(n_samples, n_inputs)"""
+
+    @abstractmethod
+    def linear(self, v: Array) -> Array:
+        """Return X'v."""
 
     @abstractmethod
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
@@ -89,6 +95,9 @@ class DensePairs(PairProducts):
     @property
     def shape(self) -> tuple[int, int]:
         return self.base.shape
+
+    def linear(self, v: Array) -> Array:
+        return self.base.scores(v).full()
 
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
         stored = self._stored()
@@ -154,7 +163,12 @@ class DensePairs(PairProducts):
 
         if base.shape[0] * base.shape[1] > HELD_ENTRIES:
             return gathered
-        held = gathered(0, base.shape[1])
+        if dtype is None:
+            held = gathered(0, base.shape[1])
+        else:
+            held = np.empty(base.shape, dtype=dtype, order="F")
+            for lo, hi in self._cuts(0, base.shape[1]):
+                held[:, lo:hi] = gathered(lo, hi)
         return lambda lo, hi: held[:, lo:hi]
 
     def _width(self, wanted: int) -> int:
@@ -206,6 +220,9 @@ class DensePairs(PairProducts):
         dtype = np.float32 if single else np.float64
         read, weights = self._reader(dtype), v.astype(dtype)
         radii = self._radii(np.abs(v))
+        n_samples = self.base.shape[0]
+        sums = Sums(single)
+        finalists.count(possible=float(n_samples) * finalists.work.pairs)
 
         def work(lo: int, hi: int) -> None:
             left: NDArray[Any] | None = None
@@ -216,11 +233,11 @@ class DensePairs(PairProducts):
                     continue
                 if left is None:
                     left = (read(lo, hi) * weights[:, None]).T
-                tile = _tile(left, read(start, stop), single)
-                np.abs(tile, out=tile)
+                tile = sums.of(left, read(start, stop))
                 if start < hi:
                     _clear_below(tile, lo, start, index.shift, square)
-                _offer_tile(tile, lo, start, index.shift, bound, radii, finalists)
+                pairs = _offer_tile(tile, lo, start, index.shift, bound, radii, finalists)
+                finalists.count(computed=pairs, products=float(n_samples) * pairs)
 
         self._share_out(work, index)
 
@@ -269,19 +286,40 @@ class DensePairs(PairProducts):
         return result
 
 
-def _tile(left: NDArray[Any], right: NDArray[Any], single: bool) -> NDArray[Any]:
-    """Return left @ right; in single precision a bounded number of rows at a time."""
-    n_samples = right.shape[0]
-    if not single:
+class Sums:
+    """left @ right, tile by tile, each thread in memory of its own that it uses again.
+
+    In single precision a bounded number of rows at a time: the error does not grow with the rest.
+    """
+
+    def __init__(self, single: bool) -> None:
+        self.single = single
+        self._threads = threading.local()
+
+    def of(self, left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
+        """Return the tile; it is overwritten by the next one of this thread."""
+        n_samples = right.shape[0]
+        tile = self._room("tile", left, right, left.dtype)
         with np.errstate(over="ignore", invalid="ignore"):  # looked for by _offer_tile
-            return np.asarray(left @ right)
-    if n_samples <= SINGLE_ROWS:
-        return np.asarray(left @ right)
-    total = np.zeros((left.shape[0], right.shape[1]))
-    for start in range(0, n_samples, SINGLE_ROWS):
-        rows = slice(start, start + SINGLE_ROWS)
-        total += left[:, rows] @ right[rows]
-    return total
+            if not self.single or n_samples <= SINGLE_ROWS:
+                return np.matmul(left, right, out=tile)
+            total = self._room("total", left, right, np.dtype(np.float64))
+            total[:] = 0.0
+            for start in range(0, n_samples, SINGLE_ROWS):
+                rows = slice(start, start + SINGLE_ROWS)
+                total += np.matmul(left[:, rows], right[rows], out=tile)
+        return total
+
+    def _room(
+        self, name: str, left: NDArray[Any], right: NDArray[Any], dtype: np.dtype[Any]
+    ) -> NDArray[Any]:
+        size = left.shape[0] * right.shape[1]
+        room = getattr(self._threads, name, None)
+        if room is None or room.size < size:
+            room = np.empty(size, dtype=dtype)
+            setattr(self._threads, name, room)
+        shaped: NDArray[Any] = room[:size].reshape(left.shape[0], right.shape[1])
+        return shaped
 
 
 def _clear_below(tile: NDArray[Any], lo: int, start: int, shift: int, square: float) -> None:
@@ -301,11 +339,14 @@ def _offer_tile(
     bound: float,
     radii: Array,
     finalists: Finalists,
-) -> None:
-    """Offer the magnitudes in a tile that may matter; ``bound`` >= r_i r_j in all of it."""
+) -> int:
+    """Offer the sums in a tile that may matter; ``bound`` >= r_i r_j in all of it.
+
+    Returns how many pairs the tile holds.
+    """
     first = np.maximum(np.arange(lo, lo + tile.shape[0]) + shift - start, 0)
-    finalists.count_computed(int(np.maximum(tile.shape[1] - first, 0).sum()))
-    peak = float(tile.max())
+    computed = int(np.maximum(tile.shape[1] - first, 0).sum())
+    peak = _kernels.tile_peak(tile)
     if not np.isfinite(peak):
         raise ValueError(
             "scores of pairs overflow: entries of X are too large for products of two columns; "
@@ -313,23 +354,20 @@ def _offer_tile(
         )
     margin = finalists.error.relative * bound + finalists.error.absolute
     if peak < finalists.least_magnitude(margin):
-        return
-    flat = tile.ravel()
-
-    def raise_threshold() -> None:
-        """As many sums as are wanted have the count-th magnitude of this tile, or more."""
-        place = flat.size - finalists.count
+        return computed
+    # As many sums as are wanted have the wanted-th magnitude of this tile, or more.
+    most = 4 * finalists.wanted + 4096
+    chosen, number = _kernels.tile_places(tile, finalists.least_magnitude(margin), most)
+    if number > most or finalists.threshold == 0.0:
+        flat = np.abs(tile).ravel()
+        place = flat.size - finalists.wanted
         if place >= 0:
             known = float(np.partition(flat, place)[place])
             finalists.raise_to(known * (1.0 - 4e-7) - margin)
-
-    if finalists.least_magnitude(margin) == 0.0:
-        raise_threshold()
-    chosen = np.flatnonzero(flat >= finalists.least_magnitude(margin))
-    if chosen.size > 4 * finalists.count + 4096:
-        raise_threshold()
-        chosen = chosen[flat[chosen] >= finalists.least_magnitude(margin)]
+        chosen = np.flatnonzero(flat >= finalists.least_magnitude(margin))
     i, j = np.divmod(chosen, tile.shape[1])
+    magnitudes = np.abs(tile[i, j])
     i, j = i + lo, j + start
     pairs = j >= i + shift
-    finalists.offer(i[pairs], j[pairs], flat[chosen[pairs]], radii)
+    finalists.offer(i[pairs], j[pairs], magnitudes[pairs], radii)
+    return computed

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,25 +23,44 @@ SPARE = 2**15
 #: Radii are inflated by this much: more than the roundings of their own computation.
 INFLATION = 1.0 + 1e-6
 #: Single precision sums run over this many rows; longer ones are added up in double precision.
-SINGLE_ROWS = 512
+SINGLE_ROWS = 4096
 
 
 @dataclass(slots=True)
 class PairWork:
-    """What a search did: ``pairs`` there are, ``computed`` those of them whose sum was formed.
+    """What searches did: ``pairs`` there are, ``computed`` those of them whose sum was formed.
 
-    ``rescored`` : finalists computed exactly. The rest was excluded by bounds (or, for sparse
-    data, because the two columns never meet).
+    ``rescored`` : finalists computed exactly; ``products`` : multiplications, of ``possible`` that
+    forming every pair takes (for sparse data every pair that meets in a row); ``searches`` : their
+    number, all counts being sums over them.
     """
 
-    pairs: int
+    pairs: int = 0
     computed: int = 0
     rescored: int = 0
+    products: float = 0.0
+    possible: float = 0.0
+    searches: int = 0
 
     @property
     def skipped(self) -> int:
-        """Pairs that were never computed."""
+        """Pairs that were never computed: excluded by bounds, or they never meet in a row."""
         return self.pairs - self.computed
+
+    @property
+    def skipped_share(self) -> float | None:
+        """Share of the possible multiplications that bounds made unnecessary; None of none."""
+        return 1.0 - self.products / self.possible if self.possible > 0 else None
+
+    def since(self, before: PairWork) -> PairWork:
+        """Return the work done after an earlier account."""
+        names = (entry.name for entry in fields(self))
+        return PairWork(**{name: getattr(self, name) - getattr(before, name) for name in names})
+
+    def add(self, other: PairWork) -> None:
+        """Add the counts of another search."""
+        for entry in fields(self):
+            setattr(self, entry.name, getattr(self, entry.name) + getattr(other, entry.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +121,10 @@ class Finalists:
         scale: float,
         error: ErrorBound,
     ) -> None:
-        self.count, self.scale, self.error = count, scale, error
+        self.wanted, self.scale, self.error = count, scale, error
         self.index = index
         self.threshold = 0.0
-        self.work = PairWork(index.n_columns - index.n_inputs)
+        self.work = PairWork(index.n_columns - index.n_inputs, searches=1)
         if np.isnan(values).any():
             raise ValueError("scores are NaN: check the data and the weights they come from")
         self._rescore = rescore
@@ -113,7 +132,18 @@ class Finalists:
         self._limit = 2 * count + SPARE
         self._columns, self._values = columns, values
         self._upper = self._lower = np.abs(values)
-        self._keep(self._upper > 0)
+        self._known = largest_of(self._lower, count)
+        if self._known.size == count:
+            self.threshold = float(self._known.min())
+        self._keep((self._upper > 0) & (self._upper >= self.threshold))
+
+    def assume(self, magnitudes: Array) -> None:
+        """Raise the threshold: other columns than assumed before have sums of these or more."""
+        with self._lock:
+            known = np.concatenate([self._known, self.scale * largest_of(magnitudes, self.wanted)])
+            self._known = largest_of(known, self.wanted)
+            if self._known.size == self.wanted:
+                self.threshold = max(self.threshold, float(self._known.min()))
 
     def could_enter(self, largest: float) -> bool:
         """Return False where no sum of at most this magnitude can be among the best."""
@@ -125,10 +155,12 @@ class Finalists:
         # A little less, because it is compared in single precision.
         return max(0.0, (self.threshold / self.scale - margin) * (1.0 - 4e-7))
 
-    def count_computed(self, n_pairs: int) -> None:
+    def count(self, *, computed: int = 0, products: float = 0.0, possible: float = 0.0) -> None:
         """Add to the account of the work."""
         with self._lock:
-            self.work.computed += n_pairs
+            self.work.computed += computed
+            self.work.products += products
+            self.work.possible += possible
 
     def raise_to(self, magnitude: float) -> None:
         """Say that at least ``count`` sums have exactly this magnitude or more."""
@@ -162,7 +194,7 @@ class Finalists:
 
     def _shrink(self) -> None:
         """Raise the threshold to the count-th largest lower bound; drop what lies below."""
-        place = self._lower.size - self.count
+        place = self._lower.size - self.wanted
         if place >= 0:
             self.threshold = max(self.threshold, float(np.partition(self._lower, place)[place]))
             self._keep(self._upper >= self.threshold)
@@ -175,11 +207,11 @@ class Finalists:
         if np.isnan(self._values).any():
             raise ValueError("scores are NaN: check the data and the weights they come from")
         magnitudes = np.abs(self._values)
-        order = np.lexsort((self._columns, -magnitudes))[: self.count]
+        order = np.lexsort((self._columns, -magnitudes))[: self.wanted]
         order = order[magnitudes[order] > 0]
         self._upper = self._lower = magnitudes
         self._keep(order)
-        if order.size == self.count:
+        if order.size == self.wanted:
             self.threshold = max(self.threshold, float(self._lower[-1]))
 
     def best(self) -> tuple[Columns, Array]:
@@ -190,10 +222,17 @@ class Finalists:
         self._shrink()
         self._settle()
         columns, values = self._columns, self._values
-        missing = self.count - columns.size
+        missing = self.wanted - columns.size
         if missing > 0:
-            candidates = np.arange(min(self.index.n_columns, self.count), dtype=np.int64)
+            candidates = np.arange(min(self.index.n_columns, self.wanted), dtype=np.int64)
             zeros = np.setdiff1d(candidates, columns)[:missing]
             columns = np.concatenate([columns, zeros])
             values = np.concatenate([values, np.zeros(zeros.size)])
         return columns, values
+
+
+def largest_of(values: Array, count: int) -> Array:
+    """Return the ``count`` largest values, in no order."""
+    if values.size <= count:
+        return values
+    return np.partition(values, values.size - count)[values.size - count :]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +21,7 @@ from atomlearn.designs.pair_search import ErrorBound, Finalists, PairWork
 from atomlearn.designs.scores import ArrayScores
 from atomlearn.designs.sparse import SparseDesign
 from atomlearn.designs.sparse_pairs import SparsePairs
+from atomlearn.designs.standardized import scaled_design
 from atomlearn.designs.wrappers import RowSubset
 from atomlearn.interfaces.design import (
     Array,
@@ -60,18 +62,27 @@ class PolynomialScores(Scores):
     Attributes
     ----------
     work : PairWork or None
-        What the last search of ``top`` computed and what it skipped.
+        What the last search of ``top`` computed and what it skipped; None where none was needed.
     """
 
-    __slots__ = ("_full", "_index", "_linear", "_pairs", "_scaling", "_v", "work")
+    __slots__ = ("_best", "_full", "_index", "_linear", "_memory", "_pairs", "_scaling", "_v",
+                 "work")  # fmt: skip
 
     def __init__(
-        self, pairs: PairProducts, index: PairIndex, scaling: Scaling, v: Array, linear: Array
+        self,
+        pairs: PairProducts,
+        index: PairIndex,
+        scaling: Scaling,
+        v: Array,
+        linear: Array,
+        memory: Memory | None = None,
     ) -> None:
         self._pairs, self._index, self._scaling = pairs, index, scaling
         self._v = np.array(v, dtype=np.float64)
         self._linear = linear
+        self._memory = Memory() if memory is None else memory
         self._full: ArrayScores | None = None
+        self._best: tuple[Columns, Array] | None = None
         self.work: PairWork | None = None
 
     @property
@@ -132,7 +143,13 @@ class PolynomialScores(Scores):
         self._list_if_cheaper(count)
         if self._full is not None:
             return self._full.top(count)
-        index = self._index
+        if self._best is None or self._best[0].size < count:
+            self._best = self._searched(count, size)
+        columns, values = self._best
+        return columns[:count].copy(), values[:count].copy()
+
+    def _searched(self, count: int, size: float) -> tuple[Columns, Array]:
+        index, memory = self._index, self._memory
         # A power of two: it scales without rounding.
         unit = 2.0 ** math.frexp(size)[1] if size > 0 else 1.0
         pairs, scaling = self._pairs, self._scaling
@@ -146,9 +163,40 @@ class PolynomialScores(Scores):
             scaling.pair * unit,
             error,
         )
+        # The best columns of the last search are a good guess: theirs is the first threshold.
+        guess = memory.recent[:count]
+        finalists.assume(np.abs(self._by_definition(guess)) / finalists.scale * (1.0 - 1e-12))
         pairs.search(self._v / unit, index, finalists, scaling.square / scaling.pair)
+        columns, values = finalists.best()
         self.work = finalists.work
-        return finalists.best()
+        memory.remember(index, columns, finalists.work)
+        return columns, values
+
+
+class Memory:
+    """What searches of one design know of one another: their work, and the last best pairs.
+
+    work : PairWork of all searches so far; recent : pairs (i, j), i < j, best first. A guess only:
+    what a search returns does not depend on it.
+    """
+
+    __slots__ = ("_lock", "recent", "work")
+
+    def __init__(self) -> None:
+        self.recent: Columns = np.zeros(0, dtype=np.int64)
+        self.work = PairWork()
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Memory, ()
+
+    def remember(self, index: PairIndex, columns: Columns, work: PairWork) -> None:
+        """Take over the outcome of a search."""
+        i, j = index.pairs(columns)
+        with self._lock:
+            # Without inputs and squares, whose scores are known before a search anyway.
+            self.recent = columns[(j >= 0) & (i != j)]
+            self.work.add(work)
 
 
 def _scale_pairs(values: Array, index: PairIndex, scaling: Scaling, power: int = 1) -> None:
@@ -184,6 +232,8 @@ class Polynomial(Design):
         X.
     index : PairIndex
         The numbering of the columns.
+    work : PairWork
+        What all searches for best columns so far computed and skipped.
 
     Notes
     -----
@@ -245,6 +295,7 @@ class Polynomial(Design):
         self.base, self.scaling, self._names = base, scaling, names
         self.index = PairIndex(base.shape[1], not self.interaction_only)
         self._pairs = _products(base)
+        self._memory = Memory()
         if self.index.n_columns > MAX_STORED:
             return
         if isinstance(base, SupportsPredict):
@@ -260,9 +311,13 @@ class Polynomial(Design):
     def dtype(self) -> np.dtype[Any]:
         return self.base.dtype
 
+    @property
+    def work(self) -> PairWork:
+        return self._memory.work
+
     def scores(self, v: Array) -> PolynomialScores:
-        linear = self.base.scores(v).full() * self.scaling.linear
-        return PolynomialScores(self._pairs, self.index, self.scaling, v, linear)
+        linear = self._pairs.linear(v) * self.scaling.linear
+        return PolynomialScores(self._pairs, self.index, self.scaling, v, linear, self._memory)
 
     def gather(self, columns: Columns) -> Block:
         i, j = self.index.pairs(columns)
@@ -275,6 +330,13 @@ class Polynomial(Design):
         subset.interaction_only = self.interaction_only
         subset._set(_rows_of(self.base, rows), self.scaling, self._names)
         return subset
+
+    def scaled(self, factors: Array) -> Polynomial:
+        """Return the map of X diag(factors), one factor an input; sparse X is copied."""
+        other = type(self).__new__(type(self))
+        other.gamma, other.r, other.interaction_only = self.gamma, self.r, self.interaction_only
+        other._set(scaled_design(self.base, np.asarray(factors)), self.scaling, self._names)
+        return other
 
     # --- columns and their names ----------------------------------------------------------------
 
@@ -312,20 +374,7 @@ class Polynomial(Design):
         ``names`` : of the inputs; by default those of the table X, else x0, x1, ...
         """
         given = self._names if names is None else names
-        d = self.index.n_inputs
-        if given is not None and len(given) != d:
-            raise ValueError(f"names must name the {d} inputs, got {len(given)} names")
-
-        def name(place: int) -> str:
-            return f"x{place}" if given is None else str(given[place])
-
-        def of(i: int, j: int) -> str:
-            if j < 0:
-                return name(i)
-            return f"{name(i)}^2" if i == j else f"{name(i)}:{name(j)}"
-
-        i, j = self.pairs(columns)
-        return [of(*pair) for pair in zip(i.tolist(), j.tolist(), strict=True)]
+        return self.index.names(self.index.checked(columns), given)
 
 
 def _products(base: Design) -> PairProducts:

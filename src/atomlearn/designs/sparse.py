@@ -74,6 +74,22 @@ class SparseDesign(Design):
         """Number of stored entries."""
         return int(self._data.shape[0])
 
+    def largest_magnitudes(self) -> Array:
+        """Return max_i |x_ij| of every column, float64."""
+        X = self.matrix()
+        if not min(self._shape):
+            return np.zeros(self._shape[1])
+        ends = [X.max(axis=0).toarray(), -X.min(axis=0).toarray()]
+        return np.asarray(np.maximum(*ends), dtype=np.float64).ravel()
+
+    def scaled(self, factors: Array) -> SparseDesign:
+        """Return X diag(factors), one factor a column; a copy."""
+        X = self.matrix().copy()
+        lengths = np.diff(X.indptr)
+        owners = np.repeat(np.arange(self._shape[1]), lengths) if self._by_columns else X.indices
+        X.data = (X.data * factors[owners]).astype(self._data.dtype)
+        return SparseDesign(X)
+
     def matrix(self) -> sp.csc_array | sp.csr_array:
         """Return X as a SciPy array that shares this design's memory; read-only use."""
         container = sp.csc_array if self._by_columns else sp.csr_array

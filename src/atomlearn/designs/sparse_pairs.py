@@ -1,8 +1,10 @@
-"""SparsePairs: products of two sparse columns, by sparse products over the inputs that matter."""
+"""SparsePairs: products of two sparse columns, row by row over the inputs that matter."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,29 +31,67 @@ PIECE_NONZEROS = 2**21
 class SparsePairs(PairProducts):
     """Pairs of the columns of a sparse array: only pairs that meet in a row are ever formed.
 
-    Keeps X by columns with sorted rows: a copy of X where it was given by rows or unsorted.
+    Keeps X by columns with sorted rows, and by rows: what was given, and one copy.
     """
 
     def __init__(self, base: SparseDesign) -> None:
-        matrix = base.matrix()
-        if matrix.format == "csr":
-            matrix = matrix.tocsc()
-        elif not matrix.has_sorted_indices:
-            matrix = matrix.copy()
-        matrix.sort_indices()
-        matrix.has_canonical_format = True
-        self.matrix: sp.csc_array = matrix
-        self._lengths = np.diff(matrix.indptr).astype(np.int64)
-        self._full = matrix.nnz >= DENSE_FROM * matrix.shape[0] * matrix.shape[1]
-        self._largest = float(np.abs(matrix.data).max(initial=0.0))
+        self.base = base
+        self._fixed: tuple[Array, Array, Array] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SparsePairs, (SparseDesign(self.matrix),)
+        return SparsePairs, (self.base,)
 
     @property
     def shape(self) -> tuple[int, int]:
         """(n_samples, n_inputs)"""
-        return int(self.matrix.shape[0]), int(self.matrix.shape[1])
+        return self.base.shape
+
+    @cached_property
+    def matrix(self) -> sp.csc_array:
+        """X by columns, rows sorted."""
+        given = self.base.matrix()
+        matrix: sp.csc_array = given.tocsc() if given.format == "csr" else given
+        if not matrix.has_sorted_indices:
+            matrix = matrix.copy()
+            matrix.sort_indices()
+        matrix.has_canonical_format = True
+        return matrix
+
+    @cached_property
+    def _by_rows(self) -> sp.csr_array:
+        given = self.base.matrix()
+        return given if given.format == "csr" else self.matrix.tocsr()
+
+    @cached_property
+    def _row_lengths(self) -> NDArray[np.int64]:
+        return np.diff(self._by_rows.indptr).astype(np.int64)
+
+    @cached_property
+    def _lengths(self) -> NDArray[np.int64]:
+        return np.diff(self.matrix.indptr).astype(np.int64)
+
+    @cached_property
+    def _largest(self) -> float:
+        data = self.base.matrix().data
+        return max(float(data.max(initial=0.0)), -float(data.min(initial=0.0)))
+
+    @property
+    def _parts(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        return self.matrix.data, self.matrix.indices, self.matrix.indptr
+
+    def _fixed_bounds(self) -> tuple[Array, Array, Array]:
+        """Return min(0, min_j x_kj) and max(0, max_j x_kj) of each row k, and of each column i
+        sum_k |x_ki| max_j |x_kj|, which bounds its sums where |v| <= 1. Remembered.
+        """
+        if self._fixed is None:
+            data, indices, indptr = self._parts
+            low, high = _kernels.row_extremes_csc(data, indices, indptr, self.shape[0])
+            sizes = np.abs(data) if low.any() else data
+            with np.errstate(over="ignore"):
+                peaks = np.maximum(-low, high)
+                reach = _kernels.scores_csc(sizes, indices, indptr, peaks) * INFLATION
+            self._fixed = low, high, reach
+        return self._fixed
 
     def _take(self, columns: Columns) -> sp.csc_array:
         """Return columns, repeats allowed, in float64."""
@@ -82,16 +122,28 @@ class SparsePairs(PairProducts):
             yield slice(start, stop)
             start = stop
 
+    def linear(self, v: Array) -> Array:
+        # By columns, which takes half the time where there are many.
+        return _kernels.scores_csc(*self._parts, np.asarray(v, dtype=np.float64))
+
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
-        matrix = self.matrix
-        return _kernels.pair_sums_csc(matrix.data, matrix.indices, matrix.indptr, i, j, v)
+        return _kernels.pair_sums_csc(*self._parts, i, j, v)
 
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
-        n_samples = self.shape[0]
+        n_samples, n_inputs = self.shape
+        if "matrix" not in self.__dict__:
+            # For a few pairs, as in predictions, X is not turned by columns: the inputs are.
+            inputs, places = np.unique(np.concatenate([i, j[j >= 0]]), return_inverse=True)
+            if 4 * inputs.size < n_inputs:
+                some = SparsePairs(SparseDesign(_columns_of(self.base, inputs)))
+                j = j.copy()
+                j[j >= 0] = places[i.size :]
+                return some.block(places[: i.size], j, scales)
         product = self._products(i, j)
         data = product.data * np.repeat(scales, np.diff(product.indptr))
         block = SparseBlock(data, product.indices, product.indptr, n_samples)
-        if self._full:
+        stored = self.base.nonzeros
+        if stored >= DENSE_FROM * n_samples * n_inputs:
             return DenseBlock(block.dense())
         if prefers_dense(n_samples, i.size, data.size):
             return DenseBlock(block.dense(), nonzeros=data.size)
@@ -121,43 +173,70 @@ class SparsePairs(PairProducts):
         return result
 
     def search(self, v: Array, index: PairIndex, finalists: Finalists, square: float) -> None:
-        """Offer the pairs of inputs in the order of their bounds, until no bound is left.
+        """Offer the pairs that bounds do not exclude, the strongest inputs first.
 
-        |sum_k v_k x_ki x_kj| <= B_i = min(sum_k |v_k x_ki| max_l |x_kl|, r_i max_l r_l) for
-        every j. Once B_i falls below the threshold, input i and all after it are done with.
+        |sum_k v_k x_ki x_kj| is at most B_i = sum_k max_x (v_k x_ki x)_+ (or _-, the larger sum)
+        over x between the extremes of row k, and at most r_i r_j with r_i^2 = sum_k |v_k| x_ki^2;
+        where X has one sign only terms of one sign of v add up, and r_i^2 is the larger half.
+        Inputs with B_i below the threshold are left out. Sorted by r, the partners j of input i
+        with r_i r_j above it are a leading block: what lies behind it in a row is never read.
         """
-        matrix = self.matrix.astype(np.float64)
-        radii = _radii(matrix, np.abs(v))
-        bounds = _input_bounds(matrix, np.abs(v), radii)
-        order = np.argsort(-bounds, kind="stable")
-        order = order[bounds[order] > 0]
-        bounds = bounds[order]
-        matrix = matrix[:, order]
-        left, right = _weighted(matrix, v), _Narrowing(matrix)
+        columns, radii, reach = self._bounds(v, index, finalists, square)
+        if not math.isfinite(float(radii.max(initial=0.0)) ** 2):
+            raise ValueError(
+                "scores of pairs overflow: entries of X are too large for products of two "
+                "columns; scale the columns of X"
+            )
+        lengths = self._row_lengths[v != 0].astype(np.float64)
+        finalists.count(possible=0.5 * float((lengths * (lengths + 1 - 2 * index.shift)).sum()))
+        chosen = np.flatnonzero((radii > 0) & (reach >= finalists.least_magnitude(0.0)))
+        chosen = chosen[np.argsort(-radii[chosen], kind="stable")]
+        order = columns[chosen]
+        by_rows = self._by_rows.data, self._by_rows.indices, self._by_rows.indptr
+        plan = _kernels.PairSearch.of(self._parts, by_rows, order, v, radii[chosen], reach[chosen])
+        # Of all columns, by their own numbers.
+        of_columns = np.zeros(index.n_inputs)
+        of_columns[order] = radii[chosen]
+        scratch: list[_kernels.PairScratch] = []
 
         def work(lo: int, hi: int) -> None:
-            reach = finalists.threshold / finalists.scale
-            cut = int(np.searchsorted(-bounds, -reach, side="right"))
-            hi = min(hi, cut)
-            if hi <= lo:
-                return
-            begin, others = right.between(lo, cut)
-            product = (left[:, lo:hi].T @ others).tocoo()
-            first = product.coords[0].astype(np.int64) + lo
-            second = product.coords[1].astype(np.int64) + begin
-            pairs = np.flatnonzero(second >= first + index.shift)
-            finalists.count_computed(pairs.size)
-            i, j = order[first[pairs]], order[second[pairs]]
-            magnitudes = np.abs(product.data[pairs])
-            if not np.isfinite(magnitudes).all():
-                raise ValueError(
-                    "scores of pairs overflow: entries of X are too large for products of two "
-                    "columns; scale the columns of X"
-                )
-            magnitudes[i == j] *= square
-            finalists.offer(np.minimum(i, j), np.maximum(i, j), magnitudes, radii)
+            mine = scratch.pop() if scratch else _kernels.PairScratch.of(order.size)
+            while lo < hi:
+                lo, i, j, sums, counts = plan.between(lo, hi, limits(), mine)
+                finalists.count(products=int(counts[0]), computed=int(counts[1]))
+                finalists.offer(np.minimum(i, j), np.maximum(i, j), np.abs(sums), of_columns)
+            scratch.append(mine)
 
-        _share_out(work, _costs(matrix, right.matrix))
+        def limits() -> _kernels.PairLimits:
+            threshold, error = finalists.threshold / finalists.scale, finalists.error
+            return _kernels.PairLimits(
+                threshold, error.relative, error.absolute, square, index.squares
+            )
+
+        _share_out(work, plan.costs)
+
+    def _bounds(
+        self, v: Array, index: PairIndex, finalists: Finalists, square: float
+    ) -> tuple[Columns, Array, Array]:
+        """Return the inputs that may matter, their r_i and their B_i.
+
+        Sums of their squares are by-products, which raise the threshold.
+        """
+        low, high, fixed = self._fixed_bounds()
+        columns = np.flatnonzero(fixed >= finalists.least_magnitude(0.0))
+        reach, rising, falling = _kernels.pair_bounds_csc(*self._parts, v, low, high, columns)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            if index.squares:
+                sums = np.abs(rising**2 - falling**2) - (INFLATION - 1) * (rising**2 + falling**2)
+                finalists.assume(square * np.nan_to_num(sums, nan=0.0, posinf=0.0))
+            one_sign = not low.any() or not high.any()
+            radii = np.maximum(rising, falling) if one_sign else np.hypot(rising, falling)
+            radii *= INFLATION
+            reach *= INFLATION
+            reach = np.minimum(reach, radii * radii.max(initial=0.0))
+        # Underflow: what is not zero must not look so.
+        reach[(reach == 0.0) & (radii > 0)] = np.finfo(np.float64).tiny
+        return columns, radii, reach
 
     def predict(self, weights: Array, index: PairIndex, square: float) -> Array:
         result = np.zeros(self.shape[0])
@@ -171,24 +250,12 @@ class SparsePairs(PairProducts):
         return result
 
 
-class _Narrowing:
-    """X by rows, cut to a range of columns that only ever gets narrower."""
-
-    def __init__(self, matrix: sp.csc_array) -> None:
-        self.matrix: sp.csr_array = matrix.tocsr()
-        self._starts = matrix.indptr
-        self._current = (0, int(matrix.shape[1]), self.matrix)
-
-    def between(self, lo: int, hi: int) -> tuple[int, sp.csr_array]:
-        """Return columns begin <= lo up to hi at least, and begin: cut once half is not needed."""
-        begin, end, current = self._current
-        if begin > lo:  # another thread is ahead
-            return 0, self.matrix
-        held = int(self._starts[end] - self._starts[begin])
-        if 2 * int(self._starts[hi] - self._starts[lo]) <= held:
-            begin, end, current = lo, hi, current[:, lo - begin : hi - begin]
-            self._current = (begin, end, current)
-        return begin, current
+def _columns_of(base: SparseDesign, columns: Columns) -> sp.csc_array:
+    """Return some columns, rows sorted."""
+    taken = base.gather(columns)
+    found = taken.matrix() if isinstance(taken, SparseBlock) else sp.csc_array(taken.dense())
+    found.sort_indices()
+    return found
 
 
 def _weighted(matrix: sp.csc_array, v: Array) -> sp.csc_array:
@@ -219,39 +286,3 @@ def _share_out(work: Any, costs: Array) -> None:
     # A multiplication of sparse numbers takes as long as some twenty of dense ones.
     total = 20.0 * float(ends[-1]) if ends.size else 0.0
     _kernels.share_out(lambda piece: work(cuts[piece], cuts[piece + 1]), len(cuts) - 1, total)
-
-
-def _owners(matrix: sp.csc_array) -> NDArray[np.int64]:
-    return np.repeat(np.arange(matrix.shape[1], dtype=np.int64), np.diff(matrix.indptr))
-
-
-def _radii(matrix: sp.csc_array, weights: Array) -> Array:
-    """Return r_i >= sqrt(sum_k |v_k| x_ki^2), and not much more; 0 where all terms are."""
-    parts = matrix.data, matrix.indices, matrix.indptr
-    with np.errstate(over="ignore", invalid="ignore"):
-        norms = _kernels.squared_norms_csc(*parts, matrix.shape[0], weights)
-    doubtful = np.flatnonzero(~((norms > 1e-200) & (norms < 1e200)) & (np.diff(matrix.indptr) > 0))
-    norms[doubtful] = 0.0
-    radii: Array = np.sqrt(norms)
-    part = matrix[:, doubtful]
-    owners, sizes = _owners(part), np.abs(part.data) * (weights[part.indices] > 0)
-    peaks = np.zeros(doubtful.size)
-    np.maximum.at(peaks, owners, sizes)
-    shares = sizes / np.where(peaks > 0, peaks, 1.0)[owners]
-    squares = np.bincount(owners, weights[part.indices] * shares**2, minlength=doubtful.size)
-    radii[doubtful] = np.maximum(np.sqrt(squares), 1e-150) * peaks
-    radii *= INFLATION
-    return radii
-
-
-def _input_bounds(matrix: sp.csc_array, weights: Array, radii: Array) -> Array:
-    """Return B_i, at least the magnitude of every sum that input i takes part in."""
-    sizes = np.abs(matrix.data)
-    peaks = np.zeros(matrix.shape[0])
-    np.maximum.at(peaks, matrix.indices, sizes)
-    parts = sizes, matrix.indices, matrix.indptr
-    sums = _kernels.scores_csc(*parts, weights * peaks) * INFLATION
-    bounds: Array = np.minimum(sums, radii * float(radii.max(initial=0.0)))
-    # Underflow: what is not zero must not look so.
-    bounds[(bounds == 0.0) & (radii > 0)] = np.finfo(np.float64).tiny
-    return bounds

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from atomlearn.designs.blocks import CenteredBlock, DenseBlock, scaled_columns
 from atomlearn.designs.column_subset import ColumnSubset
 from atomlearn.designs.scores import ArrayScores
+from atomlearn.designs.sparse import SparseDesign
 from atomlearn.designs.wrappers import RowSubset
 from atomlearn.interfaces.design import (
     Array,
@@ -186,6 +187,40 @@ def column_moments(design: Design, weight: ArrayLike | None = None) -> tuple[Arr
     for columns, array in _dense_pieces(design, np.flatnonzero(doubtful)):
         means[columns], deviations[columns] = _exact_moments(array[keep], weights[keep])
     return means, deviations
+
+
+def moments_of(design: Design, columns: Columns) -> tuple[Array, Array]:
+    """Return means and population standard deviations of some columns, which are formed."""
+    means, deviations = np.empty(columns.size), np.empty(columns.size)
+    weights = np.full(design.shape[0], 1.0 / design.shape[0])
+    width = max(1, EXAMINED_ENTRIES // design.shape[0])
+    for start in range(0, columns.size, width):
+        part = slice(start, start + width)
+        array = np.asarray(design.gather(columns[part]).dense(), dtype=np.float64)
+        means[part], deviations[part] = _exact_moments(array, weights)
+    return means, deviations
+
+
+def scales_of_inputs(design: Design) -> tuple[Array, str]:
+    """Return what to divide columns by before products of two of them are formed, and its name.
+
+    Standard deviations; for sparse columns the largest magnitudes, because the smaller the share
+    of non-zeros, the more their deviations would blow up the few rows where two columns meet.
+    """
+    if isinstance(design, SparseDesign):
+        scales, name = design.largest_magnitudes(), "largest magnitudes"
+    else:
+        scales, name = column_moments(design)[1], "standard deviations"
+    return np.where(scales > 0, scales, 1.0), name
+
+
+def scaled_design(design: Design, factors: Array) -> Design:
+    """Return X diag(factors): a copy of the values where X is sparse, else on the fly."""
+    if isinstance(design, SparseDesign):
+        return design.scaled(factors)
+    scaled = Standardized.__new__(Standardized)
+    scaled._set(design, np.zeros(design.shape[1]), 1.0 / factors, factors)
+    return scaled
 
 
 def _check_weight(weight: ArrayLike | None, n_samples: int) -> Array:

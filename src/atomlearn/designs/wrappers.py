@@ -7,7 +7,7 @@ where the designs they wrap have them, so those two are attributes set by the co
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn.designs.blocks import rows_of
 from atomlearn.designs.column_subset import ColumnSubset
+from atomlearn.designs.pair_search import PairWork
 from atomlearn.designs.scores import ConcatenatedScores
 from atomlearn.interfaces.design import (
     Array,
@@ -248,6 +249,11 @@ class Counted(Design):
         return self._counts.columns_gathered
 
     @property
+    def work(self) -> PairWork:
+        """What searches of implicit pairs in this design did so far, other users' included."""
+        return _work_of(self.design)
+
+    @property
     def shape(self) -> tuple[int, int]:
         return self.design.shape
 
@@ -278,6 +284,19 @@ class Counted(Design):
         subset = Counted.__new__(Counted)
         subset._count(inner, self._counts, inner.share * self._share)
         return subset
+
+
+def _work_of(design: object) -> PairWork:
+    """Return the work of a design that counts it, or of those it is made of."""
+    work = getattr(design, "work", None)
+    if isinstance(work, PairWork):
+        return replace(work)
+    inner = getattr(design, "_view", None) or getattr(design, "design", None)
+    total = PairWork()
+    for part in [inner, *getattr(design, "designs", ())]:
+        if part is not None:
+            total.add(_work_of(part))
+    return total
 
 
 class _CountedNorms:

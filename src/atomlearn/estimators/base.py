@@ -14,7 +14,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.designs import Additive
+from atomlearn.designs import Additive, Polynomial
+from atomlearn.designs.coefficients import coefficient_rows, nonzero_coefficients
 from atomlearn.estimators.checks import (
     ADDITIVE,
     as_solver,
@@ -179,24 +180,33 @@ class AtomicModel(BaseEstimator):
         """Return X coef' + intercept, shape (n_samples, n_outputs), in the dtype of X."""
         check_is_fitted(self)
         design = self._expanded(checked_design(self, X, reset=False))
-        coefs = np.atleast_2d(self.coef_)
-        columns = np.flatnonzero(coefs.any(axis=0))
-        if isinstance(design, SupportsPredict) and 2 * columns.size > coefs.shape[1]:
-            linear = [design.predict(coef.astype(np.float64)) for coef in coefs]
+        columns, weights = nonzero_coefficients(self.coef_)
+        if isinstance(design, SupportsPredict) and 2 * columns.size > design.shape[1]:
+            whole = np.zeros((weights.shape[0], design.shape[1]))
+            whole[:, columns] = weights
+            linear = [design.predict(row) for row in whole]
         else:
             block = design.gather(columns)
-            linear = [block.dot(coef[columns].astype(np.float64)) for coef in coefs]
+            linear = [block.dot(row) for row in weights]
         values = np.stack(linear, axis=1) + self.intercept_
         in_dtype: NDArray[Any] = values.astype(design.dtype, copy=False)
         return in_dtype
 
 
-def warm_starts(coefs: NDArray[Any], intercepts: Any) -> list[WarmStart | None]:
+def coefficients_of(results: Sequence[Result], design: Design) -> Any:
+    """Return the coefficients of all outputs, (n_outputs, n_columns), in the dtype of X."""
+    parts = [(result.columns, result.weights) for result in results]
+    implicit = isinstance(design, Polynomial)
+    return coefficient_rows(parts, results[0].n_features, results[0].dtype, implicit)
+
+
+def warm_starts(coefs: Any, intercepts: Any) -> list[WarmStart | None]:
     """Return the points of a former fit, one a row of ``coefs``."""
+    columns, weights = nonzero_coefficients(coefs)
     starts: list[WarmStart | None] = []
-    for coef, intercept in zip(coefs, np.atleast_1d(intercepts), strict=True):
-        columns = np.flatnonzero(coef)
-        starts.append(WarmStart(columns, coef[columns].astype(np.float64), float(intercept)))
+    for row, intercept in zip(weights, np.atleast_1d(intercepts), strict=True):
+        used = np.flatnonzero(row)
+        starts.append(WarmStart(columns[used], row[used], float(intercept)))
     return starts
 
 

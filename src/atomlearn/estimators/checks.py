@@ -21,8 +21,10 @@ from atomlearn.problem import positive
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
 
-#: What ``features=`` may name, and whether squares are among the products.
-FEATURES = {"linear": False, "interactions": False, "quadratic": True}
+#: Products that ``features=`` may name, and whether squares are among them.
+PRODUCTS = {"interactions": False, "quadratic": True, "polynomial": True}
+#: What ``features=`` may name.
+FEATURES = ("linear", *PRODUCTS)
 
 #: Additive models that ``features=`` may name, and the kernel of ``designs.Additive`` they mean.
 ADDITIVE = {
@@ -100,7 +102,9 @@ def expanded(
             f"features={features!r}: X is a Polynomial design already; pass its inputs, or "
             "features='linear'"
         )
-    return Polynomial.interactions(design, squares=FEATURES[features])
+    if features == "polynomial":
+        return Polynomial(design)
+    return Polynomial.interactions(design, squares=PRODUCTS[features])
 
 
 def grouped(norm: str | Norm, design: Design) -> str | Norm:
@@ -137,8 +141,11 @@ def grouped(norm: str | Norm, design: Design) -> str | Norm:
     return Groups(labels, weights)
 
 
-def names_of(estimator: Any, design: Design, columns: Columns) -> list[str]:
-    """Return readable names of columns: those of the table, x0, x1, ..., products as "a:b"."""
+def names_of(estimator: Any, design: Design | None, columns: Columns) -> list[str]:
+    """Return readable names of columns: those of the table, x0, x1, ..., products as "a:b".
+
+    ``design`` None : the columns are inputs.
+    """
     names = getattr(estimator, "feature_names_in_", None)
     if isinstance(design, Polynomial | Additive):
         return design.feature_names(columns, None if names is None else list(names))

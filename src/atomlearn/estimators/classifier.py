@@ -13,7 +13,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from atomlearn.estimators.base import AtomicModel, warm_starts
+from atomlearn.estimators.base import AtomicModel, coefficients_of, warm_starts
 from atomlearn.estimators.checks import (
     amount_of,
     checked_design,
@@ -104,7 +104,7 @@ class LinearClassifier(ClassifierMixin, AtomicModel):
 
     def _report_outputs(self, classes: NDArray[Any], results: list[Any], design: Design) -> None:
         self.classes_ = classes
-        self.coef_ = np.stack([result.coef for result in results])
+        self.coef_ = coefficients_of(results, design)
         self.intercept_ = np.array([result.intercept for result in results])
         self._report(results, design=design)
 
@@ -171,11 +171,13 @@ class AtomicClassifier(LinearClassifier):
         "squared_hinge" is max(0, 1 - y z)^2 / 2.
     features : str, default="linear"
         "interactions" adds all products x_i x_j, i < j, after the columns of X, "quadratic" the
-        squares too, as ``designs.Polynomial.interactions`` does: implicit, never stored. With
-        ``norm=norms.Hierarchy("weak")`` products come only with their main effects. "splines",
-        "intersection", "additive_gaussian" and "additive_chi2" make the model a sum of curves, one
-        an input, as ``designs.Additive(X, normalize=True)`` does: ``norm="groups"``, or
-        ``norms.KSupport(k, "inputs")``, selects whole inputs; ``curve(j)`` is what input j adds.
+        squares too, as ``designs.Polynomial.interactions`` does: implicit, never stored.
+        "polynomial" are the same columns as "quadratic" scaled as in the kernel (x'y + 1)^2,
+        ``designs.Polynomial``. With ``norm=norms.Hierarchy("weak")`` products come only with
+        their main effects. "splines", "intersection", "additive_gaussian" and "additive_chi2"
+        make the model a sum of curves, one an input, as ``designs.Additive(X, normalize=True)``
+        does: ``norm="groups"``, or ``norms.KSupport(k, "inputs")``, selects whole inputs;
+        ``curve(j)`` is what input j adds.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalized.
     class_weight : dict, "balanced" or None, default=None
@@ -199,7 +201,8 @@ class AtomicClassifier(LinearClassifier):
     ----------
     classes_ : (n_classes,) ndarray
     coef_ : (1, n_features) or (n_classes, n_features) ndarray, in the dtype of X
-        With ``features`` beyond "linear" one column a main effect, square or product.
+        With ``features`` beyond "linear" one column a main effect, square or product; a csr_array
+        where these are more than 2^26.
     selected_, selected_names_ : ndarray of int, list of str
         The columns with a coefficient, of whatever class, and their names: those of the table or
         x0, x1, ..., products as "age:dose".

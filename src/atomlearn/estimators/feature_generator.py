@@ -13,16 +13,21 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from atomlearn.designs import Additive
-from atomlearn.estimators.base import AtomicModel
+from atomlearn.designs import Additive, Polynomial
+from atomlearn.designs.coefficients import MOST_DENSE, as_columns, coefficient_rows
+from atomlearn.designs.pair_index import PairIndex
+from atomlearn.estimators.base import AtomicModel, coefficients_of
 from atomlearn.estimators.checks import (
     ADDITIVE,
+    FEATURES,
+    PRODUCTS,
     checked_design,
     checked_target,
     encoded,
     expanded,
+    names_of,
     whole,
 )
 from atomlearn.interfaces import Design, Loss
@@ -40,11 +45,6 @@ Array = NDArray[np.float64]
 
 #: Relative gap of the optimum where all features may be selected: up to rounding.
 FINISHED = 1e-12
-
-#: What ``features`` may become, with what to do until then.
-NOT_YET = {
-    "polynomial": "expand with sklearn.preprocessing.PolynomialFeatures first",
-}
 
 
 def _is_regression(estimator: Any) -> bool:
@@ -75,6 +75,16 @@ def _inputs_selected(
     inputs = design.input_of(columns)
     first = np.sort(np.unique(inputs, return_index=True)[1])
     return inputs[first], rounds[first]
+
+
+def _of_products(estimator: Any) -> bool:
+    return isinstance(estimator.features, str) and estimator.features in PRODUCTS
+
+
+def _selects_columns(estimator: Any) -> bool:
+    if not _of_products(estimator):
+        return True
+    raise AttributeError("products of columns cannot be undone; use features='linear'")
 
 
 def _finished(problem: Problem, result: Result) -> Result:
@@ -135,11 +145,15 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
     loss : {"squared_hinge", "logistic", "squared"} or Loss, default="squared_hinge"
         The first two make this a classifier of two classes, "squared" makes it a regressor.
     features : str, default="linear"
-        "linear": the columns of X as they are. "intersection", "additive_gaussian",
-        "additive_chi2", "splines": inputs are selected whole, for a sum of curves of them, as
-        ``designs.Additive(X, normalize=True)`` makes it; ``curve(j)`` is that of input j.
+        Features to select from: the columns of X; with "polynomial" also all squares and products
+        of two, scaled as in the kernel (x'y + 1)^2 [1]_; with "interactions" the products
+        x_i x_j, i < j, as they are, with "quadratic" the squares too. Products are never stored:
+        each pass searches all of them exactly, see ``designs.Polynomial``. With "intersection",
+        "additive_gaussian", "additive_chi2" and "splines" inputs are selected whole, for a sum of
+        curves of them, as ``designs.Additive(X, normalize=True)`` makes it; ``curve(j)`` is that
+        of input j.
     groups : list of lists of columns, or array of labels (n_features_in_,), optional
-        Disjoint groups to select whole.
+        Disjoint groups to select whole, of columns of X; not with products.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalized.
     tol : float, default=1e-6
@@ -153,6 +167,12 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
     ----------
     selected_ : (n_selected,) ndarray of int64
         The selected columns in the order of selection, best first. ``get_support()`` is the mask.
+        With products, columns of the map: those of X come first.
+    selected_names_ : list of str
+        Their names, products as "age:dose" and squares as "dose^2".
+    pairs_ : (n_selected, 2) ndarray of int64
+        With products, the columns (i, j) of X in each: i = j for a square, j = -1 for a column of
+        X itself.
     rounds_ : (n_selected,) ndarray of int64
         The pass that found each of them, from 1.
     n_selected_ : int
@@ -161,7 +181,9 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
     scaling_ : (n_features_in_,) ndarray
         The scaling d of the features; zero where not selected.
     coef_ : (1, n_features_in_) ndarray; (n_features_in_,) for regression; in the dtype of X
-        Of additive models: of all columns of the design, see ``additive_map_``.
+        With products, this and ``scaling_`` are of all columns of the map, and where these are
+        more than 2^26 a csr_array of one row. Of additive models: of all columns of the design,
+        see ``additive_map_``, and ``scaling_`` is of the inputs.
     intercept_ : (1,) ndarray; float for regression
     classes_ : (2,) ndarray, for classification
     objective_, gap_ : float
@@ -239,6 +261,11 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         self._check_features()
         loss = as_loss(self.loss)
         inputs = checked_design(self, X, reset=True)
+        if isinstance(inputs, Additive):
+            raise TypeError(
+                "FeatureGenerator makes curves of inputs itself: pass the inputs, with "
+                "features='intersection' or another of an additive model, or use AtomicRegressor"
+            )
         weight = C * check_weight(sample_weight, inputs.shape[0])
         target, classes = self._target(y, weight, loss)
         design = expanded(inputs, self.features, weight=weight)
@@ -258,15 +285,14 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         return self
 
     def _check_features(self) -> None:
-        if isinstance(self.features, str) and self.features in ("linear", *ADDITIVE):
-            return
-        if isinstance(self.features, str) and self.features in NOT_YET:
+        known = sorted([*FEATURES, *ADDITIVE])
+        if not isinstance(self.features, str) or self.features not in known:
+            raise ValueError(f"features must be one of {known}, got {self.features!r}")
+        if self.groups is not None and _of_products(self):
             raise ValueError(
-                f"features={self.features!r} is not available in this version; "
-                f"{NOT_YET[self.features]}"
+                f"groups are of columns of X, and features={self.features!r} selects products of "
+                "two; leave groups out, or use features='linear'"
             )
-        known = ["linear", *ADDITIVE]
-        raise ValueError(f"features must be one of {known}, got {self.features!r}")
 
     def _target(
         self, y: Any, weight: Array, loss: Loss
@@ -316,17 +342,26 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         self.selected_, self.rounds_ = state.selection()
         if isinstance(design, Additive):
             self.selected_, self.rounds_ = _inputs_selected(design, self.selected_, self.rounds_)
+        # Where whole inputs are selected, their names, and not those of their columns.
+        named = None if isinstance(design, Additive) else design
+        self.selected_names_ = names_of(self, named, self.selected_)
         self.n_selected_ = int(state.units)
+        if isinstance(design, Polynomial):
+            self.pairs_ = np.stack(design.pairs(self.selected_), axis=1)
         columns, scaling = state.scaling(norm, n_features)
         if isinstance(design, Additive):
             # All columns of an input have one scaling.
             columns, n_features = design.input_of(columns), self.n_features_in_
-        self.scaling_ = np.zeros(n_features)
-        self.scaling_[columns] = scaling
-        self.coef_, self.intercept_ = result.coef, float(result.intercept)
+        self.scaling_ = coefficient_rows(
+            [(columns, scaling)], n_features, np.float64, isinstance(design, Polynomial)
+        )
+        self.coef_, self.intercept_ = coefficients_of([result], design), float(result.intercept)
+        if isinstance(self.scaling_, np.ndarray):
+            self.scaling_ = self.scaling_[0]
         if classes is not None:
-            self.classes_ = classes
-            self.coef_, self.intercept_ = self.coef_[None, :], np.array([self.intercept_])
+            self.classes_, self.intercept_ = classes, np.array([self.intercept_])
+        elif isinstance(self.coef_, np.ndarray):
+            self.coef_ = self.coef_[0]
         self._report([result], complete=self.n_selected_ >= wanted or result.converged)
         if self.n_selected_ < wanted and result.converged:
             warnings.warn(
@@ -338,9 +373,45 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
-        mask = np.zeros(self.n_features_in_, dtype=bool)
+        n_columns = self.coef_.shape[-1] if _of_products(self) else self.n_features_in_
+        if n_columns > MOST_DENSE:
+            raise ValueError(
+                f"a mask of {n_columns} columns would not fit; use get_support(indices=True)"
+            )
+        mask = np.zeros(n_columns, dtype=bool)
         mask[self.selected_] = True
         return mask
+
+    def get_support(self, indices: bool = False) -> NDArray[Any]:
+        """Return the mask of the selected columns, or their increasing numbers (``indices``)."""
+        check_is_fitted(self)
+        return np.sort(self.selected_) if indices else self._get_support_mask()
+
+    def transform(self, X: Any) -> Any:
+        """Return the selected columns of X in increasing order, (n_samples, n_selected).
+
+        Products are formed then, and only those that are selected.
+        """
+        if not _of_products(self):
+            return super().transform(X)
+        check_is_fitted(self)
+        design = self._expanded(checked_design(self, X, reset=False))
+        return as_columns(design.gather(np.sort(self.selected_)), design.dtype)
+
+    @available_if(_selects_columns)  # type: ignore[untyped-decorator]
+    def inverse_transform(self, X: Any) -> Any:
+        """Return X with zeros in the columns that are not selected; for ``features="linear"``."""
+        return super().inverse_transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of what ``transform`` returns, an array of str objects."""
+        if not _of_products(self):
+            names: NDArray[np.object_] = super().get_feature_names_out(input_features)
+            return names
+        check_is_fitted(self)
+        inputs = _check_feature_names_in(self, input_features)
+        index = PairIndex(self.n_features_in_, PRODUCTS[self.features])
+        return np.array(index.names(np.sort(self.selected_), list(inputs)), dtype=object)
 
     @available_if(_is_classification)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> NDArray[Any]:

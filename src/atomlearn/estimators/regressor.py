@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from atomlearn.estimators.base import AtomicModel, warm_starts
+from atomlearn.estimators.base import AtomicModel, coefficients_of, warm_starts
 from atomlearn.estimators.checks import (
     amount_of,
     checked_design,
@@ -33,7 +33,8 @@ class LinearRegressor(RegressorMixin, AtomicModel):
     """
 
     def _report_output(self, result: Result, design: Design) -> None:
-        self.coef_ = result.coef
+        coef = coefficients_of([result], design)
+        self.coef_ = coef[0] if isinstance(coef, np.ndarray) else coef
         self.intercept_ = float(result.intercept)
         self._report([result], design=design)
 
@@ -63,11 +64,13 @@ class AtomicRegressor(LinearRegressor):
         A loss for regression; "squared" is (y - z)^2 / 2.
     features : str, default="linear"
         "interactions" adds all products x_i x_j, i < j, after the columns of X, "quadratic" the
-        squares too, as ``designs.Polynomial.interactions`` does: implicit, never stored. With
-        ``norm=norms.Hierarchy("weak")`` products come only with their main effects. "splines",
-        "intersection", "additive_gaussian" and "additive_chi2" make the model a sum of curves, one
-        an input, as ``designs.Additive(X, normalize=True)`` does: ``norm="groups"``, or
-        ``norms.KSupport(k, "inputs")``, selects whole inputs; ``curve(j)`` is what input j adds.
+        squares too, as ``designs.Polynomial.interactions`` does: implicit, never stored.
+        "polynomial" are the same columns as "quadratic" scaled as in the kernel (x'y + 1)^2,
+        ``designs.Polynomial``. With ``norm=norms.Hierarchy("weak")`` products come only with
+        their main effects. "splines", "intersection", "additive_gaussian" and "additive_chi2"
+        make the model a sum of curves, one an input, as ``designs.Additive(X, normalize=True)``
+        does: ``norm="groups"``, or ``norms.KSupport(k, "inputs")``, selects whole inputs;
+        ``curve(j)`` is what input j adds.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalized.
     tol : float, default=1e-6
@@ -86,7 +89,8 @@ class AtomicRegressor(LinearRegressor):
     Attributes
     ----------
     coef_ : (n_features,) ndarray, in the dtype of X
-        With ``features`` beyond "linear" one entry a main effect, square or product.
+        With ``features`` beyond "linear" one entry a main effect, square or product; a
+        csr_array of one row where these are more than 2^26.
     selected_, selected_names_ : ndarray of int, list of str
         The columns with a coefficient, and their names: those of the table or x0, x1, ...,
         products as "age:dose".
@@ -159,8 +163,8 @@ class AtomicRegressor(LinearRegressor):
         problems = self._problems(design, [target], weight, loss, self.norm, amount_of(self))
         start = None
         former = getattr(self, "coef_", np.zeros(0))
-        if self.warm_start and former.shape == (design.shape[1],):
-            start = warm_starts(self.coef_[None, :], self.intercept_)[0]
+        if self.warm_start and former.shape in ((design.shape[1],), (1, design.shape[1])):
+            start = warm_starts(former, self.intercept_)[0]
         [result] = self._solve(problems, [start])
         self._report_output(result, design)
         return self

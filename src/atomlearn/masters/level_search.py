@@ -25,10 +25,13 @@ Solve = Callable[[Problem, Array, float, float], Refit]
 
 #: Penalized problems solved, at most.
 MOST_SOLVES = 40
-#: The share of the gap that each of them is asked for.
-SHARE = 0.1
+#: The share of the gap that each of them is asked for: the gauge is to be exact, and it is as far
+#: off as the square root of the gap.
+SHARE = 1e-4
 #: Levels relative to the largest useful one below which the norm does not matter any more.
-LEAST_LEVEL = 1e-9
+LEAST_LEVEL = 1e-18
+#: The largest ratio of one level to the next.
+LONGEST = 100.0
 
 
 def by_level(
@@ -59,7 +62,10 @@ class _Search:
         self.known = {self.largest: -self.amount if self.constrained else -self.largest}
 
     def run(self) -> None:
-        """Secants, kept between the levels where the function is known to have different signs."""
+        """Secants, kept between the levels where the function is known to have different signs.
+
+        In the logarithm of the level: where the loss has no minimum the gauge grows with it.
+        """
         if not 0 < self.largest < np.inf:
             return
         low, high = 0.0, self.largest
@@ -69,10 +75,13 @@ class _Search:
             if self.best.refit.gap <= self.target or at <= LEAST_LEVEL * self.largest:
                 return
             low, high = (max(low, at), high) if second >= 0 else (low, min(high, at))
-            secant = at - second * (at - before) / (second - first) if second != first else 0.0
             # Not far beyond what is known either: the function is curved.
-            least, most = max(low, 0.1 * at), min(high, 0.5 * (at + self.largest))
-            before, at = at, secant if least < secant < most else 0.5 * (least + most)
+            least, most = max(low, at / LONGEST), min(high, float(np.sqrt(at * self.largest)))
+            power = -second / (second - first) if second != first else -np.inf
+            secant = at * float(np.exp(np.clip(power * np.log(at / before), -700.0, 700.0)))
+            if not least < secant < most:
+                secant = least if secant <= least > low else float(np.sqrt(least * most))
+            before, at = at, secant
             if at == before or high - low <= 1e-15 * high:
                 return
 

@@ -21,9 +21,10 @@ def nonnegative_minimum(hessian: Array, right: Array, positive: NDArray[np.bool_
     of factorizations where the guess is good. Where that cycles, Lawson and Hanson's method.
     """
     # Unknowns of the same size: conditions are compared with each other.
-    scale = 1.0 / np.sqrt(np.diag(hessian))
-    if not np.isfinite(scale).all():
+    diagonal = np.diag(hessian)
+    if not ((diagonal > 0).all() and np.isfinite(diagonal).all()):
         return None
+    scale = 1.0 / np.sqrt(diagonal)
     matrix = scale[:, None] * hessian * scale
     b = scale * right
     inside = positive | (b > 0)

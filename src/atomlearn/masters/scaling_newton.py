@@ -94,32 +94,29 @@ class ScalingNewton(Master):
         """Minimise the restricted problem to ``gap_target``; see Master."""
         if not is_group_problem(problem):
             return self.fallback.solve(problem, weights, intercept, gap_target)
-        if problem.regularizer.form != "penalized":
-            return self._by_level(problem, weights, intercept, gap_target)
+        if problem.regularizer.form == "penalized":
+            refit = self._penalized(problem, weights, intercept, gap_target)
+        else:
+            best = certified(problem, weights, None, intercept)
+            refit = best.refit
+            if refit.gap > gap_target and weights.size:
+                best, steps = by_level(problem, best, gap_target, self._penalized)
+                refit = best.refit
+                refit.steps = steps
+        if refit.gap > gap_target and weights.size:
+            steps = refit.steps
+            refit = self.fallback.solve(problem, refit.weights, refit.intercept, gap_target)
+            refit.steps += steps
+        return refit
+
+    def _penalized(
+        self, problem: Problem, weights: Array, intercept: float, gap_target: float
+    ) -> Refit:
+        """Solve the penalized form, as far as rounding and the sizes of systems allow."""
         best, steps = self._start(problem, weights, intercept, gap_target)
         if best.refit.gap > gap_target and weights.size:
             best, more = _Descent(problem, best).run(gap_target, self.max_steps)
             steps += more
-        if best.refit.gap > gap_target and weights.size:
-            last = best.refit
-            refit = self.fallback.solve(problem, last.weights, last.intercept, gap_target)
-            refit.steps += steps
-            return refit
-        best.refit.steps = steps
-        return best.refit
-
-    def _by_level(
-        self, problem: Problem, weights: Array, intercept: float, gap_target: float
-    ) -> Refit:
-        best = certified(problem, weights, None, intercept)
-        steps = 0
-        if best.refit.gap > gap_target and weights.size:
-            best, steps = by_level(problem, best, gap_target, self.solve)
-        if best.refit.gap > gap_target and weights.size:
-            last = best.refit
-            best_refit = self.fallback.solve(problem, last.weights, last.intercept, gap_target)
-            best_refit.steps += steps
-            return best_refit
         best.refit.steps = steps
         return best.refit
 

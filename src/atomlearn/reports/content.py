@@ -15,7 +15,8 @@ class SelectedFeature:
     rank : 1 for the largest standardized coefficient; index : among all features, from 0;
     coefficients : one an output, per unit of the data; standardized : the same per standard
     deviation of the feature; scaling : d_j in [0, 1], the share the norm gives it, or None;
-    found : the pass over the data that found it, or None.
+    found : the pass over the data that found it, or None; factors : the one or two columns of the
+    data that it is the product of.
     """
 
     rank: int
@@ -25,6 +26,7 @@ class SelectedFeature:
     standardized: tuple[float, ...]
     scaling: float | None
     found: int | None
+    factors: tuple[str, ...] = ()
 
     @property
     def size(self) -> float:

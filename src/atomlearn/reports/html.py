@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from atomlearn.reports import plots
+from atomlearn.reports import network, plots
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.content import Content, SelectedFeature
 
@@ -57,11 +57,20 @@ def report_html(content: Content) -> str:
         classes=_classes(content),
         most_bars=plots.MOST_BARS,
         most_curves=plots.MOST_CURVES,
+        links_left_out=network.left_out(content.selected),
     )
 
 
 def _drawings(content: Content) -> dict[str, str]:
-    names = ("certificate", "objective", "selection", "prediction", "distribution", "curves")
+    names = (
+        "certificate",
+        "objective",
+        "selection",
+        "prediction",
+        "distribution",
+        "network",
+        "curves",
+    )
     drawings = dict.fromkeys(names, "")
     histories = [fit.history for fit in content.fits]
     labels = [fit.label for fit in content.fits]
@@ -71,6 +80,7 @@ def _drawings(content: Content) -> dict[str, str]:
         drawings["certificate"] = plots.certificate_plot(histories, labels, content.goal)
     if any(feature.found is not None for feature in content.selected):
         drawings["selection"] = plots.selection_plot(content.selected)
+    drawings["network"] = network.network_plot(content.selected)
     if content.held_out is not None and content.held_out.truth:
         drawings["prediction"] = plots.prediction_plot(
             content.held_out.truth, content.held_out.predicted

@@ -11,7 +11,10 @@ from atomlearn.solvers.run import Progress
 
 @dataclass(slots=True)
 class PrintProgress:
-    """Print one line a step: iteration, passes, seconds, objective, relative gap, columns."""
+    """Print one line a step: iteration, passes, seconds, objective, relative gap, columns.
+
+    Over implicit pairs also the share of the work that bounds spared.
+    """
 
     stream: TextIO | None = None
     every: int = 1
@@ -29,9 +32,10 @@ class PrintProgress:
         record = progress.history[-1]
         if record.iteration % self.every:
             return
+        spared = "" if record.skipped is None else f"  {100 * record.skipped:.0f}% skipped"
         print(
             f"{record.iteration:>5} {record.passes:>8.1f} {record.seconds:>9.2f} "
-            f"{record.objective:>14.7g} {record.relative_gap:>13.2e} {record.n_columns:>8}",
+            f"{record.objective:>14.7g} {record.relative_gap:>13.2e} {record.n_columns:>8}{spared}",
             file=stream,
             flush=True,
         )

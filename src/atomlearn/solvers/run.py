@@ -23,13 +23,14 @@ class Progress:
     """What stopping rules and observers see after each step.
 
     state : the solver's state; passes : passes over the data so far; seconds : wall time so far,
-    observers excluded; history : one Record a step, this one included.
+    observers excluded; history : one Record a step, this one included; skipped : of Record.
     """
 
     state: State
     passes: float = 0.0
     seconds: float = 0.0
     history: list[Record] = field(default_factory=list)
+    skipped: float | None = None
 
     @property
     def n_columns(self) -> int:
@@ -115,6 +116,7 @@ def _loop(
     counted: Counted,
 ) -> Result:
     began, passes_before, watching = time.perf_counter(), counted.passes, 0.0
+    work_before = counted.work
     state = solver.start(problem, warm)
     progress = Progress(state)
     best = state
@@ -123,6 +125,7 @@ def _loop(
             progress.state = state
             progress.passes = counted.passes - passes_before
             progress.seconds = time.perf_counter() - began - watching
+            progress.skipped = counted.work.since(work_before).skipped_share
             progress.history.append(_record(progress))
             if _is_better(state, best):
                 best = state
@@ -188,6 +191,7 @@ def _record(progress: Progress) -> Record:
         gap=certificate.gap,
         relative_gap=certificate.relative_gap,
         n_columns=progress.n_columns,
+        skipped=progress.skipped,
     )
 
 

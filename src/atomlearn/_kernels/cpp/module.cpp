@@ -1,6 +1,4 @@
 // The Python module: types are looked at here, and the lock is released for every kernel.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 
 #include <nanobind/stl/optional.h>
@@ -9,45 +7,15 @@
 #include <vector>
 
 #include "active_set.hpp"
+#include "bindings.hpp"
 #include "blas.hpp"
 #include "codes.hpp"
 #include "factor.hpp"
 #include "group_newton.hpp"
 #include "kernels.hpp"
 
-namespace nb = nanobind;
-
 namespace atomlearn {
 namespace {
-
-using Matrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
-using Vector = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Positions = nb::ndarray<const Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using OutVector = nb::ndarray<nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using OutDoubles = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using OutPositions = nb::ndarray<Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using DoubleMatrix = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
-using OutDoubleMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using OutMatrix = nb::ndarray<nb::ndim<2>, nb::f_contig, nb::device::cpu>;
-
-// Calls f with a typed pointer to the data of a float32 or float64 array.
-template <class Array, class F>
-auto by_float(const Array& array, F&& f) {
-    if (array.dtype() == nb::dtype<float>()) return f(static_cast<const float*>(array.data()));
-    if (array.dtype() == nb::dtype<double>()) return f(static_cast<const double*>(array.data()));
-    throw std::invalid_argument("expected float32 or float64");
-}
-
-template <class Array, class F>
-auto by_index(const Array& array, F&& f) {
-    if (array.dtype() == nb::dtype<std::int32_t>())
-        return f(static_cast<const std::int32_t*>(array.data()));
-    if (array.dtype() == nb::dtype<std::int64_t>())
-        return f(static_cast<const std::int64_t*>(array.data()));
-    throw std::invalid_argument("expected int32 or int64 indices");
-}
 
 const Index* optional_data(const std::optional<Positions>& positions) {
     return positions ? positions->data() : nullptr;
@@ -417,6 +385,7 @@ NB_MODULE(_native, m) {
           nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert());
+    bind_pairs(m);
     m.def("max_threads", &omp_get_max_threads);
     m.def("threshold", &threshold, nb::arg().noconvert(), nb::arg(), nb::arg().noconvert());
 }

@@ -1,0 +1,120 @@
+"""The network of selected interactions: columns of the data, joined where a product is selected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+
+from atomlearn.reports import svg
+from atomlearn.reports.content import SelectedFeature
+
+#: More columns than this cannot be told apart on one circle; those of the strongest products stay.
+MOST_NODES = 36
+_SIZE = 520.0
+_RADIUS = 165.0
+
+
+def network_plot(selected: Sequence[SelectedFeature]) -> str:
+    """Return columns on a circle, a line for each selected product of two of them.
+
+    Lines are as thick as the standardized coefficient is large, dots as large as that of the
+    column itself, rings as that of its square; blue raises the prediction, red lowers it. Empty
+    where no product of two different columns is selected.
+    """
+    products = [feature for feature in selected if len(set(feature.factors)) == 2]
+    if not products:
+        return ""
+    nodes = _nodes(products)
+    largest = max(feature.size for feature in selected) or 1.0
+    place = {name: _place(number, len(nodes)) for number, name in enumerate(nodes)}
+    pieces = []
+    for feature in reversed(products):  # the strongest on top
+        if all(name in place for name in feature.factors):
+            pieces.append(_edge(feature, place, largest))
+    alone = {f.factors[0]: f for f in selected if len(f.factors) == 1}
+    squares = {f.factors[0]: f for f in selected if len(f.factors) == 2 and len(set(f.factors)) < 2}
+    for number, name in enumerate(nodes):
+        pieces.append(_node(name, place[name], alone.get(name), squares.get(name), largest))
+        pieces.append(_label(name, number, len(nodes)))
+    return svg.drawing("".join(pieces), "Network of selected interactions", _SIZE, _SIZE)
+
+
+def left_out(selected: Sequence[SelectedFeature]) -> int:
+    """Return how many products of two columns are not drawn."""
+    products = [feature for feature in selected if len(set(feature.factors)) == 2]
+    nodes = set(_nodes(products))
+    return sum(not nodes.issuperset(feature.factors) for feature in products)
+
+
+def _nodes(products: Sequence[SelectedFeature]) -> list[str]:
+    """Return the columns to draw, so that joined ones lie near each other where possible."""
+    kept: list[str] = []
+    for feature in products:  # strongest first
+        new = [name for name in feature.factors if name not in kept]
+        if len(kept) + len(new) <= MOST_NODES:
+            anchor = next((name for name in feature.factors if name in kept), None)
+            position = len(kept) if anchor is None else kept.index(anchor) + 1
+            kept[position:position] = new
+    return kept
+
+
+def _place(number: int, count: int) -> tuple[float, float]:
+    angle = 2 * math.pi * number / count - math.pi / 2
+    return _SIZE / 2 + _RADIUS * math.cos(angle), _SIZE / 2 + _RADIUS * math.sin(angle)
+
+
+def _strongest(feature: SelectedFeature) -> float:
+    return max(feature.standardized, key=abs)
+
+
+def _sign(value: float) -> str:
+    return "plus" if value > 0 else "minus"
+
+
+def _edge(feature: SelectedFeature, place: dict[str, tuple[float, float]], largest: float) -> str:
+    (x1, y1), (x2, y2) = (place[name] for name in feature.factors)
+    value = _strongest(feature)
+    # Bent towards the middle: lines between neighbors stay visible.
+    middle = tuple(0.35 * _SIZE + 0.15 * (a + b) for a, b in ((x1, x2), (y1, y2)))
+    path = " ".join(svg.number(v) for v in (x1, y1)), " ".join(svg.number(v) for v in middle)
+    end = " ".join(svg.number(v) for v in (x2, y2))
+    width = svg.number(1.0 + 7.0 * abs(value) / largest)
+    title = escape(f"{feature.name}: {value:+.4g}")
+    return (
+        f'<path class="link {_sign(value)}" d="M {path[0]} Q {path[1]} {end}" '
+        f'stroke-width="{width}"><title>{title}</title></path>'
+    )
+
+
+def _node(
+    name: str,
+    place: tuple[float, float],
+    alone: SelectedFeature | None,
+    square: SelectedFeature | None,
+    largest: float,
+) -> str:
+    pieces = []
+    if square is not None:
+        value = _strongest(square)
+        radius = 9.0 + 7.0 * abs(value) / largest
+        pieces.append(
+            svg.dot(*place, radius, f"{square.name}: {value:+.4g}", f"ring {_sign(value)}")
+        )
+    if alone is None:
+        pieces.append(svg.dot(*place, 4.0, f"{name}: in products only", "node"))
+    else:
+        value = _strongest(alone)
+        radius = 4.0 + 7.0 * abs(value) / largest
+        pieces.append(svg.dot(*place, radius, f"{name}: {value:+.4g}", f"node {_sign(value)}"))
+    return "".join(pieces)
+
+
+def _label(name: str, number: int, count: int) -> str:
+    angle = 2 * math.pi * number / count - math.pi / 2
+    x = _SIZE / 2 + (_RADIUS + 20) * math.cos(angle)
+    y = _SIZE / 2 + (_RADIUS + 20) * math.sin(angle) + 4
+    side = math.cos(angle)
+    anchor = "middle" if abs(side) < 0.2 else "start" if side > 0 else "end"
+    shown = name if len(name) <= 18 else name[:17] + "…"
+    return svg.text(x, y, shown, "tick", anchor)

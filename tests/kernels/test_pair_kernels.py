@@ -1,0 +1,157 @@
+"""The search for pairs of columns against loops over all of them."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from atomlearn import _kernels as kernels
+from atomlearn._kernels import reference
+
+DTYPES = [np.float32, np.float64]
+INDICES = [np.int32, np.int64]
+
+
+def random_columns(rng, n, p, density, dtype, index, signs=True):
+    """Sparse columns of very different lengths, by columns and by rows."""
+    mask = rng.random((n, p)) < density * 3 * rng.random(p) ** 2
+    values = rng.standard_normal((n, p)) if signs else rng.random((n, p)) + 0.1
+    X = np.where(mask, values, 0.0).astype(dtype)
+    both = []
+    for kind in (sparse.csc_array, sparse.csr_array):
+        matrix = kind(X)
+        both.append((matrix.data, matrix.indices.astype(index), matrix.indptr.astype(index)))
+    return X, *both
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("index", INDICES)
+@pytest.mark.parametrize("signs", [True, False])
+def test_bounds(dtype, index, signs):
+    rng = np.random.default_rng(0)
+    for n, p in ((1, 1), (40, 7), (300, 90)):
+        X, columns, _ = random_columns(rng, n, p, 0.3, dtype, index, signs)
+        low, high = kernels.row_extremes_csc(*columns, n)
+        for mine, theirs in zip((low, high), reference.row_extremes_csc(*columns, n), strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+        v = rng.standard_normal(n)
+        for chosen in (None, rng.permutation(p)[: p // 2]):
+            found = kernels.pair_bounds_csc(*columns, v, low, high, chosen)
+            expected = reference.pair_bounds_csc(*columns, v, low, high, chosen)
+            for mine, theirs in zip(found, expected, strict=True):
+                np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+        # What they are for.
+        upper, rising, falling = kernels.pair_bounds_csc(*columns, v, low, high)
+        sums = np.abs((X * v[:, None]).astype(float).T @ X.astype(float))
+        assert (sums <= upper[:, None] * (1 + 1e-9)).all()
+        radii = np.hypot(rising, falling) if signs else np.maximum(rising, falling)
+        assert (sums <= np.outer(radii, radii) * (1 + 1e-9)).all()
+
+
+def test_radii_of_extreme_entries_are_not_lost():
+    X = sparse.csc_array(np.array([[1e-170, 1e170, 0.0], [1e-170, 0.0, 0.0]]))
+    parts = X.data, X.indices, X.indptr
+    _, rising, falling = kernels.pair_bounds_csc(*parts, np.ones(2), np.zeros(2), np.ones(2))
+    np.testing.assert_allclose(rising, [np.sqrt(2) * 1e-170, 1e170, 0.0], rtol=1e-12)
+    np.testing.assert_array_equal(falling, 0.0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("index", INDICES)
+@pytest.mark.parametrize("squares", [True, False])
+def test_search_finds_exactly_what_matters(dtype, index, squares):
+    rng = np.random.default_rng(1)
+    for n, p, density in ((1, 5, 1.0), (60, 12, 0.3), (200, 40, 0.05)):
+        X, columns, rows = random_columns(rng, n, p, density, dtype, index)
+        v = rng.standard_normal(n) * (rng.random(n) < 0.8)
+        low, high = kernels.row_extremes_csc(*columns, n)
+        upper, rising, falling = kernels.pair_bounds_csc(*columns, v, low, high)
+        radii = np.hypot(rising, falling) * (1 + 1e-9)
+        order = rng.permutation(p)[: max(2, 3 * p // 4)]
+        order = order[np.argsort(-radii[order], kind="stable")]
+        search = kernels.PairSearch.of(
+            columns, rows, order, v, radii[order], upper[order] * (1 + 1e-9)
+        )
+        sums = reference.pair_search(X.astype(float), order, v, 0.0, 0.5, squares)
+        sizes = sorted(map(abs, sums.values()))
+        scratch = kernels.PairScratch.of(order.size)
+        for threshold in (0.0, sizes[len(sizes) // 2] + 1e-9, sizes[-3], 2 * sizes[-1]):
+            limits = kernels.PairLimits(threshold, 0.0, 0.0, 0.5, squares)
+            found = {}
+            done = 0
+            while done < order.size:
+                done, i, j, values, counts = search.between(
+                    done, min(done + 7, order.size), limits, scratch
+                )
+                assert not set(zip(i, j, strict=True)) & set(found)
+                found |= dict(zip(zip(i.tolist(), j.tolist(), strict=True), values, strict=True))
+                assert counts[1] <= counts[0]
+            expected = {pair: s for pair, s in sums.items() if abs(s) >= threshold}
+            # Without a threshold only pairs that meet in a row are formed.
+            assert set(found) >= {pair for pair, s in expected.items() if s != 0}
+            assert set(found) <= set(expected)
+            for pair, value in found.items():
+                assert value == pytest.approx(sums[pair], rel=1e-10, abs=1e-12)
+        # Scratch is left as it was found.
+        assert not scratch.sums.any()
+        assert not scratch.seen.any()
+
+
+def test_search_stops_where_there_is_no_more_room(monkeypatch):
+    """All pairs matter, and there is room for a few: nothing is lost or told twice."""
+    monkeypatch.setattr("atomlearn._kernels.pairs.FOUND_AT_A_TIME", 5)
+    X = sparse.csc_array(np.ones((3, 20)))
+    rows = sparse.csr_array(X)
+    search = kernels.PairSearch.of(
+        (X.data, X.indices, X.indptr), (rows.data, rows.indices, rows.indptr), np.arange(20),
+        np.ones(3), np.full(20, 2.0), np.full(20, 3.0),
+    )  # fmt: skip
+    scratch = kernels.PairScratch.of(20)
+    limits = kernels.PairLimits(1.0, 0.0, 0.0, 1.0, True)
+    done, pairs, calls = 0, [], 0
+    while done < 20:
+        done, i, j, sums, _ = search.between(done, 20, limits, scratch)
+        np.testing.assert_array_equal(sums, 3.0)
+        pairs += list(zip(i.tolist(), j.tolist(), strict=True))
+        calls += 1
+    assert calls > 5
+    assert sorted(pairs) == [(a, b) for a in range(20) for b in range(a + 1)]
+
+
+def test_search_refuses_what_it_cannot_read():
+    X = sparse.csc_array(np.eye(3))
+    rows = sparse.csr_array(X)
+    by_columns, by_rows = (X.data, X.indices, X.indptr), (rows.data, rows.indices, rows.indptr)
+    order, v = np.arange(3), np.ones(3)
+    with pytest.raises(ValueError, match="radii must decrease"):
+        kernels.PairSearch.of(by_columns, by_rows, order, v, np.arange(3.0), np.ones(3))
+    with pytest.raises(ValueError, match=r"order must lie in \[0, 3\)"):
+        kernels.PairSearch.of(by_columns, by_rows, order + 1, v, np.ones(3), np.ones(3))
+    with pytest.raises(ValueError, match="the same array"):
+        kernels.PairSearch.of(
+            by_columns, (rows.data.astype(np.float32), *by_rows[1:]), order, v, v, v
+        )
+    search = kernels.PairSearch.of(by_columns, by_rows, order, v, v, v)
+    limits = kernels.PairLimits(0.0, 0.0, 0.0, 1.0, True)
+    with pytest.raises(ValueError, match=r"positions must lie in \[0, 3\]"):
+        search.between(0, 4, limits, kernels.PairScratch.of(3))
+    with pytest.raises(ValueError, match="scratch must be for 3 columns"):
+        search.between(0, 3, limits, kernels.PairScratch.of(2))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_tiles(dtype):
+    rng = np.random.default_rng(2)
+    for shape in ((1, 1), (3, 700), (20, 33)):
+        whole = rng.standard_normal((shape[0], 2 * shape[1])).astype(dtype)
+        for tile in (whole[:, : shape[1]], np.ascontiguousarray(whole)):
+            assert kernels.tile_peak(tile) == reference.tile_peak(tile)
+            for least, most in ((0.0, 10**6), (1.0, 10**6), (1.0, 4), (99.0, 5)):
+                places, number = kernels.tile_places(tile, least, most)
+                expected, total = reference.tile_places(tile, least, most)
+                assert number == total
+                np.testing.assert_array_equal(places, expected)
+    for bad in (np.nan, np.inf, -np.inf):
+        whole[1, 5] = bad
+        assert kernels.tile_peak(whole) == np.inf
+    with pytest.raises(ValueError, match="contiguous rows"):
+        kernels.tile_peak(np.asfortranarray(whole))
