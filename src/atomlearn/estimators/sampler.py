@@ -10,13 +10,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import (
     _check_feature_names_in,
     check_is_fitted,
-    check_non_negative,
 )
 
 from atomlearn.designs import Additive
 from atomlearn.designs.additive_map import Kernel
 from atomlearn.estimators.checks import checked_design
-from atomlearn.interfaces import Design
 
 
 class AdditiveKernelSampler(TransformerMixin, BaseEstimator):
@@ -92,8 +90,6 @@ class AdditiveKernelSampler(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> AdditiveKernelSampler:
         """Find the levels of each column of X (n_samples, n_features); y is not used."""
         design = checked_design(self, X, reset=True)
-        if self.kernel == "chi2" and not isinstance(X, Design):
-            check_non_negative(X, f"{type(self).__name__}.fit")
         parameters = self.get_params(deep=False)
         kernel, n_bins = parameters.pop("kernel"), parameters.pop("n_bins")
         self.map_ = Additive(design, kernel, n_bins, **parameters).map
