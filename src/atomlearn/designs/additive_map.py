@@ -117,11 +117,11 @@ class AdditiveMap:
             result = cls(settings, levels, levels.sizes - 1, None, factors, residual)
             if settings.normalize:
                 for j in range(d):
-                    factors[j] = _normalizer(result.table(j), _shares(x, levels, j, weight))
+                    factors[j] = _normalizer(result.table(j), shares_of(x, levels, j, weight))
             return result
         tables = []
         for j in range(d):
-            shares = _shares(x, levels, j, weight)
+            shares = shares_of(x, levels, j, weight)
             table, residual[j] = _table(settings, levels.of(j), shares, j)
             table = table - table[levels.zero[j]]
             if settings.normalize:
@@ -156,7 +156,7 @@ class AdditiveMap:
         return np.concatenate([below, [0.0], np.cumsum(steps[zero:])])
 
 
-def _shares(x: CodedColumns, levels: Levels, j: int, weight: Array) -> Array:
+def shares_of(x: CodedColumns, levels: Levels, j: int, weight: Array) -> Array:
     """Return the share of the weight at each level of input j."""
     counts = code_histograms(x, weight, np.array([j]))
     total = float(weight.sum())
@@ -174,6 +174,11 @@ def _normalizer(table: Array, shares: Array) -> float:
 
 def _table(settings: AdditiveSettings, levels: Array, shares: Array, j: int) -> tuple[Array, float]:
     """Return the map at each level and its residual; no columns where the input is constant."""
+    if settings.kernel == "chi2" and levels[0] < 0:
+        raise ValueError(
+            f"Negative values in data: the chi2 kernel needs values >= 0, but column {j} has "
+            f"{levels[0]}; shift it, or use kernel='gaussian'"
+        )
     if levels.size == 1:
         return np.zeros((1, 0)), 0.0
     if settings.kernel == "splines":
@@ -181,11 +186,6 @@ def _table(settings: AdditiveSettings, levels: Array, shares: Array, j: int) -> 
     if callable(settings.kernel):
         return pivoted_map(settings.kernel, levels, settings.n_components, j)
     if settings.kernel == "chi2":
-        if levels[0] < 0:
-            raise ValueError(
-                f"Negative values in data: the chi2 kernel needs values >= 0, but column {j} has "
-                f"{levels[0]}; shift it, or use kernel='gaussian'"
-            )
         return pivoted_map(chi2, levels, settings.n_components, j)
     mean = float(shares @ levels)
     deviation = math.sqrt(float(shares @ (levels - mean) ** 2))
