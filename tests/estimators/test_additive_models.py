@@ -22,7 +22,7 @@ from atomlearn import (
     FeatureGenerator,
     norms,
 )
-from atomlearn.designs import Additive
+from atomlearn.designs import Additive, nearest
 
 FEATURES = ["splines", "intersection", "additive_gaussian"]
 
@@ -109,14 +109,15 @@ def test_classes_and_weights(norm):
 
 
 @pytest.mark.parametrize("kind", [AtomicRegressorCV, AtomicClassifierCV])
-def test_cross_validation(kind):
+@pytest.mark.parametrize(("features", "groups"), [("splines", "inputs"), ("anova", "terms")])
+def test_cross_validation(kind, features, groups):
     X, y = waves(150)
     target = y if kind is AtomicRegressorCV else y > np.median(y)
     model = kind(
-        ["groups", norms.KSupport(2, "inputs")], features="splines", n_alphas=5, cv=3
+        ["groups", norms.KSupport(2, groups)], features=features, n_alphas=5, cv=3
     ).fit(X, target)  # fmt: skip
     assert model.score(X, target) > 0.8
-    assert model.norm_.groups == "inputs"
+    assert model.norm_.groups == groups
 
 
 def test_pipelines_and_searches():
@@ -149,3 +150,38 @@ def test_what_does_not_fit_is_refused():
         FeatureGenerator(features="curves").fit(X, y > 0)
     with pytest.raises(ValueError, match="12 inputs"):
         AtomicRegressor(norms.Groups("inputs", [1.0, 2.0]), features="splines").fit(X, y)
+
+
+def test_surfaces_of_pairs():
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1, 1, (400, 8)).astype(np.float32)
+    y = X[:, 2] * np.abs(X[:, 5]) + 0.5 * X[:, 0]
+    frame = pd.DataFrame(X, columns=list("abcdefgh"))
+    model = AtomicRegressor("groups", 0.03, features="anova").fit(frame, y)
+    assert model.status_.is_converged
+    named = {name.split("[")[0] for name in model.selected_names_}
+    assert "c:f" in named
+    assert len(named) < 10
+    assert model.score(frame, y) > 0.8
+    one, other, effect = model.surface("c", "f")
+    assert effect.shape == (one.size, other.size)
+    assert_allclose(model.surface(5, 2)[2], effect.T)
+    assert not model.surface("g", "h")[2].any()
+    # What the model says is the sum of its curves and surfaces.
+    total = np.full(len(X), float(model.intercept_))
+    for j in range(8):
+        levels, values = model.curve(j)
+        total += values[nearest(levels, X[:, j].astype(np.float64))]
+        for i in range(j):
+            a, b, values = model.surface(i, j)
+            rows = nearest(a, X[:, i].astype(np.float64)), nearest(b, X[:, j].astype(np.float64))
+            total += values[rows]
+    assert_allclose(model.predict(frame), total, atol=1e-5)
+    same = AtomicRegressor(norms.KSupport(2, "terms"), 0.03, features="anova").fit(frame, y)
+    assert same.status_.is_converged
+    with pytest.raises(ValueError, match="'terms'"):
+        AtomicRegressor(norms.Groups("inputs"), features="anova").fit(frame, y)
+    with pytest.raises(ValueError, match="two different inputs"):
+        model.surface(1, 1)
+    with pytest.raises(AttributeError, match="features='anova'"):
+        AtomicRegressor("groups", 0.1, features="splines").fit(frame, y).surface(0, 1)

@@ -79,6 +79,18 @@ def test_joint_histogram_equals_its_twin():
     assert_allclose(found, reference.joint_histogram(first, second, (5, 256), weights), atol=1e-13)
 
 
+@pytest.mark.parametrize("n_rows", [0, 1, 7, 4000])
+def test_pair_histograms_equal_their_twin(n_rows):
+    rng = np.random.default_rng(n_rows)
+    codes = np.asfortranarray(rng.integers(0, 16, (n_rows, 9)).astype(np.uint8))
+    codes[: n_rows // 2, 3] = 5  # many equal ones after each other
+    first, second = np.triu_indices(9)
+    weights = rng.standard_normal(n_rows)
+    found = kernels.pair_histograms(codes, 16, first, second, weights)
+    expected = reference.pair_histograms(codes, 16, first, second, weights)
+    assert_allclose(found, expected, atol=1e-11)
+
+
 def test_what_does_not_fit_is_refused():
     x = coded(np.random.default_rng(2), 5, [3, 4])
     with pytest.raises(ValueError, match="v must have 5 entries"):
@@ -87,6 +99,15 @@ def test_what_does_not_fit_is_refused():
         kernels.code_histograms(x, np.ones(5), [2])
     with pytest.raises(ValueError, match="one code of each column"):
         kernels.thermometer_scores(x, np.arange(7.0), np.array([3, 0]), np.ones(5))
+    table = np.zeros((5, 2), dtype=np.uint8, order="F")
+    with pytest.raises(ValueError, match="between 1 and 16"):
+        kernels.pair_histograms(table, 17, [0], [1], np.ones(5))
+    with pytest.raises(ValueError, match="second must lie in"):
+        kernels.pair_histograms(table, 4, [0], [2], np.ones(5))
+    with pytest.raises(ValueError, match="one length"):
+        kernels.pair_histograms(table, 4, [0, 1], [1], np.ones(5))
+    with pytest.raises(TypeError, match="Fortran order"):
+        kernels.pair_histograms(np.zeros((5, 2), dtype=np.uint8), 4, [0], [1], np.ones(5))
     byte = np.array([3], dtype=np.uint8)
     with pytest.raises(ValueError, match="below"):
         kernels.joint_histogram(byte, byte, (3, 9), np.ones(1))

@@ -11,6 +11,7 @@ from atomlearn._kernels.codes import (
     CodedColumns,
     code_histograms,
     joint_histogram,
+    pair_histograms,
     thermometer_norms,
     thermometer_scores,
 )
@@ -89,6 +90,7 @@ __all__ = [
     "ksupport_prox_exhaustive",
     "ksupport_prox_two_step",
     "pair_bounds_csc",
+    "pair_histograms",
     "pair_sums_csc",
     "pair_sums_dense",
     "predict_csc",

@@ -180,3 +180,12 @@ def thermometer_scores(
     /,
 ) -> None: ...
 def joint_histogram(first: Bytes, second: Bytes, weights: Array, out: Array, /) -> None: ...
+def pair_histograms(
+    codes: Bytes,
+    n_levels: int,
+    first: Positions,
+    second: Positions,
+    weights: Array,
+    out: Array,
+    /,
+) -> None: ...

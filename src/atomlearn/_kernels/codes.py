@@ -18,6 +18,8 @@ Bytes = NDArray[np.uint8]
 
 #: A code is a byte.
 MOST_LEVELS = 256
+#: And so are two codes of a pair.
+MOST_PAIR_LEVELS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,29 @@ def joint_histogram(first: Bytes, second: Bytes, shape: tuple[int, int], weights
     out = np.empty(shape)
     _native.joint_histogram(a, b, factors, out)
     return out
+
+
+def pair_histograms(
+    codes: NDArray[np.uint8], n_levels: int, first: object, second: object, weights: Data
+) -> Array:
+    """out[p, a, b] = sum of weights over the rows with codes (a, b) in columns first[p], second[p].
+
+    codes : (n_rows, n_columns) uint8 in Fortran order, below n_levels, at most 16; they must have
+    been checked. Shape (len(first), n_levels, n_levels), float64. O(n_rows) a pair.
+    """
+    if codes.dtype != np.uint8 or codes.ndim != 2 or not codes.flags.f_contiguous:
+        raise TypeError("codes must be uint8 of two dimensions in Fortran order")
+    if not 1 <= n_levels <= MOST_PAIR_LEVELS:
+        raise ValueError(f"n_levels must lie between 1 and {MOST_PAIR_LEVELS}, got {n_levels}")
+    i = _checks.positions(first, "first", codes.shape[1])
+    j = _checks.positions(second, "second", codes.shape[1])
+    factors = _checks.weights(weights, "weights", codes.shape[0])
+    if i.size != j.size:
+        raise ValueError(f"first and second must be of one length, got {i.size} and {j.size}")
+    out = np.empty(i.size * n_levels**2)
+    if out.size:
+        _native.pair_histograms(codes.ravel(order="K"), n_levels, i, j, factors, out)
+    return out.reshape(-1, n_levels, n_levels)
 
 
 def _parts(x: CodedColumns) -> tuple[Bytes, Indices | None, Indices | None, int, Positions]:

@@ -201,6 +201,16 @@ def joint_histogram(
     return result
 
 
+def pair_histograms(
+    codes: Positions, n_levels: int, first: Positions, second: Positions, weights: Data
+) -> Array:
+    """Return the joint histogram of each pair of columns."""
+    shape = (n_levels, n_levels)
+    pairs = [joint_histogram(codes[:, i], codes[:, j], shape, weights)
+             for i, j in zip(first, second, strict=True)]  # fmt: skip
+    return np.array(pairs).reshape(-1, *shape)
+
+
 def row_extremes_csc(
     data: Data, indices: Indices, indptr: Indices, n_rows: int
 ) -> tuple[Array, Array]:

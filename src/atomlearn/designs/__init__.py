@@ -2,6 +2,8 @@
 
 from atomlearn.designs.additive import Additive, AdditiveScores
 from atomlearn.designs.additive_map import AdditiveMap
+from atomlearn.designs.anova import Anova, AnovaScores
+from atomlearn.designs.anova_map import AnovaMap
 from atomlearn.designs.blocks import CenteredBlock, DenseBlock, SparseBlock
 from atomlearn.designs.coded_block import CodedBlock
 from atomlearn.designs.column_subset import ColumnSubset
@@ -22,6 +24,9 @@ __all__ = [
     "Additive",
     "AdditiveMap",
     "AdditiveScores",
+    "Anova",
+    "AnovaMap",
+    "AnovaScores",
     "ArrayScores",
     "CenteredBlock",
     "CodedBlock",

@@ -14,10 +14,11 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.designs import Additive, Polynomial
+from atomlearn.designs import Additive, Anova, AnovaMap, Polynomial
 from atomlearn.designs.coefficients import coefficient_rows, nonzero_coefficients
 from atomlearn.estimators.checks import (
     ADDITIVE,
+    ANOVA,
     as_solver,
     checked_design,
     expanded,
@@ -131,13 +132,32 @@ class AtomicModel(BaseEstimator):
         if fitted is None:
             raise AttributeError(
                 "curves are those of an additive model; fit with features='splines', or another "
-                f"of {sorted(ADDITIVE)}"
+                f"of {sorted([*ADDITIVE, ANOVA])}"
             )
-        if isinstance(feature, str):
-            feature = list(self.feature_names_in_).index(feature)
+        feature = self._input(feature)
+        if isinstance(fitted, AnovaMap):
+            fitted = fitted.main
         begin = int(fitted.sizes[:feature].sum())
         weights = np.atleast_2d(self.coef_)[output, begin : begin + int(fitted.sizes[feature])]
         return fitted.levels.of(feature), fitted.values(feature, weights.astype(np.float64))
+
+    def _input(self, feature: int | str) -> int:
+        return list(self.feature_names_in_).index(feature) if isinstance(feature, str) else feature
+
+    def surface(
+        self, first: int | str, second: int | str, output: int = 0
+    ) -> tuple[Array, Array, Array]:
+        """Return values of two inputs, and what their pair adds at them beyond the two curves.
+
+        Inputs and ``output`` as in ``curve``; the last array is (n_values, n_values) and zero
+        where the pair is not selected. For ``features="anova"``.
+        """
+        check_is_fitted(self)
+        fitted = getattr(self, "additive_map_", None)
+        if not isinstance(fitted, AnovaMap):
+            raise AttributeError("surfaces are those of pairs of inputs; fit with features='anova'")
+        weights = np.atleast_2d(self.coef_)[output].astype(np.float64)
+        return fitted.surface(self._input(first), self._input(second), weights)
 
     def _report(
         self, results: list[Result], complete: bool | None = None, design: Design | None = None
@@ -171,7 +191,7 @@ class AtomicModel(BaseEstimator):
 
     def _remember(self, design: Design | None) -> None:
         """Keep what new data needs to become columns of the same kind."""
-        if isinstance(design, Additive):
+        if isinstance(design, Additive | Anova):
             self.additive_map_ = design.map
         elif hasattr(self, "additive_map_"):
             del self.additive_map_

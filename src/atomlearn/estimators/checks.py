@@ -11,7 +11,15 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from atomlearn import solvers
-from atomlearn.designs import Additive, AdditiveMap, Kernels, Polynomial, as_design
+from atomlearn.designs import (
+    Additive,
+    AdditiveMap,
+    Anova,
+    AnovaMap,
+    Kernels,
+    Polynomial,
+    as_design,
+)
 from atomlearn.designs.convert import as_compressed
 from atomlearn.interfaces import Design, Loss, Norm, Solver
 from atomlearn.losses import as_loss
@@ -33,6 +41,9 @@ ADDITIVE = {
     "additive_gaussian": "gaussian",
     "additive_chi2": "chi2",
 }
+
+#: What ``features=`` calls curves of all inputs and surfaces of all pairs.
+ANOVA = "anova"
 
 #: What ``solver=`` may name, and the class in ``atomlearn.solvers`` that it means.
 SOLVERS = {
@@ -82,20 +93,27 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
 
 
 def expanded(
-    design: Design, features: str, fitted: AdditiveMap | None = None, weight: Array | None = None
+    design: Design,
+    features: str,
+    fitted: AdditiveMap | AnovaMap | None = None,
+    weight: Array | None = None,
 ) -> Design:
-    """Return the design that ``features`` asks for: columns, their products, or curves.
+    """Return the design that ``features`` asks for: columns, their products, curves, surfaces.
 
     ``fitted`` : the map of an additive model, for new data; ``weight`` : of samples, to make one.
     """
     if features == "linear":
         return design
     if isinstance(features, str) and features in ADDITIVE:
-        if fitted is not None:
+        if isinstance(fitted, AdditiveMap):
             return Additive.from_map(design, fitted)
         return Additive(design, ADDITIVE[features], normalize=True, sample_weight=weight)
+    if isinstance(features, str) and features == ANOVA:
+        if isinstance(fitted, AnovaMap):
+            return Anova.from_map(design, fitted)
+        return Anova(design, normalize=True, sample_weight=weight)
     if not isinstance(features, str) or features not in FEATURES:
-        known = sorted([*FEATURES, *ADDITIVE])
+        known = sorted([*FEATURES, *ADDITIVE, ANOVA])
         raise ValueError(f"features must be one of {known}, got {features!r}")
     if isinstance(design, Polynomial):
         raise ValueError(
@@ -110,11 +128,12 @@ def expanded(
 def grouped(norm: str | Norm, design: Design) -> str | Norm:
     """Return the norm with ``groups="inputs"`` replaced by the columns of each input.
 
-    ``groups="kernels"`` are those of each kernel; ``norm="groups"`` means either, where the design
-    has them.
+    ``groups="kernels"`` are those of each kernel, "terms" those of each curve and surface;
+    ``norm="groups"`` means any of them, where the design has them.
     """
-    if isinstance(norm, str) and norm == "groups" and isinstance(design, Additive | Kernels):
-        norm = Groups("inputs" if isinstance(design, Additive) else "kernels")
+    if isinstance(norm, str) and norm == "groups":
+        own = {Additive: "inputs", Kernels: "kernels", Anova: "terms"}.get(type(design))
+        norm = norm if own is None else Groups(own)
     if not isinstance(norm, Groups | KSupport) or not isinstance(norm.groups, str):
         return norm
     if isinstance(design, Additive) and norm.groups == "inputs":
@@ -122,10 +141,13 @@ def grouped(norm: str | Norm, design: Design) -> str | Norm:
     elif isinstance(design, Kernels) and norm.groups == "kernels":
         kept, labels = np.unique(design.groups, return_inverse=True)
         n_all = design.n_kernels
+    elif isinstance(design, Anova) and norm.groups == "terms":
+        labels, n_all, kept = design.groups, design.n_groups, np.arange(design.n_groups)
     else:
         raise ValueError(
-            f"groups={norm.groups!r}: only an additive model has groups 'inputs', and multiple "
-            f"kernel learning 'kernels'; use features in {sorted(ADDITIVE)}, or lists of columns"
+            f"groups={norm.groups!r}: only an additive model has groups 'inputs', features='anova' "
+            "'terms', and multiple kernel learning 'kernels'; use features in "
+            f"{sorted(ADDITIVE)}, or lists of columns"
         )
     if isinstance(norm, KSupport):
         return KSupport(norm.k, labels)
@@ -147,7 +169,7 @@ def names_of(estimator: Any, design: Design | None, columns: Columns) -> list[st
     ``design`` None : the columns are inputs.
     """
     names = getattr(estimator, "feature_names_in_", None)
-    if isinstance(design, Polynomial | Additive):
+    if isinstance(design, Polynomial | Additive | Anova):
         return design.feature_names(columns, None if names is None else list(names))
     return [f"x{column}" if names is None else str(names[column]) for column in columns]
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_method_params
 
 from atomlearn.designs.wrappers import check_rows
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import ADDITIVE, checked_loss, grouped
+from atomlearn.estimators.checks import ADDITIVE, ANOVA, checked_loss, grouped
 from atomlearn.estimators.classifier import LinearClassifier, checked_classification
 from atomlearn.estimators.regressor import LinearRegressor, checked_regression
 from atomlearn.estimators.routing import raise_unless_routed, routing_enabled
@@ -93,9 +93,9 @@ class CrossValidatedModel(AtomicModel):
         given = list(norms) if isinstance(norms, (list, tuple)) else [norms]
         if not given:
             raise ValueError("norms is empty; give at least one norm, for example norms='l1'")
-        if self.features in ADDITIVE:
-            by_input = Groups("inputs")
-            given = [by_input if norm == "groups" else norm for norm in given]
+        if self.features in ADDITIVE or self.features == ANOVA:
+            own = Groups("terms" if self.features == ANOVA else "inputs")
+            given = [own if isinstance(norm, str) and norm == "groups" else norm for norm in given]
         return [as_norm(norm) for norm in given]
 
     def _grids(self, problems: Sequence[Problem], norms: Sequence[Norm]) -> Array:

@@ -70,7 +70,8 @@ class AtomicRegressor(LinearRegressor):
         their main effects. "splines", "intersection", "additive_gaussian" and "additive_chi2"
         make the model a sum of curves, one an input, as ``designs.Additive(X, normalize=True)``
         does: ``norm="groups"``, or ``norms.KSupport(k, "inputs")``, selects whole inputs;
-        ``curve(j)`` is what input j adds.
+        ``curve(j)`` is what input j adds. "anova" adds a surface for each pair of inputs, as
+        ``designs.Anova(X, normalize=True)`` does, with groups "terms" and ``surface(i, j)``.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalized.
     tol : float, default=1e-6

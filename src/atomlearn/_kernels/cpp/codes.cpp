@@ -99,6 +99,26 @@ void joint_histogram(const std::uint8_t* first, const std::uint8_t* second, Inde
         out[static_cast<Index>(first[i]) * n_second + second[i]] += weights[i];
 }
 
+void pair_histograms(const std::uint8_t* codes, Index n_rows, Index n_levels, const Index* first,
+                     const Index* second, Index count, const double* weights, double* out) {
+    const Index size = n_levels * n_levels;
+    const int threads = threads_for(count * (n_rows + size));
+#pragma omp parallel for schedule(dynamic, 4) num_threads(threads) if (threads > 1)
+    for (Index p = 0; p < count; ++p) {
+        const std::uint8_t* a = codes + first[p] * n_rows;
+        const std::uint8_t* b = codes + second[p] * n_rows;
+        // Neighbors go to two tables, so that equal codes do not wait for one another.
+        double even[kMostLevels] = {}, odd[kMostLevels] = {};
+        Index i = 0;
+        for (; i + 1 < n_rows; i += 2) {
+            even[a[i] * n_levels + b[i]] += weights[i];
+            odd[a[i + 1] * n_levels + b[i + 1]] += weights[i + 1];
+        }
+        if (i < n_rows) even[a[i] * n_levels + b[i]] += weights[i];
+        for (Index bin = 0; bin < size; ++bin) out[p * size + bin] = even[bin] + odd[bin];
+    }
+}
+
 #define ATOMLEARN_INSTANTIATE(I)                                                                \
     template void code_histograms<I>(const Codes<I>&, const Index*, const Index*, Index,        \
                                      const double*, double*);                                   \

@@ -33,5 +33,9 @@ void thermometer_scores(const Codes<I>& x, const double* values, const Index* ze
 // out[a * n_second + b] = sum of weights over the rows with codes a and b.
 void joint_histogram(const std::uint8_t* first, const std::uint8_t* second, Index n_rows,
                      Index n_first, Index n_second, const double* weights, double* out);
+// The same for count pairs (first[p], second[p]) of columns of n_rows codes below n_levels <= 16,
+// each n_levels * n_levels sums from out[p * n_levels * n_levels] on.
+void pair_histograms(const std::uint8_t* codes, Index n_rows, Index n_levels, const Index* first,
+                     const Index* second, Index count, const double* weights, double* out);
 
 }  // namespace atomlearn

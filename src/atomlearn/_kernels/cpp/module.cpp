@@ -160,6 +160,13 @@ void joint_sums(const Bytes& first, const Bytes& second, const Doubles& weights,
                     weights.data(), out.data());
 }
 
+void sums_of_pairs(const Bytes& codes, Index n_levels, const Positions& first,
+                   const Positions& second, const Doubles& weights, const OutDoubles& out) {
+    const nb::gil_scoped_release release;
+    pair_histograms(codes.data(), static_cast<Index>(weights.shape(0)), n_levels, first.data(),
+                    second.data(), static_cast<Index>(first.shape(0)), weights.data(), out.data());
+}
+
 std::pair<int, Index> check(const Vector& indices, const Vector& indptr, Index n_minor) {
     const nb::gil_scoped_release release;
     const SparseCheck result = by_index(indices, [&](auto* positions) {
@@ -363,6 +370,9 @@ NB_MODULE(_native, m) {
           nb::arg().noconvert(), nb::arg(), nb::arg().noconvert());
     m.def("joint_histogram", &joint_sums, nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("pair_histograms", &sums_of_pairs, nb::arg().noconvert(), nb::arg(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert());
     m.def("check", &check, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg());
     m.def("top", &top, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     m.def("norm_of_top", &norm_of_top, nb::arg().noconvert(), nb::arg());
