@@ -65,8 +65,8 @@ class PolynomialScores(Scores):
         What the last search of ``top`` computed and what it skipped; None where none was needed.
     """
 
-    __slots__ = ("_best", "_full", "_index", "_linear", "_memory", "_pairs", "_scaling", "_v",
-                 "work")  # fmt: skip
+    __slots__ = ("_best", "_full", "_index", "_linear", "_memory", "_pairs", "_reaches",
+                 "_scaling", "_v", "work")  # fmt: skip
 
     def __init__(
         self,
@@ -83,6 +83,7 @@ class PolynomialScores(Scores):
         self._memory = Memory() if memory is None else memory
         self._full: ArrayScores | None = None
         self._best: tuple[Columns, Array] | None = None
+        self._reaches: tuple[Array, Array, float] | None = None
         self.work: PairWork | None = None
 
     @property
@@ -127,6 +128,28 @@ class PolynomialScores(Scores):
         first, second = i[~linear], j[~linear]
         z[~linear] = self._pairs.sums(self._v, first, second) * self._scaling.of(first, second)
         return z
+
+    def bounds(self, columns: Columns) -> Array | None:
+        """Return b with \\|z_j\\| <= b_j, by r_i r_j and by B_i; None where all z cost no more.
+
+        See ``PairProducts.reaches``.
+        """
+        if self._full is not None or 0.5 * self._v.size * self._index.n_inputs**2.0 < SMALL:
+            return None
+        size = float(np.abs(self._v).max())
+        if not math.isfinite(size):
+            raise ValueError("v holds NaN or infinity: check the data and the predictions")
+        if self._reaches is None:
+            unit = 2.0 ** math.frexp(size)[1] if size > 0 else 1.0
+            radii, reach = self._pairs.reaches(self._v / unit)
+            self._reaches = radii, reach, unit
+        radii, reach, unit = self._reaches
+        i, j = self._index.pairs(np.asarray(columns, dtype=np.int64))
+        other = np.maximum(j, 0)
+        with np.errstate(over="ignore"):
+            found = np.minimum(radii[i] * radii[other], np.minimum(reach[i], reach[other]))
+            found *= unit * self._scaling.of(i, j)
+        return np.asarray(np.where(j < 0, np.abs(self._linear[i]), found))
 
     def top(self, count: int) -> tuple[Columns, Array]:
         """Return the columns of largest \\|z_j\\|, exactly, with their z_j.

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from atomlearn.interfaces.design import Columns, Scores
 from atomlearn.norms.expansion import LiftedScores
-from atomlearn.norms.groups import Groups
 from atomlearn.norms.latent import LatentGroups
+from atomlearn.norms.listed import BoundedRatings, ListedGroups
 from atomlearn.norms.membership import Membership
 from atomlearn.norms.segments import Segments
 
@@ -152,7 +152,24 @@ def _levels(parents: Columns) -> tuple[Columns, ...]:
     return tuple(np.flatnonzero(depth == d) for d in range(int(depth.max(initial=-1)) + 1))
 
 
-class TreeGroups(Groups):
+class TreeRatings(BoundedRatings):
+    """Bounds of the sets of a tree: what is known of a set bounds all sets inside it."""
+
+    def __init__(self, plain: BoundedRatings, forest: Forest, bounds: Array) -> None:
+        super().__init__(plain.base, bounds, plain.members, plain.starts, plain.weights)
+        self.forest = forest
+
+    def _compute(self, lists: Columns) -> None:
+        super()._compute(lists)
+        forest, norms = self.forest, self.norms
+        for level in forest.levels[1:]:
+            around = forest.parents[level]
+            # Without slack: a set never beats the set around it by more than rounding.
+            inside = np.minimum(norms[level], norms[around])
+            norms[level] = np.where(self.known[level], norms[level], inside)
+
+
+class TreeGroups(ListedGroups):
     """The group norm over the memberships of a tree, whose best groups are found from the root."""
 
     def __init__(self, groups: Segments, weights: Array, forest: Forest) -> None:
@@ -165,16 +182,20 @@ class TreeGroups(Groups):
         """Return the same groups with other weights."""
         return TreeGroups(self.groups, weights, self.forest)
 
+    def _ratings_of(self, scores: LiftedScores, bounds: Array) -> BoundedRatings:
+        plain = super()._ratings_of(scores, bounds)
+        return TreeRatings(plain, self.forest, bounds)
+
     def polar(self, scores: Scores) -> float:
         """max_B ||z_B||_2 / delta_B"""
-        if not isinstance(scores, LiftedScores):
+        if not isinstance(scores, LiftedScores) or self.bounded(scores) is not None:
             return super().polar(scores)
         best = self.search(scores, 1)
         return float(self._ratings(scores)[best].max(initial=0.0))
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """Whole groups of largest rating, until there are ``count`` columns."""
-        if not isinstance(scores, LiftedScores):
+        if not isinstance(scores, LiftedScores) or self.bounded(scores) is not None:
             return super().best_columns(scores, count)
         partition, _ = self.parts(scores.n_columns)
         # Groups of several columns: fewer are needed than columns are asked for.
