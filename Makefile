@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 KERNELS := $(wildcard pyproject.toml CMakeLists.txt cmake/*) \
            $(shell find src/atomlearn/_kernels -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name 'CMakeLists.txt')
 CPP := $(filter %.cpp %.hpp %.h,$(KERNELS))
-PYTHON_SOURCES := $(wildcard src tests docs benchmarks experiments)
+PYTHON_SOURCES := $(wildcard src tests docs benchmarks examples experiments)
 
 RUNTIME := $(VENV)/.installed-runtime
 DEVELOP := $(VENV)/.installed-develop

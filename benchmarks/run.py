@@ -37,7 +37,9 @@ BENCHMARKS = {
     "implicit": ("implicit", "10^13 products of columns, dense pairs, the way of scikit-learn"),
     "structured": ("structured", "two million interactions, a million overlapping groups"),
     "additive": ("additive", "a pass over additive kernels, 500 kernels against SimpleMKL"),
-    "paper_v": ("paper_v", "[V]: Figures 2 to 5 and Table 1 with all rivals"),
+    "on_disk": ("on_disk", "stores larger than memory, two-bit genotypes, kills at random moments"),
+    "paper_v": ("paper_v", "[V]: Figures 2, 3 and 5 with all rivals"),
+    "paper_v_table": ("paper_v_table", "[V]: Table 1, California housing, with all rivals"),
     "real": ("real.benchmark", "atomlearn select on real files against l1 models"),
     "startup": ("startup", "import, pip install from a clean clone, make demo from nothing"),
 }

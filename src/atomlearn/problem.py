@@ -23,7 +23,9 @@ from atomlearn.interfaces import (
     SupportsRestriction,
     SupportsZeroThreshold,
 )
+from atomlearn.interfaces.matrix import shaped
 from atomlearn.interfaces.norm import Form
+from atomlearn.norms.combine import polar_bounds
 from atomlearn.result import Certificate
 
 Array = NDArray[np.float64]
@@ -148,6 +150,7 @@ class Problem:
             raise TypeError(f"tau must be a number >= 0, got {type(tau).__name__}")
         if not (math.isfinite(tau) and tau >= 0):
             raise ValueError(f"tau must be finite and >= 0, got {tau}")
+        regularizer = replace(regularizer, norm=shaped(regularizer.norm, design))
         regularizer.norm.check(n_features)
         weight = check_weight(sample_weight, n_samples)
         if not isinstance(fit_intercept, (bool, np.bool_)) and fit_intercept not in (0, 1):
@@ -272,6 +275,8 @@ class Problem:
         scores: Scores,
         dual: Array | None = None,
         gauge: float | None = None,
+        bounds: tuple[float, float] | None = None,
+        thorough: bool = False,
     ) -> Certificate:
         """Return objective and gap of this very point from scores computed anyway.
 
@@ -281,6 +286,8 @@ class Problem:
         PAPERS ([V] section 2, [L] section 3). ``columns`` None means all columns; ``scores`` are
         X'v of v = ``dual``, by default ``negative_gradient(prediction)``. ``gauge`` is gauge(w),
         or an upper bound such as the sum of atom weights, which makes objective and gap bounds.
+        ``bounds`` are bounds on the polar of the scores, where they are known; ``thorough``
+        asks norms whose oracle is a search for their best ones.
         """
         v = self.negative_gradient(prediction) if dual is None else dual
         if gauge is None:
@@ -288,11 +295,20 @@ class Problem:
         smooth = self.loss.value(self.y, prediction, self.weight)
         square = float(weights @ weights) if self.tau else 0.0
         objective = smooth + 0.5 * self.tau * square + self.regularizer.value(gauge)
-        polar = self.regularizer.norm.polar(self.shifted(scores, columns, weights))
-        conjugate = self.loss.conjugate(self.y, -v, self.weight)
+        if bounds is None:
+            shifted = self.shifted(scores, columns, weights)
+            bounds = polar_bounds(self.regularizer.norm, shifted, thorough)
+        base = objective + 0.5 * self.tau * square
+        gap = self._gap(base, objective, v, bounds[1])
+        # Where the best atom is only searched for, the gap it would give is told apart.
+        searched = self._gap(base, objective, v, bounds[0]) if bounds[0] < bounds[1] else None
+        return Certificate(objective, gap, bounds[1], searched)
+
+    def _gap(self, base: float, objective: float, v: Array, polar: float) -> float:
+        """Return the gap at the dual point -v, or at it scaled into feasibility, for this polar."""
         # F >= level * gauge at the optimum, because losses are bounded below by zero.
         bound = objective / self.regularizer.amount
-        gap = objective + conjugate + 0.5 * self.tau * square
+        gap = base + self.loss.conjugate(self.y, -v, self.weight)
         gap += self.regularizer.conjugate(polar, bound)
         if not self.tau and self.regularizer.form == "penalized" and polar > 0:
             # The classical alternative: the dual point scaled into gauge°(z) <= level.
@@ -301,7 +317,7 @@ class Problem:
         if np.isnan(gap):
             gap = math.inf
         # F itself bounds F - F*, as losses and norms are bounded below by zero.
-        return Certificate(objective=objective, gap=min(max(gap, 0.0), objective), polar=polar)
+        return min(max(gap, 0.0), objective)
 
     def shifted(self, scores: Scores, columns: Columns | None, weights: Array) -> Scores:
         """Return the scores of the whole smooth part: X'v - tau w."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from atomlearn.designs import as_design, feature_names
-from atomlearn.interfaces import Loss, Norm, Solver
+from atomlearn.designs import Tasks, as_design, feature_names
+from atomlearn.interfaces import Loss, Norm, Solver, SupportsMatrix
 from atomlearn.interfaces.norm import Form
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.losses import as_loss
@@ -48,8 +48,9 @@ def solve(
     ----------
     X : array, sparse matrix, data frame or Design, shape (n_samples, n_features)
         float32 stays float32 and sparse stays sparse.
-    y : array (n_samples,)
-        Targets; for classification the labels -1 and +1 (or 0 and 1).
+    y : array (n_samples,), or (n_samples, n_tasks)
+        Targets; for classification the labels -1 and +1 (or 0 and 1). Two dimensions make it a
+        problem over W (n_features, n_tasks), with predictions X W: ``designs.Tasks``.
     loss : {"squared", "logistic", "squared_hinge"} or Loss
     norm : name or Norm
         For example ``"l1"`` or ``norms.KSupport(k=100)``.
@@ -100,6 +101,7 @@ def solve(
             f"max_iter must be a whole number >= 0, for example 1000, got {max_iter!r}"
         )
     amount = _amount(form, level, radius)
+    X, y, sample_weight = _tasks(X, y, sample_weight, intercept)
     the_loss, the_norm = as_loss(loss), named(as_norm(norm), feature_names(X))
     regularizer = Regularizer(the_norm, form, amount)
     problem = Problem.build(
@@ -116,9 +118,39 @@ def solve(
         rules = rules | stop
     warm = warm_start
     if isinstance(warm, Result):
-        warm = WarmStart(warm.columns, warm.weights, warm.intercept, warm.lifted)
+        warm = WarmStart(
+            warm.columns,
+            warm.weights,
+            warm.intercept,
+            warm.lifted,
+            matrix_parts=warm.matrix_parts,
+        )
     solver = default_solver(the_norm, gap) if solver is None else solver
     return run(problem, solver, rules, observers, warm)
+
+
+def _tasks(
+    X: object, y: object, sample_weight: object, intercept: bool
+) -> tuple[object, object, object]:
+    """Return several targets of the same samples, y (n, q), as one: designs.Tasks and vec(y)."""
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) != 2 or shape[1] == 1:
+        return X, y, sample_weight
+    if isinstance(X, SupportsMatrix):
+        if X.shape[0] != shape[0] * shape[1]:  # type: ignore[attr-defined]
+            raise ValueError(
+                f"y has shape {shape} and the design {type(X).__name__} other samples; pass y as "
+                "a vector with one target for each sample of the design"
+            )
+        return X, np.asarray(y).reshape(-1), sample_weight
+    if intercept:
+        raise ValueError(
+            "intercept=True fits one number for all targets of a 2-d y, which is seldom meant; "
+            "center y (and X) for the squared loss, or add a column of ones to X"
+        )
+    if getattr(sample_weight, "shape", ()) == shape[:1]:
+        sample_weight = np.repeat(np.asarray(sample_weight), shape[1])
+    return Tasks(X, shape[1]), np.asarray(y).reshape(-1), sample_weight
 
 
 def _amount(form: str, level: float | None, radius: float | None) -> float:

@@ -477,7 +477,13 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
         read_table(write(tmp_path / "empty.npz", ""))
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.bin", "a", "a.txt"])
+@pytest.mark.parametrize("name", ["a.parquet", "a.bed", "a.h5ad"])
+def test_what_is_converted_says_so(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError, match="atomlearn convert"):
+        read_table(write(tmp_path / name, "x"))
+
+
+@pytest.mark.parametrize("name", ["a.mat", "a.bin", "a", "a.txt"])
 def test_unknown_formats_say_what_is_known(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(b"PAR1\xff\xfe\x00 nothing we know\n")

@@ -93,7 +93,7 @@ def test_a_design_comes_back_as_it_is() -> None:
         (np.array([["2020-01-01"]], dtype="M8[D]"), TypeError, "astype"),
         (np.ones((2, 2)) * 1j, ValueError, "Complex"),
         ([[1, 2], [3]], ValueError, "same length"),
-        ("text", TypeError, "numbers"),
+        ("text", FileNotFoundError, "no file or folder"),
         (None, TypeError, "numbers"),
         (np.ma.masked_array(X, mask=X > 0), ValueError, "filled"),
         (sp.coo_array(np.array([1.0, 2.0])), ValueError, "2-d"),

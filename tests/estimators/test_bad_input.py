@@ -203,6 +203,8 @@ BAD_Y = {
 @Fits
 @pytest.mark.parametrize("name", BAD_Y)
 def test_bad_y(fit: Fit, name: str) -> None:
+    if name == "two columns" and fit in (by_solve, by_logistic_solve, by_hinge_solve):
+        return  # two targets of one problem over a matrix: tests/solvers/test_matrix_generation.py
     refused(fit, BAD_Y[name][1], X, BAD_Y[name][0])
 
 

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Data = NDArray[np.floating[Any]]
+Bytes = NDArray[np.uint8]
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 Indices = NDArray[np.signedinteger[Any]]
-Bytes = NDArray[np.uint8]
 
 def dense_product(
     x: Data,
@@ -23,6 +23,14 @@ def dense_product(
 ) -> None: ...
 def gather(
     x: Data, rows_contiguous: bool, columns: Positions, rows: Positions | None, out: Data, /
+) -> None: ...
+def genotype_dots(
+    data: Bytes, n_samples: int, means: Array, squared: bool, v: Array, out: Array, /
+) -> None: ...
+def genotype_sums(data: Bytes, n_samples: int, means: Array, w: Array, out: Array, /) -> None: ...
+def genotype_counts(data: Bytes, n_samples: int, means: Array, out: Positions, /) -> None: ...
+def genotype_gather(
+    data: Bytes, n_samples: int, means: Array, columns: Positions, out: Data, /
 ) -> None: ...
 def pair_sums(x: Data, first: Positions, second: Positions, v: Array, out: Array, /) -> None: ...
 def sparse_product(

@@ -423,3 +423,30 @@ def _stationary(Q: Array, q: Array, p: Array, radius: float | None) -> Array | N
     if np.abs(Q @ solution - q).max() > 1e-9 * np.abs(q).max(initial=0.0):
         return None
     return np.asarray(solution[: p.size] / unit)
+
+
+def gather_genotypes(data: Any, n_samples: int, means: Array, dtype: Any = np.float64) -> Data:
+    """Return genotypes of two bits as numbers, missing ones as means."""
+    codes = (np.asarray(data)[:, None] >> np.array([0, 2, 4, 6], dtype=np.uint8)) & 3
+    by_column = codes.reshape(means.size, -1)[:, :n_samples]
+    values = np.array([2.0, np.nan, 1.0, 0.0])[by_column].T
+    return np.asfortranarray(np.where(np.isnan(values), means, values), dtype=dtype)
+
+
+def scores_genotypes(
+    data: Any, n_samples: int, means: Array, v: Array, squared: bool = False
+) -> Array:
+    """Return X'v or (X * X)'v; v may be longer than n_samples."""
+    X = gather_genotypes(data, n_samples, means)
+    return np.asarray((X * X if squared else X).T @ v[:n_samples])
+
+
+def add_genotypes(data: Any, n_samples: int, means: Array, w: Array, out: Array) -> None:
+    """Add X w to the first n_samples entries of ``out``."""
+    out[:n_samples] += gather_genotypes(data, n_samples, means) @ w
+
+
+def count_genotypes(data: Any, n_samples: int, n_columns: int) -> Positions:
+    """Return the copies counted and the entries missing of each column."""
+    X = gather_genotypes(data, n_samples, np.full(n_columns, np.nan))
+    return np.stack([np.nansum(X, axis=0), np.isnan(X).sum(axis=0)], axis=1).astype(np.int64)

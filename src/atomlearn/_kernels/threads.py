@@ -55,6 +55,11 @@ def single_threaded_blas() -> Iterator[None]:
         _limited.release()
 
 
+def max_threads() -> int:
+    """Return how many threads kernels may use: OMP_NUM_THREADS, or what threadpoolctl set."""
+    return int(_native.max_threads())
+
+
 def sum_of_pieces(product: Callable[[slice], Array], count: int, operations: float) -> Array:
     """Return the sum of product(piece) over slices of range(count), one slice a thread.
 

@@ -14,6 +14,7 @@ examples:
   atomlearn select patients.csv --target outcome --n-features 50 --out selected/
   atomlearn select patients.csv --target age --norm ksupport:k=20 --cv --out selected/
   atomlearn predict selected/model.json new_patients.csv --out predictions.csv
+  atomlearn convert counts.svm.gz counts.store              for data larger than memory
 """
 
 _SELECT_EXAMPLES = """\
@@ -42,6 +43,11 @@ files written:
 """
 
 
+_DATA = (
+    "CSV, TSV, libsvm (also .gz, .bz2), .npz or .npy; a column store, PLINK .bed or AnnData .h5ad"
+)
+
+
 class _Parser(argparse.ArgumentParser):
     """argparse, with errors in our form."""
 
@@ -62,6 +68,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     _add_select(commands)
     _add_predict(commands)
+    _add_convert(commands)
     _add_demo(commands)
     return parser
 
@@ -74,7 +81,7 @@ def _add_select(commands: Any) -> None:
         epilog=_SELECT_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("data", metavar="DATA", help="CSV, TSV, libsvm (also .gz, .bz2) or .npz")
+    parser.add_argument("data", metavar="DATA", help=_DATA)
     parser.add_argument("--out", required=True, metavar="DIR", help="folder for the results")
     data = parser.add_argument_group("the data")
     data.add_argument(
@@ -127,6 +134,11 @@ def _add_select(commands: Any) -> None:
         "--gap", type=_positive, default=1e-6, help="relative gap to prove (default: 1e-6)"
     )
     run.add_argument("--time-limit", type=_positive, metavar="S", help="seconds for all fits")
+    run.add_argument(
+        "--checkpoint",
+        metavar="DIR",
+        help="keep the state of all fits here; killed anywhere, the same command goes on from it",
+    )
     run.add_argument("--quiet", action="store_true", help="no progress, errors only")
 
 
@@ -189,8 +201,52 @@ def _add_predict(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("model", metavar="MODEL", help="model.json of `atomlearn select`")
-    parser.add_argument("data", metavar="DATA", help="CSV, TSV, libsvm (also .gz, .bz2) or .npz")
+    parser.add_argument("data", metavar="DATA", help=_DATA)
     parser.add_argument("--out", metavar="FILE", help="CSV file to write (default: the terminal)")
+
+
+def _add_convert(commands: Any) -> None:
+    parser = commands.add_parser(
+        "convert",
+        help="make a column store of a data file, to work on from disk",
+        description="Make a column store of a data file, in one pass over it and in the memory "
+        "allowed. `select`, `predict` and every estimator take the store in place of data, and "
+        "read it as they go: it may be larger than memory. Killed, the command goes on where it "
+        "was when it is started again.",
+        epilog="examples:\n"
+        "  atomlearn convert counts.svm.gz counts.store --memory 500M\n"
+        "  atomlearn convert patients.csv patients.store --target outcome --exclude id\n"
+        "  atomlearn convert study.bed study.store\n"
+        "  atomlearn select patients.store --n-features 50 --out selected/\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "source",
+        metavar="IN",
+        help="libsvm, CSV, TSV (also .gz, .bz2, .xz), Parquet, .npz, .npy, PLINK .bed, .h5ad",
+    )
+    parser.add_argument("out", metavar="OUT", help="folder of the store, which must not exist")
+    parser.add_argument(
+        "--target", metavar="NAME", help="column (key, .npy file) to keep as target"
+    )
+    parser.add_argument(
+        "--exclude", action="append", metavar="NAME", help="column to leave out (may be repeated)"
+    )
+    parser.add_argument(
+        "--dtype",
+        choices=("auto", "float64", "float32", "float16", "int8", "genotype"),
+        default="auto",
+        help="type of the values (default: as in the file); genotype: 0, 1, 2 and missing in two "
+        "bits",
+    )
+    parser.add_argument(
+        "--memory",
+        type=_bytes,
+        default=2**30,
+        metavar="SIZE",
+        help="memory to work in, such as 500M or 4G (default: 1G)",
+    )
+    parser.add_argument("--quiet", action="store_true", help="errors only")
 
 
 def _add_demo(commands: Any) -> None:
@@ -221,6 +277,17 @@ def _positive(text: str) -> float:
     if not (math.isfinite(value) and value > 0):
         raise argparse.ArgumentTypeError(f"expected a positive number, got {text}")
     return value
+
+
+def _bytes(text: str) -> int:
+    units = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+    number, unit = text.strip().upper().removesuffix("B"), 1
+    if number and number[-1] in units:
+        number, unit = number[:-1], units[number[-1]]
+    value: float = _number(number, float, "a size such as 500M or 4G")
+    if not (math.isfinite(value) and value > 0):
+        raise argparse.ArgumentTypeError(f"expected a size such as 500M or 4G, got {text!r}")
+    return int(value * unit)
 
 
 def _count(text: str) -> int:

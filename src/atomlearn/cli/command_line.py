@@ -12,6 +12,9 @@ from atomlearn.cli.errors import CommandError
 EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
 
+_NO_MODEL = "interrupted before there was a model; nothing written"
+_INTERRUPTED = {"convert": "interrupted; the same command goes on from here"}
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
@@ -31,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         if debugging:
             raise
-        print("atomlearn: interrupted before there was a model; nothing written", file=sys.stderr)
+        print(f"atomlearn: {_INTERRUPTED.get(options.command, _NO_MODEL)}", file=sys.stderr)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader of our output has gone (``| head``): nothing is left to say, nor to flush.
@@ -55,6 +58,10 @@ def _run(options: object) -> int:
         from atomlearn.cli.predict import predict
 
         return predict(options)  # type: ignore[arg-type]
+    if command == "convert":
+        from atomlearn.cli.convert import convert
+
+        return convert(options)  # type: ignore[arg-type]
     from atomlearn.cli.demo import demo
 
     return demo(options)  # type: ignore[arg-type]

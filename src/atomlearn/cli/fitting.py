@@ -15,7 +15,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.targets import Target
-from atomlearn.cli.watching import Watch, Watched, gap_on_selected
+from atomlearn.cli.watching import Watch, gap_on_selected
 from atomlearn.designs import Additive, Polynomial, RowSubset, Standardized
 from atomlearn.designs.standardized import moments_of, scales_of_inputs
 from atomlearn.estimators import (
@@ -207,7 +207,7 @@ def _generate(
     loss = as_loss(plan.loss_for(target.task))
     # Half the gap: the subproblem's own tolerance refers to the objective of the round before.
     generation = FeatureGeneration(n_features=wanted, inner_tolerance=0.5 * plan.gap)
-    solver = Watched(generation, watch)
+    solver = watch.over(generation)
     results: list[Result] = []
     gaps: list[float | None] = []
     for values in _signs(target, y):
@@ -259,7 +259,7 @@ def _estimate(
         loss=loss,
         tol=plan.gap,
         max_iter=_MAX_ITER,
-        solver=Watched(ColumnGeneration(tolerance=plan.gap), watch),
+        solver=watch.over(ColumnGeneration(tolerance=plan.gap)),
     ).fit(design, y)
     results = estimator.results_
     settings = _settings(norm, plan.alpha, plan, loss)
@@ -285,7 +285,7 @@ def _cross_validate(
         loss=loss,
         tol=plan.gap,
         max_iter=_MAX_ITER,
-        solver=Watched(ColumnGeneration(tolerance=plan.gap), watch),
+        solver=watch.over(ColumnGeneration(tolerance=plan.gap)),
         cv=folds,
     ).fit(design, y)
     norm, alpha = estimator.norm_, estimator.alpha_

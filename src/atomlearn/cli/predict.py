@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.cli.errors import CommandError
+from atomlearn.cli.opened import is_opened_path, open_table
 from atomlearn.datasets.readers import read_table
 from atomlearn.datasets.table import Schema
+from atomlearn.designs import as_design
 from atomlearn.reports import SavedModel, read_model
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.model import Label
@@ -44,6 +46,10 @@ def predict(options: argparse.Namespace) -> int:
 def read_inputs(model: SavedModel, path: Path) -> Any:
     """Return the columns that the model reads, in the order of ``model.inputs``."""
     used = [item.index for item in model.inputs]
+    if is_opened_path(path):
+        table = open_table(path, None, needs_target=False)
+        places = np.array(_places(model, table.schema, path), dtype=np.int64)
+        return as_design(path).gather(places).dense()
     if path.suffix in (".npz", ".npy"):
         table = read_table(path)
         return table.X[:, _places(model, table.schema, path)]

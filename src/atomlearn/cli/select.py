@@ -16,6 +16,7 @@ from atomlearn.cli.assembly import content_of, model_of
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.fitting import Fitted, fit
 from atomlearn.cli.interactions import Features
+from atomlearn.cli.opened import is_opened_path, open_table
 from atomlearn.cli.plan import Plan, read_plan
 from atomlearn.cli.scoring import confusion, held_out_scores, split
 from atomlearn.cli.targets import Target, prepare_target
@@ -40,12 +41,16 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a selection is run, whatever is selected: where to, split, time, and how loud."""
+    """How a selection is run, whatever is selected: where to, split, time, and how loud.
+
+    checkpoint : folder that keeps the state of the fits, None for none.
+    """
 
     folder: Path
     test_fraction: float = 0.25
     time_limit: float | None = None
     quiet: bool = False
+    checkpoint: Path | None = None
 
     def say(self, line: str) -> None:
         """Print one line of progress, unless quiet."""
@@ -67,7 +72,13 @@ class Source:
 def select(options: argparse.Namespace) -> int:
     """Run the command; return 0, or 130 after Ctrl-C (the files are written then, too)."""
     plan = read_plan(options)
-    way = Way(output_folder(options.out), options.test_fraction, options.time_limit, options.quiet)
+    way = Way(
+        output_folder(options.out),
+        options.test_fraction,
+        options.time_limit,
+        options.quiet,
+        None if options.checkpoint is None else Path(options.checkpoint),
+    )
     return select_from(_read(options, plan, way), plan, way)
 
 
@@ -86,13 +97,21 @@ def _read(options: argparse.Namespace, plan: Plan, way: Way) -> Source:
     if options.target is None and delimited and path.is_file():
         raise CommandError(f"which column of {path} is to be predicted? Give --target NAME")
     began = time.perf_counter()
-    table = read_table(path, options.target, exclude=tuple(options.exclude or ()))
+    if is_opened_path(path):
+        if options.exclude or options.interactions:
+            raise CommandError(
+                f"--exclude and --interactions need a table in memory, and {path} is opened as it "
+                "is; leave them out (`atomlearn convert` takes --exclude)"
+            )
+        table = open_table(path, options.target)
+    else:
+        table = read_table(path, options.target, exclude=tuple(options.exclude or ()))
     if table.y is None:
         raise CommandError(f"{path} has no target; give --target NAME")
     name = table.target_name or "y"
     target = prepare_target(table.y, name, options.task, options.positive)
     n_samples, n_features = table.X.shape
-    kind = "sparse" if is_sparse(table.X) else "dense"
+    kind = "sparse" if is_sparse(table.X) else "on disk" if is_opened_path(path) else "dense"
     way.say(
         f"read {path.name}: {n_samples:,} rows, {n_features:,} columns, {kind}, "
         f"{time.perf_counter() - began:.1f} s"
@@ -145,6 +164,7 @@ def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None,
     def one(rows: Rows, chosen: Plan, share: float) -> Fitted:
         limit = way.time_limit or np.inf
         watch = Watch(outputs, time.perf_counter() + share * limit, way.quiet)
+        watch.checkpoint = way.checkpoint
         return fit(design, target, rows, chosen, watch, center)
 
     if test.size == 0:

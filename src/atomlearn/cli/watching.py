@@ -6,15 +6,19 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TextIO
+from pathlib import Path
+from typing import Any, TextIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from atomlearn.cli.errors import CommandError
 from atomlearn.interfaces import Solver, State
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.problem import Problem
 from atomlearn.result import Status
+from atomlearn.solvers import Checkpoint, Observed
+from atomlearn.solvers.checkpoint import arrays_of, state_of
 from atomlearn.solvers.feature_generation import GenerationState
 
 _SEARCHES_A_LINE = 50
@@ -28,7 +32,8 @@ class Watch:
 
     labels : names of the outputs, in the order in which they are fitted; deadline : value of
     ``clock`` after which a fit ends; searches : number of fits of a cross-validation that come
-    first and are not shown; found : for each output, column -> pass that found it.
+    first and are not shown; found : for each output, column -> pass that found it; checkpoint :
+    folder for the state of each fit, or None.
     """
 
     labels: tuple[str, ...] = ("",)
@@ -39,6 +44,14 @@ class Watch:
     searches: int = 0
     found: list[dict[int, int]] = field(default_factory=list)
     began: float = 0.0
+    checkpoint: Path | None = None
+
+    def over(self, solver: Solver) -> Solver:
+        """Return the solver, watched, and checkpointed where a folder was given."""
+        watched = Watched(solver, self)
+        if self.checkpoint is None:
+            return watched
+        return Observed(watched, (Checkpoint(self.checkpoint, many=True),))
 
     def start(self, state: State) -> None:
         """Note that the fit of the next output begins."""
@@ -109,6 +122,16 @@ class Watched(Solver):
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> State:
         state = self.solver.start(problem, warm)
+        self.watch.start(state)
+        return state
+
+    def saved(self, state: State) -> dict[str, NDArray[Any]]:
+        """Return what the solver inside keeps in a checkpoint."""
+        return arrays_of(self.solver, state)
+
+    def restored(self, problem: Problem, arrays: dict[str, NDArray[Any]]) -> State:
+        """Return the state of a checkpoint of the solver inside."""
+        state = state_of(self.solver, problem, arrays)
         self.watch.start(state)
         return state
 

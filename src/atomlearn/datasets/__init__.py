@@ -1,7 +1,9 @@
 """Data: synthetic problems with known solutions, public data sets, and readers of data files."""
 
+from atomlearn.datasets.conversion import Conversion, convert
 from atomlearn.datasets.gene_sets import read_gene_sets
 from atomlearn.datasets.loaders import RealData, load, names
+from atomlearn.datasets.plink import write_plink
 from atomlearn.datasets.readers import read_table
 from atomlearn.datasets.synthetic import (
     Synthetic,
@@ -15,10 +17,12 @@ from atomlearn.datasets.synthetic import (
 from atomlearn.datasets.table import DataTable, Schema
 
 __all__ = [
+    "Conversion",
     "DataTable",
     "RealData",
     "Schema",
     "Synthetic",
+    "convert",
     "load",
     "make_correlated",
     "make_feature_generation",
@@ -29,4 +33,5 @@ __all__ = [
     "names",
     "read_gene_sets",
     "read_table",
+    "write_plink",
 ]

@@ -23,6 +23,11 @@ def open_text(path: Path) -> TextIO:
     return io.TextIOWrapper(opener(path, "rb"), encoding="utf-8-sig", newline="")
 
 
+def open_bytes(path: Path) -> Any:
+    """Open a file for its bytes, those inside where it is compressed; ``seek`` counts them."""
+    return _OPENERS.get(path.suffix.lower(), open)(path, "rb")
+
+
 def first_line(path: Path) -> str:
     """Return the first line that is not blank, at most 64 KiB of it; "" where there is none."""
     with open_text(path) as stream:

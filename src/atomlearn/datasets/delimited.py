@@ -69,7 +69,7 @@ class _RawTable:
         self.require(name)
         if name in self.texts:
             cells = self.texts[name]
-            missing = [row for row, cell in enumerate(cells) if _is_missing(cell)]
+            missing = [row for row, cell in enumerate(cells) if is_missing(cell)]
             self._refuse_missing(name, missing)
             return cells
         values = self.numbers[:, self.slots[name]]
@@ -117,7 +117,7 @@ class _Reader:
 
     def _pass(self, stream: TextIO, text: set[int]) -> _RawTable | set[int]:
         rows = self._rows(stream)
-        header = self._header(next(rows, (0, []))[1])
+        header = header_of(next(rows, (0, []))[1], self.path)
         number_columns = [j for j in range(len(header)) if j not in text]
         texts: dict[int, list[str]] = {j: [] for j in sorted(text)}
         numbers, lines, newly_text = array("d"), array("q"), set[int]()
@@ -150,33 +150,33 @@ class _Reader:
             if not first:
                 return
         stream.seek(0)
-        delimiter = _DELIMITERS.get(_inner_suffix(self.path)) or _delimiter_of(first)
+        delimiter = _DELIMITERS.get(inner_suffix(self.path)) or delimiter_of(first)
         reader = csv.reader(stream, delimiter=delimiter, strict=True)
         csv.field_size_limit(1 << 27)
         for row in reader:
             if row and not (len(row) == 1 and not row[0].strip()):
                 yield reader.line_num, row
 
-    def _header(self, cells: list[str]) -> list[str]:
-        if not cells:
-            raise ValueError(f"{self.path} is empty; expected a header line with column names")
-        header = [cell.strip() for cell in cells]
-        counted = header == [str(j) for j in range(len(header))]
-        # "nan" and "inf" are numbers to Python, but may well be names.
-        numeric = all(_is_number(name) and any(map(str.isdigit, name)) for name in header)
-        if numeric and not counted:
-            raise ValueError(
-                f"the first line of {self.path} holds only numbers ({', '.join(header[:3])}, "
-                "...); expected column names. Add a header line"
-            )
-        # R writes an empty name above its row names.
-        header = [name or f"column_{j}" for j, name in enumerate(header)]
-        twice = {name for name in header if header.count(name) > 1} if _repeats(header) else ()
-        if twice:
-            raise ValueError(
-                f"{self.path} has more than one column named {sorted(twice)[0]!r}; rename them"
-            )
-        return header
+
+def header_of(cells: list[str], path: Path) -> list[str]:
+    """Return the column names of a header line, or raise ValueError."""
+    if not cells:
+        raise ValueError(f"{path} is empty; expected a header line with column names")
+    header = [cell.strip() for cell in cells]
+    counted = header == [str(j) for j in range(len(header))]
+    # "nan" and "inf" are numbers to Python, but may well be names.
+    numeric = all(is_number(name) and any(map(str.isdigit, name)) for name in header)
+    if numeric and not counted:
+        raise ValueError(
+            f"the first line of {path} holds only numbers ({', '.join(header[:3])}, "
+            "...); expected column names. Add a header line"
+        )
+    # R writes an empty name above its row names.
+    header = [name or f"column_{j}" for j, name in enumerate(header)]
+    twice = {name for name in header if header.count(name) > 1} if _repeats(header) else ()
+    if twice:
+        raise ValueError(f"{path} has more than one column named {sorted(twice)[0]!r}; rename them")
+    return header
 
 
 def _repeats(names: list[str]) -> bool:
@@ -193,16 +193,16 @@ def _numbers(cells: list[str], columns: list[int], newly_text: set[int]) -> list
         pass
     result = []
     for j, cell in zip(columns, cells, strict=True):
-        if _is_number(cell):
+        if is_number(cell):
             result.append(float(cell))
         else:
             result.append(float("nan"))
-            if not _is_missing(cell):
+            if not is_missing(cell):
                 newly_text.add(j)
     return result
 
 
-def _is_number(cell: str) -> bool:
+def is_number(cell: str) -> bool:
     try:
         float(cell)
     except ValueError:
@@ -210,18 +210,18 @@ def _is_number(cell: str) -> bool:
     return "_" not in cell
 
 
-def _is_missing(cell: str) -> bool:
+def is_missing(cell: str) -> bool:
     return cell.strip().casefold() in _MISSING
 
 
-def _inner_suffix(path: Path) -> str:
+def inner_suffix(path: Path) -> str:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in (".gz", ".bz2", ".xz"):
         suffixes.pop()
     return suffixes[-1] if suffixes else ""
 
 
-def _delimiter_of(header: str) -> str:
+def delimiter_of(header: str) -> str:
     """Return the delimiter that occurs most often outside quotes in the header."""
     outside = "".join(header.split('"')[::2])
     return max(",\t;", key=outside.count)
@@ -273,7 +273,7 @@ def _encode_like(raw: _RawTable, schema: Schema) -> Array:
             continue
         values = raw.column(name)
         if isinstance(values, list):
-            row = next(row for row, cell in enumerate(values) if not _is_number(cell))
+            row = next(row for row, cell in enumerate(values) if not is_number(cell))
             raise ValueError(
                 f"column {name!r} of {raw.path} held numbers when the model was fitted; found "
                 f"{values[row]!r} on line {raw.lines[row]}"
@@ -310,7 +310,7 @@ def _makers(raw: _RawTable, schema: Schema) -> dict[str, Callable[[], Array]]:
 def _categories(raw: _RawTable, column: str, cells: list[str]) -> tuple[str, ...]:
     """Return the distinct values of a text column, ascending, or raise ValueError."""
     distinct = sorted(set(cells))
-    stray = next(row for row, cell in enumerate(cells) if not _is_number(cell))
+    stray = next(row for row, cell in enumerate(cells) if not is_number(cell))
     where = f"column {column!r} of {raw.path}"
     if len(distinct) > MOST_CATEGORIES:
         raise ValueError(
@@ -318,7 +318,7 @@ def _categories(raw: _RawTable, column: str, cells: list[str]) -> tuple[str, ...
             f"{len(distinct)} distinct values; at most {MOST_CATEGORIES} are one-hot encoded. "
             "Leave the column out, group its values, or turn it into numbers"
         )
-    if any(_is_number(value) for value in distinct):
+    if any(is_number(value) for value in distinct):
         raise ValueError(
             f"{where} mixes numbers with text ({cells[stray]!r} on line {raw.lines[stray]}); "
             "correct that cell, or put a letter before the numbers if they are categories"

@@ -15,7 +15,8 @@ from atomlearn.datasets.table import DataTable, Schema, near_names
 _DELIMITED = (".csv", ".tsv", ".tab")
 _LIBSVM = (".libsvm", ".svm", ".svmlight")
 _COMPRESSED = (".gz", ".bz2", ".xz")
-_REFUSED = (".parquet", ".xlsx", ".xls", ".json", ".h5ad", ".bed", ".mat", ".zip", ".pkl")
+_CONVERTED = {".parquet": "parquet", ".bed": "bed", ".h5ad": "h5ad"}
+_REFUSED = (".xlsx", ".xls", ".json", ".mat", ".zip", ".pkl")
 
 
 def read_table(
@@ -60,7 +61,12 @@ def read_table(
         )
     if file.stat().st_size == 0:
         raise ValueError(f"{file} is empty")
-    kind = _format(file)
+    kind = format_of(file)
+    if kind in _CONVERTED.values():
+        raise ValueError(
+            f"{file} is not read as a table; convert it with `atomlearn convert {file} NAME.store`"
+            ", which estimators and `atomlearn select` take as it is"
+        )
     if exclude and kind != "delimited":
         raise ValueError(f"only CSV columns can be excluded by name; {file} is {kind}")
     if kind == "npz":
@@ -72,14 +78,16 @@ def read_table(
     return read_delimited(file, target, schema, exclude)
 
 
-def _format(file: Path) -> str:
-    """Return "npz", "npy", "libsvm" or "delimited", or raise ValueError."""
+def format_of(file: Path) -> str:
+    """Return "npz", "npy", "libsvm", "delimited", "parquet", "bed" or "h5ad"; else ValueError."""
     suffixes = [suffix.lower() for suffix in file.suffixes]
     if suffixes and suffixes[-1] in _COMPRESSED:
         suffixes.pop()
     suffix = suffixes[-1] if suffixes else ""
     if suffix in (".npz", ".npy"):
         return suffix[1:]
+    if suffix in _CONVERTED:
+        return _CONVERTED[suffix]
     if suffix in _LIBSVM:
         return "libsvm"
     if suffix in _DELIMITED:

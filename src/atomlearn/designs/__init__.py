@@ -7,17 +7,20 @@ from atomlearn.designs.anova_map import AnovaMap
 from atomlearn.designs.blocks import CenteredBlock, DenseBlock, SparseBlock
 from atomlearn.designs.coded_block import CodedBlock
 from atomlearn.designs.column_subset import ColumnSubset
-from atomlearn.designs.convert import as_design
+from atomlearn.designs.convert import as_design, feature_names, is_opened
 from atomlearn.designs.dense import DenseDesign
-from atomlearn.designs.frames import feature_names
 from atomlearn.designs.kernels import KernelMaps, KernelOn, Kernels, kernel_grid
 from atomlearn.designs.levels import codes_of, nearest
 from atomlearn.designs.lifted import Lifted
+from atomlearn.designs.matrices import Entries, Identity, Tasks, as_matrix_design
+from atomlearn.designs.on_disk import OnDisk
+from atomlearn.designs.plink import PlinkBed, Variants, read_variants
 from atomlearn.designs.polynomial import Polynomial, PolynomialScores
 from atomlearn.designs.repeated import RepeatedBlock
 from atomlearn.designs.scores import ArrayScores, ConcatenatedScores, ShiftedScores
 from atomlearn.designs.sparse import SparseDesign
 from atomlearn.designs.standardized import Standardized
+from atomlearn.designs.store_file import StoreError
 from atomlearn.designs.wrappers import Concatenated, Counted, RowSubset, SupportsRows
 
 __all__ = [
@@ -36,10 +39,14 @@ __all__ = [
     "Counted",
     "DenseBlock",
     "DenseDesign",
+    "Entries",
+    "Identity",
     "KernelMaps",
     "KernelOn",
     "Kernels",
     "Lifted",
+    "OnDisk",
+    "PlinkBed",
     "Polynomial",
     "PolynomialScores",
     "RepeatedBlock",
@@ -48,10 +55,16 @@ __all__ = [
     "SparseBlock",
     "SparseDesign",
     "Standardized",
+    "StoreError",
     "SupportsRows",
+    "Tasks",
+    "Variants",
     "as_design",
+    "as_matrix_design",
     "codes_of",
     "feature_names",
+    "is_opened",
     "kernel_grid",
     "nearest",
+    "read_variants",
 ]

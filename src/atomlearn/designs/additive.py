@@ -15,8 +15,7 @@ from atomlearn._kernels import CodedColumns
 from atomlearn.designs.additive_map import AdditiveMap, AdditiveSettings, Kernel
 from atomlearn.designs.blocks import DenseBlock
 from atomlearn.designs.coded_block import CodedBlock
-from atomlearn.designs.convert import as_design
-from atomlearn.designs.frames import feature_names
+from atomlearn.designs.convert import as_design, feature_names
 from atomlearn.designs.levels import codes_of, codes_of_rows, encode, find_levels
 from atomlearn.designs.scores import ArrayScores
 from atomlearn.interfaces.design import Array, Block, Columns, Design, Scores

@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 
 from atomlearn.designs.compressed import checked_parts, is_sparse
 from atomlearn.designs.dense import DenseDesign
-from atomlearn.designs.frames import feature_names, frame_to_array, library_of, narrowest
+from atomlearn.designs.files import (
+    array_of_anndata,
+    is_anndata,
+    is_path,
+    names_of_design,
+    names_of_path,
+    open_path,
+)
+from atomlearn.designs.frames import frame_to_array, library_of, narrowest, table_names
 from atomlearn.designs.sparse import SparseDesign
 from atomlearn.interfaces.design import Design
 
@@ -22,7 +30,8 @@ def as_design(X: object, *, check_finite: bool = True) -> Design:
 
     Parameters
     ----------
-    X : array, sparse array or matrix, table (pandas, polars, pyarrow), list of rows, or Design
+    X : array, sparse array or matrix, table (pandas, polars, pyarrow), list of rows, or Design;
+        the path of a column store, a PLINK .bed or an .h5ad; an AnnData object
         Integers, booleans and half precision are converted once, to float32 where that is exact,
         else to float64. Sparse formats other than CSC and CSR are converted to CSC.
     check_finite : bool, default=True
@@ -34,16 +43,39 @@ def as_design(X: object, *, check_finite: bool = True) -> Design:
         Where X has the wrong number of dimensions, no rows or columns, entries that are not
         finite real numbers, or a broken sparse structure; the message says what to do.
     """
+    if is_path(X):
+        X = open_path(X)  # type: ignore[arg-type]
     if isinstance(X, Design):
         return X
+    if is_anndata(X):
+        X = array_of_anndata(X)
     if is_sparse(X):
         return _sparse_design(X, check_finite)
     array = frame_to_array(X) if library_of(X) else _numeric_array(X)
     _check_shape(array.shape, X)
     design = DenseDesign(array)
     if check_finite:
-        _check_finite_dense(array, design, feature_names(X))
+        _check_finite_dense(array, design, table_names(X))
     return design
+
+
+def is_opened(X: object) -> bool:
+    """Return whether X is a design, or becomes one by being opened: not an array or a table."""
+    return isinstance(X, Design) or is_path(X) or is_anndata(X)
+
+
+def feature_names(X: object) -> list[str] | None:
+    """Return the column names of a table or file as strings, None where X has none.
+
+    As in scikit-learn, names of a table count only where all of them are strings.
+    """
+    if is_path(X):
+        return names_of_path(X)  # type: ignore[arg-type]
+    if isinstance(X, Design):
+        return names_of_design(X)
+    if is_anndata(X):
+        return [str(name) for name in X.var_names]  # type: ignore[attr-defined]
+    return table_names(X)
 
 
 def _check_shape(shape: tuple[int, ...], X: object) -> None:

@@ -15,12 +15,12 @@ REMEDY = (
 
 
 def library_of(X: object) -> str:
-    """Return "pandas", "polars" or "pyarrow" for objects of theirs, without importing them."""
+    """Return "pandas", "polars", "pyarrow" or "anndata" for objects of theirs, none imported."""
     root = type(X).__module__.partition(".")[0]
-    return root if root in ("pandas", "polars", "pyarrow") else ""
+    return root if root in ("pandas", "polars", "pyarrow", "anndata") else ""
 
 
-def feature_names(X: object) -> list[str] | None:
+def table_names(X: object) -> list[str] | None:
     """Return the column names of a table as strings, None where X has none.
 
     As in scikit-learn, names count only where all of them are strings.

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from atomlearn.designs.compressed import BLAS_FROM
-from atomlearn.designs.convert import as_design
-from atomlearn.designs.frames import feature_names
+from atomlearn.designs.convert import as_design, feature_names
 from atomlearn.designs.pair_index import PairIndex, upper_part
 from atomlearn.designs.pair_products import DensePairs, PairProducts
 from atomlearn.designs.pair_search import ErrorBound, Finalists, PairWork

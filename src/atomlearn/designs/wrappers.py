@@ -28,6 +28,7 @@ from atomlearn.interfaces.design import (
     SupportsColumnSubset,
     SupportsPredict,
 )
+from atomlearn.interfaces.matrix import SupportsMatrix, SupportsUnfolding
 
 Rows = NDArray[np.int64]
 
@@ -71,6 +72,10 @@ class RowSubset(Design):
     #: Present where the wrapped design has them.
     predict: Callable[[Array], Array]
     squared_norms: Callable[..., Array]
+    matrix_shape: tuple[int, int]
+    span: Callable[[Array, Array], Block]
+    rays: Callable[[Array, Array], Block]
+    unfolded: Callable[[tuple[int, ...], int], Design]
 
     def __init__(self, design: Design, rows: ArrayLike) -> None:
         self.design = design
@@ -232,6 +237,12 @@ class Counted(Design):
             self.predict = partial(_predict_counted, design, counts, share)
         if isinstance(design, SupportsColumnNorms):
             self.squared_norms = _CountedNorms(design, counts, share)
+        if isinstance(design, SupportsMatrix):
+            # Spans hold factors in memory, as blocks do: their products are no passes.
+            self.matrix_shape = design.matrix_shape
+            self.span, self.rays = design.span, design.rays
+        if isinstance(design, SupportsUnfolding):
+            self.unfolded = design.unfolded
 
     @property
     def passes(self) -> float:

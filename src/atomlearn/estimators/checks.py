@@ -19,6 +19,8 @@ from atomlearn.designs import (
     Kernels,
     Polynomial,
     as_design,
+    feature_names,
+    is_opened,
 )
 from atomlearn.designs.convert import as_compressed
 from atomlearn.interfaces import Design, Loss, Norm, Solver
@@ -61,17 +63,13 @@ SOLVERS = {
 def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
     """Return X as a Design, without copying float32 and float64 data.
 
-    Sets or compares ``n_features_in_`` and ``feature_names_in_``. A Design is taken as it is.
+    Sets or compares ``n_features_in_`` and ``feature_names_in_``. A Design is taken as it is, and
+    so are files and folders that ``as_design`` opens.
     """
-    if isinstance(X, Design):
-        if reset:
-            estimator.n_features_in_ = X.shape[1]
-        elif X.shape[1] != estimator.n_features_in_:
-            raise ValueError(
-                f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
-                f"{estimator.n_features_in_} features as input"
-            )
-        return X
+    if is_opened(X):
+        design = as_design(X)
+        _take_shape(estimator, design.shape[1], feature_names(X), reset)
+        return design
     try:
         checked = validate_data(
             estimator,
@@ -90,6 +88,31 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
             "sklearn.preprocessing.OneHotEncoder, or leave such columns out"
         ) from error
     return as_design(checked, check_finite=False)
+
+
+def _take_shape(estimator: Any, n_features: int, names: list[str] | None, reset: bool) -> None:
+    """Set or compare the number and the names of the columns, as scikit-learn does for arrays."""
+    if reset:
+        estimator.n_features_in_ = n_features
+        if names is not None:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+        return
+    if n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input"
+        )
+    known = getattr(estimator, "feature_names_in_", None)
+    if names is None or known is None:
+        return
+    other = np.flatnonzero(np.array(names, dtype=object) != known)
+    if other.size:
+        raise ValueError(
+            f"The feature names should match those that were passed during fit: column {other[0]} "
+            f"is {names[other[0]]!r} and was {known[other[0]]!r}; give the columns in that order"
+        )
 
 
 def expanded(

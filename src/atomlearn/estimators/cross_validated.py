@@ -14,6 +14,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _check_method_params
 
+from atomlearn.designs import is_opened
 from atomlearn.designs.wrappers import check_rows
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import ADDITIVE, ANOVA, checked_loss, grouped
@@ -151,7 +152,7 @@ class CrossValidatedModel(AtomicModel):
 
     def _folds(self, X: Any, y: NDArray[Any], params: dict[str, Any]) -> list[tuple[Rows, Rows]]:
         splitter = check_cv(self.cv, y, classifier=is_classifier(self))
-        rows = np.zeros((len(y), 1)) if isinstance(X, Design) else X
+        rows = np.zeros((len(y), 1)) if is_opened(X) else X
         n_samples = len(y)
         return [
             (check_rows(train, n_samples), check_rows(test, n_samples))

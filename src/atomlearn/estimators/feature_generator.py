@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from atomlearn.designs import Additive, Polynomial
+from atomlearn.designs import Additive, Polynomial, is_opened
 from atomlearn.designs.coefficients import MOST_DENSE, as_columns, coefficient_rows
 from atomlearn.designs.pair_index import PairIndex
 from atomlearn.estimators.base import AtomicModel, coefficients_of
@@ -392,10 +392,12 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
 
         Products are formed then, and only those that are selected.
         """
-        if not _of_products(self):
+        if not _of_products(self) and not is_opened(X):
             return super().transform(X)
         check_is_fitted(self)
-        design = self._expanded(checked_design(self, X, reset=False))
+        design = checked_design(self, X, reset=False)
+        if _of_products(self):
+            design = self._expanded(design)
         return as_columns(design.gather(np.sort(self.selected_)), design.dtype)
 
     @available_if(_selects_columns)  # type: ignore[untyped-decorator]

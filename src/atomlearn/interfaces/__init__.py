@@ -17,6 +17,16 @@ from atomlearn.interfaces.design import (
 from atomlearn.interfaces.lift import Expansion, Lift, SupportsLift
 from atomlearn.interfaces.loss import Loss, SupportsAlign
 from atomlearn.interfaces.master import Master, Refit
+from atomlearn.interfaces.matrix import (
+    Factored,
+    Found,
+    ScoreMatrix,
+    SupportsMatrix,
+    SupportsScoreMatrix,
+    SupportsSearch,
+    SupportsShape,
+    SupportsUnfolding,
+)
 from atomlearn.interfaces.norm import (
     Atom,
     Norm,
@@ -36,6 +46,8 @@ __all__ = [
     "Block",
     "Design",
     "Expansion",
+    "Factored",
+    "Found",
     "Lift",
     "Loss",
     "Master",
@@ -43,6 +55,7 @@ __all__ = [
     "ProxJacobian",
     "ProxPoint",
     "Refit",
+    "ScoreMatrix",
     "Scores",
     "Solver",
     "State",
@@ -52,10 +65,15 @@ __all__ = [
     "SupportsColumnNorms",
     "SupportsColumnSubset",
     "SupportsLift",
+    "SupportsMatrix",
     "SupportsPredict",
     "SupportsPrices",
     "SupportsProx",
     "SupportsRestriction",
+    "SupportsScoreMatrix",
     "SupportsScreening",
+    "SupportsSearch",
+    "SupportsShape",
+    "SupportsUnfolding",
     "SupportsZeroThreshold",
 ]

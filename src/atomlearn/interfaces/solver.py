@@ -13,7 +13,7 @@ from atomlearn.interfaces.norm import Atom
 
 if TYPE_CHECKING:
     from atomlearn.problem import Problem
-    from atomlearn.result import Certificate, Status
+    from atomlearn.result import Certificate, MatrixPart, Status
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -37,6 +37,14 @@ class State:
     iteration: int = 0
     exhausted: Status | None = None
 
+    def n_active(self) -> int:
+        """Return the number of columns, or of terms of a factored point, that carry weight."""
+        return int(np.count_nonzero(self.weights))
+
+    def matrix_parts(self) -> tuple[MatrixPart, ...] | None:
+        """Return the terms of a matrix; None where ``columns`` and ``weights`` are all of w."""
+        return None
+
     def parts(self) -> tuple[tuple[Atom, float], ...]:
         """Return atoms a_h with weights c_h > 0, w = sum c_h a_h, where the solver knows them."""
         return ()
@@ -58,6 +66,7 @@ class WarmStart:
     atoms : w as a sum of atoms *of the very norm of the problem to solve*, where they are known:
     solvers over atoms take sum c for a bound on the gauge, so atoms of another norm would make
     their certificate wrong. Empty is always right.
+    matrix_parts : the terms of an earlier fit with the same kinds of matrix norms, in their order.
     """
 
     columns: Columns
@@ -65,6 +74,7 @@ class WarmStart:
     intercept: float = 0.0
     lifted: tuple[Columns, Array] | None = None
     atoms: tuple[tuple[Atom, float], ...] = ()
+    matrix_parts: tuple[MatrixPart, ...] | None = None
 
 
 class Solver(ABC):

@@ -9,6 +9,8 @@ from atomlearn.norms.ksupport import KSupport
 from atomlearn.norms.l1 import L1
 from atomlearn.norms.l2 import L2
 from atomlearn.norms.latent import Chains, LatentGroups
+from atomlearn.norms.matrices import PSD, SparsePSD, SparseRankOne, TraceNorm
+from atomlearn.norms.matrices.tensor import TensorTrace
 from atomlearn.norms.operators import Operators
 from atomlearn.norms.ordered import OWL, LInf
 from atomlearn.norms.registry import as_norm
@@ -20,6 +22,7 @@ __all__ = [
     "L1",
     "L2",
     "OWL",
+    "PSD",
     "Blocks",
     "Chains",
     "ElasticNetNorm",
@@ -32,6 +35,10 @@ __all__ = [
     "Operators",
     "Restricted",
     "Scaled",
+    "SparsePSD",
+    "SparseRankOne",
+    "TensorTrace",
+    "TraceNorm",
     "Trees",
     "Union",
     "UserNorm",

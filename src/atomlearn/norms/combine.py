@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from atomlearn.interfaces.design import Columns, Scores
 from atomlearn.interfaces.lift import Lift, SupportsLift
+from atomlearn.interfaces.matrix import Shape, SupportsSearch, SupportsShape
 from atomlearn.interfaces.norm import (
     Atom,
     Form,
@@ -50,6 +51,14 @@ def _with_prox(norm: Norm, owner: str) -> SupportsProx:
 
 def _lift(norm: Norm, n_features: int) -> Lift | None:
     return norm.lift(n_features) if isinstance(norm, SupportsLift) else None
+
+
+def polar_bounds(norm: Norm, scores: Scores, thorough: bool = False) -> tuple[float, float]:
+    """Return lower <= gauge°(z) <= upper: the polar twice for norms that know it exactly."""
+    if isinstance(norm, SupportsSearch):
+        return norm.bounds(scores, thorough)
+    polar = norm.polar(scores)
+    return polar, polar
 
 
 def scaled(norm: Norm, factor: float) -> Norm:
@@ -141,6 +150,19 @@ class Scaled(VectorNorm):
         """That of the norm inside, over which the norm is scaled; None where it has none."""
         inner = _lift(self.norm, n_features)
         return None if inner is None else replace(inner, norm=scaled(inner.norm, self.factor))
+
+    def with_shape(self, shape: Shape | None) -> Scaled:
+        """Return the same norm with the norm inside for matrices of this shape."""
+        inner = self.norm
+        if not isinstance(inner, SupportsShape):
+            return self
+        known = inner.with_shape(shape)
+        return self if known is inner else Scaled(known, self.factor)
+
+    def bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
+        """Those of the polar of the norm inside, divided by the factor."""
+        lower, upper = polar_bounds(self.norm, scores, thorough)
+        return lower / self.factor, upper / self.factor
 
     def with_names(self, names: Sequence[str]) -> Scaled:
         """Return the same norm with names of columns replaced by their indices."""

@@ -12,6 +12,7 @@ from atomlearn.norms.ksupport import KSupport
 from atomlearn.norms.l1 import L1
 from atomlearn.norms.l2 import L2
 from atomlearn.norms.latent import Chains, LatentGroups
+from atomlearn.norms.matrices import PSD, SparsePSD, SparseRankOne, TraceNorm
 from atomlearn.norms.ordered import OWL, LInf
 from atomlearn.norms.trees import Trees
 
@@ -28,6 +29,10 @@ NAMES: dict[str, tuple[type[Norm], tuple[str, ...]]] = {
     "hierarchy": (Hierarchy, ()),
     "owl": (OWL, ("weights",)),
     "linf": (LInf, ()),
+    "trace": (TraceNorm, ()),
+    "psd": (PSD, ()),
+    "sparserankone": (SparseRankOne, ("k", "q")),
+    "sparsepsd": (SparsePSD, ("k",)),
 }
 
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.interfaces.design import Scores
 from atomlearn.interfaces.lift import Lift
-from atomlearn.interfaces.norm import Norm, SupportsProx, SupportsRestriction
+from atomlearn.interfaces.matrix import Shape, SupportsShape
+from atomlearn.interfaces.norm import Atom, Norm, SupportsProx, SupportsRestriction
+from atomlearn.norms.atoms import best_atom
+from atomlearn.norms.combine import polar_bounds
 from atomlearn.norms.latent import LiftedNorm
 from atomlearn.norms.lifting import lift_of, plain_lift, union
+from atomlearn.norms.matrices.base import MatrixNorm
+from atomlearn.norms.matrices.terms import unscaled
 from atomlearn.norms.names import named
 
 Array = NDArray[np.float64]
@@ -42,14 +49,65 @@ class Union(LiftedNorm):
                     f"{type(norm).__name__}"
                 )
             norm.check(n_features)
+            matrix = isinstance(unscaled(norm), MatrixNorm)
             if lift_of(norm, n_features) is None and not (
-                isinstance(norm, SupportsProx) and isinstance(norm, SupportsRestriction)
+                isinstance(norm, SupportsProx) and (matrix or isinstance(norm, SupportsRestriction))
             ):
                 raise TypeError(
                     f"Union: {norm!r} has no proximal map, so that the parts cannot be re-fitted; "
                     "use a UserNorm whose oracle returns the best of both atoms"
                 )
         return union([plain_lift(norm, n_features) for norm in norms])
+
+    def _has_rays(self) -> bool:
+        """Return whether a part has neither a value nor a proximal map, only atoms."""
+        inner = [unscaled(norm) for norm in self.norms]
+        return any(isinstance(norm, MatrixNorm) and norm.coordinates == "rays" for norm in inner)
+
+    def check(self, n_features: int) -> None:
+        """Raise where a parameter is unusable for this many features."""
+        if not self._has_rays():
+            super().check(n_features)
+            return
+        for norm in self.norms:
+            norm.check(n_features)
+
+    def bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
+        """The largest lower and the largest upper bound on the polars of the norms."""
+        if not any(isinstance(unscaled(norm), MatrixNorm) for norm in self.norms):
+            polar = super().polar(scores)
+            return polar, polar
+        found = [polar_bounds(norm, scores, thorough) for norm in self.norms]
+        return max(low for low, _ in found), max(high for _, high in found)
+
+    def polar(self, scores: Scores) -> float:
+        """max_i norm_i°(z)"""
+        return self.bounds(scores, thorough=True)[1]
+
+    def best_atom(self, scores: Scores) -> Atom:
+        """The best atom of the norm whose best atom is best."""
+        if not any(isinstance(unscaled(norm), MatrixNorm) for norm in self.norms):
+            return super().best_atom(scores)
+        atoms = [best_atom(norm, scores) for norm in self.norms]
+        values = [float(atom.values @ scores.at(atom.columns)) for atom in atoms]
+        return atoms[int(np.argmax(values))]
+
+    def value(self, w: NDArray[Any]) -> float:
+        """inf inner(u) over L u = w; of a 2-d array, or of a vector, to 1e-8."""
+        if np.ndim(w) == 2:
+            return self.with_shape(np.shape(w)).value(np.ravel(w))
+        if self._has_rays():
+            raise TypeError(
+                f"the value of {self!r} is NP-hard; solvers.gauge_by_generation(norm, w) gives "
+                "bounds on it"
+            )
+        return super().value(np.asarray(w))
+
+    def with_shape(self, shape: Shape | None) -> Union:
+        """Return the same norm with its parts for matrices of this shape."""
+        norms = [n.with_shape(shape) if isinstance(n, SupportsShape) else n for n in self.norms]
+        same = all(new is old for new, old in zip(norms, self.norms, strict=True))
+        return self if same else Union(norms)
 
     def with_names(self, names: Sequence[str]) -> Union:
         """Return the same norm with the names of columns in its parts replaced by indices."""

@@ -3,6 +3,7 @@
 from atomlearn.solvers.active_groups import active_groups
 from atomlearn.solvers.admm import ADMM
 from atomlearn.solvers.block_coordinate import BlockCoordinateDescent
+from atomlearn.solvers.checkpoint import Checkpoint
 from atomlearn.solvers.cogent import CoGEnT
 from atomlearn.solvers.column_generation import ColumnGeneration
 from atomlearn.solvers.default import default_solver
@@ -12,6 +13,8 @@ from atomlearn.solvers.frank_wolfe import FrankWolfe
 from atomlearn.solvers.gauge import gauge_by_generation
 from atomlearn.solvers.generation import AtomGeneration
 from atomlearn.solvers.kfcfw import KFCFW
+from atomlearn.solvers.matrix_generation import MatrixGeneration
+from atomlearn.solvers.observed import Observed
 from atomlearn.solvers.observers import PrintProgress
 from atomlearn.solvers.run import Progress, run
 
@@ -21,10 +24,13 @@ __all__ = [
     "KFCFW",
     "AtomGeneration",
     "BlockCoordinateDescent",
+    "Checkpoint",
     "CoGEnT",
     "ColumnGeneration",
     "FeatureGeneration",
     "FrankWolfe",
+    "MatrixGeneration",
+    "Observed",
     "PrintProgress",
     "Progress",
     "active_groups",

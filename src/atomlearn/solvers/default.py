@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from atomlearn.interfaces import Norm, Solver, SupportsAtoms, SupportsLift, SupportsRestriction
 from atomlearn.norms import Scaled
+from atomlearn.norms.matrices.flatten import is_of_matrices
 from atomlearn.solvers.column_generation import ColumnGeneration
 from atomlearn.solvers.generation import AtomGeneration
+from atomlearn.solvers.matrix_generation import MatrixGeneration
 
 
 def default_solver(norm: Norm, tolerance: float) -> Solver:
     """Return column generation over subspaces where the norm allows it, over rays elsewhere.
 
     ``tolerance`` is the relative gap that will be asked for. Norms that can neither be restricted
-    to a few columns nor lifted, but hand out their best atom, get ``AtomGeneration``.
+    to a few columns nor lifted, but hand out their best atom, get ``AtomGeneration``; norms of
+    matrices ``MatrixGeneration``.
     """
+    if is_of_matrices(norm):
+        return MatrixGeneration(tolerance=tolerance)
     inner = norm
     while isinstance(inner, Scaled):  # which can do what the norm inside can
         inner = inner.norm

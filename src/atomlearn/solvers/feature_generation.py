@@ -12,6 +12,7 @@ A feature in two blocks is two coordinates there, and w_j their sum. C enters as
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -182,6 +183,43 @@ class FeatureGeneration(Solver):
         restricted = self._subproblem(problem, state)
         state.restricted_objective = restricted.objective(omega, state.prediction)
         return self._price(problem, state)
+
+    def saved(self, state: State) -> dict[str, NDArray[Any]]:
+        """Return blocks, weights and the order of selection, for a checkpoint."""
+        assert isinstance(state, GenerationState)
+        names = ("intercept", "restricted_objective", "restricted_gap", "first_objective")
+        return {
+            "members": state.members,
+            "labels": state.labels,
+            "omega": state.omega,
+            "found": np.array(list(state.found.items()), dtype=np.int64).reshape(-1, 2),
+            "stalled": np.array(state.stalled),
+            **{name: np.array(getattr(state, name)) for name in names},
+        }
+
+    def restored(self, problem: Problem, arrays: dict[str, NDArray[Any]]) -> GenerationState:
+        """Return the state of a checkpoint, priced anew: one pass."""
+        members, omega = arrays["members"].astype(np.int64), arrays["omega"].astype(np.float64)
+        block = CachedBlock(problem.design.gather(members))
+        intercept = float(arrays["intercept"])
+        state = GenerationState(
+            columns=members,
+            weights=omega,
+            intercept=intercept,
+            prediction=block.dot(omega) + intercept,
+            certificate=None,  # type: ignore[arg-type]  # _price sets it
+            block=block,
+            members=members,
+            labels=arrays["labels"].astype(np.int64),
+            omega=omega,
+            found={int(column): int(step) for column, step in arrays["found"]},
+            restricted_objective=float(arrays["restricted_objective"]),
+            restricted_gap=float(arrays["restricted_gap"]),
+            first_objective=float(arrays["first_objective"]),
+        )
+        state = self._price(problem, state)
+        state.stalled = int(arrays["stalled"])
+        return state
 
     def step(self, problem: Problem, state: State) -> GenerationState:
         """Add the block, solve the subproblem, drop blocks without weight, infer the next block."""

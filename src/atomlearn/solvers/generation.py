@@ -107,7 +107,7 @@ class AtomGeneration(Solver):
     def start(self, problem: Problem, warm: WarmStart | None = None) -> RayState:
         """Begin at zero, or at the warm start as one atom w / gauge(w): one pass."""
         atoms, shares, intercept = warm_atoms(problem, warm, cached=True)
-        return priced(problem, atoms, shares, intercept, self.batch)
+        return priced(problem, atoms, shares, intercept, self.batch, self.tolerance)
 
     def step(self, problem: Problem, state: State) -> RayState:
         """Add the candidates, re-fit, drop zeros, price: one pass over the data."""
@@ -118,10 +118,17 @@ class AtomGeneration(Solver):
         target = gap_target(problem, state, n_new, self.inner_ratio, self.tolerance)
         fit = refit_on_rays(problem, self.master, atoms, shares, state.intercept, target)
         used = np.flatnonzero(fit.weights > 0)
-        following = priced(problem, atoms.take(used), fit.weights[used], fit.intercept, self.batch)
+        atoms, shares = atoms.take(used), fit.weights[used]
+        following = priced(problem, atoms, shares, fit.intercept, self.batch, self.tolerance)
         following.refit_gap = fit.gap
         following.master_steps = state.master_steps + fit.steps
-        return judged(following, state)
+        following = judged(following, state)
+        certificate = following.certificate
+        target = self.tolerance * abs(certificate.objective)
+        if certificate.search_gap is not None and certificate.search_gap <= target:
+            # The search finds nothing more; what its bounds leave open, more steps do not close.
+            following.exhausted = Status.SEARCH_RELATIVE
+        return following
 
 
 def with_candidates(problem: Problem, state: RayState) -> tuple[AtomSet, Array]:
@@ -140,16 +147,27 @@ def gap_target(
     """Return the gap to ask of the re-fit: less where nothing but the re-fit can close it."""
     certificate = state.certificate
     enough = 0.1 * tolerance * abs(certificate.objective)
-    wanted = max(inner_ratio * certificate.gap, enough) if n_new else min(enough, state.refit_gap)
+    wanted = (
+        max(inner_ratio * certificate.closable, enough) if n_new else min(enough, state.refit_gap)
+    )
     # Where the fit is perfect, F is the square of rounding errors: there is nothing to gain.
     at_zero = problem.loss.value(problem.y, np.zeros_like(problem.y), problem.weight)
-    return max(min(wanted, 0.1 * certificate.gap), NEGLIGIBLE * at_zero)
+    return max(min(wanted, 0.1 * certificate.closable), NEGLIGIBLE * at_zero)
 
 
 def priced(
-    problem: Problem, atoms: AtomSet, shares: Array, intercept: float, batch: int
+    problem: Problem,
+    atoms: AtomSet,
+    shares: Array,
+    intercept: float,
+    batch: int,
+    tolerance: float = 0.0,
 ) -> RayState:
-    """One pass over the data: scores, the best atoms, and the certificate of this very point."""
+    """One pass over the data: scores, the best atoms, and the certificate of this very point.
+
+    Where the oracle is a search that finds nothing beyond ``tolerance`` (relative), the bound from
+    above is worth more work.
+    """
     weights, linear = atoms.combine(shares), atoms.images.dot(shares)
     intercept = problem.optimal_intercept(linear, intercept)
     prediction = linear + intercept
@@ -159,6 +177,11 @@ def priced(
     certificate = problem.certificate(
         atoms.columns, weights, intercept, prediction, scores, gauge=gauge
     )
+    searched = certificate.search_gap
+    if searched is not None and searched <= tolerance * abs(certificate.objective):
+        certificate = problem.certificate(
+            atoms.columns, weights, intercept, prediction, scores, gauge=gauge, thorough=True
+        )
     inner = float(v @ linear) - problem.tau * float(weights @ weights)
     level = problem.regularizer.multiplier(gauge, inner)
     shifted = problem.shifted(scores, atoms.columns, weights)
@@ -197,9 +220,9 @@ def judged(state: RayState, before: RayState) -> RayState:
     """Count the step, and say whether a further one can change anything."""
     state.iteration = before.iteration + 1
     lower = state.certificate.objective < before.certificate.objective * (1 - 1e-15)
-    closer = state.certificate.gap <= 0.9 * before.milestone
+    closer = state.certificate.closable <= 0.9 * before.milestone
     state.stalled = 0 if lower or closer else before.stalled + 1
-    state.milestone = state.certificate.gap if closer else before.milestone
+    state.milestone = state.certificate.closable if closer else before.milestone
     assert state.atoms is not None
     new = any(state.atoms.find(atom) < 0 for atom in state.candidates)
     if state.stalled >= (PATIENCE_WITH_NEW_ATOMS if new else PATIENCE):

@@ -10,11 +10,17 @@ import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
 from atomlearn.designs import Counted
-from atomlearn.interfaces import Expansion, Lift, Solver, State
+from atomlearn.interfaces import Expansion, Lift, Solver, State, SupportsMatrix
 from atomlearn.interfaces.solver import WarmStart
+from atomlearn.norms.matrices import MatrixNorm
+from atomlearn.norms.matrices.flatten import terms_of
+from atomlearn.norms.matrices.tensor import TensorTrace
+from atomlearn.norms.matrices.terms import unscaled
 from atomlearn.norms.parts import parts_of
 from atomlearn.problem import Problem
 from atomlearn.result import Record, Result, Status
+from atomlearn.solvers.checkpoint import Checkpoint, Saved
+from atomlearn.solvers.observed import Observed
 from atomlearn.solvers.stopping import Exhausted, StoppingRule, check_rule
 
 
@@ -35,10 +41,13 @@ class Progress:
     @property
     def n_columns(self) -> int:
         """Number of columns with a non-zero weight."""
-        return int(np.count_nonzero(self.state.weights))
+        return self.state.n_active()
 
 
 Observer = Callable[[Progress], None]
+
+#: A solver that stops by choice returns its last point.
+LAST_POINT = (Status.CONVERGED, Status.COLUMN_LIMIT, Status.SELECTED, Status.SEARCH_RELATIVE)
 
 
 def run(
@@ -52,6 +61,8 @@ def run(
 
     Ctrl-C ends the loop after the last finished step with status INTERRUPTED and the best point
     so far. The first step is never skipped by an interrupt: there must be a point to return.
+    A ``Checkpoint`` among the observers that knows this very problem is gone on from; ``warm``
+    is for the first time.
     """
     check_rule(stop)
     if not isinstance(solver, Solver):
@@ -59,19 +70,31 @@ def run(
             "solver must be a Solver such as solvers.ColumnGeneration(), got "
             f"{type(solver).__name__}"
         )
+    watching = tuple(observers)
+    if isinstance(solver, Observed):
+        watching, solver = (*watching, *solver.observers), solver.solver
     if warm is not None:
         warm = checked_warm_start(warm, problem.design.shape[1])
     counted = design if isinstance(design := problem.design, Counted) else Counted(design)
     problem = replace(problem, design=counted)
     stop = stop | Exhausted()
+    saved = _begun(watching, problem, solver)
     lifted = problem.lifted() if solver.lifts else None
     with single_threaded_blas():
         if lifted is None:
-            return _loop(problem, solver, stop, tuple(observers), warm, counted)
+            return _loop(problem, solver, stop, watching, warm, counted, saved)
         inner, lift = lifted
         start = None if warm is None else _lifted_start(warm, lift.expansion)
-        result = _loop(inner, solver, stop, tuple(observers), start, counted)
+        result = _loop(inner, solver, stop, watching, start, counted, saved)
         return _lowered(result, lift)
+
+
+def _begun(observers: tuple[Observer, ...], problem: Problem, solver: Solver) -> Saved | None:
+    """Return what the checkpoint among the observers has of this problem, None without."""
+    keepers = [observe for observe in observers if isinstance(observe, Checkpoint)]
+    if len(keepers) > 1:
+        raise ValueError(f"one Checkpoint is enough for a solve, got {len(keepers)}")
+    return keepers[0].begin(problem, solver) if keepers else None
 
 
 def _lifted_start(warm: WarmStart, expansion: Expansion) -> WarmStart | None:
@@ -114,11 +137,18 @@ def _loop(
     observers: tuple[Observer, ...],
     warm: WarmStart | None,
     counted: Counted,
+    saved: Saved | None,
 ) -> Result:
     began, passes_before, watching = time.perf_counter(), counted.passes, 0.0
     work_before = counted.work
-    state = solver.start(problem, warm)
-    progress = Progress(state)
+    if saved is None:
+        state = solver.start(problem, warm)
+        progress = Progress(state)
+    else:
+        state = saved.state(problem, solver)
+        # The point is the last one of the history, priced again: one record of it is enough.
+        progress = Progress(state, history=saved.history[:-1])
+        began, passes_before = began - saved.seconds, passes_before - saved.passes
     best = state
     try:
         while True:
@@ -138,8 +168,11 @@ def _loop(
             state = solver.step(problem, state)
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
+    for observe in observers:
+        if isinstance(observe, Checkpoint):
+            observe.save(progress)
     # A solver that stops by choice returns its last point, one that was cut short its best.
-    chosen = state if status in (Status.CONVERGED, Status.COLUMN_LIMIT, Status.SELECTED) else best
+    chosen = state if status in LAST_POINT else best
     progress.seconds = time.perf_counter() - began - watching
     return _result(problem, chosen, status, progress)
 
@@ -174,11 +207,12 @@ def checked_warm_start(warm: object, n_features: int) -> WarmStart:
     if not (np.isfinite(weights).all() and np.isfinite(warm.intercept)):
         raise ValueError("warm_start: weights and intercept must be finite; start without it")
     weights = weights.astype(np.float64, copy=False)
-    return WarmStart(columns, weights, float(warm.intercept), warm.lifted, warm.atoms)
+    return replace(warm, columns=columns, weights=weights, intercept=float(warm.intercept))
 
 
 def _is_better(state: State, best: State) -> bool:
-    return state.certificate.gap <= best.certificate.gap
+    # Where bounds of a search stay open, they say nothing on which point is the better one.
+    return state.certificate.closable <= best.certificate.closable
 
 
 def _record(progress: Progress) -> Record:
@@ -213,5 +247,21 @@ def _result(problem: Problem, state: State, status: Status, progress: Progress) 
         dtype=problem.design.dtype,
         iterations=state.iteration,
         history=progress.history,
+        shape=_matrix_shape(problem),
+        matrix_parts=state.matrix_parts(),
+        search_gap=certificate.search_gap,
         state=state,
     )
+
+
+def _matrix_shape(problem: Problem) -> tuple[int, ...] | None:
+    """Return the shape of W where the columns are the entries of a matrix or a tensor."""
+    norm = unscaled(problem.regularizer.norm)
+    if isinstance(norm, TensorTrace):
+        return norm.modes()[0]
+    if isinstance(problem.design, SupportsMatrix):
+        return problem.design.matrix_shape
+    for term in terms_of(norm):
+        if isinstance(term.norm, MatrixNorm) and term.tensor is None:
+            return tuple(term.norm.shape)
+    return None

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels.hpp"
+#include "stored.hpp"
 
 namespace atomlearn {
 namespace {
@@ -23,6 +24,9 @@ inline double term(double x) {
 // Eight float64, in one register where the processor has such: GCC and Clang lower it elsewhere.
 typedef double Lanes __attribute__((vector_size(64)));
 typedef float SingleLanes __attribute__((vector_size(32)));
+typedef std::int32_t IntLanes __attribute__((vector_size(32)));
+typedef std::uint16_t HalfLanes __attribute__((vector_size(16)));
+constexpr IntLanes kToTop = {24, 16, 8, 0, 24, 16, 8, 0};
 constexpr Index kLanes = 8;
 constexpr Index kStep = 16;
 
@@ -34,6 +38,27 @@ ATOMLEARN_INLINE void load(const float* x, Lanes& out) {
     SingleLanes single;
     std::memcpy(&single, x, sizeof single);
     out = __builtin_convertvector(single, Lanes);
+}
+
+ATOMLEARN_INLINE void load(const std::int8_t* x, Lanes& out) {
+    std::uint64_t word;
+    std::memcpy(&word, x, sizeof word);
+    // Each byte to the top of 32 bits, and down again with its sign.
+    const std::int32_t low = static_cast<std::int32_t>(word);
+    const std::int32_t high = static_cast<std::int32_t>(word >> 32);
+    const IntLanes words = {low, low, low, low, high, high, high, high};
+    out = __builtin_convertvector((words << kToTop) >> 24, Lanes);
+}
+
+// As Half's own conversion, eight at a time.
+ATOMLEARN_INLINE void load(const Half* x, Lanes& out) {
+    HalfLanes halves;
+    std::memcpy(&halves, x, sizeof halves);
+    const IntLanes wide = __builtin_convertvector(halves, IntLanes);
+    const IntLanes bits = ((wide & 0x7fff) << 13) | ((wide & 0x8000) << 16);
+    SingleLanes single;
+    std::memcpy(&single, &bits, sizeof single);
+    out = __builtin_convertvector(single * 0x1p112f, Lanes);
 }
 
 template <bool Squared, class T>
@@ -326,6 +351,16 @@ void dense_gather(const T* x, Index row_stride, Index column_stride, const Index
         }
     }
 }
+
+#define ATOMLEARN_INSTANTIATE_STORED(T)                                                \
+    template void dense_dots<T>(const Majors<T>&, const double*, double*, bool);       \
+    template void dense_sums<T>(const Majors<T>&, const double*, double*, bool);       \
+    template void dense_gather<T, float>(const T*, Index, Index, const Index*, Index,  \
+                                         const Index*, Index, float*);                 \
+    template void dense_gather<T, double>(const T*, Index, Index, const Index*, Index, \
+                                          const Index*, Index, double*);
+ATOMLEARN_INSTANTIATE_STORED(std::int8_t)
+ATOMLEARN_INSTANTIATE_STORED(Half)
 
 #define ATOMLEARN_INSTANTIATE(T)                                                                \
     template void dense_dots<T>(const Majors<T>&, const double*, double*, bool);                \

@@ -13,9 +13,22 @@
 #include "factor.hpp"
 #include "group_newton.hpp"
 #include "kernels.hpp"
+#include "stored.hpp"
 
 namespace atomlearn {
 namespace {
+
+using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// The same for everything that files hold dense: int8 and half precision, too.
+template <class Array, class F>
+auto by_stored(const Array& array, F&& f) {
+    if (array.dtype() == nb::dtype<std::int8_t>())
+        return f(static_cast<const std::int8_t*>(array.data()));
+    const nb::dlpack::dtype half{static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float), 16, 1};
+    if (array.dtype() == half) return f(static_cast<const Half*>(array.data()));
+    return by_float(array, f);
+}
 
 const Index* optional_data(const std::optional<Positions>& positions) {
     return positions ? positions->data() : nullptr;
@@ -25,7 +38,7 @@ const Index* optional_data(const std::optional<Positions>& positions) {
 void dense_product(const Matrix& x, bool rows_contiguous, bool dots, bool squared, const Doubles& v,
                    const std::optional<Positions>& rows, const OutDoubles& out) {
     const nb::gil_scoped_release release;
-    by_float(x, [&](auto* data) {
+    by_stored(x, [&](auto* data) {
         using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
         const Index n_rows = static_cast<Index>(rows ? rows->shape(0) : x.shape(0));
         const Index n_columns = static_cast<Index>(x.shape(1));
@@ -41,7 +54,7 @@ void dense_product(const Matrix& x, bool rows_contiguous, bool dots, bool square
 void gather(const Matrix& x, bool rows_contiguous, const Positions& columns,
             const std::optional<Positions>& rows, const OutMatrix& out) {
     const nb::gil_scoped_release release;
-    by_float(x, [&](auto* data) {
+    by_stored(x, [&](auto* data) {
         by_float(out, [&](auto* target) {
             using U = std::remove_const_t<std::remove_pointer_t<decltype(target)>>;
             dense_gather(data, rows_contiguous ? Index{x.stride(0)} : 1,
@@ -49,6 +62,39 @@ void gather(const Matrix& x, bool rows_contiguous, const Positions& columns,
                          static_cast<Index>(out.shape(0)), columns.data(),
                          static_cast<Index>(columns.shape(0)), static_cast<U*>(out.data()));
         });
+    });
+}
+
+Genotypes genotypes(const Bytes& data, Index n_samples, const Doubles& means) {
+    const Index stride = (n_samples + 3) / 4;
+    return {data.data(), stride, n_samples, static_cast<Index>(means.shape(0)), means.data()};
+}
+
+void dots_of_genotypes(const Bytes& data, Index n_samples, const Doubles& means, bool squared,
+                       const Doubles& v, const OutDoubles& out) {
+    const nb::gil_scoped_release release;
+    genotype_dots(genotypes(data, n_samples, means), v.data(), out.data(), squared);
+}
+
+void sums_of_genotypes(const Bytes& data, Index n_samples, const Doubles& means, const Doubles& w,
+                       const OutDoubles& out) {
+    const nb::gil_scoped_release release;
+    genotype_sums(genotypes(data, n_samples, means), w.data(), out.data());
+}
+
+void counts_of_genotypes(const Bytes& data, Index n_samples, const Doubles& means,
+                         const OutPositions& out) {
+    const nb::gil_scoped_release release;
+    genotype_counts(genotypes(data, n_samples, means), out.data());
+}
+
+void gather_genotypes(const Bytes& data, Index n_samples, const Doubles& means,
+                      const Positions& columns, const OutMatrix& out) {
+    const nb::gil_scoped_release release;
+    by_float(out, [&](auto* target) {
+        using U = std::remove_const_t<std::remove_pointer_t<decltype(target)>>;
+        genotype_gather(genotypes(data, n_samples, means), columns.data(),
+                        static_cast<Index>(columns.shape(0)), static_cast<U*>(out.data()));
     });
 }
 
@@ -351,6 +397,14 @@ NB_MODULE(_native, m) {
           nb::arg().noconvert(), nb::arg().none(), nb::arg().noconvert());
     m.def("gather", &gather, nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(),
           nb::arg().none(), nb::arg().noconvert());
+    m.def("genotype_dots", &dots_of_genotypes, nb::arg().noconvert(), nb::arg(),
+          nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("genotype_sums", &sums_of_genotypes, nb::arg().noconvert(), nb::arg(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("genotype_counts", &counts_of_genotypes, nb::arg().noconvert(), nb::arg(),
+          nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("genotype_gather", &gather_genotypes, nb::arg().noconvert(), nb::arg(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     m.def("pair_sums", &pair_sums, nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     m.def("sparse_product", &sparse_product, nb::arg().noconvert(), nb::arg().noconvert(),

@@ -1,0 +1,296 @@
+// Products with genotypes of two bits each: unpacked in registers, summed in float64.
+//
+// One thread a call: files are passed over in tiles, and tiles are shared out among threads.
+#include <bit>
+
+#include "stored.hpp"
+
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__x86_64__)
+#define ATOMLEARN_LOOKUP     \
+    __attribute__((noinline, \
+                   target("avx512f,avx512dq,avx512bw,avx512vl,fma,prefer-vector-width=512")))
+#endif
+
+namespace atomlearn {
+namespace {
+
+constexpr std::uint64_t kLow = 0x5555555555555555ull;
+constexpr Index kWordBytes = 8;
+constexpr Index kWordSamples = 32;
+constexpr Index kColumns = 4;
+
+typedef double Lanes __attribute__((vector_size(64)));
+typedef std::int32_t Ints __attribute__((vector_size(32)));
+constexpr Ints kShifts = {0, 2, 4, 6, 8, 10, 12, 14};
+
+// 32 genotypes as copies (0, 1, 2; missing: 0), two bits each, and a bit for each missing one.
+struct Word {
+    std::uint64_t copies;
+    std::uint64_t missing;
+};
+
+ATOMLEARN_INLINE Word unpack(std::uint64_t code) {
+    const std::uint64_t flipped = ~code;
+    const std::uint64_t low = flipped & kLow, high = (flipped >> 1) & kLow;
+    return {((low & high) << 1) | (low & ~high), high & ~low};
+}
+
+// The last bytes of a column end where the data may end: never read beyond.
+ATOMLEARN_INLINE std::uint64_t load_word(const std::uint8_t* x, Index bytes) {
+    std::uint64_t word = ~0ull;  // no copies
+    std::memcpy(&word, x, static_cast<std::size_t>(bytes));
+    return word;
+}
+
+ATOMLEARN_INLINE Lanes eight_copies(std::uint64_t copies, int quarter) {
+    const std::int32_t part = static_cast<std::int32_t>((copies >> (16 * quarter)) & 0xffff);
+    Ints codes = {part, part, part, part, part, part, part, part};
+    codes = (codes >> kShifts) & 3;
+    return __builtin_convertvector(codes, Lanes);
+}
+
+ATOMLEARN_INLINE double sum_at(std::uint64_t missing, const double* v) {
+    double sum = 0.0;
+    for (; missing; missing &= missing - 1) sum += v[std::countr_zero(missing) / 2];
+    return sum;
+}
+
+ATOMLEARN_INLINE double total(const Lanes& x) {
+    return ((x[0] + x[4]) + (x[1] + x[5])) + ((x[2] + x[6]) + (x[3] + x[7]));
+}
+
+ATOMLEARN_INLINE Index bytes_of(Index n_samples) {
+    return (n_samples + 3) / 4;
+}
+
+// Four columns at once share the loads of v, and their sums hide the latency of addition.
+template <bool Squared>
+ATOMLEARN_INLINE void dot_word(const std::uint8_t* const* x, Index start, Index bytes,
+                               const double* v, Lanes* sums, double* missing) {
+    std::uint64_t copies[kColumns];
+    for (Index c = 0; c < kColumns; ++c) {
+        const Word word = unpack(load_word(x[c] + start, bytes));
+        copies[c] = word.copies;
+        if (word.missing) [[unlikely]]
+            missing[c] += sum_at(word.missing, v);
+    }
+    for (int quarter = 0; quarter < 4; ++quarter) {
+        Lanes shared;
+        std::memcpy(&shared, v + 8 * quarter, sizeof shared);
+        for (Index c = 0; c < kColumns; ++c) {
+            const Lanes values = eight_copies(copies[c], quarter);
+            sums[c] += shared * (Squared ? values * values : values);
+        }
+    }
+}
+
+template <bool Squared>
+ATOMLEARN_CLONES void dot_columns(const std::uint8_t* const* x, Index n_bytes, const double* v,
+                                  double* sums, double* missing) {
+    Lanes s[kColumns] = {};
+    Index start = 0;
+    for (; start + kWordBytes <= n_bytes; start += kWordBytes)
+        dot_word<Squared>(x, start, kWordBytes, v + 4 * start, s, missing);
+    if (start < n_bytes) dot_word<Squared>(x, start, n_bytes - start, v + 4 * start, s, missing);
+    for (Index c = 0; c < kColumns; ++c) sums[c] = total(s[c]);
+}
+
+#ifdef ATOMLEARN_LOOKUP
+// With AVX-512 a register holds the values of the four codes, twice, and one instruction looks up
+// eight genotypes: the shuffle takes the low three bits, of which the third does not matter.
+typedef std::uint64_t Codes __attribute__((vector_size(64)));
+constexpr Codes kCodeShifts = {0, 2, 4, 6, 8, 10, 12, 14};
+
+ATOMLEARN_INLINE Lanes table(double two, double missing, double one) {
+    return Lanes{two, missing, one, 0.0, two, missing, one, 0.0};
+}
+
+ATOMLEARN_INLINE Lanes looked_up(const Lanes& values, std::uint64_t code, int quarter) {
+    const Codes codes = code - Codes{};
+    return __builtin_shuffle(values, codes >> (kCodeShifts + 16 * quarter));
+}
+
+ATOMLEARN_INLINE void look_up_dots(const std::uint8_t* const* x, Index start, Index bytes,
+                                   const double* v, const Lanes* values, Lanes* sums) {
+    std::uint64_t codes[kColumns];
+    for (Index c = 0; c < kColumns; ++c) codes[c] = load_word(x[c] + start, bytes);
+    for (int quarter = 0; quarter < 4; ++quarter) {
+        Lanes shared;
+        std::memcpy(&shared, v + 8 * quarter, sizeof shared);
+        for (Index c = 0; c < kColumns; ++c)
+            sums[c] += shared * looked_up(values[c], codes[c], quarter);
+    }
+}
+
+// values : the tables of four columns; sums : their products with v.
+ATOMLEARN_LOOKUP void dots_by_lookup(const std::uint8_t* const* x, Index n_bytes, const double* v,
+                                     const double (*values)[3], double* sums) {
+    Lanes tables[kColumns], s[kColumns] = {};
+    for (Index c = 0; c < kColumns; ++c)
+        tables[c] = table(values[c][0], values[c][1], values[c][2]);
+    Index start = 0;
+    for (; start + kWordBytes <= n_bytes; start += kWordBytes)
+        look_up_dots(x, start, kWordBytes, v + 4 * start, tables, s);
+    if (start < n_bytes) look_up_dots(x, start, n_bytes - start, v + 4 * start, tables, s);
+    for (Index c = 0; c < kColumns; ++c) sums[c] = total(s[c]);
+}
+
+ATOMLEARN_INLINE void look_up_sums(const std::uint8_t* const* x, Index start, Index bytes,
+                                   const Lanes* values, double* out) {
+    std::uint64_t codes[kColumns];
+    for (Index c = 0; c < kColumns; ++c) codes[c] = load_word(x[c] + start, bytes);
+    for (int quarter = 0; quarter < 4; ++quarter) {
+        Lanes sum;
+        std::memcpy(&sum, out + 8 * quarter, sizeof sum);
+        for (Index c = 0; c < kColumns; ++c) sum += looked_up(values[c], codes[c], quarter);
+        std::memcpy(out + 8 * quarter, &sum, sizeof sum);
+    }
+}
+
+ATOMLEARN_LOOKUP void sums_by_lookup(const std::uint8_t* const* x, Index n_bytes,
+                                     const double (*values)[3], double* out) {
+    Lanes tables[kColumns];
+    for (Index c = 0; c < kColumns; ++c)
+        tables[c] = table(values[c][0], values[c][1], values[c][2]);
+    Index start = 0;
+    for (; start + kWordBytes <= n_bytes; start += kWordBytes)
+        look_up_sums(x, start, kWordBytes, tables, out + 4 * start);
+    if (start < n_bytes) look_up_sums(x, start, n_bytes - start, tables, out + 4 * start);
+}
+
+bool has_lookup() {
+    static const bool found =
+        __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
+    return found;
+}
+#endif
+
+// A short last group repeats its last column; its results are dropped.
+ATOMLEARN_INLINE void columns_at(const Genotypes& x, Index first, const std::uint8_t** out) {
+    for (Index c = 0; c < kColumns; ++c)
+        out[c] = x.data + std::min(first + c, x.count - 1) * x.stride;
+}
+
+template <bool Squared>
+void dots(const Genotypes& x, const double* v, double* out) {
+    for (Index first = 0; first < x.count; first += kColumns) {
+        const std::uint8_t* columns[kColumns];
+        columns_at(x, first, columns);
+        double sums[kColumns], missing[kColumns] = {}, fills[kColumns];
+        for (Index c = 0; c < kColumns; ++c) {
+            const double mean = x.means[std::min(first + c, x.count - 1)];
+            fills[c] = Squared ? mean * mean : mean;
+        }
+#ifdef ATOMLEARN_LOOKUP
+        if (has_lookup()) {
+            double values[kColumns][3];
+            for (Index c = 0; c < kColumns; ++c)
+                values[c][0] = Squared ? 4.0 : 2.0, values[c][1] = fills[c], values[c][2] = 1.0;
+            dots_by_lookup(columns, bytes_of(x.n_samples), v, values, sums);
+        } else
+#endif
+            dot_columns<Squared>(columns, bytes_of(x.n_samples), v, sums, missing);
+        for (Index c = 0; c < kColumns && first + c < x.count; ++c)
+            out[first + c] = sums[c] + fills[c] * missing[c];
+    }
+}
+
+ATOMLEARN_INLINE void add_word(const std::uint8_t* const* x, Index start, Index bytes,
+                               const double* w, const double* filled, double* out) {
+    std::uint64_t copies[kColumns];
+    for (Index c = 0; c < kColumns; ++c) {
+        const Word word = unpack(load_word(x[c] + start, bytes));
+        copies[c] = word.copies;
+        for (std::uint64_t m = word.missing; m; m &= m - 1) [[unlikely]]
+            out[std::countr_zero(m) / 2] += filled[c];
+    }
+    for (int quarter = 0; quarter < 4; ++quarter) {
+        Lanes sum;
+        std::memcpy(&sum, out + 8 * quarter, sizeof sum);
+        for (Index c = 0; c < kColumns; ++c) sum += w[c] * eight_copies(copies[c], quarter);
+        std::memcpy(out + 8 * quarter, &sum, sizeof sum);
+    }
+}
+
+ATOMLEARN_CLONES void add_columns(const std::uint8_t* const* x, Index n_bytes, const double* w,
+                                  const double* filled, double* out) {
+    Index start = 0;
+    for (; start + kWordBytes <= n_bytes; start += kWordBytes)
+        add_word(x, start, kWordBytes, w, filled, out + 4 * start);
+    if (start < n_bytes) add_word(x, start, n_bytes - start, w, filled, out + 4 * start);
+}
+
+// Bits beyond the last sample are anything: off.
+ATOMLEARN_INLINE std::uint64_t tail_mask(Index samples) {
+    return samples >= kWordSamples ? ~0ull : (1ull << (2 * samples)) - 1;
+}
+
+ATOMLEARN_CLONES void count(const Genotypes& x, Index* out) {
+    const Index n_bytes = bytes_of(x.n_samples);
+    for (Index j = 0; j < x.count; ++j) {
+        const std::uint8_t* column = x.data + j * x.stride;
+        Index copies = 0, missing = 0;
+        for (Index start = 0; start < n_bytes; start += kWordBytes) {
+            const Word word =
+                unpack(load_word(column + start, std::min(kWordBytes, n_bytes - start)));
+            const std::uint64_t mask = tail_mask(x.n_samples - 4 * start);
+            const std::uint64_t kept = word.copies & mask;
+            copies += std::popcount(kept & kLow) + 2 * std::popcount(kept & ~kLow);
+            missing += std::popcount(word.missing & mask);
+        }
+        out[2 * j] = copies;
+        out[2 * j + 1] = missing;
+    }
+}
+
+}  // namespace
+
+void genotype_dots(const Genotypes& x, const double* v, double* out, bool squared) {
+    squared ? dots<true>(x, v, out) : dots<false>(x, v, out);
+}
+
+void genotype_sums(const Genotypes& x, const double* w, double* out) {
+    for (Index first = 0; first < x.count; first += kColumns) {
+        const std::uint8_t* columns[kColumns];
+        columns_at(x, first, columns);
+        double weights[kColumns] = {}, filled[kColumns] = {};
+        bool any = false;
+        for (Index c = 0; c < kColumns && first + c < x.count; ++c) {
+            weights[c] = w[first + c];
+            filled[c] = weights[c] * x.means[first + c];
+            any = any || weights[c] != 0.0;
+        }
+        if (!any) continue;
+#ifdef ATOMLEARN_LOOKUP
+        if (has_lookup()) {
+            double values[kColumns][3];
+            for (Index c = 0; c < kColumns; ++c)
+                values[c][0] = 2.0 * weights[c], values[c][1] = filled[c],
+                values[c][2] = weights[c];
+            sums_by_lookup(columns, bytes_of(x.n_samples), values, out);
+            continue;
+        }
+#endif
+        add_columns(columns, bytes_of(x.n_samples), weights, filled, out);
+    }
+}
+
+void genotype_counts(const Genotypes& x, Index* out) {
+    count(x, out);
+}
+
+template <class U>
+void genotype_gather(const Genotypes& x, const Index* columns, Index n_columns, U* out) {
+    for (Index m = 0; m < n_columns; ++m) {
+        const std::uint8_t* column = x.data + columns[m] * x.stride;
+        const U values[4] = {U(2), static_cast<U>(x.means[columns[m]]), U(1), U(0)};
+        U* target = out + m * x.n_samples;
+        for (Index i = 0; i < x.n_samples; ++i)
+            target[i] = values[(column[i / 4] >> (2 * (i % 4))) & 3];
+    }
+}
+
+template void genotype_gather<float>(const Genotypes&, const Index*, Index, float*);
+template void genotype_gather<double>(const Genotypes&, const Index*, Index, double*);
+
+}  // namespace atomlearn

@@ -1,0 +1,43 @@
+// Numbers as files hold them: bytes, half precision, and genotypes of two bits.
+#pragma once
+
+#include <cstring>
+
+#include "platform.hpp"
+
+namespace atomlearn {
+
+// IEEE half precision, widened by integer operations that every processor has in vectors.
+struct Half {
+    std::uint16_t bits;
+    ATOMLEARN_INLINE operator double() const {
+        const std::uint32_t magnitude = (bits & 0x7fffu) << 13;
+        float value;
+        std::memcpy(&value, &magnitude, sizeof value);
+        // The exponent's bias is 127 for 15: exact, subnormal numbers included.
+        value *= 0x1p112f;
+        return bits & 0x8000u ? -value : value;
+    }
+};
+
+// Columns of PLINK's code, four samples a byte, the first in the lowest bits: 00 is two copies of
+// the counted allele, 10 one, 11 none, 01 missing. Missing entries count as the column's mean.
+struct Genotypes {
+    const std::uint8_t* data;
+    Index stride;  // bytes from column to column
+    Index n_samples;
+    Index count;  // columns
+    const double* means;
+};
+
+// out[j] = sum_i v_i x_ij (x_ij^2); v has room for 32 samples beyond, zeros.
+void genotype_dots(const Genotypes& x, const double* v, double* out, bool squared);
+// out[i] += sum_j x_ij w_j; out has room for 32 samples beyond, which are garbage afterwards.
+void genotype_sums(const Genotypes& x, const double* w, double* out);
+// out[2 j] = copies counted, out[2 j + 1] = entries missing of column j.
+void genotype_counts(const Genotypes& x, Index* out);
+// The columns at these positions, in Fortran order.
+template <class U>
+void genotype_gather(const Genotypes& x, const Index* columns, Index n_columns, U* out);
+
+}  // namespace atomlearn

@@ -1,0 +1,134 @@
+"""What is converted: data that comes row by row, or column by column, a piece at a time."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class RowPiece:
+    """Some rows.
+
+    X : dense array, or SciPy CSR array of any width so far; y : their targets or None; position :
+    where the source goes on after them (rows or bytes, as the source counts).
+    """
+
+    X: Any
+    y: NDArray[Any] | None
+    position: int
+
+
+@dataclass(slots=True)
+class About:
+    """What a source knows of its columns.
+
+    names : of the columns, None without; sparse : whether its pieces are; dtype : of its values;
+    drops_first : columns are counted from 1 (libsvm), so an empty column 0 is no column.
+    """
+
+    names: list[str] | None
+    sparse: bool
+    dtype: np.dtype[Any]
+    drops_first: bool = False
+
+
+class RowSource(ABC):
+    """Data that is stored row after row."""
+
+    about: About
+
+    @abstractmethod
+    def pieces(self, position: int, piece_bytes: int) -> Iterator[RowPiece]:
+        """Yield the rows from a position on, in pieces of about so many bytes in memory."""
+
+    def target(self) -> NDArray[Any] | None:
+        """Return targets that come apart from the rows, None where pieces have them."""
+        return None
+
+
+class ColumnSource(ABC):
+    """Data of which columns can be had."""
+
+    about: About
+    shape: tuple[int, int]
+
+    @abstractmethod
+    def columns(self, start: int, stop: int) -> Any:
+        """Return columns as an array, as a SciPy CSC array, or as packed genotypes (uint8)."""
+
+    def widths(self, piece_bytes: int) -> NDArray[np.int64]:
+        """Return where to cut the columns so that a piece takes about so many bytes."""
+        width = max(1, piece_bytes // (self.shape[0] * max(self.about.dtype.itemsize, 1)))
+        return np.append(np.arange(0, self.shape[1], width, dtype=np.int64), self.shape[1])
+
+    def target(self) -> NDArray[Any] | None:
+        """Return the target, None where there is none."""
+        return None
+
+
+def position_of(X: NDArray[Any], bad: NDArray[np.bool_], first_row: int, first_column: int) -> str:
+    """Return "(row, column) = ..." of the first entry that is bad."""
+    row, column = np.unravel_index(int(np.argmax(bad)), X.shape)
+    return f"(row, column) = ({first_row + int(row)}, {first_column + int(column)})"
+
+
+#: How a missing genotype is written in arrays of int8 on the way to two bits.
+MISSING = -1
+
+
+def encode(X: NDArray[Any], kind: str, first_row: int = 0, first_column: int = 0) -> NDArray[Any]:
+    """Return dense values or stored entries in the type of the store, or say which one is unfit.
+
+    Rounding to float32 and float16 is what was asked for; overflow, NaN, and numbers that int8 or
+    genotypes cannot hold are refused.
+    """
+    if kind == "genotype":
+        missing = ~np.isfinite(X) if X.dtype.kind == "f" else np.zeros(X.shape, dtype=bool)
+        values = np.where(missing, 0, X)
+        _refuse(X, ~np.isin(values, (0, 1, 2)), "0, 1, 2 or missing", (first_row, first_column))
+        return np.where(missing, MISSING, values).astype(np.int8)
+    if X.dtype.kind == "f":
+        _refuse(X, ~np.isfinite(X), "a finite number", (first_row, first_column))
+    dtype = np.dtype(kind)
+    if X.dtype == dtype:
+        return X
+    if dtype == np.int8:
+        fits = (X >= -128) & (X <= 127) & (np.rint(X) == X)
+        _refuse(X, ~fits, "a whole number from -128 to 127 (int8)", (first_row, first_column))
+        return X.astype(np.int8)
+    with np.errstate(over="ignore"):
+        values = X.astype(dtype, copy=False)
+    if dtype.itemsize < X.dtype.itemsize:
+        _refuse(X, ~np.isfinite(values), f"within {dtype}'s range", (first_row, first_column))
+    return values
+
+
+def _refuse(X: NDArray[Any], bad: NDArray[np.bool_], expected: str, first: tuple[int, int]) -> None:
+    if not bad.any():
+        return
+    matrix = X if X.ndim == 2 else X[:, None]
+    where = position_of(matrix, bad.reshape(matrix.shape), *first)
+    found = matrix.ravel()[int(np.argmax(bad.reshape(-1)))]
+    raise ValueError(
+        f"expected {expected}, got {found} at {where}; fill missing values in, leave such rows or "
+        "columns out, or choose another --dtype"
+    )
+
+
+def pack(codes: NDArray[np.int8]) -> NDArray[np.uint8]:
+    """Return genotypes (n, m) of 0, 1, 2 and MISSING in PLINK's code, column after column."""
+    n_samples, n_columns = codes.shape
+    table = np.array([3, 2, 0, 1], dtype=np.uint8)  # none, one, two, missing
+    padded = np.zeros((n_columns, (n_samples + 3) // 4 * 4), dtype=np.uint8)
+    padded[:, :n_samples] = table[codes.T]
+    quads = padded.reshape(n_columns, -1, 4)
+    packed: NDArray[np.uint8] = (
+        quads[:, :, 0] | quads[:, :, 1] << 2 | quads[:, :, 2] << 4 | quads[:, :, 3] << 6
+    )
+    return packed.ravel()

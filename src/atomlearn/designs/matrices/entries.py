@@ -1,0 +1,227 @@
+"""Entries: some entries of W are observed (completion)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from atomlearn import _kernels
+from atomlearn.designs.blocks import SparseBlock
+from atomlearn.designs.matrices.factor_blocks import RayBlock, SpanBlock
+from atomlearn.designs.matrices.score_matrix import MAX_DENSE, SparseMatrix
+from atomlearn.interfaces.design import Array, Block, Columns, Design, Scores
+from atomlearn.interfaces.matrix import ScoreMatrix, Shape, check_tensor_shape
+
+#: Observed entries whose factors are multiplied at a time, so that they stay in cache.
+CHUNK = 2**12
+
+
+class Entries(Design):
+    """Predictions W[rows_i, cols_i]: one sample for each observed entry (repeats allowed).
+
+    Keeps 12 bytes a sample (20 beyond 2^31 samples), and no array of p q numbers: scores are a
+    sparse matrix with a number for each distinct observed entry.
+
+    Parameters
+    ----------
+    rows, cols : array-like of int (n_samples,)
+        ``rows``: the flat index in row-major order where ``cols`` is None.
+    shape : (p, q), or the shape of a tensor
+        A tensor (d_1, ..., d_m) is a matrix of shape (d_1, d_2 ... d_m); its entries are given by
+        their flat index, ``np.ravel_multi_index(indices, shape)``.
+    """
+
+    def __init__(self, rows: object, cols: object, shape: tuple[int, ...]) -> None:
+        sizes = check_tensor_shape("Entries", shape)
+        self.matrix_shape: Shape = (sizes[0], math.prod(sizes[1:]))
+        p, q = self.matrix_shape
+        if cols is None:
+            flat = _indices(rows, "rows", p * q)
+            i, j = flat // q, flat % q
+        else:
+            i, j = _indices(rows, "rows", p), _indices(cols, "cols", q)
+        if i.size != j.size:
+            raise ValueError(
+                f"Entries: rows and cols must be of one length, got {i.size} and {j.size}; "
+                "give a row and a column for each observed entry"
+            )
+        if not i.size:
+            raise ValueError("Entries needs at least one observed entry, got none")
+        kind = np.int32 if max(p, q, i.size) < 2**31 else np.int64
+        order = np.lexsort((j, i))
+        in_order = bool((order[1:] > order[:-1]).all())
+        i, j = i[order].astype(kind), j[order].astype(kind)
+        self._order = None if in_order else order.astype(kind)
+        first = np.r_[True, (i[1:] != i[:-1]) | (j[1:] != j[:-1])]
+        #: Place of each sample, in sorted order, among the distinct entries; None: all distinct.
+        self._entry = None if first.all() else np.cumsum(first) - 1
+        self._rows, self._cols = i, j
+        self._indices = j if self._entry is None else j[first]
+        counts = np.bincount(i[first], minlength=p)
+        self._indptr = np.concatenate([[0], np.cumsum(counts)]).astype(kind)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of observed entries, repeats included."""
+        return int(self._rows.size)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n_samples, self.matrix_shape[0] * self.matrix_shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(np.float64)
+
+    def scores(self, v: Array) -> Scores:
+        return EntryScores(self._matrix(v))
+
+    def predict(self, weights: Array) -> Array:
+        """Return w at the observed entries."""
+        return self._unsorted(np.asarray(weights, dtype=np.float64)[self._flat()])
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        """Return the number (or the sum of c) of the observations of every entry."""
+        weights = None if curvature is None else self._sorted(curvature)
+        counts = np.bincount(self._flat(), weights=weights, minlength=self.shape[1])
+        return counts.astype(np.float64)
+
+    def gather(self, columns: Columns) -> Block:
+        flat = self._flat()
+        start = np.searchsorted(flat, columns, side="left")
+        stop = np.searchsorted(flat, columns, side="right")
+        indptr = np.concatenate([[0], np.cumsum(stop - start)]).astype(np.int64)
+        shift = np.repeat(start - indptr[:-1], stop - start)
+        samples: Any = np.arange(indptr[-1]) + shift
+        if self._order is not None:
+            samples = self._order[samples].astype(np.int64)
+        return SparseBlock(np.ones(samples.size), samples, indptr, self.n_samples)
+
+    def span(self, left: Array, right: Array) -> Block:
+        """Return the design of S where W = left S right'."""
+        return SpanBlock(self, left, right)
+
+    def rays(self, left: Array, right: Array) -> Block:
+        """Return the design of c where W = left diag(c) right'."""
+        return RayBlock(self, left, right)
+
+    def predictions(self, images: Array, right: Array) -> Array:
+        """Return the observed entries of images right': O(n_samples r)."""
+        result = np.empty(self.n_samples)
+        left, right = np.ascontiguousarray(images), np.ascontiguousarray(right)
+        for start in range(0, self.n_samples, CHUNK):
+            part = slice(start, start + CHUNK)
+            a, b = left.take(self._rows[part], axis=0), right.take(self._cols[part], axis=0)
+            np.einsum("ij,ij->i", a, b, out=result[part])
+        return self._unsorted(result)
+
+    def pulled(self, v: Array, right: Array) -> Array:
+        """Return Z right for the sparse matrix Z of v."""
+        return np.asarray(self._matrix(v) @ right)
+
+    def unfolded(self, shape: tuple[int, ...], mode: int) -> Design:
+        """Return the design of the entries of the mode-th unfolding, the samples unchanged."""
+        flat = np.empty(self.n_samples, dtype=np.int64)
+        flat[slice(None) if self._order is None else self._order] = self._flat()
+        index = np.unravel_index(flat, shape)
+        others = [axis for axis in range(len(shape)) if axis != mode]
+        sizes = tuple(shape[axis] for axis in others)
+        cols = np.ravel_multi_index(tuple(index[axis] for axis in others), sizes)
+        return Entries(index[mode], cols, (shape[mode], math.prod(sizes)))
+
+    def _flat(self) -> Columns:
+        """Return the column of every sample, in sorted order."""
+        return self._rows.astype(np.int64) * self.matrix_shape[1] + self._cols
+
+    def _sorted(self, v: Array) -> Array:
+        return v if self._order is None else v[self._order]
+
+    def _unsorted(self, v: Array) -> Array:
+        if self._order is None:
+            return v
+        result = np.empty_like(v)
+        result[self._order] = v
+        return result
+
+    def _matrix(self, v: Array) -> sparse.csr_array:
+        data = self._sorted(np.asarray(v, dtype=np.float64))
+        if self._entry is not None:
+            data = np.bincount(self._entry, weights=data).astype(np.float64)
+        return sparse.csr_array((data, self._indices, self._indptr), shape=self.matrix_shape)
+
+
+class EntryScores(Scores):
+    """z, zero but at the observed entries: a sparse matrix (p, q) in compressed rows, sorted."""
+
+    def __init__(self, Z: sparse.csr_array) -> None:
+        self._Z = Z
+        self._matrix = SparseMatrix(Z)
+        self._keys: Columns | None = None
+
+    @property
+    def n_columns(self) -> int:
+        return int(self._Z.shape[0]) * int(self._Z.shape[1])
+
+    def matrix(self) -> ScoreMatrix:
+        """Return Z."""
+        return self._matrix
+
+    def entries(self) -> tuple[Columns, Array]:
+        """Return the columns observed, increasing, and their scores; read-only use."""
+        if self._keys is None:
+            rows = np.repeat(np.arange(self._Z.shape[0]), np.diff(self._Z.indptr))
+            self._keys = rows * int(self._Z.shape[1]) + self._Z.indices
+        return self._keys, self._Z.data
+
+    def top(self, count: int) -> tuple[Columns, Array]:
+        count = min(int(count), self.n_columns)
+        if count <= 0:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        keys, data = self.entries()
+        places, values = _kernels.top_magnitude(data, min(count, data.size))
+        found = values != 0
+        columns, values = keys[places[found]], values[found]
+        if columns.size < count:  # zeros fill up, the smallest columns first
+            zeros = np.setdiff1d(np.arange(min(self.n_columns, count + columns.size)), columns)
+            zeros = zeros[: count - columns.size]
+            columns = np.concatenate([columns, zeros])
+            values = np.concatenate([values, np.zeros(zeros.size)])
+        return columns, values
+
+    def at(self, columns: Columns) -> Array:
+        keys, data = self.entries()
+        places = np.minimum(np.searchsorted(keys, columns), keys.size - 1)
+        return np.where(keys[places] == columns, data[places], 0.0)
+
+    def full(self) -> Array:
+        if self.n_columns > MAX_DENSE:
+            raise TypeError(
+                f"the scores of {self.n_columns} entries, of which {self._Z.nnz} are observed, are "
+                "not made dense; use a norm that asks for the best entries, groups or products"
+            )
+        return self._Z.toarray().reshape(-1)
+
+    def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
+        keys, data = self.entries()
+        sums = np.bincount(labels[keys], weights=data * data, minlength=n_groups)
+        return np.sqrt(sums[:n_groups])
+
+
+def _indices(given: object, name: str, size: int) -> Columns:
+    """Return indices as int64 in [0, size), or raise with the remedy."""
+    array = np.asarray(given)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise TypeError(
+            f"Entries: {name} must be a vector of whole numbers, got dtype {array.dtype} of shape "
+            f"{array.shape}; use rows, cols = np.nonzero(mask)"
+        )
+    outside = np.flatnonzero((array < 0) | (array >= size))
+    if outside.size:
+        raise ValueError(
+            f"Entries: {name}[{outside[0]}] is {array[outside[0]]}; it must lie in [0, {size})"
+        )
+    return array.astype(np.int64)

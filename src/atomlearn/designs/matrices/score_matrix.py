@@ -1,0 +1,58 @@
+"""Scores as matrices: stored in full, or at the observed entries only."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from atomlearn.designs.scores import ArrayScores
+from atomlearn.interfaces.design import Array
+from atomlearn.interfaces.matrix import DenseMatrix, ScoreMatrix, Shape
+
+#: Entries of the largest matrix of scores that is ever made dense on request.
+MAX_DENSE = 2**27
+
+
+class SparseMatrix(ScoreMatrix):
+    """Z stored at its non-zero entries, in compressed rows."""
+
+    def __init__(self, Z: sparse.csr_array) -> None:
+        super().__init__()
+        self._Z = Z
+
+    @property
+    def shape(self) -> Shape:
+        return self._Z.shape[0], self._Z.shape[1]
+
+    def dot(self, other: Array) -> Array:
+        return np.asarray(self._Z @ other)
+
+    def transpose_dot(self, other: Array) -> Array:
+        return np.asarray(self._Z.T @ other)
+
+    def dense(self) -> Array:
+        p, q = self.shape
+        if p * q > MAX_DENSE:
+            raise TypeError(
+                f"a matrix of scores of shape {self.shape} is not made dense; use the trace norm, "
+                "which only multiplies with it, or fewer rows and columns"
+            )
+        return self._Z.toarray()
+
+    def frobenius(self) -> float:
+        return float(np.linalg.norm(self._Z.data))
+
+
+class MatrixScores(ArrayScores):
+    """z stored in full, which is a matrix (p, q) row after row."""
+
+    __slots__ = ("_matrix",)
+
+    def __init__(self, Z: Array) -> None:
+        Z = np.ascontiguousarray(Z, dtype=np.float64)
+        super().__init__(Z.reshape(-1))
+        self._matrix = DenseMatrix(Z)
+
+    def matrix(self) -> ScoreMatrix:
+        """Return Z."""
+        return self._matrix

@@ -1,0 +1,332 @@
+"""The files of a column store: what they hold, and how they are opened without trusting them.
+
+A store is a folder. ``manifest.json`` says what the others are and is written last, so a folder
+without it is no store. Columns are cut into chunks, each with a checksum.
+
+    manifest.json   layout, types, sizes, checksums of the small files; its own checksum
+    values.bin      entries column after column: n_samples each (dense), the stored ones (csc), or
+                    ceil(n_samples / 4) bytes in PLINK's two-bit code (genotypes)
+    rows.bin        row numbers of the stored entries (csc)
+    starts.bin      first entry of each column and the end, int64 (csc)
+    counts.bin      copies counted and entries missing of each column, int64 (genotypes)
+    chunks.bin      first column of each chunk and the end, int64; then its checksums, uint32: of
+                    values.bin, and of rows.bin where there is one
+    names.json      names of the columns, where they have names
+    target.npy      the target, where the source had one; classes.json: its labels
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import zlib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FORMAT, VERSION = "atomlearn column store", 1
+MANIFEST = "manifest.json"
+VALUES, ROWS, STARTS, COUNTS, CHUNKS = (
+    "values.bin",
+    "rows.bin",
+    "starts.bin",
+    "counts.bin",
+    "chunks.bin",
+)
+NAMES, TARGET, CLASSES = "names.json", "target.npy", "classes.json"
+LAYOUTS = ("dense", "csc", "genotypes")
+#: Types of values; "genotype" is two bits.
+VALUE_TYPES = ("float64", "float32", "float16", "int8", "genotype")
+ROW_TYPES = ("int32", "int64")
+#: A manifest is a few hundred bytes: whatever is longer is none.
+LONGEST_MANIFEST = 2**20
+#: Bytes that a chunk has at least, unless its columns are all; read as one.
+CHUNK_BYTES = 2**22
+#: int64 sizes of everything, so that no size of a file overflows.
+_LARGEST = 2**62
+
+
+class StoreError(ValueError):
+    """A store or genotype file that is broken, truncated or of another kind, and the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a store holds.
+
+    layout : "dense", "csc" or "genotypes"; dtype : type of the values; row_dtype : of the row
+    numbers ("" unless csc); nonzeros : stored entries (csc), else 0; n_chunks : chunks of
+    columns; first_index : what the source calls column 0 (libsvm counts from 1); checksums :
+    CRC-32 of each small file; source : the name of what was converted.
+    """
+
+    layout: str
+    dtype: str
+    n_samples: int
+    n_features: int
+    n_chunks: int
+    row_dtype: str = ""
+    nonzeros: int = 0
+    first_index: int = 0
+    checksums: dict[str, int] | None = None
+    source: str = ""
+
+    @property
+    def column_bytes(self) -> int:
+        """Bytes of one column of values.bin; of one entry for csc."""
+        if self.layout == "genotypes":
+            return (self.n_samples + 3) // 4
+        return np.dtype(self.dtype).itemsize * (self.n_samples if self.layout == "dense" else 1)
+
+    def sizes(self) -> dict[str, int]:
+        """Return the exact size of every file whose size follows from the shape."""
+        entries = self.nonzeros if self.layout == "csc" else self.n_features
+        arrays = 2 if self.layout == "csc" else 1
+        sizes = {VALUES: entries * self.column_bytes}
+        sizes[CHUNKS] = 8 * (self.n_chunks + 1) + 4 * arrays * self.n_chunks
+        if self.layout == "csc":
+            sizes[ROWS] = self.nonzeros * np.dtype(self.row_dtype).itemsize
+            sizes[STARTS] = 8 * (self.n_features + 1)
+        if self.layout == "genotypes":
+            sizes[COUNTS] = 16 * self.n_features
+        return sizes
+
+    def to_json(self) -> str:
+        """Return the text of manifest.json, its checksum included."""
+        content = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        content["crc32"] = _digest(content)
+        return json.dumps(content, indent=1)
+
+
+def _digest(content: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(content, sort_keys=True).encode())
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Return the manifest of a store after every check that needs no other file's content."""
+    file = folder / MANIFEST
+    if not file.is_file():
+        raise StoreError(
+            f"{folder} is not a column store: it has no {MANIFEST}; a conversion that was cut "
+            "short leaves none, run `atomlearn convert` again"
+        )
+    if file.stat().st_size > LONGEST_MANIFEST:
+        raise _broken(folder, f"{MANIFEST} is too long")
+    try:
+        content = json.loads(file.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise _broken(folder, f"{MANIFEST} is not JSON ({error})") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise StoreError(f"{folder} is not a column store: {MANIFEST} is of something else")
+    if content.get("version") != VERSION:
+        raise StoreError(
+            f"{folder} is a store of version {content.get('version')!r} and this is a reader of "
+            f"version {VERSION}; convert its source again, or update atomlearn"
+        )
+    given = content.pop("crc32", None)
+    if given != _digest(content):
+        raise _broken(folder, f"{MANIFEST} does not match its checksum")
+    known = {item.name for item in fields(Manifest)}
+    try:
+        manifest = Manifest(**{key: content[key] for key in known})
+    except KeyError as error:
+        raise _broken(folder, f"{MANIFEST} lacks {error}") from error
+    _check_values(manifest, folder)
+    _check_sizes(manifest, folder)
+    return manifest
+
+
+def _check_values(manifest: Manifest, folder: Path) -> None:
+    """A checksum proves nothing about who wrote it: every number is looked at."""
+    for name in ("n_samples", "n_features", "n_chunks", "nonzeros", "first_index"):
+        value = getattr(manifest, name)
+        lowest = 0 if name in ("nonzeros", "first_index") else 1
+        if type(value) is not int or not lowest <= value < _LARGEST:
+            raise _broken(folder, f"{name} is {value!r}")
+    csc = manifest.layout == "csc"
+    types = {"genotypes": ("genotype",), "dense": VALUE_TYPES[:4], "csc": VALUE_TYPES[:4]}
+    if manifest.layout not in LAYOUTS or manifest.dtype not in types[manifest.layout]:
+        raise _broken(folder, f"it is {manifest.layout!r} of {manifest.dtype!r}")
+    if manifest.row_dtype not in (ROW_TYPES if csc else ("",)):
+        raise _broken(folder, f"row_dtype is {manifest.row_dtype!r}")
+    if not csc and manifest.nonzeros:
+        raise _broken(folder, f"it is {manifest.layout} with {manifest.nonzeros} entries")
+    if manifest.n_chunks > manifest.n_features:
+        raise _broken(folder, "it has more chunks than columns")
+    sums = manifest.checksums
+    small = set(manifest.sizes()) - {VALUES, ROWS}
+    named = isinstance(sums, dict) and all(type(value) is int for value in sums.values())
+    if not named or not small <= set(sums or ()) <= small | {NAMES, TARGET, CLASSES}:
+        raise _broken(folder, "the checksums of its files are incomplete")
+
+
+def _check_sizes(manifest: Manifest, folder: Path) -> None:
+    for name, expected in manifest.sizes().items():
+        file = folder / name
+        size = file.stat().st_size if file.is_file() else None
+        if size != expected:
+            found = "is missing" if size is None else f"has {size:,} bytes"
+            raise _broken(folder, f"{name} {found}, expected {expected:,}")
+
+
+def _broken(folder: Path, what: str) -> StoreError:
+    return StoreError(
+        f"the column store {folder} is broken: {what}; copy it afresh, or convert its source again"
+    )
+
+
+def read_small(folder: Path, manifest: Manifest, name: str) -> bytes:
+    """Return the content of a small file after its checksum has been compared."""
+    assert manifest.checksums is not None
+    try:
+        content = (folder / name).read_bytes()
+    except OSError as error:
+        raise _broken(folder, f"{name} cannot be read ({error.strerror})") from error
+    if zlib.crc32(content) != manifest.checksums[name]:
+        raise _broken(folder, f"{name} does not match its checksum")
+    return content
+
+
+def read_starts(folder: Path, manifest: Manifest) -> NDArray[np.int64]:
+    """Return where the entries of each column begin, and end."""
+    starts = np.frombuffer(read_small(folder, manifest, STARTS), dtype="<i8").astype(np.int64)
+    if starts[0] != 0 or starts[-1] != manifest.nonzeros or (np.diff(starts) < 0).any():
+        raise _broken(folder, f"{STARTS} does not increase from 0 to {manifest.nonzeros}")
+    return starts
+
+
+def read_chunks(folder: Path, manifest: Manifest) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+    """Return the first column of each chunk (and the end), and checksums (arrays, chunks)."""
+    content = read_small(folder, manifest, CHUNKS)
+    cut = 8 * (manifest.n_chunks + 1)
+    chunks = np.frombuffer(content[:cut], dtype="<i8").astype(np.int64)
+    if chunks[0] != 0 or chunks[-1] != manifest.n_features or (np.diff(chunks) <= 0).any():
+        raise _broken(folder, f"{CHUNKS} does not cut {manifest.n_features} columns")
+    sums = np.frombuffer(content[cut:], dtype="<u4").astype(np.uint32)
+    return chunks, sums.reshape(-1, manifest.n_chunks)
+
+
+def read_counts(folder: Path, manifest: Manifest) -> NDArray[np.int64]:
+    """Return copies counted and entries missing of each column, (n_features, 2)."""
+    content = read_small(folder, manifest, COUNTS)
+    counts = np.frombuffer(content, dtype="<i8").astype(np.int64).reshape(-1, 2)
+    copies, missing = counts.T
+    present = manifest.n_samples - missing
+    if (missing < 0).any() or (present < 0).any() or (copies < 0).any():
+        raise _broken(folder, f"{COUNTS} counts what cannot be")
+    if (copies > 2 * present).any():
+        raise _broken(folder, f"{COUNTS} counts what cannot be")
+    return counts
+
+
+def read_names(folder: Path, manifest: Manifest) -> list[str] | None:
+    """Return the names of the columns, None where they have none."""
+    if NAMES not in (manifest.checksums or ()):
+        return None
+    names = json.loads(read_small(folder, manifest, NAMES))
+    fits = isinstance(names, list) and len(names) == manifest.n_features
+    if not fits or not all(isinstance(name, str) for name in names):
+        raise _broken(folder, f"{NAMES} does not name {manifest.n_features} columns")
+    return [str(name) for name in names]
+
+
+def read_target(folder: Path, manifest: Manifest) -> NDArray[Any] | None:
+    """Return the target: numbers, or labels where it had labels; None where there is none."""
+    import io
+
+    if TARGET not in (manifest.checksums or ()):
+        return None
+    try:
+        target = np.load(io.BytesIO(read_small(folder, manifest, TARGET)), allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise _broken(folder, f"{TARGET} is no array ({error})") from error
+    if target.shape != (manifest.n_samples,) or target.dtype.kind not in "iuf":
+        raise _broken(folder, f"{TARGET} holds {target.dtype} of shape {target.shape}")
+    if CLASSES not in (manifest.checksums or ()):
+        return np.asarray(target)
+    labels = np.array(json.loads(read_small(folder, manifest, CLASSES)))
+    if target.dtype.kind not in "iu" or target.min() < 0 or target.max() >= labels.size:
+        raise _broken(folder, f"{TARGET} does not index {labels.size} labels")
+    return np.asarray(labels[target])
+
+
+def as_bytes(array: NDArray[Any]) -> memoryview:
+    """Return the bytes of a contiguous array, in either order, without copying them."""
+    flat: Any = array.reshape(-1, order="A").view(np.uint8)
+    return memoryview(flat)
+
+
+class ByteFile:
+    """A file read by position, many threads at a time; a file that ends too early is an error.
+
+    What the system has in memory is mapped, a window at a time, which saves the copy; what it has
+    not is read by a call, so a disk that fails raises an exception where a map would end the
+    process. Either way the memory and address space taken are those of a window, and the size of
+    the file is looked at each time: one that is cut off under the reader's hands raises, too.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._handle = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        self.size = os.fstat(self._handle).st_size
+
+    def __del__(self) -> None:
+        if hasattr(self, "_handle"):
+            os.close(self._handle)
+
+    def read_into(self, offset: int, out: NDArray[Any]) -> None:
+        """Fill the contiguous array from this byte on."""
+        view = as_bytes(out)
+        done = 0
+        while done < len(view):
+            count = os.preadv(self._handle, [view[done:]], offset + done)
+            if count == 0:
+                raise self._cut_off(offset, len(view))
+            done += count
+
+    def view(
+        self, offset: int, count: int, buffer: Callable[[int], NDArray[np.uint8]]
+    ) -> NDArray[np.uint8]:
+        """Return bytes to look at: a mapped window of the file, or ``buffer(count)``, filled."""
+        if not count or not (self.is_cached(offset) and self.is_cached(offset + count - 1)):
+            out = buffer(count)
+            self.read_into(offset, out)
+            return out
+        if os.fstat(self._handle).st_size < offset + count:
+            raise self._cut_off(offset, count)
+        lead = offset % mmap.ALLOCATIONGRANULARITY
+        window = mmap.mmap(
+            self._handle,
+            count + lead,
+            flags=mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0),
+            prot=mmap.PROT_READ,
+            offset=offset - lead,
+        )
+        # The window is closed with the last array that looks at it.
+        return np.frombuffer(window, dtype=np.uint8)[lead:]
+
+    def _cut_off(self, offset: int, count: int) -> StoreError:
+        return StoreError(
+            f"{self.path} ends before byte {offset + count:,}: it was cut off while in use; copy "
+            "it afresh, or convert its source again"
+        )
+
+    def is_cached(self, offset: int) -> bool:
+        """Return whether this byte can be read at once; False where the system does not tell."""
+        if not hasattr(os, "RWF_NOWAIT"):
+            return False
+        try:
+            return os.preadv(self._handle, [bytearray(1)], offset, os.RWF_NOWAIT) == 1
+        except OSError:
+            return False
+
+    def advise(self, offset: int, count: int) -> None:
+        """Tell the system that these bytes will be wanted soon, unless it has them."""
+        # Advice looks at every page, which takes a third of the time of reading cached ones.
+        if count and not self.is_cached(offset + count - 1) and hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(self._handle, offset, count, os.POSIX_FADV_WILLNEED)

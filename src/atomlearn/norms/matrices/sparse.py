@@ -1,0 +1,162 @@
+"""SparseRankOne and SparsePSD: atoms u v' and u u' of sparse unit vectors. Oracles are NP-hard."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.interfaces.matrix import Found, ScoreMatrix
+from atomlearn.norms.matrices.base import ACCURACY, Coordinates, MatrixNorm
+from atomlearn.norms.matrices.lanczos import top_singular
+from atomlearn.norms.matrices.psd import SymmetricPart, check_square, positive_part
+from atomlearn.norms.matrices.sparse_search import (
+    BRANCH_ENTRIES,
+    Branching,
+    branch_pairs,
+    branch_vectors,
+    disc_bound,
+    frobenius_bound,
+    pair_starts,
+    power_pairs,
+    power_vectors,
+    vector_starts,
+)
+from atomlearn.norms.parameters import whole_number
+
+Array = NDArray[np.float64]
+
+#: Relative accuracy at which branch and bound ends: the bound is then exact to this.
+EXACT = 1e-10
+#: How many singular vectors the power iterations start from.
+STARTS = 5
+
+
+class SparseNorm(MatrixNorm):
+    """What the two norms with sparse atoms share: rays, no value of their own, no prox."""
+
+    coordinates: ClassVar[Coordinates] = "rays"
+
+    def value(self, w: NDArray[Any]) -> float:
+        """Raise: the value is as hard as the oracle; only bounds are computed."""
+        raise TypeError(
+            f"the value of {type(self).__name__} is NP-hard; "
+            "solvers.gauge_by_generation(norm, w) gives bounds on it"
+        )
+
+
+class SparseRankOne(SparseNorm):
+    """gauge of { u v' : ||u|| = ||v|| = 1, ||u||_0 <= k, ||v||_0 <= q }: the (k, q)-trace norm.
+
+    Without the factor sqrt(k q) of Richard, Obozinski, Vert (2014), whose atoms it shares
+    ([V] section 2.1). k = p and q = n columns: the trace norm; k = q = 1: the l1 norm.
+
+    Parameters
+    ----------
+    k, q : int
+        Most non-zeros of u and of v.
+    shape : (p, n), optional
+        Of W; None: that of the design.
+
+    Notes
+    -----
+    The polar is NP-hard. ``search`` takes truncated power iterations from singular vectors, the
+    best rows and random starts; its bound from above is the least of the largest singular value,
+    the largest k x q sum of squares by rows or columns, and, for at most 1024 entries, of branch
+    and bound, which ends exact as a rule. Where the bounds stay apart a fit can end with
+    ``Status.SEARCH_RELATIVE``.
+    """
+
+    def __init__(self, k: int, q: int, shape: Any = None) -> None:
+        self.k = k
+        self.q = q
+        self.shape = shape
+
+    def check(self, n_features: int) -> None:
+        """Raise where k, q or the shape is unusable; k and q may exceed the sides."""
+        whole_number("SparseRankOne", "k", self.k)
+        whole_number("SparseRankOne", "q", self.q)
+        super().check(n_features)
+
+    def search(
+        self,
+        matrix: ScoreMatrix,
+        count: int = 1,
+        accuracy: float = ACCURACY,
+        thorough: bool = False,
+    ) -> Found:
+        """The best pairs of sparse vectors found, with bounds."""
+        Z = matrix.dense()
+        k, q = min(self.k, Z.shape[0]), min(self.q, Z.shape[1])
+        spectrum = top_singular(matrix, STARTS, 1e-3)
+        rng = np.random.default_rng(0)
+        U, V, values = power_pairs(Z, k, q, pair_starts(Z, q, spectrum.right, rng))
+        if not values.size:
+            return Found(U, V, values, 0.0, 0.0)
+        upper = min(spectrum.upper, frobenius_bound(Z, k, q))
+        if thorough and upper > values[0] * (1 + EXACT) and Z.size <= BRANCH_ENTRIES:
+            best = Branching(float(values[0]), U[:, 0], V[:, 0], upper)
+            tree = branch_pairs(Z, k, q, best, EXACT)
+            upper = min(upper, tree.bound)
+            if tree.value > values[0]:
+                U, V = np.column_stack([tree.left, U]), np.column_stack([tree.right, V])
+                values = np.append(tree.value, values)
+        lower = float(values[0])
+        return Found(U[:, :count], V[:, :count], values[:count], lower, max(upper, lower))
+
+
+class SparsePSD(SparseNorm):
+    """gauge of { u u' : ||u|| = 1, ||u||_0 <= k }: the gauge of sparse principal components.
+
+    Infinite but for sums of such atoms, which are positive semidefinite. [V] section 2.1.
+
+    Parameters
+    ----------
+    k : int
+        Most non-zeros of u.
+    shape : (p, p), optional
+        Of W; None: that of the design.
+
+    Notes
+    -----
+    The polar, max u'Zu, is NP-hard: truncated power iterations (Yuan, Zhang 2013) from several
+    starts, then exchanges of one index; bounded from above by the largest eigenvalue, Gershgorin's
+    discs of k x k blocks, sums of squares, and branch and bound for p <= 32; see SparseRankOne.
+    """
+
+    def __init__(self, k: int, shape: Any = None) -> None:
+        self.k = k
+        self.shape = shape
+
+    def check(self, n_features: int) -> None:
+        """Raise where k is unusable or the shape is not square."""
+        whole_number("SparsePSD", "k", self.k)
+        super().check(n_features)
+        check_square(self)
+
+    def search(
+        self,
+        matrix: ScoreMatrix,
+        count: int = 1,
+        accuracy: float = ACCURACY,
+        thorough: bool = False,
+    ) -> Found:
+        """The best sparse vectors found, with bounds; those of positive value only."""
+        A = SymmetricPart(matrix).dense()
+        k = min(self.k, A.shape[0])
+        eigenvalues, vectors = np.linalg.eigh(A)
+        rng = np.random.default_rng(0)
+        starts = vector_starts(A, k, vectors[:, ::-1][:, :STARTS], rng)
+        U, values = power_vectors(A, k, starts, max(0.0, -float(eigenvalues[0])))
+        discs, energy = disc_bound(A, k), frobenius_bound(A, k, k)
+        upper = max(min(float(eigenvalues[-1]), discs, energy), 0.0)
+        lower = max(float(values[0]), 0.0)
+        apart = upper > lower * (1 + EXACT) and upper > 0.0
+        if thorough and apart and A.size <= BRANCH_ENTRIES:
+            tree = branch_vectors(A, k, Branching(lower, U[:, 0], U[:, 0], upper), EXACT)
+            upper = min(upper, tree.bound)
+            if tree.value > lower:
+                U, values = np.column_stack([tree.left, U]), np.append(tree.value, values)
+                lower = tree.value
+        return positive_part(U[:, :count], values[:count], lower, max(upper, lower))

@@ -1,0 +1,412 @@
+"""Generation over matrices: the best rank-one atoms in, everything re-fitted within their span.
+
+[V] Algorithm 1 (Vinyes, Obozinski 2017) with a corrective step that is not over rays where it can
+be over spans: W = U S V' with all of S re-fitted under the trace norm (active subspaces, Hsieh,
+Olsen 2014), beside sparse rank-one rays and entries under norms of vectors. W is never formed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.designs import as_matrix_design
+from atomlearn.designs.matrices.factor_blocks import SideBySide
+from atomlearn.interfaces import Design, Master, Norm, Refit, Scores, Solver, State
+from atomlearn.interfaces.matrix import Factored, Found, ScoreMatrix, score_matrix
+from atomlearn.interfaces.solver import WarmStart
+from atomlearn.masters import AcceleratedGradient, SemismoothNewton, SequentialQP
+from atomlearn.norms import Blocks
+from atomlearn.norms.combine import polar_bounds
+from atomlearn.norms.matrices import MatrixNorm
+from atomlearn.norms.matrices.flatten import terms_of
+from atomlearn.norms.matrices.terms import Term
+from atomlearn.problem import Problem
+from atomlearn.result import Certificate, MatrixPart, Status
+from atomlearn.solvers.matrix_terms import (
+    Coordinates,
+    Entrywise,
+    Rays,
+    Span,
+    empty,
+    from_part,
+    usable,
+)
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+#: Steps without progress after which a run has stalled.
+PATIENCE = 8
+#: Coordinates of spans beside rays up to which Newton steps pay.
+NEWTON_SIZE = 400
+
+
+@dataclass(slots=True)
+class MatrixState(State):
+    """State of W = sum of terms: ``columns`` and ``weights`` hold the entrywise terms only.
+
+    terms : the coordinates of each term; values : x of each; candidates : what the last pass
+    found, (left, right) or columns for each term; stalled : steps without progress since
+    ``milestone``.
+    """
+
+    terms: tuple[Coordinates, ...] = ()
+    values: tuple[Array, ...] = ()
+    candidates: tuple[Any, ...] = ()
+    milestone: float = np.inf
+    stalled: int = 0
+    master_steps: int = 0
+
+    def n_active(self) -> int:
+        """Rank of the spans, number of rays and of entries in use."""
+        total = 0
+        for term in self.terms:
+            total += term.left.shape[1] if isinstance(term, Span) else term.size
+        return total
+
+    def matrix_parts(self) -> tuple[MatrixPart, ...]:
+        """Return the terms as results show them."""
+        return tuple(term.part(x) for term, x in zip(self.terms, self.values, strict=True))
+
+    def check(self) -> None:
+        State.check(self)
+        for term, x in zip(self.terms, self.values, strict=True):
+            assert x.shape == (term.size,)
+            if isinstance(term, Span):
+                for basis in (term.left, term.right):
+                    np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-9)
+
+
+@dataclass(frozen=True, slots=True)
+class Pricing:
+    """Scores X'v of a point, the multiplier of the norm there, and how hard to search."""
+
+    scores: Scores
+    v: Array
+    multiplier: float
+    accuracy: float
+    thorough: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixGeneration(Solver):
+    """min f(X vec(W) + b) + R(gauge(W)) for gauges of matrices, W kept as factors and entries.
+
+    A step is one pass over the data. The best atoms at W join the span of each trace norm, with
+    the directions Z V and Z'U in which its factors turn; the best sparse atoms join the rays, the
+    best entries those in use; then all coordinates are re-fitted together, which is a vector
+    problem over a small block with the norms of S, c and w side by side; and what carries no
+    weight leaves. Objective and gap are those of the sum of the gauges of the terms.
+
+    Parameters
+    ----------
+    master : Master, optional
+        Re-fits the coordinates. None: accelerated proximal gradient where there are spans, whose
+        proximal map is an SVD of S; semismooth Newton for rays beside others where they are few;
+        the active-set method of [V] for rays alone.
+    batch : int
+        Atoms one pass asks of each matrix norm.
+    columns : int
+        Entries one pass asks of a norm of vectors, at least; four times those in use, or one in a
+        hundred of all, if more.
+    inner_ratio : float
+        The master is asked for this fraction of the outer gap.
+    tolerance : float
+        Relative gap that will be asked of the whole.
+
+    Notes
+    -----
+    Memory: the design, the predictions, and O((p + q) r) for rank r, twice that within a step.
+    For tensors the scores of each mode are read off one product with the same v.
+    """
+
+    lifts: ClassVar[bool] = False
+
+    master: Master | None = None
+    batch: int = 10
+    columns: int = 1000
+    inner_ratio: float = 0.05
+    tolerance: float = 1e-6
+
+    def start(self, problem: Problem, warm: WarmStart | None = None) -> MatrixState:
+        """Begin at zero, or at the terms of an earlier fit with the same kinds of norms."""
+        check_problem(problem)
+        shape = shape_of(problem)
+        terms: list[Coordinates] = []
+        values: list[Array] = []
+        for term in terms_of(problem.regularizer.norm):
+            at_zero = empty(term, view_of(problem.design, term, shape))
+            terms.append(at_zero)
+            values.append(np.zeros(at_zero.size))
+        intercept = 0.0 if warm is None else warm.intercept
+        parts = None if warm is None else warm.matrix_parts
+        if parts is not None and len(parts) == len(terms):
+            for number, part in enumerate(parts):
+                known = from_part(terms[number], part)
+                if known is not None:
+                    terms[number], values[number] = known
+        terms, values = _inside(problem, terms, values)
+        linear = SideBySide([term.block() for term in terms]).dot(np.concatenate(values))
+        return self._priced(problem, terms, values, linear, intercept, np.inf)
+
+    def saved(self, state: State) -> dict[str, NDArray[Any]]:
+        """Return the factors and entries of the terms, for a checkpoint."""
+        assert isinstance(state, MatrixState)
+        arrays: dict[str, NDArray[Any]] = {"intercept": np.array(state.intercept)}
+        for number, part in enumerate(state.matrix_parts()):
+            held: dict[str, Any] = {"columns": part.columns, "weights": part.weights}
+            if part.factored is not None:
+                factored = part.factored
+                held = {"left": factored.left, "weights": factored.weights, "right": factored.right}
+            arrays |= {f"{name}{number}": array for name, array in held.items()}
+        return arrays
+
+    def restored(self, problem: Problem, arrays: dict[str, NDArray[Any]]) -> MatrixState:
+        """Return the state of a checkpoint, priced anew: one pass."""
+        parts = []
+        for number, term in enumerate(terms_of(problem.regularizer.norm)):
+            left, weights = arrays.get(f"left{number}"), arrays[f"weights{number}"]
+            if left is None:
+                columns = arrays[f"columns{number}"]
+                part = MatrixPart(term.norm, term.factor, 0.0, columns=columns, weights=weights)
+            else:
+                factored = Factored(left, weights, arrays[f"right{number}"])
+                part = MatrixPart(term.norm, term.factor, 0.0, factored=factored)
+            parts.append(part)
+        nothing = np.zeros(0, dtype=np.int64), np.zeros(0)
+        warm = WarmStart(*nothing, float(arrays["intercept"]), matrix_parts=tuple(parts))
+        return self.start(problem, warm)
+
+    def step(self, problem: Problem, state: State) -> MatrixState:
+        """Let the candidates in, re-fit all coordinates, drop zeros, price: one pass."""
+        assert isinstance(state, MatrixState)
+        terms, values = _with_candidates(state)
+        refit = self._refitted(problem, state, terms, values)
+        sizes = np.cumsum([0, *(term.size for term in terms)])
+        pieces = [refit.weights[a:b] for a, b in pairwise(sizes)]
+        small = [term.compressed(x) for term, x in zip(terms, pieces, strict=True)]
+        linear = refit.prediction - refit.intercept
+        following = self._priced(
+            problem,
+            [term for term, _ in small],
+            [x for _, x in small],
+            linear,
+            refit.intercept,
+            state.certificate.relative_gap,
+        )
+        following.master_steps = state.master_steps + refit.steps
+        return self._judged(following, state)
+
+    def _refitted(
+        self,
+        problem: Problem,
+        state: MatrixState,
+        terms: list[Coordinates],
+        values: list[Array],
+    ) -> Refit:
+        """Return the coordinates of all terms, side by side, re-fitted together."""
+        used = [term for term in terms if term.size]
+        start = np.concatenate(values)
+        if not used:
+            return Refit(start, 0.0, np.zeros_like(problem.y), np.inf, np.inf)
+        sizes = np.cumsum([0, *(term.size for term in used)])
+        parts = [np.arange(a, b) for a, b in pairwise(sizes)]
+        norms = [term.norm for term in used]
+        norm: Norm = norms[0] if len(norms) == 1 else Blocks(norms, parts)
+        block = SideBySide([term.block() for term in used])
+        regularizer = replace(problem.regularizer, norm=norm)
+        restricted = replace(problem, design=block, regularizer=regularizer)
+        certificate = state.certificate
+        enough = 0.1 * self.tolerance * abs(certificate.objective)
+        target = max(self.inner_ratio * certificate.closable, enough)
+        master = master_for(used) if self.master is None else self.master
+        return master.solve(restricted, start, state.intercept, target)
+
+    def _priced(
+        self,
+        problem: Problem,
+        terms: list[Coordinates],
+        values: list[Array],
+        linear: Array,
+        intercept: float,
+        before: float,
+    ) -> MatrixState:
+        """One pass: scores, candidates of every term, and the certificate of this very point."""
+        intercept = problem.optimal_intercept(linear, intercept)
+        prediction = linear + intercept
+        v = problem.negative_gradient(prediction)
+        scores = problem.design.scores(v)
+        gauge = sum(term.norm.value(x) for term, x in zip(terms, values, strict=True) if x.size)
+        multiplier = problem.regularizer.multiplier(gauge, float(v @ linear))
+        accuracy = min(max(0.02 * before, 0.05 * self.tolerance), 1e-2)
+        bounds: list[tuple[float, float]] = []
+        candidates: list[Any] = []
+
+        def search(thorough: bool) -> None:
+            bounds[:], candidates[:] = [], []
+            for term, x in zip(terms, values, strict=True):
+                pricing = Pricing(scores, v, multiplier, accuracy, thorough)
+                found, wanting = self._searched(term, x, pricing)
+                bounds.append((found[0] / term.term.factor, found[1] / term.term.factor))
+                candidates.append(wanting)
+
+        search(thorough=False)
+
+        def certified() -> Certificate:
+            known = max(low for low, _ in bounds), max(high for _, high in bounds)
+            at = (None, np.zeros(0), intercept, prediction, scores)
+            return problem.certificate(*at, dual=v, gauge=gauge, bounds=known)
+
+        certificate = certified()
+        searched, enough = certificate.search_gap, self.tolerance * abs(certificate.objective)
+        if searched is not None and searched <= enough < certificate.gap:
+            # Nothing better is found: now the bound from above is worth more work.
+            search(thorough=True)
+            certificate = certified()
+        columns, weights = _entries(terms, values)
+        return MatrixState(
+            columns=columns,
+            weights=weights,
+            intercept=intercept,
+            prediction=prediction,
+            certificate=certificate,
+            terms=tuple(terms),
+            values=tuple(values),
+            candidates=tuple(candidates),
+        )
+
+    def _searched(
+        self,
+        term: Coordinates,
+        x: Array,
+        at: Pricing,
+    ) -> tuple[tuple[float, float], Any]:
+        """Return bounds on the polar of a term's norm, and what may enter it."""
+        norm, multiplier = term.term.norm, at.multiplier
+        if isinstance(term, Entrywise):
+            # A share of all entries at least: passes are dearer than idle columns.
+            count = max(self.columns, 4 * term.size, at.scores.n_columns // 100)
+            return polar_bounds(norm, at.scores), term.wanting(x, at.scores, count, multiplier)
+        assert isinstance(norm, MatrixNorm)
+        matrix = _matrix(term, at.scores, at.v)
+        found: Found = norm.found(matrix, self.batch, at.accuracy, at.thorough)
+        left, right = usable(found, multiplier * term.term.factor * (1 + 1e-12))
+        if isinstance(term, Span) and x.size:
+            turned = term.tangents(matrix)
+            left, right = np.hstack([turned[0], left]), np.hstack([turned[1], right])
+        return (found.lower, found.upper), (left, right)
+
+    def _judged(self, state: MatrixState, before: MatrixState) -> MatrixState:
+        """Count the step, and say whether a further one can change anything."""
+        state.iteration = before.iteration + 1
+        certificate = state.certificate
+        lower = certificate.objective < before.certificate.objective * (1 - 1e-13)
+        target = self.tolerance * abs(certificate.objective)
+        searched = certificate.search_gap
+        # What the bound from above leaves open is no lack of progress.
+        gap = certificate.closable
+        closer = gap <= 0.9 * before.milestone
+        state.stalled = 0 if closer or lower else before.stalled + 1
+        state.milestone = gap if closer else before.milestone
+        hard = any(isinstance(term, Rays) for term in state.terms)
+        if hard and searched is not None and searched <= target < certificate.gap:
+            state.exhausted = Status.SEARCH_RELATIVE
+        elif state.stalled >= PATIENCE:
+            state.exhausted = Status.STALLED
+        return state
+
+
+def master_for(terms: list[Coordinates]) -> Master:
+    """Return the master that suits the kinds of coordinates."""
+    if all(isinstance(term, Rays) for term in terms):
+        return SequentialQP()
+    size = sum(term.size for term in terms)
+    rays = any(isinstance(term, Rays) for term in terms)
+    # Rays lie close together, which takes second order; the Jacobian over a span is (r s)^2.
+    if any(isinstance(term, Span) for term in terms) and not (rays and size <= NEWTON_SIZE):
+        return AcceleratedGradient()
+    return SemismoothNewton()
+
+
+def check_problem(problem: Problem) -> None:
+    """Raise where the problem has a ridge term, which the terms of a factored point do not know."""
+    if problem.tau:
+        raise ValueError(
+            "MatrixGeneration: tau > 0 mixes the terms of W, which are solved for apart; use "
+            "tau=0, or solvers.AtomGeneration() for small matrices"
+        )
+
+
+def shape_of(problem: Problem) -> tuple[int, int]:
+    """Return (p, q) of the problem's matrix; of its first unfolding for tensors."""
+    for term in terms_of(problem.regularizer.norm):
+        if isinstance(term.norm, MatrixNorm) and term.tensor is None:
+            return term.norm.shape[0], term.norm.shape[1]
+        if term.tensor is not None:
+            return term.tensor[0], problem.design.shape[1] // term.tensor[0]
+    raise TypeError(
+        f"MatrixGeneration is for norms of matrices, got {problem.regularizer.norm!r}; use "
+        "solvers.ColumnGeneration() for norms of vectors"
+    )
+
+
+def view_of(design: Design, term: Term, shape: tuple[int, int]) -> Design:
+    """Return the design whose columns are the entries of this term."""
+    if not isinstance(term.norm, MatrixNorm):
+        return design
+    own = (int(term.norm.shape[0]), int(term.norm.shape[1]))
+    return as_matrix_design(design, own, term.tensor, term.mode)
+
+
+def _matrix(term: Coordinates, scores: Scores, v: Array) -> ScoreMatrix:
+    """Return the scores of a term as a matrix: those of W, or of its own unfolding."""
+    design: Any = term.design
+    if term.term.tensor is not None:
+        scores = design.scores(v)
+    return score_matrix(scores, design.matrix_shape)
+
+
+def _with_candidates(state: MatrixState) -> tuple[list[Coordinates], list[Array]]:
+    """Return the terms with the candidates of the last pass, at weight zero."""
+    terms: list[Coordinates] = []
+    values: list[Array] = []
+    for term, x, wanting in zip(state.terms, state.values, state.candidates, strict=True):
+        larger: tuple[Coordinates, Array]
+        if isinstance(term, Span | Rays):
+            larger = term.expanded(x, *wanting)
+        else:
+            assert isinstance(term, Entrywise)
+            larger = term.expanded(x, wanting)
+        terms.append(larger[0])
+        values.append(larger[1])
+    return terms, values
+
+
+def _inside(
+    problem: Problem, terms: list[Coordinates], values: list[Array]
+) -> tuple[list[Coordinates], list[Array]]:
+    """Return the warm start, scaled into the ball of the constrained form."""
+    if problem.regularizer.form != "constrained":
+        return terms, values
+    gauge = sum(term.norm.value(x) for term, x in zip(terms, values, strict=True) if x.size)
+    radius = problem.regularizer.amount
+    if gauge > radius:
+        values = [x * (radius / gauge) for x in values]
+    return terms, values
+
+
+def _entries(terms: list[Coordinates], values: list[Array]) -> tuple[Columns, Array]:
+    """Return the sum of the entrywise terms: distinct columns, and their weights."""
+    mine = [(t.columns, x) for t, x in zip(terms, values, strict=True) if isinstance(t, Entrywise)]
+    if not mine:
+        return np.zeros(0, dtype=np.int64), np.zeros(0)
+    columns, places = np.unique(np.concatenate([c for c, _ in mine]), return_inverse=True)
+    weights = np.bincount(
+        places.ravel(), weights=np.concatenate([x for _, x in mine]), minlength=columns.size
+    )
+    return columns, weights.astype(np.float64)

@@ -1,0 +1,280 @@
+"""The terms of a factored point: spans, rays and entries, each with coordinates to re-fit."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.interfaces import (
+    Block,
+    Design,
+    Factored,
+    Norm,
+    Scores,
+    SupportsMatrix,
+    SupportsRestriction,
+    SupportsZeroThreshold,
+)
+from atomlearn.interfaces.matrix import Found, ScoreMatrix
+from atomlearn.norms import L1, PSD, Nonnegative, Scaled, TraceNorm
+from atomlearn.norms.matrices import MatrixNorm
+from atomlearn.norms.matrices.terms import Term
+from atomlearn.result import MatrixPart
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+#: A vector whose part outside a span is below this share of it lies in the span.
+INDEPENDENT = 1e-7
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinates(ABC):
+    """One term of W in coordinates x (m,) of a block: W_i = L x, with the gauge of x as a norm.
+
+    term : the norm over W_i, with its factor; design : whose columns are the entries of W_i.
+    """
+
+    term: Term
+    design: Design
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Number of coordinates m."""
+
+    @abstractmethod
+    def block(self) -> Block:
+        """Return the design of the coordinates."""
+
+    @abstractmethod
+    def inner_norm(self) -> Norm:
+        """Return the norm of the coordinates, without the factor."""
+
+    @abstractmethod
+    def compressed(self, x: Array) -> tuple[Coordinates, Array]:
+        """Return the same term without what carries no weight."""
+
+    @abstractmethod
+    def part(self, x: Array) -> MatrixPart:
+        """Return the term as results show it."""
+
+    @property
+    def norm(self) -> Norm:
+        """The norm of the coordinates: its value bounds factor * norm(W_i), tight at best."""
+        inner = self.inner_norm()
+        return inner if self.term.factor == 1.0 else Scaled(inner, self.term.factor)
+
+
+@dataclass(frozen=True, slots=True)
+class Span(Coordinates):
+    """W_i = left S right' with orthonormal factors, S (r, s): the trace norm of S is that of W_i.
+
+    symmetric : left and right are one, and S is positive semidefinite.
+    """
+
+    left: Array
+    right: Array
+    symmetric: bool = False
+
+    @property
+    def size(self) -> int:
+        return int(self.left.shape[1] * self.right.shape[1])
+
+    def block(self) -> Block:
+        return cast(SupportsMatrix, self.design).span(self.left, self.right)
+
+    def inner_norm(self) -> Norm:
+        shape = (self.left.shape[1], self.right.shape[1])
+        return PSD(shape) if self.symmetric else TraceNorm(shape)
+
+    def _core(self, x: Array) -> Array:
+        return x.reshape(self.left.shape[1], self.right.shape[1])
+
+    def compressed(self, x: Array) -> tuple[Span, Array]:
+        """Return the span of the singular vectors of W_i: S becomes diagonal, without zeros."""
+        S = self._core(x)
+        if self.symmetric:
+            values, P = np.linalg.eigh(0.5 * (S + S.T))
+            kept = np.flatnonzero(values > INDEPENDENT**2 * float(np.abs(values).max(initial=0.0)))
+            left = right = self.left @ P[:, kept]
+        else:
+            P, values, Qt = np.linalg.svd(S, full_matrices=False)
+            kept = np.flatnonzero(values > INDEPENDENT**2 * float(values.max(initial=0.0)))
+            left, right = self.left @ P[:, kept], self.right @ Qt[kept].T
+        return replace(self, left=left, right=right), np.diag(values[kept]).reshape(-1)
+
+    def expanded(self, x: Array, left: Array, right: Array) -> tuple[Span, Array]:
+        """Return the span with more columns on either side, S padded with zeros."""
+        if self.symmetric:
+            both = _joined(self.left, np.hstack([left, right]))
+            following = replace(self, left=both, right=both)
+        else:
+            following = replace(
+                self, left=_joined(self.left, left), right=_joined(self.right, right)
+            )
+        S = np.zeros((following.left.shape[1], following.right.shape[1]))
+        S[: self.left.shape[1], : self.right.shape[1]] = self._core(x)
+        return following, S.reshape(-1)
+
+    def tangents(self, matrix: ScoreMatrix) -> tuple[Array, Array]:
+        """Return Z right and Z' left: the directions in which the factors would turn."""
+        return matrix.dot(self.right), matrix.transpose_dot(self.left)
+
+    def part(self, x: Array) -> MatrixPart:
+        span, diagonal = self.compressed(x)
+        rank = span.left.shape[1]
+        values = np.diag(diagonal.reshape(rank, rank)).copy()
+        factored = Factored(span.left, values, span.right)
+        gauge = self.term.factor * float(values.sum())
+        term = self.term
+        return MatrixPart(
+            term.norm, term.factor, gauge, factored, tensor=term.tensor, mode=term.mode
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Rays(Coordinates):
+    """W_i = left diag(c) right', c >= 0, over atoms u v'; sum c bounds the gauge of W_i."""
+
+    left: Array
+    right: Array
+
+    @property
+    def size(self) -> int:
+        return int(self.left.shape[1])
+
+    def block(self) -> Block:
+        return cast(SupportsMatrix, self.design).rays(self.left, self.right)
+
+    def inner_norm(self) -> Norm:
+        return Nonnegative(L1())
+
+    def compressed(self, x: Array) -> tuple[Rays, Array]:
+        kept = np.flatnonzero(x > 0)
+        return replace(self, left=self.left[:, kept], right=self.right[:, kept]), x[kept]
+
+    def expanded(self, x: Array, left: Array, right: Array) -> tuple[Rays, Array]:
+        """Return the rays with those of these atoms that are new, at weight zero."""
+        same = (self.left.T @ left) * (self.right.T @ right)
+        new = np.flatnonzero(same.max(axis=0, initial=0.0) < 1.0 - 1e-12)
+        following = replace(
+            self,
+            left=np.hstack([self.left, left[:, new]]),
+            right=np.hstack([self.right, right[:, new]]),
+        )
+        return following, np.append(x, np.zeros(new.size))
+
+    def part(self, x: Array) -> MatrixPart:
+        gauge = self.term.factor * float(x.sum())
+        factored = Factored(self.left, x.copy(), self.right)
+        return MatrixPart(self.term.norm, self.term.factor, gauge, factored)
+
+
+@dataclass(frozen=True, slots=True)
+class Entrywise(Coordinates):
+    """W_i by its entries at ``columns`` (m,), under a norm of vectors that can be restricted."""
+
+    columns: Columns
+
+    @property
+    def size(self) -> int:
+        return self.columns.size
+
+    def block(self) -> Block:
+        return self.design.gather(self.columns)
+
+    def inner_norm(self) -> Norm:
+        norm = cast(SupportsRestriction, self.term.norm)
+        return norm.restrict(self.columns, self.design.shape[1])
+
+    def compressed(self, x: Array) -> tuple[Entrywise, Array]:
+        kept = np.flatnonzero(x)
+        return replace(self, columns=self.columns[kept]), x[kept]
+
+    def expanded(self, x: Array, columns: Columns) -> tuple[Entrywise, Array]:
+        """Return the term with these columns too, increasing; new ones at weight zero."""
+        union = np.union1d(self.columns, columns)
+        padded = np.zeros(union.size)
+        padded[np.searchsorted(union, self.columns)] = x
+        return replace(self, columns=union), padded
+
+    def wanting(self, x: Array, scores: Scores, count: int, multiplier: float) -> Columns:
+        """Return about ``count`` of the best columns that may want to enter."""
+        columns = self.term.norm.best_columns(scores, count)
+        norm = self.term.norm
+        threshold = norm.zero_threshold(x) if isinstance(norm, SupportsZeroThreshold) else 0.0
+        threshold *= multiplier * self.term.factor
+        return columns[np.abs(scores.at(columns)) > threshold] if threshold > 0 else columns
+
+    def part(self, x: Array) -> MatrixPart:
+        gauge = self.norm.value(x) if x.size else 0.0
+        return MatrixPart(
+            self.term.norm, self.term.factor, gauge, columns=self.columns, weights=x.copy()
+        )
+
+
+def _joined(basis: Array, more: Array) -> Array:
+    """Return an orthonormal basis of both, the first columns unchanged."""
+    sizes = np.linalg.norm(more, axis=0)
+    more = more[:, sizes > 0] / sizes[sizes > 0]
+    for _ in range(2):
+        more = more - basis @ (basis.T @ more)
+    if not more.shape[1]:
+        return basis
+    left, sigma, _ = np.linalg.svd(more, full_matrices=False)
+    more = left[:, sigma > INDEPENDENT]
+    room = basis.shape[0] - basis.shape[1]
+    more = more[:, :room]
+    more = more - basis @ (basis.T @ more)
+    return np.hstack([basis, np.linalg.qr(more)[0]]) if more.shape[1] else basis
+
+
+def empty(term: Term, design: Design) -> Coordinates:
+    """Return the term at zero. ``design`` is that of the entries of this term."""
+    norm = term.norm
+    if isinstance(norm, MatrixNorm):
+        p, q = cast(SupportsMatrix, design).matrix_shape
+        left, right = np.zeros((p, 0)), np.zeros((q, 0))
+        if norm.coordinates == "rays":
+            return Rays(term, design, left, right)
+        return Span(term, design, left, right, norm.coordinates == "symmetric")
+    if not isinstance(norm, SupportsRestriction):
+        raise TypeError(
+            f"{norm!r} beside matrix norms must be one that can be restricted to some entries, "
+            "such as norms.L1() or norms.Groups(...); use solvers.AtomGeneration() for others"
+        )
+    return Entrywise(term, design, np.zeros(0, dtype=np.int64))
+
+
+def from_part(at_zero: Coordinates, part: MatrixPart) -> tuple[Coordinates, Array] | None:
+    """Return the term where an earlier fit left it; None where it does not fit."""
+    if isinstance(at_zero, Entrywise):
+        if part.columns is None or part.weights is None:
+            return None
+        if part.columns.size and int(part.columns.max()) >= at_zero.design.shape[1]:
+            return None
+        return replace(at_zero, columns=part.columns), part.weights
+    factored = part.factored
+    shape = cast(SupportsMatrix, at_zero.design).matrix_shape
+    if (
+        factored is None
+        or factored.shape != shape
+        or type(part.norm) is not type(at_zero.term.norm)
+    ):
+        return None
+    if isinstance(at_zero, Rays):
+        return replace(at_zero, left=factored.left, right=factored.right), factored.weights
+    assert isinstance(at_zero, Span)
+    values = np.diag(factored.weights).reshape(-1)
+    return replace(at_zero, left=factored.left, right=factored.right), values
+
+
+def usable(found: Found, threshold: float) -> tuple[Array, Array]:
+    """Return the atoms found whose value is beyond the threshold."""
+    kept = found.values > threshold
+    return found.left[:, kept], found.right[:, kept]

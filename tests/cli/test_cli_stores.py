@@ -1,0 +1,118 @@
+"""The command line on stores and .bed files: the same model as from the file they were made of."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV, FeatureGenerator
+from atomlearn.cli import main
+from atomlearn.datasets import write_plink
+from atomlearn.designs import OnDisk, PlinkBed
+from atomlearn.testing.genotypes import filled, genotypes
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 12))
+    y = X[:, 2] - 2 * X[:, 5] + 0.1 * rng.standard_normal(80)
+    path = tmp_path / "x.csv"
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow([*(f"f{j}" for j in range(12)), "y"])
+        writer.writerows([*row, value] for row, value in zip(X.tolist(), y.tolist(), strict=True))
+    return path
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_select_and_predict_from_a_store(table: Path, tmp_path: Path) -> None:
+    store = tmp_path / "x.store"
+    assert main(["convert", str(table), str(store), "--target", "y", "--memory", "4M"]) == 0
+    for data, folder, more in ((table, "a", ["--target", "y"]), (store, "b", [])):
+        out = str(tmp_path / folder)
+        words = ["select", str(data), *more, "--n-features", "4", "--out", out, "--quiet"]
+        assert main(words) == 0
+    mine, theirs = _rows(tmp_path / "b" / "selected.csv"), _rows(tmp_path / "a" / "selected.csv")
+    assert mine == theirs
+    for data, name in ((store, "mine"), (table, "theirs")):
+        out = str(tmp_path / f"{name}.csv")
+        assert main(["predict", str(tmp_path / "b" / "model.json"), str(data), "--out", out]) == 0
+    first = [float(row["prediction"]) for row in _rows(tmp_path / "mine.csv")]
+    second = [float(row["prediction"]) for row in _rows(tmp_path / "theirs.csv")]
+    assert_allclose(first, second, rtol=1e-12)
+
+
+def test_select_goes_on_from_a_checkpoint(table: Path, tmp_path: Path) -> None:
+    words = ["select", str(table), "--target", "y", "--norm", "l1", "--cv", "--quiet"]
+    kept = ["--checkpoint", str(tmp_path / "state")]
+    assert main([*words, "--out", str(tmp_path / "a")]) == 0
+    for folder in ("b", "c"):
+        assert main([*words, *kept, "--out", str(tmp_path / folder)]) == 0
+    files = [_rows(tmp_path / folder / "selected.csv") for folder in "abc"]
+    assert len(list((tmp_path / "state").glob("*.npz"))) > 100
+    for rows in files[1:]:
+        assert [row["feature"] for row in rows] == [row["feature"] for row in files[0]]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["select", "S", "--interactions", "--out", "o"], "--interactions need a table in memory"),
+        (["select", "B", "--out", "o"], "has no target"),
+        (["convert", "S", "T"], "there is no file"),
+        (["convert", "x.csv", "T", "--memory", "lots"], "a size such as 500M"),
+        (["predict", "m", "S"], "m"),
+    ],
+)
+def test_errors_are_one_line(
+    words: list[str], message: str, table: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert main(["convert", str(table), "S.store", "--target", "y", "--quiet"]) == 0
+    write_plink("B.bed", genotypes(9, 5, 0.0))
+    named = {"S": "S.store", "B": "B.bed", "T": "T.store"}
+    capsys.readouterr()
+    assert main([named.get(word, word) for word in words]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_estimators_take_paths_designs_and_give_names(tmp_path: Path) -> None:
+    X = genotypes(70, 25, 0.05, seed=1)
+    y = filled(X)[:, 0] + np.random.default_rng(0).standard_normal(70)
+    write_plink(tmp_path / "g.bed", X, names=[f"rs{j}" for j in range(25)], phenotype=y)
+    path, dense = tmp_path / "g.bed", filled(X)
+    for model in (
+        AtomicRegressor(alpha=0.05),
+        AtomicRegressorCV(cv=3, n_alphas=4),
+        AtomicClassifier(alpha=0.02),
+        FeatureGenerator(n_features=5, batch=2),
+    ):
+        target = y if "Regressor" in type(model).__name__ else y > 0.5
+        plain = type(model)(**model.get_params()).fit(dense, target)
+        model.fit(str(path), target)
+        assert_allclose(model.objective_, plain.objective_, rtol=1e-5)
+        assert_array_equal(model.predict(path), model.predict(PlinkBed(path)))
+        assert_allclose(model.coef_, plain.coef_, atol=1e-3)
+        assert list(model.feature_names_in_) == [f"rs{j}" for j in range(25)]
+        assert model.n_features_in_ == 25
+    assert_allclose(model.transform(path), dense[:, np.sort(model.selected_)])
+    write_plink(tmp_path / "h.bed", X, names=[f"other{j}" for j in range(25)])
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(tmp_path / "h.bed")
+    write_plink(tmp_path / "i.bed", X[:, :7])
+    with pytest.raises(ValueError, match="is expecting 25 features"):
+        model.predict(tmp_path / "i.bed")
+    assert main(["convert", str(path), str(tmp_path / "g.store"), "--quiet"]) == 0
+    assert_allclose(OnDisk(tmp_path / "g.store").target, y)

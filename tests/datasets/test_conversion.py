@@ -1,0 +1,388 @@
+"""convert: every format to the same store, in little memory, killed or not."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_array_equal
+from numpy.typing import NDArray
+
+from atomlearn.datasets import convert, read_table, write_plink
+from atomlearn.datasets.conversion import journal
+from atomlearn.datasets.conversion.sources import pack
+from atomlearn.designs import OnDisk, PlinkBed
+from atomlearn.testing.genotypes import filled, genotypes, naive_write_plink
+
+Array = NDArray[np.float64]
+#: A block of rows, and a bucket of columns, then hold some rows or columns of the tests' arrays.
+TIGHT = 4000
+
+
+@pytest.fixture(params=["tight", "roomy"])
+def memory(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr("atomlearn.datasets.conversion.to_store.LEAST_MEMORY", 1)
+    monkeypatch.setattr(journal, "RECORD_S", 0.0)
+    monkeypatch.setattr("atomlearn.designs.store_file.CHUNK_BYTES", 700)
+    return TIGHT if request.param == "tight" else 2**24
+
+
+def _all(path: Path) -> Array:
+    design = OnDisk(path)
+    design.verify()
+    return np.asarray(design.gather(np.arange(design.shape[1])).dense(), dtype=np.float64)
+
+
+def _data(n: int = 57, p: int = 33) -> tuple[Array, Array, Array]:
+    """Return a dense array, one that is mostly zero, and a target."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, p))
+    return X, X * (rng.random((n, p)) < 0.2), rng.standard_normal(n)
+
+
+def _csv(path: Path, X: Array, y: Array, text: bool = False) -> None:
+    names = [f"g{j}" for j in range(X.shape[1])]
+    lines = [",".join([*names, "outcome", "id"])]
+    for row, value in zip(X, y, strict=True):
+        label = ("sick" if value > 0 else "well") if text else repr(float(value))
+        lines.append(",".join([*(repr(float(x)) for x in row), label, "someone"]))
+    path.write_text("\n".join(lines) + "\n")
+
+
+def _libsvm(path: Path, X: Array, y: Array, first: int = 1) -> None:
+    lines = []
+    for row, value in zip(X, y, strict=True):
+        entries = [f"{j + first}:{x!r}" for j, x in enumerate(row.tolist()) if x]
+        lines.append(" ".join([repr(float(value)), *entries]))
+    path.write_text("\n".join(lines) + "\n")
+
+
+def _h5ad(path: Path, X: Any, y: Array) -> None:
+    anndata = pytest.importorskip("anndata")
+    held = anndata.AnnData(X)
+    held.obs["value"] = y
+    held.obs["label"] = np.where(y > 0, "sick", "well")
+    held.write_h5ad(path)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_npy_and_npz(order: Any, memory: int, tmp_path: Path) -> None:
+    X, _, y = _data()
+    X = np.asarray(X, order=order)
+    np.save(tmp_path / "y.npy", y)
+    np.save(tmp_path / "x.npy", X)
+    names = np.array([f"n{j}" for j in range(33)])
+    np.savez_compressed(tmp_path / "x.npz", X=X, y=y, feature_names=names)
+    for name, target in (("x.npy", "y.npy"), ("x.npz", None)):
+        out = tmp_path / f"{name}.store"
+        convert(tmp_path / name, out, target=target, memory=memory)
+        assert_array_equal(_all(out), X)
+        assert_array_equal(OnDisk(out).target, y)
+    assert OnDisk(tmp_path / "x.npz.store").feature_names == names.tolist()
+
+
+@pytest.mark.parametrize("form", ["csr", "csc"])
+def test_sparse_npz(form: str, memory: int, tmp_path: Path) -> None:
+    _, X, y = _data()
+    sp.save_npz(tmp_path / "x.npz", sp.csr_array(X).asformat(form))
+    made = convert(tmp_path / "x.npz", tmp_path / "x.store", memory=memory)
+    assert made.layout == "csc"
+    assert_array_equal(_all(made.path), X)
+    ones = sp.csr_array(X).asformat(form)
+    np.savez(
+        tmp_path / "ones.npz", data=np.ones(1), indices=ones.indices, indptr=ones.indptr,
+        shape=ones.shape, format=form, y=y,
+    )  # fmt: skip
+    made = convert(tmp_path / "ones.npz", tmp_path / "ones.store", memory=memory)
+    assert_array_equal(_all(made.path), X != 0)
+    assert_array_equal(OnDisk(made.path).target, y)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("ending", ["libsvm", "svm.gz", "svm.bz2"])
+def test_libsvm(first: int, ending: str, memory: int, tmp_path: Path) -> None:
+    _, X, y = _data()
+    X[0, 0] = 5.0
+    _libsvm(tmp_path / "x.libsvm", X, y, first)
+    content = (tmp_path / "x.libsvm").read_bytes()
+    packers = {"svm.gz": gzip.compress, "svm.bz2": bz2.compress}
+    if ending in packers:
+        (tmp_path / f"x.{ending}").write_bytes(packers[ending](content))
+    made = convert(tmp_path / f"x.{ending}", tmp_path / "x.store", memory=memory)
+    assert_array_equal(_all(made.path), X)
+    assert_array_equal(OnDisk(made.path).target, y)
+    assert OnDisk(made.path).manifest.first_index == first
+    table = read_table(tmp_path / "x.libsvm")
+    assert_array_equal(table.X.toarray(), X)
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+@pytest.mark.parametrize("text", [False, True])
+def test_csv(ending: str, text: bool, memory: int, tmp_path: Path) -> None:
+    X, _, y = _data()
+    _csv(tmp_path / "x.csv", X, y, text)
+    if ending == "csv.gz":
+        (tmp_path / "x.csv.gz").write_bytes(gzip.compress((tmp_path / "x.csv").read_bytes()))
+    made = convert(
+        tmp_path / f"x.{ending}", tmp_path / "x.store", target="outcome", exclude=["id"],
+        memory=memory,
+    )  # fmt: skip
+    assert_array_equal(_all(made.path), X)
+    target = OnDisk(made.path).target
+    assert_array_equal(target, np.where(y > 0, "sick", "well") if text else y)
+    assert OnDisk(made.path).feature_names == [f"g{j}" for j in range(33)]
+
+
+def test_parquet(memory: int, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    X, _, y = _data()
+    frame = pandas.DataFrame(X, columns=[f"g.{j}" for j in range(33)])
+    frame["g.3"] = np.arange(57)
+    X[:, 3] = np.arange(57)
+    frame["outcome"], frame["id"] = y, "someone"
+    frame.to_parquet(tmp_path / "x.parquet", row_group_size=10)
+    with pytest.raises(ValueError, match=r"'id' of .* leave it out"):
+        convert(tmp_path / "x.parquet", tmp_path / "x.store", target="outcome")
+    made = convert(
+        tmp_path / "x.parquet", tmp_path / "x.store", target="outcome", exclude=["id"],
+        memory=memory,
+    )  # fmt: skip
+    assert_array_equal(_all(made.path), X)
+    assert_array_equal(OnDisk(made.path).target, y)
+
+
+@pytest.mark.parametrize("form", ["dense", "csr", "csc"])
+@pytest.mark.filterwarnings("ignore")
+def test_h5ad(form: str, memory: int, tmp_path: Path) -> None:
+    from atomlearn.designs import as_design, feature_names
+
+    dense, X, y = _data()
+    X = dense if form == "dense" else X
+    held = X if form == "dense" else sp.csr_array(X).asformat(form)
+    _h5ad(tmp_path / "x.h5ad", sp.csr_matrix(held) if form == "csr" else held, y)
+    for target, expected in (("value", y), ("label", np.where(y > 0, "sick", "well"))):
+        out = tmp_path / f"{target}.store"
+        convert(tmp_path / "x.h5ad", out, target=target, memory=memory)
+        assert_array_equal(_all(out), X)
+        assert_array_equal(OnDisk(out).target, expected)
+    opened = as_design(tmp_path / "x.h5ad")
+    assert_array_equal(opened.gather(np.arange(33)).dense(), X)
+    assert feature_names(tmp_path / "x.h5ad") == [str(j) for j in range(33)]
+
+
+@pytest.mark.parametrize("n_samples", [1, 2, 3, 4, 5, 30, 33])
+def test_plink_and_two_bits_of_other_formats(n_samples: int, memory: int, tmp_path: Path) -> None:
+    X = genotypes(n_samples, 20, 0.1 if n_samples > 3 else 0.0, seed=n_samples)
+    naive_write_plink(tmp_path / "x.bed", X)
+    convert(tmp_path / "x.bed", tmp_path / "bed.store", memory=memory)
+    assert_array_equal(_all(tmp_path / "bed.store"), filled(X))
+    for order in ("C", "F"):
+        np.save(tmp_path / "x.npy", np.asarray(X, order=order))
+        out = tmp_path / f"{order}.store"
+        made = convert(tmp_path / "x.npy", out, dtype="genotype", memory=memory)
+        assert made.layout == "genotypes"
+        assert_array_equal(_all(out), filled(X))
+        mine, theirs = OnDisk(out), OnDisk(tmp_path / "bed.store")
+        assert (out / "values.bin").read_bytes() == (theirs.path / "values.bin").read_bytes()
+        assert mine.n_bytes == 20 * ((n_samples + 3) // 4)
+
+
+def test_write_plink_is_what_the_naive_writer_writes(tmp_path: Path) -> None:
+    X = genotypes(13, 9, 0.2)
+    naive_write_plink(tmp_path / "a.bed", X)
+    write_plink(tmp_path / "b.bed", X, positions=[1000 * j for j in range(9)])
+    assert (tmp_path / "a.bed").read_bytes() == (tmp_path / "b.bed").read_bytes()
+    design = PlinkBed(tmp_path / "b.bed")
+    assert_array_equal(design.gather(np.arange(9)).dense(), filled(X))
+    assert design.target is None
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    X=hnp.arrays(
+        st.sampled_from(["float64", "float32", "float16", "int8", "int32", "bool", "uint8"]),
+        st.tuples(st.integers(1, 23), st.integers(1, 17)),
+        elements={"allow_nan": False, "allow_infinity": False},
+    ),
+    form=st.sampled_from(["npy", "npz", "csr", "csc"]),
+    fortran=st.booleans(),
+    budget=st.integers(100, 5000),
+)
+def test_round_trips(
+    X: Any, form: str, fortran: bool, budget: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("atomlearn.datasets.conversion.to_store.LEAST_MEMORY", 1)
+        patch.setattr("atomlearn.designs.store_file.CHUNK_BYTES", 64)
+        folder = tmp_path_factory.mktemp("round")
+        source = folder / ("x.npy" if form == "npy" else "x.npz")
+        held = np.asfortranarray(X) if fortran else np.ascontiguousarray(X)
+        if form == "npy":
+            np.save(source, held)
+        elif form == "npz" or X.dtype == np.float16:
+            np.savez(source, X=held)
+        else:
+            sp.save_npz(source, sp.csr_array(held).asformat(form))
+        made = convert(source, folder / "x.store", memory=budget)
+        assert_array_equal(_all(made.path), X.astype(np.float64))
+        assert not list(folder.glob("*.partial"))
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,b\n1,2\n3\n", "has 1 cells, the header has 2"),
+        ("a,b\n1,2\n3,x\n", "column 'b' of .* holds text"),
+        ("a,b\n1,2\n3,\n", r"got nan at \(row, column\) = \(1, 1\)"),
+        ("a,b\n1,2\n3,inf\n", r"got inf at \(row, column\) = \(1, 1\)"),
+        ("a,a\n1,2\n", "more than one column named"),
+        ("a,b\n", "has no rows"),
+        ("1,2\n3,4\n", "only numbers"),
+        ('a,b\n1,"2\n', "not a readable table"),
+    ],
+)
+def test_tables_that_cannot_be_converted(text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(text)
+    with pytest.raises(ValueError, match=words):
+        convert(tmp_path / "x.csv", tmp_path / "x.store")
+    assert not (tmp_path / "x.store").exists()
+
+
+def test_values_that_do_not_fit_say_where(tmp_path: Path) -> None:
+    X = np.ones((6, 5))
+    X[4, 3] = 70_000.5
+    np.save(tmp_path / "x.npy", X)
+    sp.save_npz(tmp_path / "x.npz", sp.csr_array(X))
+    for name in ("x.npy", "x.npz"):
+        for dtype in ("int8", "float16"):
+            with pytest.raises(ValueError, match=r"got 70000\.5 at \(row, column\) = \(4, 3\)"):
+                convert(tmp_path / name, tmp_path / "x.store", dtype=dtype)
+    with pytest.raises(ValueError, match="0, 1, 2 or missing"):
+        convert(tmp_path / "x.npy", tmp_path / "x.store", dtype="genotype")
+    with pytest.raises(ValueError, match="two-bit genotypes are dense"):
+        convert(tmp_path / "x.npz", tmp_path / "x.store", dtype="genotype")
+
+
+def test_bad_requests(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.ones((3, 3)))
+    source, out = tmp_path / "x.npy", tmp_path / "x.store"
+    for options, words in (
+        ({"memory": 10}, "at least"),
+        ({"dtype": "int4"}, "dtype must be"),
+        ({"exclude": ["a"]}, "only columns of CSV"),
+        ({"target": "nothing.npy"}, "nothing.npy"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            convert(source, out, **options)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no folder"):
+        convert(source, tmp_path / "no" / "x.store")
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        convert(tmp_path / "y.npy", out)
+    convert(source, out)
+    with pytest.raises(ValueError, match="exists; remove it"):
+        convert(source, out)
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.parquet", "x.h5ad", "x.bed", "x.svm"])
+def test_damaged_sources_are_refused_and_leave_no_store(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(b"\x93NUMPY\x01\x00 and then nothing\xff\xfe\n")
+    with pytest.raises((ValueError, FileNotFoundError)):
+        convert(tmp_path / name, tmp_path / "x.store")
+    assert not (tmp_path / "x.store").exists()
+
+
+def test_two_conversions_to_one_place_do_not_meet(tmp_path: Path) -> None:
+    second = journal.Workplace(tmp_path / "x.store", {"a": 1})
+    with (
+        journal.Workplace(tmp_path / "x.store", {"a": 1}),
+        pytest.raises(ValueError, match="another conversion"),
+    ):
+        second.__enter__()
+
+
+def test_the_rest_of_another_source_is_cleared(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.ones((5, 4)))
+    partial = tmp_path / "x.store.partial"
+    (partial / "spill").mkdir(parents=True)
+    (partial / "journal.json").write_text('{"fingerprint": {}, "state": {"all_rows": true}}')
+    (partial / "values.bin").write_bytes(b"rubbish")
+    made = convert(tmp_path / "x.npy", tmp_path / "x.store")
+    assert not made.resumed
+    assert_array_equal(_all(made.path), np.ones((5, 4)))
+
+
+def test_packing_is_its_own_inverse() -> None:
+    codes = np.random.default_rng(0).integers(-1, 3, size=(11, 7)).astype(np.int8)
+    packed = pack(codes).reshape(7, 3)
+    table = np.array([2, -1, 1, 0])
+    unpacked = table[(packed[:, :, None] >> np.array([0, 2, 4, 6])) & 3].reshape(7, 12)[:, :11]
+    assert_array_equal(unpacked.T, codes)
+
+
+# --- killed ---------------------------------------------------------------------------------------
+
+_CONVERT = """
+import sys
+from atomlearn.datasets import convert
+from atomlearn.datasets.conversion import journal
+journal.RECORD_S = 0.0
+print("ready", flush=True)
+made = convert(sys.argv[1], sys.argv[2], memory=2**20)
+print(made.resumed, flush=True)
+"""
+
+
+@pytest.mark.parametrize("form", ["libsvm", "csv", "npy"])
+def test_killed_at_random_moments_nothing_is_lost(form: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((1500, 300))
+    source = tmp_path / f"x.{form}"
+    if form == "libsvm":
+        X *= rng.random(X.shape) < 0.3
+        _libsvm(source, X, X[:, 0])
+    elif form == "csv":
+        X = X[:, :100]
+        _csv(source, X, X[:, 0])
+    else:
+        np.save(source, X)
+    out = tmp_path / "x.store"
+    options = (sys.executable, "-c", _CONVERT, str(source), str(out))
+    if form == "csv":
+        script = _CONVERT.replace("memory=2**20", "memory=2**20, exclude=['id', 'outcome']")
+        options = (sys.executable, "-c", script, str(source), str(out))
+    kills = resumed = 0
+    while not out.exists():
+        process = subprocess.Popen(
+            options, stdout=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        if kills < 3:
+            time.sleep(float(rng.uniform(0.0, 0.35)))
+            assert not out.exists() or (out / "manifest.json").exists()
+            process.send_signal(signal.SIGKILL)
+            kills += 1
+        output = process.communicate()[0]
+        resumed += "True" in output
+        assert process.returncode in (0, -signal.SIGKILL)
+    assert_array_equal(_all(out), X)
+    assert not list(tmp_path.glob("*.partial"))

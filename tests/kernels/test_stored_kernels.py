@@ -1,0 +1,71 @@
+"""Columns as files hold them, against NumPy: every length of the last word, every code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from atomlearn import _kernels
+from atomlearn._kernels import reference
+
+
+@settings(max_examples=60, deadline=None)
+@given(n=st.integers(1, 140), p=st.integers(1, 9), seed=st.integers(0, 2**32 - 1))
+def test_genotypes_match_the_naive_twin(n: int, p: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    # Random bits beyond the last sample, too: they must not matter.
+    data = rng.integers(0, 256, size=p * ((n + 3) // 4), dtype=np.uint8)
+    means, v, w = rng.random(p), rng.standard_normal(n), rng.standard_normal(p)
+    for squared in (False, True):
+        z = _kernels.scores_genotypes(data, n, means, _kernels.padded(v), squared)
+        expected = reference.scores_genotypes(data, n, means, v, squared)
+        assert_allclose(z, expected, rtol=0, atol=1e-14 * 4 * np.abs(v).sum())
+    out = _kernels.padded(v)
+    _kernels.add_genotypes(data, n, means, w, out)
+    expected = v.copy()
+    reference.add_genotypes(data, n, means, w, expected)
+    assert_allclose(out[:n], expected, rtol=0, atol=1e-14 * 2 * (np.abs(w).sum() + 9))
+    counted = _kernels.count_genotypes(data, n, p)
+    assert_array_equal(counted, reference.count_genotypes(data, n, p))
+    for dtype in (np.float32, np.float64):
+        gathered = _kernels.gather_genotypes(data, n, means, dtype)
+        assert gathered.dtype == dtype
+        assert_array_equal(gathered, reference.gather_genotypes(data, n, means, dtype))
+
+
+@pytest.mark.parametrize("kind", _kernels.STORED_TYPES)
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 16, 100, 1037])
+def test_stored_types_match_float64(kind: np.dtype, n: int) -> None:
+    rng = np.random.default_rng(n)
+    X = np.asfortranarray(np.clip(30 * rng.standard_normal((n, 11)), -128, 127)).astype(kind)
+    v, w, wide = rng.standard_normal(n), rng.standard_normal(11), X.astype(np.float64)
+    assert_allclose(_kernels.scores_stored(X, v), wide.T @ v, rtol=1e-11, atol=1e-9)
+    assert_allclose(_kernels.predict_stored(X, w), wide @ w, rtol=1e-11, atol=1e-9)
+    squares = (wide**2).T @ np.abs(v)
+    assert_allclose(_kernels.squared_norms_stored(X, np.abs(v)), squares, rtol=1e-12)
+
+
+def test_every_half_precision_number_is_widened_exactly() -> None:
+    halves = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    halves = halves[np.isfinite(halves)]
+    by_row = np.asfortranarray(halves[None, :])
+    assert_array_equal(_kernels.scores_stored(by_row, np.ones(1)), halves.astype(np.float64))
+    column = np.asfortranarray(halves[:, None])
+    for one in (5, 2**14, halves.size - 1):
+        v = np.zeros(halves.size)
+        v[one] = 1.0
+        assert _kernels.scores_stored(column, v)[0] == float(halves[one])
+
+
+def test_bytes_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ValueError, match="take 6 bytes"):
+        _kernels.scores_genotypes(
+            np.zeros(5, dtype=np.uint8), 9, np.zeros(2), _kernels.padded(np.zeros(9))
+        )
+    with pytest.raises(ValueError, match="v must have"):
+        _kernels.scores_genotypes(np.zeros(6, dtype=np.uint8), 9, np.zeros(2), np.zeros(9))
+    with pytest.raises(TypeError, match="Fortran"):
+        _kernels.scores_stored(np.zeros((3, 4)), np.zeros(3))

@@ -1,0 +1,280 @@
+"""Checkpoints: killed anywhere a solve goes on to the same answer; those of others are refused."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+
+from atomlearn import AtomicRegressor, designs, norms, solve, solvers
+from atomlearn.paths import path
+from atomlearn.result import Status
+from atomlearn.solvers import Checkpoint, Observed
+from atomlearn.solvers.fingerprint import fingerprint
+
+Array = NDArray[np.float64]
+
+
+def _data(seed: int = 0) -> tuple[Array, Array]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((60, 90))
+    return X, X[:, :8].sum(axis=1) + 0.3 * rng.standard_normal(60)
+
+
+class _Killed(BaseException):
+    """What a kill looks like to the code: nothing may tidy up after it."""
+
+
+class _Kill:
+    def __init__(self, after: int) -> None:
+        self.after = after
+
+    def __call__(self, progress: solvers.Progress) -> None:
+        if progress.state.iteration >= self.after:
+            raise _Killed
+
+
+CASES: list[tuple[solvers.ColumnGeneration | Any, norms.L1 | Any, str, dict[str, Any]]] = [
+    (solvers.ColumnGeneration(batch=3), norms.L1(), "penalized", {"level": 3.0}),
+    (solvers.ColumnGeneration(batch=3), norms.KSupport(4), "squared", {"level": 3.0}),
+    (
+        solvers.ColumnGeneration(batch=3),
+        norms.LatentGroups([list(range(j, j + 4)) for j in range(0, 87, 2)]),
+        "penalized",
+        {"level": 6.0},
+    ),
+    (solvers.ColumnGeneration(batch=1), norms.L1(), "constrained", {"radius": 6.0}),
+    (solvers.AtomGeneration(), norms.L1(), "penalized", {"level": 8.0}),
+    (solvers.FISTA(), norms.L1(), "penalized", {"level": 8.0}),
+    (solvers.FeatureGeneration(), norms.KSupport(4), "squared", {"level": 3.0}),
+]
+
+
+@pytest.mark.parametrize(
+    ("solver", "norm", "form", "amount"), CASES, ids=lambda case: type(case).__name__
+)
+@pytest.mark.parametrize("kill_after", [0, 1, 3])
+def test_killed_and_resumed_is_the_same_answer(
+    solver: Any, norm: Any, form: Any, amount: dict[str, float], kill_after: int, tmp_path: Path
+) -> None:
+    X, y = _data()
+    kind: dict[str, Any] = {"norm": norm, "form": form, "solver": solver, "intercept": True}
+    kind |= {"gap": 1e-8, "max_iter": 5000, **amount}
+    whole = solve(X, y, **kind)
+    assert whole.converged
+    assert whole.iterations > kill_after
+    keep = Checkpoint(tmp_path, every_s=0)
+    with pytest.raises(_Killed):
+        solve(X, y, **kind, observers=[keep, _Kill(kill_after)])
+    resumed = solve(X, y, **kind, observers=[Checkpoint(tmp_path, every_s=0)])
+    assert resumed.converged
+    assert_allclose(resumed.objective, whole.objective, rtol=2e-8)
+    assert_array_equal(np.abs(resumed.coef) > 1e-5, np.abs(whole.coef) > 1e-5)
+    iterations = [record.iteration for record in resumed.history]
+    assert iterations == list(range(len(iterations)))
+    passes = [record.passes for record in resumed.history]
+    assert passes == sorted(passes)
+    assert resumed.passes >= kill_after
+
+
+def test_feature_generation_selects_the_same_features_in_the_same_order(tmp_path: Path) -> None:
+    X, y = _data()
+    kind: dict[str, Any] = {"norm": norms.KSupport(4), "form": "squared", "level": 0.1}
+    solver = solvers.FeatureGeneration(n_features=20)
+    whole = solve(X, y, solver=solver, **kind)
+    assert whole.status is Status.COLUMN_LIMIT
+    for kill_after in range(whole.iterations):
+        folder = tmp_path / str(kill_after)
+        keep = [Checkpoint(folder, every_s=0), _Kill(kill_after)]
+        with pytest.raises(_Killed):
+            solve(X, y, solver=solver, **kind, observers=keep)
+        resumed = solve(X, y, solver=solver, **kind, observers=[Checkpoint(folder)])
+        assert resumed.status is Status.COLUMN_LIMIT
+        for mine, theirs in zip(resumed.state.selection(), whole.state.selection(), strict=True):
+            assert_array_equal(mine, theirs)
+        assert_allclose(resumed.weights, whole.weights, rtol=1e-5)
+
+
+def test_what_is_done_resumes_in_one_pass_and_goes_further(tmp_path: Path) -> None:
+    X, y = _data()
+    first = solve(X, y, level=3.0, gap=1e-3, observers=[Checkpoint(tmp_path)])
+    again = solve(X, y, level=3.0, gap=1e-3, observers=[Checkpoint(tmp_path)])
+    assert again.iterations == first.iterations
+    assert again.passes == first.passes + 1
+    assert len(again.history) == len(first.history)
+    assert_array_equal(again.weights, first.weights)
+    further = solve(X, y, level=3.0, gap=1e-9, observers=[Checkpoint(tmp_path)])
+    assert further.converged
+    assert further.relative_gap <= 1e-9
+
+
+@pytest.mark.parametrize("kill_after", [0, 2, 5])
+def test_matrix_fits_go_on_from_their_factors(kill_after: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    low = rng.standard_normal((30, 3)) @ rng.standard_normal((3, 20))
+    flat = rng.permutation(600)[:400]
+    design = designs.Entries(flat // 20, flat % 20, (30, 20))
+    target = low.ravel()[flat] + 5.0 * (rng.random(400) < 0.03)
+    norm = norms.Union([norms.TraceNorm(), norms.Scaled(norms.L1(), 0.3)])
+    kind: dict[str, Any] = {"norm": norm, "level": 3.0, "gap": 1e-8, "max_iter": 5000}
+    kind["solver"] = solvers.MatrixGeneration(batch=1, columns=5, tolerance=1e-8)
+    whole = solve(design, target, **kind)
+    assert whole.converged
+    assert whole.iterations > kill_after
+    keep = [Checkpoint(tmp_path, every_s=0), _Kill(kill_after)]
+    with pytest.raises(_Killed):
+        solve(design, target, **kind, observers=keep)
+    resumed = solve(design, target, **kind, observers=[Checkpoint(tmp_path)])
+    assert resumed.converged
+    assert_allclose(resumed.objective, whole.objective, rtol=2e-8)
+    again = solve(design, target, **kind, observers=[Checkpoint(tmp_path)])
+    assert again.passes <= resumed.passes + 2
+
+
+def _other(change: str) -> dict[str, Any]:
+    X, y = _data()
+    kind: dict[str, Any] = {"X": X, "y": y, "norm": norms.KSupport(3), "level": 3.0}
+    changed: dict[str, Any] = {
+        "y": y + 1e-12,
+        "X": np.where(np.arange(90) == 0, X + 1e-3, X),
+        "norm": norms.KSupport(4),
+        "level": 3.0000001,
+        "tau": 0.1,
+        "intercept": True,
+        "sample_weight": np.linspace(1, 2, 60),
+        "loss": "squared_hinge",
+        "form": "squared",
+    }
+    if change == "shape":
+        return kind | {"X": X[:, :80]}
+    if change == "loss":
+        kind["y"] = np.sign(y)
+    return kind | {change: changed[change]}
+
+
+CHANGES = ["y", "X", "norm", "level", "tau", "intercept", "sample_weight", "loss", "form", "shape"]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_checkpoints_of_other_problems_are_refused(change: str, tmp_path: Path) -> None:
+    X, y = _data()
+    target = np.sign(y) if change == "loss" else y
+    kind: dict[str, Any] = {"norm": norms.KSupport(3), "level": 3.0}
+    solve(X, target, **kind, observers=[Checkpoint(tmp_path)])
+    other = _other(change)
+    with pytest.raises(ValueError, match=r"another (problem|data).*remove it"):
+        solve(other.pop("X"), other.pop("y"), **other, observers=[Checkpoint(tmp_path)])
+    solve(X, target, **kind, observers=[Checkpoint(tmp_path)])
+
+
+def test_other_solvers_and_broken_files_are_refused(tmp_path: Path) -> None:
+    X, y = _data()
+    kind: dict[str, Any] = {"norm": norms.KSupport(3), "level": 3.0, "form": "squared"}
+    solve(X, y, **kind, observers=[Checkpoint(tmp_path)])
+    with pytest.raises(ValueError, match="solver"):
+        solve(X, y, **kind, solver=solvers.FeatureGeneration(), observers=[Checkpoint(tmp_path)])
+    file = tmp_path / "checkpoint.npz"
+    good = file.read_bytes()
+    for bad in (b"", b"PK", good[:-30], good[: len(good) // 2], b"\x80\x04]." * 30):
+        file.write_bytes(bad)
+        with pytest.raises(ValueError, match="remove it to begin afresh"):
+            solve(X, y, **kind, observers=[Checkpoint(tmp_path)])
+    np.savez(file, about=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(ValueError, match="remove it to begin afresh"):
+        solve(X, y, **kind, observers=[Checkpoint(tmp_path)])
+    with pytest.raises(ValueError, match="is a file"):
+        solve(X, y, **kind, observers=[Checkpoint(file)])
+    with pytest.raises(ValueError, match="one Checkpoint"):
+        solve(X, y, **kind, observers=[Checkpoint(tmp_path), Checkpoint(tmp_path / "b")])
+    with pytest.raises(ValueError, match="every_s"):
+        Checkpoint(tmp_path, every_s=float("nan"))
+
+
+def test_paths_and_estimators_keep_one_file_a_problem(tmp_path: Path) -> None:
+    X, y = _data()
+    keep = (Checkpoint(tmp_path, every_s=0, many=True),)
+    solver = Observed(solvers.ColumnGeneration(), keep)
+    plain = AtomicRegressor("l1", alpha=0.05).fit(X, y)
+    model = AtomicRegressor("l1", alpha=0.05, solver=solver).fit(X, y)
+    assert_array_equal(model.coef_, plain.coef_)
+    again = AtomicRegressor("l1", alpha=0.05, solver=solver).fit(X, y)
+    assert again.n_passes_ == model.n_passes_ + 1
+    found = path(X, y, norm="l1", n_levels=4, solver=solver)
+    assert len(list(tmp_path.glob("*.npz"))) == 1 + 4
+    assert_allclose(
+        path(X, y, norm="l1", n_levels=4, solver=solver).objectives, found.objectives, rtol=1e-6
+    )
+
+
+def test_equal_norms_have_equal_fingerprints_whatever_they_are_made_of() -> None:
+    from atomlearn.designs import as_design
+    from atomlearn.losses import as_loss
+    from atomlearn.problem import Problem, Regularizer
+
+    X, y = _data()
+
+    def digest(norm: Any) -> str:
+        design = as_design(X)
+        return fingerprint(
+            Problem.build(design, y, as_loss("squared"), Regularizer(norm, "penalized", 1.0))
+        )
+
+    groups = {"b": [3, 4], "a": [0, 1, 2]}
+    same = {"a": [0, 1, 2], "b": [3, 4]}
+    assert digest(norms.LatentGroups(groups)) == digest(norms.LatentGroups(same))
+    assert digest(norms.LatentGroups(groups)) != digest(norms.LatentGroups({**same, "b": [3, 5]}))
+    assert digest(norms.KSupport(3)) == digest(norms.KSupport(3))
+    assert digest(norms.Scaled(norms.L1(), 2.0)) != digest(norms.Scaled(norms.L1(), 3.0))
+
+
+_SOLVE = """
+import sys
+import numpy as np
+from atomlearn import norms, solve, solvers
+from atomlearn.solvers import Checkpoint
+rng = np.random.default_rng(0)
+X = rng.standard_normal((200, 1000))
+y = X[:, :40].sum(axis=1) + 0.3 * rng.standard_normal(200)
+print("ready", flush=True)
+r = solve(X, y, norm=norms.KSupport(5), level=40.0, gap=1e-8, max_iter=10_000,
+          solver=solvers.ColumnGeneration(batch=1),
+          observers=[Checkpoint(sys.argv[1], every_s=0)])
+assert r.converged
+print(repr(r.objective), r.iterations, flush=True)
+"""
+
+
+def test_sigkill_at_random_moments(tmp_path: Path) -> None:
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    rng = np.random.default_rng(1)
+
+    def start(folder: Path) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", _SOLVE, str(folder)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+
+    whole = start(tmp_path / "whole").communicate()[0].split()
+    kills, output = 0, ""
+    while True:
+        process = start(tmp_path / "killed")
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        if kills < 3:
+            time.sleep(float(rng.uniform(0.0, 0.15)))
+            process.send_signal(signal.SIGKILL)
+            kills += 1
+        output = process.communicate()[0]
+        if process.returncode == 0:
+            break
+        assert process.returncode == -signal.SIGKILL
+    objective, iterations = output.split()[-2:]
+    assert_allclose(float(objective), float(whole[1]), rtol=1e-8)
+    assert int(iterations) <= int(whole[2]) + 8
