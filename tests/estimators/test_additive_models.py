@@ -22,7 +22,7 @@ from atomlearn import (
     FeatureGenerator,
     norms,
 )
-from atomlearn.designs import Additive, nearest
+from atomlearn.designs import Additive, as_design, nearest
 
 FEATURES = ["splines", "intersection", "additive_gaussian"]
 
@@ -185,3 +185,13 @@ def test_surfaces_of_pairs():
         model.surface(1, 1)
     with pytest.raises(AttributeError, match="features='anova'"):
         AtomicRegressor("groups", 0.1, features="splines").fit(frame, y).surface(0, 1)
+
+
+def test_designs_are_taken_as_inputs():
+    X, y = waves(150)
+    arguments = {"n_features": 2, "batch": 1, "loss": "squared", "features": "splines"}
+    expected = FeatureGenerator(**arguments).fit(X, y)
+    selector = FeatureGenerator(**arguments).fit(as_design(X), y)
+    assert_array_equal(selector.selected_, expected.selected_)
+    assert_allclose(selector.predict(as_design(X)), expected.predict(X), rtol=1e-12)
+    assert_array_equal(selector.transform(as_design(X)), expected.transform(X))
