@@ -16,6 +16,7 @@ from atomlearn.norms.expansion import LiftedScores
 @pytest.fixture(autouse=True)
 def _no_problem_is_small(monkeypatch):
     monkeypatch.setattr(polynomial_module, "SMALL", 0.0)
+    monkeypatch.setattr(polynomial_module, "BOUND_COST", 0.0)
 
 
 def uneven(seed: int, n: int = 50, d: int = 30, sparse: bool = False, signed: bool = True):
@@ -89,6 +90,23 @@ def test_no_bounds_once_all_scores_are_there():
     scores = Polynomial(X).scores(rng.standard_normal(50))
     scores.full()
     assert scores.bounds(np.arange(5)) is None
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_no_bounds_where_all_scores_cost_less(monkeypatch, sparse):
+    X, rng = uneven(4, sparse=sparse)
+    design = Polynomial(X)
+    v, every = rng.standard_normal(50), np.arange(design.shape[1])
+    # All 465 sums cost as much as 22,500 multiplications, or where X is sparse fewer.
+    monkeypatch.setattr(polynomial_module, "BOUND_COST", 1e5)
+    assert design.scores(v).bounds(every) is None
+    assert design.scores(v).bounds(every[:0]) is not None
+    monkeypatch.setattr(polynomial_module, "BOUND_COST", 1e-3)
+    assert design.scores(v).bounds(every) is not None
+    # Scores that are never listed have bounds at any cost.
+    monkeypatch.setattr(polynomial_module, "BOUND_COST", 1e9)
+    monkeypatch.setattr(polynomial_module, "MAX_STORED", 100)
+    assert design.scores(v).bounds(every) is not None
 
 
 def test_nan_is_refused():

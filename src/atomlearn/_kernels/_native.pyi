@@ -78,6 +78,15 @@ def pair_bounds(
     falling: Array,
     /,
 ) -> None: ...
+def pair_sums_by_rows(
+    data: Data,
+    indices: Indices,
+    indptr: Indices,
+    place: NDArray[np.int32],
+    v: Array,
+    sums: Array,
+    /,
+) -> int: ...
 def pair_entry_size(single: bool, /) -> int: ...
 def pair_rows(
     data: Data,

@@ -241,6 +241,16 @@ def pair_bounds_csc(
     return upper, np.sqrt(rising), np.sqrt(falling)
 
 
+def pair_sums_csr(
+    data: Data, indices: Indices, indptr: Indices, v: Data, n_columns: int, chosen: Positions
+) -> tuple[Array, int]:
+    """Return the upper part of X'diag(v) X over some columns, and the multiplications."""
+    wide = _dense(data, indices, indptr, n_columns, columns_major=False)[:, chosen]
+    entries = (wide[np.asarray(v) != 0] != 0).sum(axis=1)
+    sums = np.triu((wide * np.asarray(v, dtype=np.float64)[:, None]).T @ wide)
+    return sums, int((entries * (entries + 1) // 2).sum())
+
+
 def pair_search(
     X: Data, order: Positions, v: Data, least: float, square: float, squares: bool
 ) -> dict[tuple[int, int], float]:

@@ -9,6 +9,7 @@ from atomlearn.designs.coded_block import CodedBlock
 from atomlearn.designs.column_subset import ColumnSubset
 from atomlearn.designs.convert import as_design, feature_names, is_opened
 from atomlearn.designs.dense import DenseDesign
+from atomlearn.designs.distributed import ChunkScores, Dask, LostDataError
 from atomlearn.designs.kernels import KernelMaps, KernelOn, Kernels, kernel_grid
 from atomlearn.designs.levels import codes_of, nearest
 from atomlearn.designs.lifted import Lifted
@@ -32,11 +33,13 @@ __all__ = [
     "AnovaScores",
     "ArrayScores",
     "CenteredBlock",
+    "ChunkScores",
     "CodedBlock",
     "ColumnSubset",
     "Concatenated",
     "ConcatenatedScores",
     "Counted",
+    "Dask",
     "DenseBlock",
     "DenseDesign",
     "Entries",
@@ -45,6 +48,7 @@ __all__ = [
     "KernelOn",
     "Kernels",
     "Lifted",
+    "LostDataError",
     "OnDisk",
     "PlinkBed",
     "Polynomial",

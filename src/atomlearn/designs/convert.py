@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.designs.chunks import is_dask, names_of_dask
 from atomlearn.designs.compressed import checked_parts, is_sparse
 from atomlearn.designs.dense import DenseDesign
+from atomlearn.designs.distributed import Dask
 from atomlearn.designs.files import (
     array_of_anndata,
     is_anndata,
@@ -31,7 +33,8 @@ def as_design(X: object, *, check_finite: bool = True) -> Design:
     Parameters
     ----------
     X : array, sparse array or matrix, table (pandas, polars, pyarrow), list of rows, or Design;
-        the path of a column store, a PLINK .bed or an .h5ad; an AnnData object
+        the path of a column store, a PLINK .bed or an .h5ad; an AnnData object; a dask.array or
+        dask.dataframe
         Integers, booleans and half precision are converted once, to float32 where that is exact,
         else to float64. Sparse formats other than CSC and CSR are converted to CSC.
     check_finite : bool, default=True
@@ -41,12 +44,15 @@ def as_design(X: object, *, check_finite: bool = True) -> Design:
     ------
     ValueError, TypeError
         Where X has the wrong number of dimensions, no rows or columns, entries that are not
-        finite real numbers, or a broken sparse structure; the message says what to do.
+        finite real numbers, or a broken sparse structure; the message says what to do. Entries of
+        Dask collections are checked in the first pass over them.
     """
     if is_path(X):
         X = open_path(X)  # type: ignore[arg-type]
     if isinstance(X, Design):
         return X
+    if is_dask(X):
+        return Dask(X)
     if is_anndata(X):
         X = array_of_anndata(X)
     if is_sparse(X):
@@ -61,7 +67,7 @@ def as_design(X: object, *, check_finite: bool = True) -> Design:
 
 def is_opened(X: object) -> bool:
     """Return whether X is a design, or becomes one by being opened: not an array or a table."""
-    return isinstance(X, Design) or is_path(X) or is_anndata(X)
+    return isinstance(X, Design) or is_path(X) or is_anndata(X) or is_dask(X)
 
 
 def feature_names(X: object) -> list[str] | None:
@@ -73,6 +79,8 @@ def feature_names(X: object) -> list[str] | None:
         return names_of_path(X)  # type: ignore[arg-type]
     if isinstance(X, Design):
         return names_of_design(X)
+    if is_dask(X):
+        return names_of_dask(X)
     if is_anndata(X):
         return [str(name) for name in X.var_names]  # type: ignore[attr-defined]
     return table_names(X)
@@ -141,10 +149,11 @@ def _check_finite_dense(array: NDArray[Any], design: DenseDesign, names: list[st
             bad = np.flatnonzero(~np.isfinite(array[start : start + CHECKED_ENTRIES, column]))
             if bad.size:
                 row = start + int(bad[0])
-                _refuse_entry(array[row, column], row, int(column), names)
+                refuse_entry(array[row, column], row, int(column), names)
 
 
-def _refuse_entry(value: Any, row: int, column: int, names: list[str] | None) -> None:
+def refuse_entry(value: Any, row: int, column: int, names: list[str] | None) -> None:
+    """Raise ValueError for an entry that is not finite, with its place and the remedy."""
     what = "NaN" if np.isnan(value) else "infinity"
     name = "" if names is None else f", {names[column]!r}"
     raise ValueError(
@@ -208,4 +217,4 @@ def _check_finite_sparse(X: Any) -> None:
             major = int(np.searchsorted(X.indptr, place, side="right")) - 1
             minor = int(X.indices[place])
             row, column = (minor, major) if X.format == "csc" else (major, minor)
-            _refuse_entry(data[place], row, column, None)
+            refuse_entry(data[place], row, column, None)

@@ -64,6 +64,11 @@ class DenseDesign(Design):
     def dtype(self) -> np.dtype[Any]:
         return self._X.dtype
 
+    @property
+    def array(self) -> NDArray[Any]:
+        """The array that was given, of which ``rows`` may use a part; read-only use."""
+        return self._X
+
     def stored(self) -> NDArray[Any] | None:
         """Return X itself, read-only use, where BLAS can read all of it in place; else None."""
         return self._X if self._is_contiguous and self._rows is None else None

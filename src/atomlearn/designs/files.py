@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from atomlearn.designs import store_file as store
+from atomlearn.designs.distributed import Dask
 from atomlearn.designs.frames import library_of
 from atomlearn.designs.on_disk import OnDisk
 from atomlearn.designs.plink import PlinkBed, read_variants
@@ -48,8 +49,8 @@ def names_of_path(path: str | os.PathLike[str]) -> list[str] | None:
 
 
 def names_of_design(X: object) -> list[str] | None:
-    """Return the names of the columns of a design in files, None for other designs."""
-    return X.feature_names if isinstance(X, (OnDisk, PlinkBed)) else None
+    """Return the names of the columns of a design in files or of a table, None for others."""
+    return X.feature_names if isinstance(X, (OnDisk, PlinkBed, Dask)) else None
 
 
 def array_of_anndata(X: Any) -> Any:

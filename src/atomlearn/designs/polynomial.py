@@ -16,6 +16,7 @@ from atomlearn.designs.compressed import BLAS_FROM
 from atomlearn.designs.convert import as_design, feature_names
 from atomlearn.designs.pair_index import PairIndex, upper_part
 from atomlearn.designs.pair_products import DensePairs, PairProducts
+from atomlearn.designs.pair_rows import RowPairs
 from atomlearn.designs.pair_search import ErrorBound, Finalists, PairWork
 from atomlearn.designs.scores import ArrayScores
 from atomlearn.designs.sparse import SparseDesign
@@ -36,6 +37,8 @@ from atomlearn.interfaces.design import (
 MAX_STORED = 2**28
 #: So many multiplications take about a millisecond: less than a search costs to set up.
 SMALL = 1e7
+#: So many take as long as to bound one column and to look at its bound.
+BOUND_COST = 1e3
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +76,14 @@ class PolynomialScores(Scores):
         index: PairIndex,
         scaling: Scaling,
         v: Array,
-        linear: Array,
         memory: Memory | None = None,
     ) -> None:
         self._pairs, self._index, self._scaling = pairs, index, scaling
         self._v = np.array(v, dtype=np.float64)
-        self._linear = linear
+        # Of all inputs, or left until it is known which of them matter.
+        self._linear: Array | None = None
+        if pairs.linear_bounds() is None or self.n_columns <= MAX_STORED:
+            self._all_linear()
         self._memory = Memory() if memory is None else memory
         self._full: ArrayScores | None = None
         self._best: tuple[Columns, Array] | None = None
@@ -88,6 +93,17 @@ class PolynomialScores(Scores):
     @property
     def n_columns(self) -> int:
         return self._index.n_columns
+
+    def _all_linear(self) -> Array:
+        """Return the scores of all inputs."""
+        if self._linear is None:
+            self._linear = self._pairs.linear(self._v) * self._scaling.linear
+        return self._linear
+
+    def _linear_at(self, columns: Columns) -> Array:
+        if self._linear is not None:
+            return self._linear[columns]
+        return self._pairs.linear_at(self._v, columns) * self._scaling.linear
 
     @property
     def _storable(self) -> bool:
@@ -99,7 +115,7 @@ class PolynomialScores(Scores):
             if not self._storable:
                 return super().full()
             z = np.empty(self.n_columns)
-            z[: self._index.n_inputs] = self._linear
+            z[: self._index.n_inputs] = self._all_linear()
             z[self._index.n_inputs :] = self._pairs.all_sums(self._v, self._index)
             _scale_pairs(z, self._index, self._scaling)
             self._full = ArrayScores(z)
@@ -123,7 +139,7 @@ class PolynomialScores(Scores):
         i, j = self._index.pairs(columns)
         z = np.empty(columns.size)
         linear = j < 0
-        z[linear] = self._linear[i[linear]]
+        z[linear] = self._linear_at(i[linear])
         first, second = i[~linear], j[~linear]
         z[~linear] = self._pairs.sums(self._v, first, second) * self._scaling.of(first, second)
         return z
@@ -133,7 +149,8 @@ class PolynomialScores(Scores):
 
         See ``PairProducts.reaches``.
         """
-        if self._full is not None or 0.5 * self._v.size * self._index.n_inputs**2.0 < SMALL:
+        least = max(SMALL, BOUND_COST * np.size(columns))
+        if self._full is not None or (self._storable and self._pairs.work < least):
             return None
         size = float(np.abs(self._v).max())
         if not math.isfinite(size):
@@ -148,7 +165,8 @@ class PolynomialScores(Scores):
         with np.errstate(over="ignore"):
             found = np.minimum(radii[i] * radii[other], np.minimum(reach[i], reach[other]))
             found *= unit * self._scaling.of(i, j)
-        return np.asarray(np.where(j < 0, np.abs(self._linear[i]), found))
+        found[j < 0] = np.abs(self._linear_at(i[j < 0]))
+        return found
 
     def top(self, count: int) -> tuple[Columns, Array]:
         """Return the columns of largest \\|z_j\\|, exactly, with their z_j.
@@ -176,30 +194,46 @@ class PolynomialScores(Scores):
         unit = 2.0 ** math.frexp(size)[1] if size > 0 else 1.0
         pairs, scaling = self._pairs, self._scaling
         error = ErrorBound.of(self._v.size, pairs.largest(), pairs.uses_single())
+        # The best columns of the last search are a good guess: theirs is the first threshold.
+        guess = memory.recent[:count]
+        known = np.abs(self._by_definition(guess)) * (1.0 - 1e-12)
+        least = float(known.min()) if known.size == count else 0.0
+        inputs = self._inputs_from(least, size)
         finalists = Finalists(
             count,
             index,
             self._by_definition,
-            np.arange(index.n_inputs, dtype=np.int64),
-            self._linear,
+            inputs,
+            self._linear_at(inputs),
             scaling.pair * unit,
             error,
+            least,
         )
-        # The best columns of the last search are a good guess: theirs is the first threshold.
-        guess = memory.recent[:count]
-        finalists.assume(np.abs(self._by_definition(guess)) / finalists.scale * (1.0 - 1e-12))
+        # Of products of two inputs: those of the others are known, or found on the way.
+        i, j = index.pairs(guess)
+        finalists.assume(known[(j >= 0) & (i != j)] / finalists.scale)
         pairs.search(self._v / unit, index, finalists, scaling.square / scaling.pair)
         columns, values = finalists.best()
         self.work = finalists.work
-        memory.remember(index, columns, finalists.work)
+        memory.remember(columns, finalists.work)
         return columns, values
+
+    def _inputs_from(self, least: float, size: float) -> Columns:
+        """Return the inputs whose scores may reach ``least``, for max |v| = size."""
+        bounds = self._pairs.linear_bounds()
+        if least > 0 and self._linear is None and bounds is not None:
+            inputs = np.flatnonzero(~(bounds * (size * self._scaling.linear) < least))
+            if 4 * inputs.size <= bounds.size:
+                return inputs
+        self._all_linear()
+        return np.arange(self._index.n_inputs, dtype=np.int64)
 
 
 class Memory:
     """What searches of one design know of one another: their work, and the last best pairs.
 
-    work : PairWork of all searches so far; recent : pairs (i, j), i < j, best first. A guess only:
-    what a search returns does not depend on it.
+    work : PairWork of all searches so far; recent : columns, best first. A guess only: what a
+    search returns does not depend on it.
     """
 
     __slots__ = ("_lock", "recent", "work")
@@ -212,12 +246,10 @@ class Memory:
     def __reduce__(self) -> tuple[Any, ...]:
         return Memory, ()
 
-    def remember(self, index: PairIndex, columns: Columns, work: PairWork) -> None:
+    def remember(self, columns: Columns, work: PairWork) -> None:
         """Take over the outcome of a search."""
-        i, j = index.pairs(columns)
         with self._lock:
-            # Without inputs and squares, whose scores are known before a search anyway.
-            self.recent = columns[(j >= 0) & (i != j)]
+            self.recent = columns
             self.work.add(work)
 
 
@@ -269,7 +301,7 @@ class Polynomial(Design):
     ``predict``); beyond that norms that ask for the best columns only (l1, k-support) work.
 
     Sparse X is kept by columns: a second time where it was given by rows. Nearly full sparse X
-    is worked on in dense pieces.
+    is worked on in dense pieces, by rows where it has more entries than there are pairs.
 
     References
     ----------
@@ -338,8 +370,7 @@ class Polynomial(Design):
         return self._memory.work
 
     def scores(self, v: Array) -> PolynomialScores:
-        linear = self._pairs.linear(v) * self.scaling.linear
-        return PolynomialScores(self._pairs, self.index, self.scaling, v, linear, self._memory)
+        return PolynomialScores(self._pairs, self.index, self.scaling, v, self._memory)
 
     def gather(self, columns: Columns) -> Block:
         i, j = self.index.pairs(columns)
@@ -404,6 +435,8 @@ def _products(base: Design) -> PairProducts:
         n_samples, n_inputs = base.shape
         if base.nonzeros < BLAS_FROM * n_samples * n_inputs:
             return SparsePairs(base)
+        if RowPairs.suits(base):
+            return RowPairs(base)
     return DensePairs(base)
 
 

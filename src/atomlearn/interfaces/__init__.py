@@ -12,6 +12,7 @@ from atomlearn.interfaces.design import (
     SupportsBounds,
     SupportsColumnNorms,
     SupportsColumnSubset,
+    SupportsCompression,
     SupportsPredict,
 )
 from atomlearn.interfaces.lift import Expansion, Lift, SupportsLift
@@ -64,6 +65,7 @@ __all__ = [
     "SupportsBounds",
     "SupportsColumnNorms",
     "SupportsColumnSubset",
+    "SupportsCompression",
     "SupportsLift",
     "SupportsMatrix",
     "SupportsPredict",

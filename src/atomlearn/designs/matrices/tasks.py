@@ -6,16 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.designs.blocks import SparseBlock
+from atomlearn.designs.blocks import SMALL_ENTRIES, SparseBlock
 from atomlearn.designs.convert import as_design
 from atomlearn.designs.dense import DenseDesign
 from atomlearn.designs.matrices.factor_blocks import RayBlock, SpanBlock
 from atomlearn.designs.matrices.score_matrix import MatrixScores
+from atomlearn.designs.matrices.task_block import TaskBlock
 from atomlearn.interfaces.design import Array, Block, Columns, Design, Scores
 from atomlearn.interfaces.matrix import Shape
 
 #: Rows of X that a product casts to float64 at a time.
 ROWS = 4096
+#: Where so many columns fit in a small dense block, that is faster than using their structure.
+FEW_COLUMNS = 100
 
 
 class Tasks(Design):
@@ -38,6 +41,9 @@ class Tasks(Design):
                 f"Tasks: n_tasks must be a whole number >= 1, got {n_tasks!r}; use Y.shape[1]"
             )
         self.n_tasks = int(n_tasks)
+        stored = self.base.stored() if isinstance(self.base, DenseDesign) else None
+        # One view: blocks of the same design know each other by it.
+        self._transposed = None if stored is None else stored.T
 
     @property
     def matrix_shape(self) -> Shape:
@@ -73,6 +79,9 @@ class Tasks(Design):
         return np.column_stack(parts).reshape(-1)
 
     def gather(self, columns: Columns) -> Block:
+        if self._transposed is not None and FEW_COLUMNS * self.n_samples > SMALL_ENTRIES:
+            features, tasks = columns // self.n_tasks, columns % self.n_tasks
+            return TaskBlock(self._transposed, features, tasks, self.n_tasks)
         features, places = np.unique(columns // self.n_tasks, return_inverse=True)
         return spread_columns(
             self.base.gather(features), places.ravel(), columns % self.n_tasks, self.n_tasks

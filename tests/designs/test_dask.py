@@ -1,0 +1,398 @@
+"""Dask collections: the same design in chunks, on threads and on a cluster that loses workers."""
+
+from __future__ import annotations
+
+import functools
+import os
+import pickle
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from atomlearn import (
+    AtomicClassifier,
+    AtomicClassifierCV,
+    AtomicRegressor,
+    FeatureGenerator,
+    norms,
+    solve,
+)
+from atomlearn.designs import Dask, LostDataError, Standardized, as_design, feature_names
+from atomlearn.designs.blocks import SparseBlock
+from atomlearn.designs.distributed import ChunkScores
+from atomlearn.interfaces.design import Array, Design
+from atomlearn.testing.designs import DesignChecks
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+
+N_SAMPLES, N_FEATURES = 23, 41
+
+
+def normal(seed: int = 0, shape: tuple[int, int] = (N_SAMPLES, N_FEATURES)) -> Array:
+    X = np.random.default_rng(seed).standard_normal(shape)
+    X[:, 5] = 0.0
+    X[:, 9] = X[:, 3]
+    return X
+
+
+@pytest.mark.parametrize(
+    ("dtype", "chunks", "whole"),
+    [
+        (np.float64, (23, 41), 2**20),
+        (np.float64, (2, 41), 0),
+        (np.float64, (23, 6), 0),
+        (np.float32, (8, 15), 2**20),
+        (np.float32, (8, 15), 0),
+    ],
+)
+class TestDense(DesignChecks):
+    @pytest.fixture(autouse=True)
+    def _setting(self, dtype: type, chunks: tuple[int, int], whole: int) -> None:
+        self.dtype, self.chunks, self.whole = dtype, chunks, whole
+
+    def build(self) -> tuple[Design, Array]:
+        X = normal().astype(self.dtype)
+        design = Dask(da.from_array(X, chunks=self.chunks), whole=self.whole)
+        return design, X.astype(np.float64)
+
+
+class TestSmallIntegers(DesignChecks):
+    def build(self) -> tuple[Design, Array]:
+        X = np.random.default_rng(0).integers(-9, 9, (30, 12)).astype(np.int8)
+        return Dask(da.from_array(X, chunks=(11, 5)), persist=False), X.astype(np.float64)
+
+
+class _Sparse(DesignChecks):
+    density = 0.1
+    container: Any = sp.csr_array
+
+    def build(self) -> tuple[Design, Array]:
+        X = sp.random_array((120, 40), density=self.density, rng=np.random.default_rng(2))
+        array = da.from_array(X.toarray(), chunks=(50, 15)).map_blocks(self.container)
+        return Dask(array, whole=0), X.toarray()
+
+
+class TestSparse(_Sparse):
+    pass
+
+
+class TestSparseColumns(_Sparse):
+    container = sp.csc_array
+
+
+class TestNearlyFullSparse(_Sparse):
+    density = 0.5
+
+
+def _sparse_below(block: Array, block_info: Any) -> Any:
+    return sp.csc_array(block) if block_info[0]["chunk-location"][0] else block
+
+
+class TestMixed(DesignChecks):
+    """Some chunks dense, others sparse."""
+
+    def build(self) -> tuple[Design, Array]:
+        X = np.where(normal(shape=(24, 40)) > 0.8, 1.5, 0.0)
+        array = da.from_array(X, chunks=(12, 10))
+        return Dask(da.map_blocks(_sparse_below, array, meta=np.zeros((0, 0)))), X
+
+
+@functools.cache
+def _table() -> tuple[Design, Array]:
+    dd = pytest.importorskip("dask.dataframe")
+    X = normal(shape=(40, 12)).astype(np.float32)
+    table = pd.DataFrame(X, columns=[f"c{j}" for j in range(12)])
+    table["c7"] = np.arange(40) % 2 == 0
+    parts = dd.from_pandas(table, npartitions=3)
+    first = parts.partitions[[0]]
+    # An empty partition in between.
+    together = dd.concat([parts, parts[parts["c0"] > 1e9], first])
+    array = table.astype(np.float64).to_numpy()
+    return Dask(together), np.vstack([array, array[: len(first)]])
+
+
+class TestTable(DesignChecks):
+    def build(self) -> tuple[Design, Array]:
+        return _table()
+
+
+class TestStandardized(DesignChecks):
+    gathers_exactly = False
+
+    def build(self) -> tuple[Design, Array]:
+        X = normal(3)[:, :20]
+        design = Standardized(Dask(da.from_array(X, chunks=(9, 7))))
+        scales = X.std(axis=0)
+        return design, (X - X.mean(axis=0)) / np.where(np.ptp(X, axis=0) == 0, 1.0, scales)
+
+    def magnitude(self) -> Array:
+        X = normal(3)[:, :20]
+        scales = np.where(np.ptp(X, axis=0) == 0, 1.0, X.std(axis=0))
+        return 4.0 * (np.abs(X) + np.abs(X.mean(axis=0)) + 1.0) / scales
+
+
+def test_lengths_that_dask_does_not_know() -> None:
+    X = normal()
+    array = da.from_array(X, chunks=(6, 20))
+    kept = array[array[:, 0] > 0]
+    assert np.isnan(kept.shape[0])
+    design = as_design(kept)
+    assert_array_equal(design.gather(np.arange(N_FEATURES)).dense(), X[X[:, 0] > 0])
+    assert np.isnan(kept.shape[0])  # the user's array is as it was
+
+
+def test_sparse_columns_come_back_sparse() -> None:
+    X = sp.random_array((4000, 90), density=0.01, rng=np.random.default_rng(0)).tocsr()
+    rows = [dask.delayed(X[start : start + 1000]) for start in range(0, 4000, 1000)]
+    array = da.concatenate([da.from_delayed(part, (1000, 90), dtype=X.dtype) for part in rows])
+    block = Dask(array).gather(np.arange(90)[::-1])
+    assert isinstance(block, SparseBlock)
+    assert_array_equal(block.dense(), X.toarray()[:, ::-1])
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+def test_what_is_no_table_of_numbers() -> None:
+    dd = pytest.importorskip("dask.dataframe")
+    for X, error, words in (
+        (da.zeros(5), ValueError, "2-d"),
+        (da.zeros((2, 3, 4)), ValueError, "2-d"),
+        (da.zeros((0, 3)), ValueError, r"0 sample"),
+        (da.zeros((3, 0)), ValueError, r"0 feature"),
+        (da.zeros((3, 2), dtype=complex), TypeError, "complex"),
+        (da.from_array(np.array([["a"]])), TypeError, "must hold numbers"),
+        (dask.delayed(np.ones)((3, 2)), TypeError, "from_delayed"),
+        (dd.from_pandas(pd.DataFrame({"a": ["x"]}), npartitions=1), TypeError, "numeric"),
+        (dd.from_pandas(pd.DataFrame({"a": [1.0]}), npartitions=1)["a"], ValueError, "to_frame"),
+    ):
+        with pytest.raises(error, match=words):
+            as_design(X)
+    with pytest.raises(TypeError, match="from_array"):
+        Dask(np.ones((3, 2)))
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.csc_array])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_entries_that_are_not_finite_are_named_by_their_place_in_all_of_X(
+    container: Any, value: float
+) -> None:
+    X = normal()
+    X[17, 33] = value
+    design = Dask(da.from_array(X, chunks=(5, 9)).map_blocks(container))
+    with pytest.raises(ValueError, match=r"\(17, 33\)"):
+        design.scores(np.ones(N_SAMPLES))
+    with pytest.raises(ValueError, match=r"\(17, 33\)"):
+        design.gather(np.array([33]))
+
+
+def test_huge_entries_are_finite() -> None:
+    X = np.full((4, 3), 1e308)
+    block = Dask(da.from_array(X, chunks=2)).gather(np.arange(3))
+    assert_array_equal(block.dense(), X)
+
+
+def test_chunks_of_another_shape_than_announced() -> None:
+    wrong = da.from_delayed(dask.delayed(np.ones)((4, 3)), (5, 3), dtype=float)
+    with pytest.raises(ValueError, match=r"row 0, column 0 .* \(4, 3\)"):
+        Dask(wrong).scores(np.ones(5))
+
+
+def test_wrong_columns_and_weights() -> None:
+    design = Dask(da.from_array(normal(), chunks=9))
+    with pytest.raises(IndexError, match="columns must lie"):
+        design.gather(np.array([41]))
+    with pytest.raises(ValueError, match="weights must have shape"):
+        design.predict(np.ones(40))
+    assert_array_equal(design.predict(np.zeros(41)), np.zeros(23))
+
+
+# --- what travels and what is kept ----------------------------------------------------------------
+
+
+def counted(array: Any) -> tuple[Any, list[int]]:
+    """Return the array and a list that grows with each chunk that is made."""
+    made: list[int] = []
+
+    def note(block: Array) -> Array:
+        made.append(1)
+        return block
+
+    return array.map_blocks(note, meta=np.zeros((0, 0))), made
+
+
+@pytest.mark.parametrize("persist", [True, False])
+def test_chunks_are_made_once_where_they_are_kept(persist: bool) -> None:
+    array, made = counted(da.from_array(normal(), chunks=(23, 11)))
+    design = Dask(array, persist=persist)
+    assert not made
+    design.gather(np.array([0, 12]))
+    assert len(made) == 2  # a prediction with few columns reads their chunks only
+    for _ in range(3):
+        design.scores(np.ones(23))
+        design.gather(np.array([40]))
+    assert len(made) == (2 + 4 if persist else 2 + 3 * 5)
+
+
+def test_scores_that_stay_answer_the_best_from_one_question() -> None:
+    design = Dask(da.from_array(normal(), chunks=(8, 7)), whole=10)
+    scores = design.scores(np.random.default_rng(0).standard_normal(23))
+    assert isinstance(scores, ChunkScores)
+    best = scores.top(9)
+    calls = []
+    original = scores._cluster.compute
+    scores._cluster.compute = lambda *args: calls.append(1) or original(*args)  # type: ignore[func-returns-value]
+    assert_array_equal(scores.top(4)[0], best[0][:4])
+    assert not calls
+    assert_array_equal(scores.full()[best[0]], best[1])
+    scores.at(np.array([3])), scores.top(20), scores.full()
+    assert len(calls) == 1
+
+
+# --- estimators -----------------------------------------------------------------------------------
+
+
+def problem(n: int = 90, p: int = 30) -> tuple[Array, Array]:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((n, p))
+    return X, X[:, :4].sum(axis=1) + 0.3 * rng.standard_normal(n)
+
+
+def test_estimators_take_collections() -> None:
+    X, y = problem()
+    array = da.from_array(X, chunks=(40, 11))
+    model = AtomicRegressor("l1", alpha=0.1, tol=1e-9).fit(array, da.from_array(y, chunks=30))
+    plain = AtomicRegressor("l1", alpha=0.1, tol=1e-9).fit(X, y)
+    assert_allclose(model.coef_, plain.coef_, atol=1e-6)
+    assert_allclose(model.predict(array), plain.predict(X), atol=1e-6)
+    assert model.score(array, y) == pytest.approx(plain.score(X, y), abs=1e-8)
+    labels = np.where(y > 1, "high", np.where(y < -1, "low", "middle"))
+    several = AtomicClassifier(alpha=0.02, n_jobs=2, tol=1e-9).fit(array, labels)
+    expected = AtomicClassifier(alpha=0.02, tol=1e-9).fit(X, labels)
+    assert_array_equal(several.predict(array), expected.predict(X))
+    assert_allclose(several.predict_proba(array), expected.predict_proba(X), atol=1e-6)
+    searched = AtomicClassifierCV(n_alphas=4, cv=3, n_jobs=2).fit(array, y > 0)
+    same = AtomicClassifierCV(n_alphas=4, cv=3).fit(X, y > 0)
+    assert searched.alpha_ == pytest.approx(same.alpha_, rel=1e-9)
+    assert_allclose(
+        searched.cv_results_["mean_test_score"], same.cv_results_["mean_test_score"], atol=1e-5
+    )
+    chosen = FeatureGenerator(4).fit(array, y > 0)
+    assert_array_equal(chosen.selected_, FeatureGenerator(4).fit(X, y > 0).selected_)
+    assert chosen.transform(array).shape == (90, 4)
+    with pytest.raises(ValueError, match="30 features"):
+        model.predict(array[:, :7])
+
+
+def test_names_of_tables() -> None:
+    dd = pytest.importorskip("dask.dataframe")
+    X, y = problem()
+    table = pd.DataFrame(X, columns=[f"gene{j}" for j in range(30)])
+    parts = dd.from_pandas(table, npartitions=4)
+    assert feature_names(parts) == list(table.columns)
+    assert feature_names(Dask(parts)) == list(table.columns)
+    assert feature_names(da.zeros((2, 2))) is None
+    model = AtomicRegressor("l1", alpha=0.3).fit(parts, y)
+    assert model.selected_names_ == ["gene0", "gene1", "gene2", "gene3"]
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(parts[list(table.columns)[::-1]])
+
+
+# --- a cluster ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    distributed = pytest.importorskip("distributed")
+    settings = {
+        "distributed.comm.timeouts.connect": "60s",
+        "distributed.scheduler.worker-ttl": None,
+        "distributed.admin.tick.limit": "1h",
+    }
+    with (
+        dask.config.set(settings),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as local,
+        distributed.Client(local) as client,
+    ):
+        yield client
+
+
+def kill_a_worker(client: Any) -> None:
+    """End the process of one worker; its nanny starts another."""
+    while not (pids := client.run(os.getpid, on_error="ignore")):
+        time.sleep(0.05)
+    os.kill(min(pids.values()), signal.SIGKILL)
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_cluster_gives_the_same_answer(cluster: Any) -> None:
+    X, y = problem()
+    array = da.from_array(X, chunks=(40, 11))
+    expected = solve(X, y, norm=norms.KSupport(5), level=3.0, gap=1e-10)
+    for design in (Dask(array, client=cluster, whole=0), Dask(array)):
+        found = solve(design, y, norm=norms.KSupport(5), level=3.0, gap=1e-10)
+        assert found.converged
+        assert_allclose(found.coef, expected.coef, atol=1e-8)
+    copy = pickle.loads(pickle.dumps(design))
+    assert_allclose(copy.scores(y).full(), X.T @ y, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("default")
+def test_killed_workers_change_nothing(cluster: Any) -> None:
+    X, y = problem(200, 400)
+    expected = solve(X, y, level=2.0, gap=1e-9)
+    design = Dask(da.from_array(X, chunks=(70, 150)), client=cluster, whole=0)
+    kept = design.scores(y)
+    kill_a_worker(cluster)
+    # Chunks and scores of the lost worker are made again.
+    assert_allclose(kept.full(), X.T @ y, rtol=1e-11, atol=1e-11)
+    stop = threading.Event()
+
+    def keep_killing() -> None:
+        for _ in range(2):
+            if stop.wait(0.3):
+                return
+            kill_a_worker(cluster)
+
+    killer = threading.Thread(target=keep_killing)
+    killer.start()
+    try:
+        while killer.is_alive():
+            found = solve(design, y, level=2.0, gap=1e-9)
+            assert found.converged
+            assert_allclose(found.coef, expected.coef, atol=1e-7)
+    finally:
+        stop.set()
+        killer.join()
+
+
+@pytest.mark.filterwarnings("default")
+def test_data_that_cannot_be_made_again_are_named(cluster: Any) -> None:
+    X, _ = problem()
+    workers = sorted(cluster.scheduler_info()["workers"])
+    pids = cluster.run(os.getpid)
+    halves = [cluster.scatter(X[:45], workers=workers[:1]), cluster.scatter(X[45:])]
+    array = da.concatenate([da.from_delayed(half, (45, 30), dtype=float) for half in halves])
+    design = Dask(array, client=cluster)
+    assert_allclose(design.scores(np.ones(90)).full(), X.sum(axis=0), atol=1e-12)
+    for pid in pids.values():
+        os.kill(pid, signal.SIGKILL)
+
+    def until_noticed() -> None:
+        for _ in range(50):
+            design.scores(np.ones(90))
+            time.sleep(0.1)
+
+    with pytest.raises(LostDataError, match="the chunk at row 0, column 0"):
+        until_noticed()
