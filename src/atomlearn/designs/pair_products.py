@@ -87,19 +87,6 @@ class PairProducts(ABC):
         square : the weight of a square relative to that of a product, at most 1.
         """
 
-    @property
-    def work(self) -> float:
-        """All sums of pairs take as long as so many multiplications of a matrix product."""
-        n_samples, n_inputs = self.shape
-        return 0.5 * n_samples * float(n_inputs) ** 2
-
-    @abstractmethod
-    def reaches(self, v: Array) -> tuple[Array, Array]:
-        """Return r and B, (d,) each, with |sum_k v_k x_ki x_kj| <= min(r_i r_j, B_i, B_j).
-
-        For v with max \\|v\\| <= 1; rounding is included. One pass over the inputs.
-        """
-
     @abstractmethod
     def predict(self, weights: Array, index: PairIndex, square: float) -> Array:
         """Return sum_ij w_ij x_i x_j for dense weights of all pairs, those of squares scaled."""
@@ -264,9 +251,6 @@ class DensePairs(PairProducts):
                 finalists.count(computed=pairs, products=float(n_samples) * pairs)
 
         self._share_out(work, index)
-
-    def reaches(self, v: Array) -> tuple[Array, Array]:
-        return self._radii(np.abs(v)), np.full(self.base.shape[1], np.inf)
 
     def _radii(self, weights: Array) -> Array:
         """Return r_i >= sqrt(sum_k |v_k| x_ki^2), and not much more; 0 where all terms are."""

@@ -37,8 +37,6 @@ from atomlearn.interfaces.design import (
 MAX_STORED = 2**28
 #: So many multiplications take about a millisecond: less than a search costs to set up.
 SMALL = 1e7
-#: So many take as long as to bound one column and to look at its bound.
-BOUND_COST = 1e3
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +65,8 @@ class PolynomialScores(Scores):
         What the last search of ``top`` computed and what it skipped; None where none was needed.
     """
 
-    __slots__ = ("_best", "_full", "_index", "_linear", "_memory", "_pairs", "_reaches",
-                 "_scaling", "_v", "work")  # fmt: skip
+    __slots__ = ("_best", "_full", "_index", "_linear", "_memory", "_pairs", "_scaling", "_v",
+                 "work")  # fmt: skip
 
     def __init__(
         self,
@@ -87,7 +85,6 @@ class PolynomialScores(Scores):
         self._memory = Memory() if memory is None else memory
         self._full: ArrayScores | None = None
         self._best: tuple[Columns, Array] | None = None
-        self._reaches: tuple[Array, Array, float] | None = None
         self.work: PairWork | None = None
 
     @property
@@ -143,30 +140,6 @@ class PolynomialScores(Scores):
         first, second = i[~linear], j[~linear]
         z[~linear] = self._pairs.sums(self._v, first, second) * self._scaling.of(first, second)
         return z
-
-    def bounds(self, columns: Columns) -> Array | None:
-        """Return b with \\|z_j\\| <= b_j, by r_i r_j and by B_i; None where all z cost no more.
-
-        See ``PairProducts.reaches``.
-        """
-        least = max(SMALL, BOUND_COST * np.size(columns))
-        if self._full is not None or (self._storable and self._pairs.work < least):
-            return None
-        size = float(np.abs(self._v).max())
-        if not math.isfinite(size):
-            raise ValueError("v holds NaN or infinity: check the data and the predictions")
-        if self._reaches is None:
-            unit = 2.0 ** math.frexp(size)[1] if size > 0 else 1.0
-            radii, reach = self._pairs.reaches(self._v / unit)
-            self._reaches = radii, reach, unit
-        radii, reach, unit = self._reaches
-        i, j = self._index.pairs(np.asarray(columns, dtype=np.int64))
-        other = np.maximum(j, 0)
-        with np.errstate(over="ignore"):
-            found = np.minimum(radii[i] * radii[other], np.minimum(reach[i], reach[other]))
-            found *= unit * self._scaling.of(i, j)
-        found[j < 0] = np.abs(self._linear_at(i[j < 0]))
-        return found
 
     def top(self, count: int) -> tuple[Columns, Array]:
         """Return the columns of largest \\|z_j\\|, exactly, with their z_j.

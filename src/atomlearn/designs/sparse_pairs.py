@@ -274,26 +274,10 @@ class SparsePairs(PairProducts):
         else:
             columns = np.flatnonzero(fixed >= finalists.least_magnitude(0.0))
             reach, rising, falling = _kernels.pair_bounds_csc(*self._parts, v, low, high, columns)
-        if index.squares:
-            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            if index.squares:
                 sums = np.abs(rising**2 - falling**2) - (INFLATION - 1) * (rising**2 + falling**2)
                 finalists.assume(square * np.nan_to_num(sums, nan=0.0, posinf=0.0))
-        return columns, *self._inflated(reach, rising, falling)
-
-    @property
-    def work(self) -> float:
-        # A multiplication of sparse numbers takes as long as some twenty of dense ones.
-        return 10.0 * float((self._row_lengths.astype(np.float64) ** 2).sum())
-
-    def reaches(self, v: Array) -> tuple[Array, Array]:
-        low, high, _ = self._fixed_bounds()
-        reach, rising, falling = _kernels.pair_bounds_csc(*self._parts, v, low, high)
-        return self._inflated(reach, rising, falling)
-
-    def _inflated(self, reach: Array, rising: Array, falling: Array) -> tuple[Array, Array]:
-        """Return r_i and B_i, rounding included."""
-        low, high, _ = self._fixed_bounds()
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             one_sign = not low.any() or not high.any()
             radii = np.maximum(rising, falling) if one_sign else np.hypot(rising, falling)
             radii *= INFLATION
@@ -301,7 +285,7 @@ class SparsePairs(PairProducts):
             reach = np.minimum(reach, radii * radii.max(initial=0.0))
         # Underflow: what is not zero must not look so.
         reach[(reach == 0.0) & (radii > 0)] = np.finfo(np.float64).tiny
-        return radii, reach
+        return columns, radii, reach
 
     def predict(self, weights: Array, index: PairIndex, square: float) -> Array:
         result = np.zeros(self.shape[0])

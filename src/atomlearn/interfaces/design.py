@@ -131,18 +131,6 @@ class Block(Design):
 
 
 @runtime_checkable
-class SupportsBounds(Protocol):
-    """Scores that are costly to compute, and know how large each can be at most."""
-
-    def bounds(self, columns: Columns) -> Array | None:
-        """Return b with abs(z_j) <= b_j, as computed, for the given columns, O(1) each.
-
-        None where all scores are at hand, or cost no more.
-        """
-        ...
-
-
-@runtime_checkable
 class SupportsPredict(Protocol):
     """Designs that can form X w for a dense w: needed by FISTA and ADMM over all columns."""
 

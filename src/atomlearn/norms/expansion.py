@@ -26,8 +26,6 @@ class LiftedScores(Scores):
         self.expansion = expansion
         self.base = base
         self.remembered: dict[int, tuple[object, Array]] = {}
-        #: The same for the bounds of groups.
-        self.bounded: dict[int, tuple[object, Any]] = {}
         self._full: Array | None = None
 
     @property

@@ -14,8 +14,8 @@ from atomlearn.interfaces.lift import Lift
 from atomlearn.interfaces.norm import Atom, Norm
 from atomlearn.norms.atoms import best_atom
 from atomlearn.norms.expansion import Selection
+from atomlearn.norms.groups import Groups
 from atomlearn.norms.lifted_value import lifted_value
-from atomlearn.norms.listed import ListedGroups
 from atomlearn.norms.membership import Membership, membership_of, needs_names, resolved
 from atomlearn.norms.parameters import Parameters, whole_number
 from atomlearn.norms.segments import Segments
@@ -121,9 +121,9 @@ class LatentNorm(LiftedNorm):
         norm = self._groups(sets, n_features)
         return Lift(Selection(sets.members, n_features), norm, sets.names)
 
-    def _groups(self, sets: Membership, n_features: int) -> ListedGroups:
+    def _groups(self, sets: Membership, n_features: int) -> Groups:
         """Return the group norm over the memberships, set after set."""
-        return ListedGroups(Segments(sets.starts), self._delta(sets))
+        return Groups(Segments(sets.starts), self._delta(sets))
 
     def _delta(self, sets: Membership) -> Array | None:
         """Return the weight of every set; None: all ones."""

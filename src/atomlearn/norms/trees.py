@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from atomlearn.interfaces.design import Columns, Scores
 from atomlearn.norms.expansion import LiftedScores
+from atomlearn.norms.groups import Groups
 from atomlearn.norms.latent import LatentGroups
-from atomlearn.norms.listed import BoundedRatings, ListedGroups
 from atomlearn.norms.membership import Membership
 from atomlearn.norms.segments import Segments
 
@@ -28,12 +28,10 @@ class Forest:
     home: Columns
     levels: tuple[Columns, ...]
 
-    def squares(self, scores: Scores) -> Array:
-        """Return sum of z_j^2 over each set, from the leaves up: O(n_sets) beyond group norms.
-
-        Implicit designs know the norms of their own groups without listing z.
-        """
-        sums = scores.group_norms(self.home, self.parents.size) ** 2
+    def squares(self, z: Array) -> Array:
+        """Return sum of z_j^2 over each set, from the leaves up: O(n_features + n_sets)."""
+        counts = np.bincount(self.home, weights=z * z, minlength=self.parents.size)
+        sums = counts.astype(np.float64, copy=False)
         for level in reversed(self.levels[1:]):
             np.add.at(sums, self.parents[level], sums[level])
         return sums
@@ -152,24 +150,7 @@ def _levels(parents: Columns) -> tuple[Columns, ...]:
     return tuple(np.flatnonzero(depth == d) for d in range(int(depth.max(initial=-1)) + 1))
 
 
-class TreeRatings(BoundedRatings):
-    """Bounds of the sets of a tree: what is known of a set bounds all sets inside it."""
-
-    def __init__(self, plain: BoundedRatings, forest: Forest, bounds: Array) -> None:
-        super().__init__(plain.base, bounds, plain.members, plain.starts, plain.weights)
-        self.forest = forest
-
-    def _compute(self, lists: Columns) -> None:
-        super()._compute(lists)
-        forest, norms = self.forest, self.norms
-        for level in forest.levels[1:]:
-            around = forest.parents[level]
-            # Without slack: a set never beats the set around it by more than rounding.
-            inside = np.minimum(norms[level], norms[around])
-            norms[level] = np.where(self.known[level], norms[level], inside)
-
-
-class TreeGroups(ListedGroups):
+class TreeGroups(Groups):
     """The group norm over the memberships of a tree, whose best groups are found from the root."""
 
     def __init__(self, groups: Segments, weights: Array, forest: Forest) -> None:
@@ -182,20 +163,16 @@ class TreeGroups(ListedGroups):
         """Return the same groups with other weights."""
         return TreeGroups(self.groups, weights, self.forest)
 
-    def _ratings_of(self, scores: LiftedScores, bounds: Array) -> BoundedRatings:
-        plain = super()._ratings_of(scores, bounds)
-        return TreeRatings(plain, self.forest, bounds)
-
     def polar(self, scores: Scores) -> float:
         """max_B ||z_B||_2 / delta_B"""
-        if not isinstance(scores, LiftedScores) or self.bounded(scores) is not None:
+        if not isinstance(scores, LiftedScores):
             return super().polar(scores)
         best = self.search(scores, 1)
         return float(self._ratings(scores)[best].max(initial=0.0))
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """Whole groups of largest rating, until there are ``count`` columns."""
-        if not isinstance(scores, LiftedScores) or self.bounded(scores) is not None:
+        if not isinstance(scores, LiftedScores):
             return super().best_columns(scores, count)
         partition, _ = self.parts(scores.n_columns)
         # Groups of several columns: fewer are needed than columns are asked for.
@@ -244,7 +221,7 @@ class TreeGroups(ListedGroups):
     def _ratings(self, scores: LiftedScores) -> Array:
         known = scores.remembered.get(id(self))
         if known is None or known[0] is not self:
-            sums = self.forest.squares(scores.base)
+            sums = self.forest.squares(scores.base.full())
             known = (self, np.sqrt(sums) / self.weights)
             scores.remembered[id(self)] = known
         return known[1]
