@@ -36,6 +36,7 @@ BENCHMARKS = {
     "groups": ("groups.benchmark", "group lasso and latent groups against celer, skglm, adelie"),
     "implicit": ("implicit", "10^13 products of columns, dense pairs, the way of scikit-learn"),
     "structured": ("structured", "two million interactions, a million overlapping groups"),
+    "additive": ("additive", "a pass over additive kernels, 500 kernels against SimpleMKL"),
     "on_disk": ("on_disk", "stores larger than memory, two-bit genotypes, kills at random moments"),
     "paper_v": ("paper_v", "[V]: Figures 2, 3 and 5 with all rivals"),
     "paper_v_table": ("paper_v_table", "[V]: Table 1, California housing, with all rivals"),

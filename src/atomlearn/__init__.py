@@ -21,16 +21,22 @@ _LAZY = {
     "MatrixPursuit": "atomlearn.estimators",
     "SparseLowRank": "atomlearn.estimators",
     "SparsePCA": "atomlearn.estimators",
+    "AdditiveKernelSampler": "atomlearn.estimators",
+    "MultipleKernelClassifier": "atomlearn.estimators",
+    "MultipleKernelRegressor": "atomlearn.estimators",
 }
 _MODULES = ("datasets", "designs", "losses", "masters", "norms", "paths", "reports", "solvers")
 
 __all__ = [
+    "AdditiveKernelSampler",
     "AtomicClassifier",
     "AtomicClassifierCV",
     "AtomicRegressor",
     "AtomicRegressorCV",
     "FeatureGenerator",
     "MatrixPursuit",
+    "MultipleKernelClassifier",
+    "MultipleKernelRegressor",
     "SparseLowRank",
     "SparsePCA",
     "__version__",
@@ -48,12 +54,15 @@ __all__ = [
 if TYPE_CHECKING:
     from atomlearn import datasets, designs, losses, masters, norms, paths, reports, solvers
     from atomlearn.estimators import (
+        AdditiveKernelSampler,
         AtomicClassifier,
         AtomicClassifierCV,
         AtomicRegressor,
         AtomicRegressorCV,
         FeatureGenerator,
         MatrixPursuit,
+        MultipleKernelClassifier,
+        MultipleKernelRegressor,
         SparseLowRank,
         SparsePCA,
     )

@@ -1,10 +1,17 @@
 """Designs: the data matrix X wherever it lives, asked for scores z = X'v and for columns."""
 
+from atomlearn.designs.additive import Additive, AdditiveScores
+from atomlearn.designs.additive_map import AdditiveMap
+from atomlearn.designs.anova import Anova, AnovaScores
+from atomlearn.designs.anova_map import AnovaMap
 from atomlearn.designs.blocks import CenteredBlock, DenseBlock, SparseBlock
+from atomlearn.designs.coded_block import CodedBlock
 from atomlearn.designs.column_subset import ColumnSubset
 from atomlearn.designs.convert import as_design, feature_names, is_opened
 from atomlearn.designs.dense import DenseDesign
 from atomlearn.designs.distributed import ChunkScores, Dask, LostDataError
+from atomlearn.designs.kernels import KernelMaps, KernelOn, Kernels, kernel_grid
+from atomlearn.designs.levels import codes_of, nearest
 from atomlearn.designs.lifted import Lifted
 from atomlearn.designs.matrices import Complement, Entries, Identity, Tasks, as_matrix_design
 from atomlearn.designs.on_device import OnDevice, RecheckedScores
@@ -19,9 +26,16 @@ from atomlearn.designs.store_file import StoreError
 from atomlearn.designs.wrappers import Concatenated, Counted, RowSubset, SupportsRows
 
 __all__ = [
+    "Additive",
+    "AdditiveMap",
+    "AdditiveScores",
+    "Anova",
+    "AnovaMap",
+    "AnovaScores",
     "ArrayScores",
     "CenteredBlock",
     "ChunkScores",
+    "CodedBlock",
     "ColumnSubset",
     "Complement",
     "Concatenated",
@@ -32,6 +46,9 @@ __all__ = [
     "DenseDesign",
     "Entries",
     "Identity",
+    "KernelMaps",
+    "KernelOn",
+    "Kernels",
     "Lifted",
     "LostDataError",
     "OnDevice",
@@ -53,7 +70,10 @@ __all__ = [
     "as_design",
     "as_matrix_design",
     "centered",
+    "codes_of",
     "feature_names",
     "is_opened",
+    "kernel_grid",
+    "nearest",
     "read_variants",
 ]

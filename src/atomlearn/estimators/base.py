@@ -14,9 +14,18 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.designs import Polynomial
+from atomlearn.designs import Additive, Anova, AnovaMap, Polynomial
 from atomlearn.designs.coefficients import coefficient_rows, nonzero_coefficients
-from atomlearn.estimators.checks import as_solver, checked_design, expanded, names_of, whole
+from atomlearn.estimators.checks import (
+    ADDITIVE,
+    ANOVA,
+    as_solver,
+    checked_design,
+    expanded,
+    grouped,
+    names_of,
+    whole,
+)
 from atomlearn.interfaces import Design, Loss, Norm, Solver, SupportsMatrix, SupportsPredict
 from atomlearn.interfaces.matrix import SupportsShape
 from atomlearn.interfaces.norm import Form
@@ -68,7 +77,7 @@ class AtomicModel(BaseEstimator):
         amount: float,
     ) -> list[Problem]:
         """Return one checked problem a target; the parts are the same objects in all of them."""
-        the_norm = named(as_norm(norm), getattr(self, "feature_names_in_", None))
+        the_norm = named(as_norm(grouped(norm, design)), getattr(self, "feature_names_in_", None))
         if isinstance(the_norm, SupportsShape) and not isinstance(design, SupportsMatrix):
             the_norm = one_column(the_norm, design.shape[1])
         regularizer = Regularizer(the_norm, self.form, amount)
@@ -110,8 +119,48 @@ class AtomicModel(BaseEstimator):
         return results
 
     def _expanded(self, design: Design) -> Design:
-        """Return the design with the products of columns that ``features`` asks for."""
-        return expanded(design, getattr(self, "features", "linear"))
+        """Return the design with the products or curves of columns that ``features`` asks for."""
+        fitted = getattr(self, "additive_map_", None)
+        return expanded(design, getattr(self, "features", "linear"), fitted)
+
+    def curve(self, feature: int | str, output: int = 0) -> tuple[Array, Array]:
+        """Return values of one input and what the additive model adds at them.
+
+        ``feature`` : its number, or its name in ``feature_names_in_``; ``output`` : the class, of
+        more than two. The curve is 0 at the origin of the input; for models whose ``features`` are
+        additive.
+        """
+        check_is_fitted(self)
+        fitted = getattr(self, "additive_map_", None)
+        if fitted is None:
+            raise AttributeError(
+                "curves are those of an additive model; fit with features='splines', or another "
+                f"of {sorted([*ADDITIVE, ANOVA])}"
+            )
+        feature = self._input(feature)
+        if isinstance(fitted, AnovaMap):
+            fitted = fitted.main
+        begin = int(fitted.sizes[:feature].sum())
+        weights = np.atleast_2d(self.coef_)[output, begin : begin + int(fitted.sizes[feature])]
+        return fitted.levels.of(feature), fitted.values(feature, weights.astype(np.float64))
+
+    def _input(self, feature: int | str) -> int:
+        return list(self.feature_names_in_).index(feature) if isinstance(feature, str) else feature
+
+    def surface(
+        self, first: int | str, second: int | str, output: int = 0
+    ) -> tuple[Array, Array, Array]:
+        """Return values of two inputs, and what their pair adds at them beyond the two curves.
+
+        Inputs and ``output`` as in ``curve``; the last array is (n_values, n_values) and zero
+        where the pair is not selected. For ``features="anova"``.
+        """
+        check_is_fitted(self)
+        fitted = getattr(self, "additive_map_", None)
+        if not isinstance(fitted, AnovaMap):
+            raise AttributeError("surfaces are those of pairs of inputs; fit with features='anova'")
+        weights = np.atleast_2d(self.coef_)[output].astype(np.float64)
+        return fitted.surface(self._input(first), self._input(second), weights)
 
     def _report(
         self, results: list[Result], complete: bool | None = None, design: Design | None = None
@@ -125,6 +174,7 @@ class AtomicModel(BaseEstimator):
         self.results_ = results
         self.parts_ = [result.parts for result in results] if several else results[0].parts
         if design is not None:
+            self._remember(design)
             self.selected_ = np.unique(np.concatenate([nonzeros_of(r)[0] for r in results]))
             self.selected_names_ = names_of(self, design, self.selected_)
         self.gap_ = float(sum(result.gap for result in results))
@@ -141,6 +191,13 @@ class AtomicModel(BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def _remember(self, design: Design | None) -> None:
+        """Keep what new data needs to become columns of the same kind."""
+        if isinstance(design, Additive | Anova):
+            self.additive_map_ = design.map
+        elif hasattr(self, "additive_map_"):
+            del self.additive_map_
 
     def _linear(self, X: Any) -> NDArray[Any]:
         """Return X coef' + intercept, shape (n_samples, n_outputs), in the dtype of X."""

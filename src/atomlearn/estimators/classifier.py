@@ -57,13 +57,15 @@ def checked_classification(
     estimator: Any, X: Any, y: Any, sample_weight: Any, class_weight: Any
 ) -> Classification:
     """Return the problem in checked parts, or say what is wrong with X, y or the weights."""
-    design = expanded(checked_design(estimator, X, reset=True), estimator.features)
-    n_samples = design.shape[0]
+    inputs = checked_design(estimator, X, reset=True)
+    n_samples = inputs.shape[0]
     target = checked_target(estimator, y, n_samples)
     check_classification_targets(target)
-    weight = check_weight(sample_weight, n_samples)
+    weight = unlabeled = check_weight(sample_weight, n_samples)
     classes, codes = encoded(estimator, target, weight)
     weight = weight * class_weights(class_weight, classes, codes, weight)[codes]
+    # Labels do not decide what the curves of an input look like: nor do their weights.
+    design = expanded(inputs, estimator.features, weight=unlabeled)
     return Classification(design, classes, codes, normalized(weight))
 
 
@@ -190,12 +192,16 @@ class AtomicClassifier(LinearClassifier):
         Bound on the gauge where ``form="constrained"``; there alpha plays no part.
     loss : {"logistic", "squared_hinge"} or Loss, default="logistic"
         "squared_hinge" is max(0, 1 - y z)^2 / 2.
-    features : {"linear", "interactions", "quadratic", "polynomial"}, default="linear"
+    features : str, default="linear"
         "interactions" adds all products x_i x_j, i < j, after the columns of X, "quadratic" the
         squares too, as ``designs.Polynomial.interactions`` does: implicit, never stored.
         "polynomial" are the same columns as "quadratic" scaled as in the kernel (x'y + 1)^2,
         ``designs.Polynomial``. With ``norm=norms.Hierarchy("weak")`` products come only with
-        their main effects.
+        their main effects. "splines", "intersection", "additive_gaussian" and "additive_chi2"
+        make the model a sum of curves, one an input, as ``designs.Additive(X, normalize=True)``
+        does: ``norm="groups"``, or ``norms.KSupport(k, "inputs")``, selects whole inputs;
+        ``curve(j)`` is what input j adds. "anova" adds a surface for each pair of inputs, as
+        ``designs.Anova(X, normalize=True)`` does, with groups "terms" and ``surface(i, j)``.
     multi_class : {"ovr", "multinomial"}, default="ovr"
         How more than two classes are fitted; two classes are one problem either way.
     fit_intercept : bool, default=True

@@ -65,12 +65,16 @@ class AtomicRegressor(LinearRegressor):
         Bound on the gauge where ``form="constrained"``; there alpha plays no part.
     loss : str or Loss, default="squared"
         A loss for regression; "squared" is (y - z)^2 / 2.
-    features : {"linear", "interactions", "quadratic", "polynomial"}, default="linear"
+    features : str, default="linear"
         "interactions" adds all products x_i x_j, i < j, after the columns of X, "quadratic" the
         squares too, as ``designs.Polynomial.interactions`` does: implicit, never stored.
         "polynomial" are the same columns as "quadratic" scaled as in the kernel (x'y + 1)^2,
         ``designs.Polynomial``. With ``norm=norms.Hierarchy("weak")`` products come only with
-        their main effects.
+        their main effects. "splines", "intersection", "additive_gaussian" and "additive_chi2"
+        make the model a sum of curves, one an input, as ``designs.Additive(X, normalize=True)``
+        does: ``norm="groups"``, or ``norms.KSupport(k, "inputs")``, selects whole inputs;
+        ``curve(j)`` is what input j adds. "anova" adds a surface for each pair of inputs, as
+        ``designs.Anova(X, normalize=True)`` does, with groups "terms" and ``surface(i, j)``.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalized.
     tol : float, default=1e-6
@@ -189,7 +193,8 @@ def checked_regression(
     estimator: Any, X: Any, y: Any, sample_weight: Any
 ) -> tuple[Design, Array, Array]:
     """Return design, target and mean weights of a regression problem."""
-    design = expanded(checked_design(estimator, X, reset=True), estimator.features)
-    n_samples = design.shape[0]
+    inputs = checked_design(estimator, X, reset=True)
+    n_samples = inputs.shape[0]
     target = regression_target(checked_target(estimator, y, n_samples))
-    return design, target, normalized(check_weight(sample_weight, n_samples))
+    weight = normalized(check_weight(sample_weight, n_samples))
+    return expanded(inputs, estimator.features, weight=weight), target, weight
