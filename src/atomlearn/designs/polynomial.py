@@ -273,8 +273,9 @@ class Polynomial(Design):
     sparse X. Up to 2^28 columns can be listed (``scores(v).full()``, ``squared_norms``,
     ``predict``); beyond that norms that ask for the best columns only (l1, k-support) work.
 
-    Sparse X is kept by columns: a second time where it was given by rows. Nearly full sparse X
-    is worked on in dense pieces, by rows where it has more entries than there are pairs.
+    Sparse X is kept by columns: a second time where it was given by rows, and up to 65% of it once
+    more where later searches need no other inputs. Nearly full sparse X is worked on in dense
+    pieces, by rows where it has more entries than there are pairs.
 
     References
     ----------
