@@ -72,6 +72,36 @@ def test_weighted_tasks_against_cvxpy(norm: str, sparse_data: bool) -> None:
     assert_allclose(here + 0.3 * value, model.objective_, rtol=1e-9)
 
 
+def test_groups_of_features_hold_all_tasks() -> None:
+    """Lists of names, weights and single features, against CVXPY."""
+    frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(X.shape[1])])
+    groups, weights = [["f0", "f2"], ["f1"], ["f3", "f4", "f5"]], np.array([1.0, 2.0, 0.5])
+    model = AtomicRegressor(norms.Groups(groups, weights), alpha=0.2, tol=1e-9).fit(frame, Y)
+    listed = [([0, 2], 1.0), ([1], 2.0), ([3, 4, 5], 0.5)]
+    listed += [([j], 1.0) for j in range(6, X.shape[1])]
+
+    W, b = cp.Variable((X.shape[1], Y.shape[1])), cp.Variable((1, Y.shape[1]))
+    penalty = sum(weight * cp.norm(W[members], "fro") for members, weight in listed)
+    fit = cp.sum_squares(Y - X @ W - np.ones((X.shape[0], 1)) @ b) / (2 * X.shape[0])
+    best = cp.Problem(cp.Minimize(fit + 0.2 * penalty)).solve(solver=cp.CLARABEL)
+    assert model.objective_ == pytest.approx(best, rel=1e-7)
+    assert_allclose(model.coef_.T, W.value, atol=1e-5)
+    k_support = AtomicRegressor(norms.KSupport(2, groups), alpha=0.2).fit(frame, Y)
+    assert k_support.status_.is_converged
+
+
+@pytest.mark.parametrize("features", ["splines", "anova"])
+def test_curves_of_several_targets(features: str) -> None:
+    """Inputs are selected for all tasks together, and each task has curves of its own."""
+    x = np.random.default_rng(8).uniform(-1.0, 1.0, (200, 3))
+    targets = np.column_stack([x[:, 0] ** 2, np.sin(3.0 * x[:, 0])])
+    model = AtomicRegressor("groups", alpha=0.02, features=features).fit(x, targets)
+    assert model.predict(x).shape == targets.shape
+    for output in range(2):
+        assert np.ptp(model.curve(0, output=output)[1]) > 0.5
+        assert np.ptp(model.curve(1, output=output)[1]) == 0.0
+
+
 @pytest.mark.parametrize("norm", ["rows", "trace"])
 @pytest.mark.parametrize("intercept", [False, True])
 def test_multinomial_against_cvxpy(norm: str, intercept: bool) -> None:

@@ -57,7 +57,8 @@ class AtomicRegressor(LinearRegressor):
     norm : str or Norm, default="l1"
         A name, or an object such as ``norms.KSupport(k=10)`` whose parameters ``set_params`` and
         grid searches reach as ``norm__k``. For several targets "rows" (each feature across all
-        tasks, ``norms.RowGroups``), "trace" or any other norm of matrices too.
+        tasks, ``norms.RowGroups``), "trace" or any other norm of matrices too; groups of features,
+        as in ``norms.Groups``, then hold their coefficients for all tasks.
     alpha : float, default=1.0
         Weight of the penalty.
     form : {"penalized", "squared", "constrained"}, default="penalized"
@@ -172,8 +173,9 @@ class AtomicRegressor(LinearRegressor):
         y (n_samples, n_tasks) fits all tasks together.
         """
         if is_of_tasks(y):
-            design = expanded(checked_design(self, X, reset=True), self.features)
-            weight = normalized(check_weight(sample_weight, design.shape[0]))
+            inputs = checked_design(self, X, reset=True)
+            weight = normalized(check_weight(sample_weight, inputs.shape[0]))
+            design = expanded(inputs, self.features, weight=weight)
             loss = checked_loss(self.loss, classification=False)
             fit_tasks(self, design, checked_tasks(y, design.shape[0]), weight, loss)
             return self

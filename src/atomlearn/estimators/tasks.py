@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from atomlearn.estimators.checks import amount_of, names_of
+from atomlearn.estimators.checks import amount_of, grouped, names_of
 from atomlearn.interfaces import Design, Loss
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.matrices.tasks import task_problem
 from atomlearn.norms import as_norm
+from atomlearn.norms.matrices.rows import over_tasks
+from atomlearn.norms.names import named
 from atomlearn.problem import Regularizer
 
 Array = NDArray[np.float64]
@@ -37,12 +39,16 @@ def checked_tasks(y: Any, n_samples: int) -> Array:
 
 def fit_tasks(estimator: Any, design: Design, Y: Array, weight: Array, loss: Loss) -> None:
     """Fit W (n_features, n_tasks) and one intercept a task; set coef_ = W' and the rest."""
-    regularizer = Regularizer(as_norm(estimator.norm), estimator.form, amount_of(estimator))
+    names = getattr(estimator, "feature_names_in_", None)
+    norm = named(as_norm(grouped(estimator.norm, design)), names)
+    norm = over_tasks(norm, design.shape[1], Y.shape[1])
+    regularizer = Regularizer(norm, estimator.form, amount_of(estimator))
     task = task_problem(design, Y, weight, loss, regularizer, bool(estimator.fit_intercept))
     [result] = estimator._solve([task.problem], [_start(estimator, task.shape)])
     W = task.weights(result)
     estimator.coef_ = np.ascontiguousarray(W.T.astype(design.dtype))
     estimator.intercept_ = task.intercepts(W)
+    estimator._remember(design)
     estimator.selected_ = np.flatnonzero(W.any(axis=1))
     estimator.selected_names_ = names_of(estimator, design, estimator.selected_)
     estimator._report([result])

@@ -14,6 +14,7 @@ from atomlearn.norms.groups import Groups
 from atomlearn.norms.ksupport import KSupport
 from atomlearn.norms.l1 import L1
 from atomlearn.norms.parameters import Parameters, whole_number
+from atomlearn.norms.partition import Partition
 
 Array = NDArray[np.float64]
 
@@ -76,3 +77,20 @@ class RowGroups(Parameters, Norm):
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """Whole rows of largest ||Z_j.||_2, until there are ``count`` columns."""
         return self.with_shape(None).best_columns(scores, count)
+
+
+def over_tasks(norm: Norm, n_features: int, n_tasks: int) -> Norm:
+    """Return a norm of groups of features as one of W (n_features, n_tasks), whole rows a group.
+
+    A group then holds all coefficients of its features, for all tasks: they are selected together.
+    Norms without groups of features are returned as they are.
+    """
+    if not isinstance(norm, Groups | KSupport) or norm.groups is None:
+        return norm
+    of_features = norm.partition(n_features)
+    labels = np.repeat(of_features.labels, n_tasks)
+    # All are listed: the weights are those of all of them.
+    partition = Partition(labels, of_features.n_groups, of_features.n_groups)
+    if isinstance(norm, KSupport):
+        return KSupport(norm.k, partition)
+    return Groups(partition, norm.parts(n_features)[1])
