@@ -18,15 +18,27 @@ _LAZY = {
     "AtomicRegressorCV": "atomlearn.estimators",
     "AtomicClassifierCV": "atomlearn.estimators",
     "FeatureGenerator": "atomlearn.estimators",
+    "MatrixPursuit": "atomlearn.estimators",
+    "SparseLowRank": "atomlearn.estimators",
+    "SparsePCA": "atomlearn.estimators",
+    "AdditiveKernelSampler": "atomlearn.estimators",
+    "MultipleKernelClassifier": "atomlearn.estimators",
+    "MultipleKernelRegressor": "atomlearn.estimators",
 }
 _MODULES = ("datasets", "designs", "losses", "masters", "norms", "paths", "reports", "solvers")
 
 __all__ = [
+    "AdditiveKernelSampler",
     "AtomicClassifier",
     "AtomicClassifierCV",
     "AtomicRegressor",
     "AtomicRegressorCV",
     "FeatureGenerator",
+    "MatrixPursuit",
+    "MultipleKernelClassifier",
+    "MultipleKernelRegressor",
+    "SparseLowRank",
+    "SparsePCA",
     "__version__",
     "datasets",
     "designs",
@@ -42,11 +54,17 @@ __all__ = [
 if TYPE_CHECKING:
     from atomlearn import datasets, designs, losses, masters, norms, paths, reports, solvers
     from atomlearn.estimators import (
+        AdditiveKernelSampler,
         AtomicClassifier,
         AtomicClassifierCV,
         AtomicRegressor,
         AtomicRegressorCV,
         FeatureGenerator,
+        MatrixPursuit,
+        MultipleKernelClassifier,
+        MultipleKernelRegressor,
+        SparseLowRank,
+        SparsePCA,
     )
     from atomlearn.solve_function import solve
 

@@ -25,6 +25,7 @@ from atomlearn.interfaces import (
 )
 from atomlearn.interfaces.matrix import shaped
 from atomlearn.interfaces.norm import Form
+from atomlearn.losses.shift import optimal_shift, without_surplus
 from atomlearn.norms.combine import polar_bounds
 from atomlearn.result import Certificate
 
@@ -224,13 +225,7 @@ class Problem:
         f* and is a feasible dual point, which makes the gap a bound whatever b is.
         """
         v = -self.loss.gradient(self.y, prediction, self.weight)
-        if self.fit_intercept:
-            surplus = float(v.sum())
-            heavy = v > 0 if surplus > 0 else v < 0
-            total = float(v[heavy].sum())
-            if total:
-                v[heavy] *= 1.0 - surplus / total
-        return v
+        return without_surplus(v) if self.fit_intercept else v
 
     def optimal_intercept(self, linear: Array, start: float = 0.0) -> float:
         """Return argmin_b f(linear + b) by safeguarded Newton steps, O(n_samples) each.
@@ -240,31 +235,7 @@ class Problem:
         """
         if not self.fit_intercept:
             return 0.0
-        loss, y, s = self.loss, self.y, self.weight
-        b, low, high, stretch = start, -math.inf, math.inf, 1.0
-        best, best_slope = start, math.inf
-        scale = 1e-16 * max(1.0, float(s.sum()))
-        for _ in range(200):
-            z = linear + b
-            parts = loss.gradient(y, z, s)
-            slope = float(parts.sum())
-            if abs(slope) < abs(best_slope):
-                best, best_slope = b, slope
-            if abs(slope) <= 4e-16 * float(np.abs(parts).sum()) + scale * 1e-8:
-                break
-            low, high = (b, high) if slope < 0 else (low, b)
-            curvature = float(loss.curvature(y, z, s).sum())
-            proposal = b - slope / curvature if curvature > 0 else math.nan
-            if not (low < proposal < high and abs(proposal - b) <= 1e3 * stretch):
-                if math.isinf(low) or math.isinf(high):
-                    proposal = b - math.copysign(stretch, slope)
-                    stretch *= 2.0
-                else:
-                    proposal = 0.5 * (low + high)
-            if proposal == b or abs(proposal) > 1e8 * (1.0 + abs(start)):
-                break
-            b = proposal
-        return best
+        return optimal_shift(self.loss, self.y, self.weight, linear, start)
 
     def certificate(
         self,

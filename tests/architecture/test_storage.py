@@ -28,6 +28,8 @@ SPARSE_ALGEBRA = {
     "masters/ridge_of_groups.py": "sums over the columns of each group",
     "masters/dual_interior.py": "sums over the features of each group, and its cone",
     "masters/interior_point.py": "the cone program, in the form its solver takes",
+    "losses/multinomial.py": "the low-rank part of a Hessian, one column a row of predictions",
+    "losses/intercepts.py": "the same, and one column an intercept",
     "norms/user.py": "reads the sparse vector that a person's oracle may return",
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -339,6 +340,45 @@ def test_packing_is_its_own_inverse() -> None:
 
 
 # --- killed ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["libsvm", "npy"])
+@pytest.mark.parametrize("moment", ["before", "amid", "after", "named"])
+def test_killed_while_it_is_finished(
+    form: str, moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the moment files of the way are deleted, a second run has only to finish."""
+    X = np.random.default_rng(6).standard_normal((30, 7))
+    source, out = tmp_path / f"x.{form}", tmp_path / "x.store"
+    if form == "libsvm":
+        _libsvm(source, X, X[:, 0])
+    else:
+        np.save(source, X)
+    remove, rename = shutil.rmtree, os.rename
+
+    def killed_removing(folder: Path) -> None:
+        if moment == "amid":
+            sorted(Path(folder).iterdir())[0].unlink()
+        if moment == "after":
+            remove(folder)
+        raise KeyboardInterrupt
+
+    def killed_naming(old: Path, new: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        if moment == "named":
+            patch.setattr(os, "rename", killed_naming)
+        else:
+            patch.setattr(shutil, "rmtree", killed_removing)
+        with pytest.raises(KeyboardInterrupt):
+            convert(source, out)
+    assert not out.exists()
+    assert os.rename is rename
+    assert convert(source, out).resumed
+    assert_array_equal(_all(out), X)
+    assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".partial")] == []
+
 
 _CONVERT = """
 import sys

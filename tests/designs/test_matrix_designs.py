@@ -57,6 +57,20 @@ class TestTasks(DesignChecks):
         return tasks(self.kind)
 
 
+@pytest.mark.parametrize("kind", ["float64", "float32"])
+class TestTaskBlocks(DesignChecks):
+    """The same where the columns are kept as pairs of feature and task."""
+
+    @pytest.fixture(autouse=True)
+    def _setting(self, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.kind = kind
+        monkeypatch.setattr("atomlearn.designs.matrices.tasks.SMALL_ENTRIES", 0)
+        monkeypatch.setattr("atomlearn.designs.matrices.task_block.CHUNK", 40)
+
+    def build(self) -> tuple[Design, np.ndarray]:
+        return tasks(self.kind)
+
+
 @pytest.mark.parametrize("kind", ["plain", "sorted", "repeated"])
 class TestEntries(DesignChecks):
     @pytest.fixture(autouse=True)

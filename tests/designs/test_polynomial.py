@@ -21,6 +21,7 @@ from atomlearn.designs import (
     polynomial,
 )
 from atomlearn.designs.pair_products import DensePairs
+from atomlearn.designs.pair_rows import RowPairs
 from atomlearn.designs.sparse_pairs import SparsePairs
 from atomlearn.interfaces import Design
 from atomlearn.norms import KSupport
@@ -79,6 +80,25 @@ class TestPolynomial(PolynomialChecks):
         X = inputs(density=density).astype(self.dtype)
         design = Polynomial(LAYOUTS[self.layout](X), 0.7, 1.3, self.only)
         assert isinstance(design._pairs, SparsePairs if density < 0.05 else DensePairs)
+        return design, formed(X, 0.7, 1.3, self.only)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("interaction_only", [False, True])
+class TestTallSparse(PolynomialChecks):
+    """More entries than pairs, by rows: sums are added up while X is read."""
+
+    @pytest.fixture(autouse=True)
+    def _setting(
+        self, dtype: type, interaction_only: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.dtype, self.only = dtype, interaction_only
+        monkeypatch.setattr("atomlearn.designs.pair_rows.PIECE_ENTRIES", 5 * N_INPUTS)
+
+    def build(self) -> tuple[Design, np.ndarray]:
+        X = inputs(density=0.6).astype(self.dtype)
+        design = Polynomial(sp.csr_array(X), 0.7, 1.3, self.only)
+        assert isinstance(design._pairs, RowPairs)
         return design, formed(X, 0.7, 1.3, self.only)
 
 
@@ -178,7 +198,7 @@ def random_inputs(rng: np.random.Generator, kind: str) -> tuple[Any, np.ndarray]
     n, d = int(rng.integers(1, 30)), int(rng.choice([1, 2, 3, 8, 17]))
     whole = rng.random() < 0.5
     X = rng.integers(-2, 3, (n, d)).astype(float) if whole else rng.standard_normal((n, d))
-    X = X * (rng.random((n, d)) < (0.15 if kind.startswith("cs") else 0.9))
+    X = X * (rng.random((n, d)) < (0.15 if kind in ("csc", "csr", "leading") else 0.9))
     for value in (0.0, 1.0):
         if rng.random() < 0.3:
             X[:, rng.integers(d)] = value
@@ -188,7 +208,7 @@ def random_inputs(rng: np.random.Generator, kind: str) -> tuple[Any, np.ndarray]
     if kind == "standardized":
         design = Standardized(as_design(X))
         return design, design.gather(np.arange(d)).dense().astype(np.float64)
-    return LAYOUTS[kind](X), X.astype(np.float64)
+    return LAYOUTS[kind if kind in LAYOUTS else "csr"](X), X.astype(np.float64)
 
 
 def searched(design: Polynomial, v: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -201,17 +221,24 @@ def searched(design: Polynomial, v: np.ndarray, count: int) -> tuple[np.ndarray,
         return result
 
 
-@pytest.mark.parametrize("kind", ["C", "F", "strided", "csc", "csr", "standardized"])
+@pytest.mark.parametrize(
+    "kind", ["C", "F", "strided", "csc", "csr", "leading", "rows", "standardized"]
+)
 @pytest.mark.parametrize("seed", range(60))
-def test_search_is_brute_force(kind: str, seed: int) -> None:
+def test_search_is_brute_force(kind: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if kind == "leading":  # however many entries they hold
+        monkeypatch.setattr("atomlearn.designs.pair_leading.ENTRIES_SHARE", 1.0)
+        monkeypatch.setattr("atomlearn.designs.pair_leading.SUMS_PER_ENTRY", 1e3)
     rng = np.random.default_rng([seed, len(kind), ord(kind[-1])])
     data, X = random_inputs(rng, kind)
     gamma, r = rng.uniform(0.2, 3.0, 2)
     only = bool(rng.integers(2))
     plain = bool(rng.integers(2))
     design = Polynomial.interactions(data) if plain else Polynomial(data, gamma, r, only)
-    if kind.startswith("cs"):  # whatever its density turned out to be
+    if kind in ("csc", "csr", "leading"):  # whatever its density turned out to be
         design._pairs = SparsePairs(design.base)  # type: ignore[arg-type]
+    if kind == "rows":
+        design._pairs = RowPairs(design.base)  # type: ignore[arg-type]
     half = float(np.sqrt(0.5))
     array = formed(X, half, half, True) if plain else formed(X, gamma, r, only)
     n, p = array.shape
@@ -227,8 +254,9 @@ def test_search_is_brute_force(kind: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize(("n", "d"), [(700, 300), (1500, 290)])
-def test_search_over_many_tiles_and_threads(n: int, d: int, dtype: type) -> None:
+def test_search_over_many_tiles_and_threads(n: int, d: int, container: Any, dtype: type) -> None:
     """Single precision, sums over several runs of rows, near ties around the threshold."""
     rng = np.random.default_rng(n)
     X = rng.standard_normal((n, d)).astype(dtype)
@@ -237,7 +265,8 @@ def test_search_over_many_tiles_and_threads(n: int, d: int, dtype: type) -> None
     v = rng.standard_normal(n)
     # ... and whose products with column 10 are the largest of all.
     X[:, 10] = np.sign(v * X[:, 3])
-    design = Polynomial.interactions(X, squares=True)
+    design = Polynomial.interactions(container(X), squares=True)
+    assert isinstance(design._pairs, RowPairs) == (container is sp.csr_array)
     z = design.scores(v)._by_definition(np.arange(design.shape[1]))
     for count in (1, 20, 30, 1000):
         scores = design.scores(v)
@@ -289,6 +318,46 @@ def test_bounds_skip_sparse_inputs() -> None:
     assert monkey.work.skipped == monkey.work.pairs - monkey.work.computed
 
 
+@pytest.mark.parametrize("signs", [False, True])
+@pytest.mark.parametrize("most", [1024, 3])
+def test_leading_inputs_of_many_searches(
+    signs: bool, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Columns of Zipf popularity, a product that matters, and v that moves little by little."""
+    monkeypatch.setattr("atomlearn.designs.pair_leading.ENTRIES_SHARE", 0.9)
+    monkeypatch.setattr("atomlearn.designs.pair_leading.MOST_SUMMED", most)
+    monkeypatch.setattr("atomlearn.designs.pair_leading.SUMS_PER_ENTRY", 1e3)
+    monkeypatch.setattr(polynomial, "MAX_STORED", 0)
+    rng = np.random.default_rng(9)
+    n, d = 900, 600
+    X = (rng.random((n, d)) < np.minimum(1.0, 2.0 * np.arange(1.0, d + 1) ** -1.3)).astype(float)
+    y = np.where(rng.random(n) < 0.1 + 0.8 * X[:, 2] * X[:, 3], 1.0, -1.0)
+    X = X[:, rng.permutation(d)].astype(np.float32)
+    X[:, 7] = X[:, 3] * 1e-30
+    if signs:
+        X *= rng.choice([-1.0, 1.0], (n, d)).astype(np.float32)
+        X *= np.abs(rng.standard_normal((n, d))).astype(np.float32)
+    design = Polynomial(sp.csr_array(X))
+    assert isinstance(design._pairs, SparsePairs)
+    everything = np.arange(design.shape[1])
+    weights, drawn = rng.random(n), rng.random(n)
+    unscored = 0
+    for share in (1.0, 0.9, 0.5, 0.45, 0.02, 1.0):
+        v = y * weights * (drawn < share)
+        v[0] = 1.0
+        scores = design.scores(v)
+        columns, values = scores.top(10)
+        unscored += scores._linear is None
+        assert_array_equal(scores.at(columns), values)
+        z = design.scores(v)._by_definition(everything)
+        expected = brute_force_top(z, 10)
+        assert_array_equal(columns, expected[0])
+        assert_array_equal(values, expected[1])
+    # Once a level is known most inputs are never scored, but where it has fallen.
+    assert design._pairs._head is not None
+    assert 3 <= unscored < 6
+
+
 def test_long_columns_are_summed_in_runs() -> None:
     """Errors of single precision must not grow with the number of rows."""
     rng = np.random.default_rng(3)
@@ -300,6 +369,26 @@ def test_long_columns_are_summed_in_runs() -> None:
     assert_array_equal(columns, brute_force_top(z, 20)[0])
     assert scores.work is not None
     assert scores.work.rescored < 60
+
+
+def test_tall_sparse_data_are_never_dense() -> None:
+    """A search takes less memory than X; rows where v is zero are not multiplied."""
+    rng = np.random.default_rng(8)
+    X = sp.random_array((12_000, 400), density=0.2, rng=rng, format="csr")
+    v = rng.standard_normal(12_000) * (rng.random(12_000) < 0.5)
+    scores = Polynomial(X).scores(v)
+    tracemalloc.start()
+    try:
+        columns, values = scores.top(10)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 12 * X.nnz < 0.4 * 8 * X.shape[0] * X.shape[1]
+    assert scores.work is not None
+    assert scores.work.skipped_share == pytest.approx(1 - np.count_nonzero(v) / v.size)
+    expected = brute_force_top(scores.full(), 10)
+    assert_array_equal(columns, expected[0])
+    np.testing.assert_allclose(values, expected[1], rtol=1e-12)
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
@@ -326,13 +415,17 @@ def test_columns_wider_than_a_tile(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"TILE_ROWS": 3, "TILE_COLUMNS": 5, "HELD_ENTRIES": 0}.items():
         monkeypatch.setattr(f"atomlearn.designs.pair_products.{name}", value)
     monkeypatch.setattr("atomlearn.designs.pair_products.PIECE_ENTRIES", 40)
+    monkeypatch.setattr("atomlearn.designs.pair_rows.PIECE_ENTRIES", 40)
     monkeypatch.setattr("atomlearn.designs.sparse_pairs.PIECE_PRODUCTS", 30)
     monkeypatch.setattr("atomlearn.designs.sparse_pairs.PIECE_NONZEROS", 20)
     rng = np.random.default_rng(1)
     for data in (rng.standard_normal((9, 17)), rng.standard_normal((9, 17)).astype(np.float32)):
         sparse = data * (rng.random(data.shape) < 0.4)
-        designs = [(Polynomial(data), data), (Polynomial(sp.csr_array(sparse)), sparse)]
-        designs[1][0]._pairs = SparsePairs(designs[1][0].base)  # type: ignore[arg-type]
+        designs = [(Polynomial(data), data)]
+        for kind in (SparsePairs, RowPairs):
+            design = Polynomial(sp.csr_array(sparse))
+            design._pairs = kind(design.base)  # type: ignore[arg-type]
+            designs.append((design, sparse))
         for design, X in designs:
             array, v = formed(X), rng.standard_normal(9)
             w = rng.standard_normal(array.shape[1])

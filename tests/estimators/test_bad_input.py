@@ -203,9 +203,23 @@ BAD_Y = {
 @Fits
 @pytest.mark.parametrize("name", BAD_Y)
 def test_bad_y(fit: Fit, name: str) -> None:
-    if name == "two columns" and fit in (by_solve, by_logistic_solve, by_hinge_solve):
-        return  # two targets of one problem over a matrix: tests/solvers/test_matrix_generation.py
+    several = (by_solve, by_logistic_solve, by_hinge_solve, by_regressor)
+    if name == "two columns" and fit in several:
+        return  # two targets of one problem over a matrix: tests/estimators/test_matrix_estimators
     refused(fit, BAD_Y[name][1], X, BAD_Y[name][0])
+
+
+@pytest.mark.parametrize(
+    ("several", "message"),
+    [
+        (np.full((N, 2), np.nan), "y contains NaN"),
+        (np.ones((5, 2)), "X has 12 rows and y has 5 targets.*same samples"),
+        (np.ones((N, 2)) * 1j, "Complex data not supported"),
+        (np.full((N, 2), "a"), "dtype='numeric'|could not convert|must hold numbers"),
+    ],
+)
+def test_bad_targets_of_several_tasks(several: Any, message: str) -> None:
+    refused(by_regressor, message, X, several)
 
 
 @pytest.mark.parametrize("fit", OF_NUMBERS)

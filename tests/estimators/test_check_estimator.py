@@ -11,11 +11,17 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from atomlearn import (
+    AdditiveKernelSampler,
     AtomicClassifier,
     AtomicClassifierCV,
     AtomicRegressor,
     AtomicRegressorCV,
     FeatureGenerator,
+    MatrixPursuit,
+    MultipleKernelClassifier,
+    MultipleKernelRegressor,
+    SparseLowRank,
+    SparsePCA,
     norms,
 )
 
@@ -31,6 +37,20 @@ ESTIMATORS = [
     FeatureGenerator(),
     FeatureGenerator(n_features=2, batch=1, loss="logistic"),
     FeatureGenerator(loss="squared"),
+    AtomicRegressor("rows"),
+    AtomicRegressor("trace"),
+    AtomicClassifier("rows", multi_class="multinomial"),
+    SparseLowRank(),
+    SparsePCA(k=2, n_components=1),
+    MatrixPursuit(),
+    FeatureGenerator(n_features=2, batch=1, features="splines", loss="logistic"),
+    AtomicRegressor("groups", 0.1, features="intersection"),
+    AtomicClassifier("groups", 0.01, features="additive_gaussian"),
+    AdditiveKernelSampler(),
+    AdditiveKernelSampler("gaussian", normalize=True),
+    AdditiveKernelSampler("chi2"),
+    MultipleKernelClassifier(rank=10, tol=1e-11),
+    MultipleKernelRegressor(rank=10, tol=1e-11),
 ]
 ARRAY_API = "SCIPY_ARRAY_API"
 

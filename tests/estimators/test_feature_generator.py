@@ -180,7 +180,6 @@ def test_in_a_pipeline_and_pickled() -> None:
         ({"loss": "hinge"}, ValueError, "loss must be one of"),
         ({"features": "cubic"}, ValueError, "features must be one of"),
         ({"features": "polynomial", "groups": [[0], [1]]}, ValueError, "leave groups out"),
-        ({"features": "intersection"}, ValueError, "KBinsDiscretizer"),
         ({"groups": [[0, 1], [1, 2]]}, ValueError, "groups must be disjoint"),
         ({"groups": [0, 1]}, ValueError, "2 labels"),
     ],

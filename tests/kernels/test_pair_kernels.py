@@ -139,6 +139,26 @@ def test_search_refuses_what_it_cannot_read():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("index", INDICES)
+def test_sums_of_few_columns_by_rows(dtype, index):
+    rng = np.random.default_rng(5)
+    for n, p, density in ((1, 1, 1.0), (60, 12, 0.3), (3000, 90, 0.1)):
+        _, _, rows = random_columns(rng, n, p, density, dtype, index)
+        v = rng.standard_normal(n) * (rng.random(n) < 0.7)
+        for size in {0, 1, p // 2, p}:
+            chosen = np.sort(rng.permutation(p)[:size])
+            sums, products = kernels.pair_sums_csr(*rows, v, p, chosen)
+            expected, most = reference.pair_sums_csr(*rows, v, p, chosen)
+            np.testing.assert_allclose(sums, expected, rtol=1e-10, atol=1e-11)
+            assert products == most
+    for bad in ([1, 0], [0, 0]):
+        with pytest.raises(ValueError, match="chosen must increase"):
+            kernels.pair_sums_csr(*rows, v, p, bad)
+    with pytest.raises(ValueError, match=r"chosen must lie in \[0, 90\)"):
+        kernels.pair_sums_csr(*rows, v, p, [90])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_tiles(dtype):
     rng = np.random.default_rng(2)
     for shape in ((1, 1), (3, 700), (20, 33)):

@@ -13,7 +13,7 @@ from atomlearn import designs, losses, norms, solve
 from atomlearn.interfaces import Design, Factored
 from atomlearn.norms.matrices import sparse_search
 from atomlearn.result import Result, Status
-from atomlearn.solvers import FISTA, AtomGeneration, MatrixGeneration
+from atomlearn.solvers import FISTA, AtomGeneration, MatrixGeneration, matrix_generation
 from atomlearn.testing import tolerances
 
 P, Q = 8, 6
@@ -23,6 +23,13 @@ FORMS = [
     {"form": "constrained", "radius": 6.0},
 ]
 GAP = 1e-7
+
+
+@pytest.fixture(autouse=True, params=["growing spans", "whole spans"])
+def spans(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small matrices are held whole; these tests want to see spans grow, too."""
+    if request.param == "growing spans":
+        monkeypatch.setattr(matrix_generation, "WHOLE", 0)
 
 
 def truth(seed: int = 0, p: int = P, q: int = Q) -> np.ndarray:

@@ -7,6 +7,14 @@ finite and sparse arrays valid (``check_sparse``): the kernels do not look at ev
 """
 
 from atomlearn._kernels.active_set import ActiveFactor, QPOutcome, QPStatus, active_set_qp
+from atomlearn._kernels.codes import (
+    CodedColumns,
+    code_histograms,
+    joint_histogram,
+    pair_histograms,
+    thermometer_norms,
+    thermometer_scores,
+)
 from atomlearn._kernels.dense import (
     gather_dense,
     pair_sums_dense,
@@ -34,6 +42,7 @@ from atomlearn._kernels.pairs import (
     PairScratch,
     PairSearch,
     pair_bounds_csc,
+    pair_sums_csr,
     row_extremes_csc,
     tile_peak,
     tile_places,
@@ -68,6 +77,7 @@ __all__ = [
     "SPARSE_FAULTS",
     "STORED_TYPES",
     "ActiveFactor",
+    "CodedColumns",
     "NewtonOutcome",
     "NewtonStatus",
     "PairLimits",
@@ -78,6 +88,7 @@ __all__ = [
     "active_set_qp",
     "add_genotypes",
     "check_sparse",
+    "code_histograms",
     "count_genotypes",
     "factor_append",
     "factor_delete",
@@ -87,6 +98,7 @@ __all__ = [
     "group_newton",
     "group_norms",
     "has_group_newton",
+    "joint_histogram",
     "ksupport_gauge",
     "ksupport_prox",
     "ksupport_prox_binary_search",
@@ -96,7 +108,9 @@ __all__ = [
     "max_threads",
     "padded",
     "pair_bounds_csc",
+    "pair_histograms",
     "pair_sums_csc",
+    "pair_sums_csr",
     "pair_sums_dense",
     "predict_csc",
     "predict_csr",
@@ -116,6 +130,8 @@ __all__ = [
     "squared_norms_dense",
     "squared_norms_stored",
     "sum_of_pieces",
+    "thermometer_norms",
+    "thermometer_scores",
     "tile_peak",
     "tile_places",
     "top_magnitude",

@@ -78,6 +78,15 @@ def pair_bounds(
     falling: Array,
     /,
 ) -> None: ...
+def pair_sums_by_rows(
+    data: Data,
+    indices: Indices,
+    indptr: Indices,
+    place: NDArray[np.int32],
+    v: Array,
+    sums: Array,
+    /,
+) -> int: ...
 def pair_entry_size(single: bool, /) -> int: ...
 def pair_rows(
     data: Data,
@@ -160,3 +169,40 @@ def group_newton(
     figures: Array,
     /,
 ) -> int: ...
+def code_histograms(
+    codes: Bytes,
+    indices: Indices | None,
+    indptr: Indices | None,
+    n_rows: int,
+    starts: Positions,
+    columns: Positions,
+    offsets: Positions,
+    v: Array,
+    out: Array,
+    /,
+) -> None: ...
+def thermometer_scores(
+    codes: Bytes,
+    indices: Indices | None,
+    indptr: Indices | None,
+    n_rows: int,
+    starts: Positions,
+    values: Array,
+    zero: Positions,
+    columns: Positions,
+    offsets: Positions,
+    v: Array,
+    norms: bool,
+    out: Array,
+    /,
+) -> None: ...
+def joint_histogram(first: Bytes, second: Bytes, weights: Array, out: Array, /) -> None: ...
+def pair_histograms(
+    codes: Bytes,
+    n_levels: int,
+    first: Positions,
+    second: Positions,
+    weights: Array,
+    out: Array,
+    /,
+) -> None: ...

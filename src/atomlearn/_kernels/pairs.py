@@ -58,6 +58,26 @@ def pair_bounds_csc(
     return upper, rising, falling
 
 
+def pair_sums_csr(
+    data: Data, indices: Indices, indptr: Indices, v: Data, n_columns: int, chosen: object
+) -> tuple[Array, int]:
+    """(s, multiplications): s_ab = sum_k v_k x_ka x_kb, a <= b, over increasing columns ``chosen``.
+
+    X in CSR with sorted columns; s of shape (m, m) is zero below its diagonal. Each thread keeps
+    all of s, so m should be at most some hundreds.
+    """
+    arrays = _arrays(data, indices, indptr)
+    weights = _checks.weights(v, "v", arrays[2].size - 1)
+    columns = _checks.positions(chosen, "chosen", n_columns)
+    if (columns[1:] <= columns[:-1]).any():
+        raise ValueError("chosen must increase; sort it and drop what is repeated")
+    place = np.full(n_columns, -1, dtype=np.int32)
+    place[columns] = np.arange(columns.size, dtype=np.int32)
+    sums = np.empty((columns.size, columns.size))
+    products = _native.pair_sums_by_rows(*arrays, place, weights, sums)
+    return sums, products
+
+
 @dataclass(frozen=True, slots=True)
 class PairLimits:
     """A sum matters where its magnitude reaches threshold - relative r_i r_j - absolute.

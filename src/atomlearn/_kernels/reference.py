@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from atomlearn._kernels._checks import Array, Data, Indices, Positions
+from atomlearn._kernels.codes import CodedColumns
 
 
 def _rows_of(X: Data, rows: object | None) -> Array:
@@ -149,6 +150,67 @@ def pair_sums_csc(
     )
 
 
+def _codes_of(x: CodedColumns, column: int) -> tuple[Positions, Positions]:
+    """Return the codes and the rows of one column."""
+    if x.indices is None or x.indptr is None:
+        part = slice(column * x.n_rows, (column + 1) * x.n_rows)
+        return x.codes[part].astype(np.int64), np.arange(x.n_rows)
+    part = slice(int(x.indptr[column]), int(x.indptr[column + 1]))
+    return x.codes[part].astype(np.int64), x.indices[part].astype(np.int64)
+
+
+def code_histograms(x: CodedColumns, v: Data, columns: object | None = None) -> Array:
+    """Return sum_i v_i [code_ij = c] for each column j and code c."""
+    sums = [np.zeros(0)]
+    for column in range(x.n_columns) if columns is None else np.asarray(columns):
+        codes, rows = _codes_of(x, column)
+        sums.append(np.array([v[rows[codes == c]].sum() for c in range(x.levels[column])]))
+    return np.concatenate(sums)
+
+
+def thermometer_scores(
+    x: CodedColumns, values: Data, zero: Positions, v: Data, columns: object | None = None
+) -> Array:
+    """Return the thermometer columns, written out, times v."""
+    z = []
+    for column in range(x.n_columns) if columns is None else np.asarray(columns):
+        codes, rows = _codes_of(x, column)
+        levels = np.asarray(values[x.starts[column] : x.starts[column + 1]], dtype=np.float64)
+        for b, gap in enumerate(np.diff(levels)):
+            high = (codes > b) if b >= zero[column] else -1.0 * (codes <= b)
+            z.append(float(np.sqrt(gap) * (v[rows] * high).sum()))
+    return np.array(z)
+
+
+def thermometer_norms(x: CodedColumns, values: Data, zero: Positions, v: Data) -> Array:
+    """Return the l2 norms of ``thermometer_scores`` over each column."""
+    return np.array(
+        [
+            np.linalg.norm(thermometer_scores(x, values, zero, v, [column]))
+            for column in range(x.n_columns)
+        ]
+    )
+
+
+def joint_histogram(
+    first: Positions, second: Positions, shape: tuple[int, int], weights: Data
+) -> Array:
+    """Return the sum of weights over the rows of each pair of codes."""
+    result = np.zeros(shape)
+    np.add.at(result, (first, second), weights)
+    return result
+
+
+def pair_histograms(
+    codes: Positions, n_levels: int, first: Positions, second: Positions, weights: Data
+) -> Array:
+    """Return the joint histogram of each pair of columns."""
+    shape = (n_levels, n_levels)
+    pairs = [joint_histogram(codes[:, i], codes[:, j], shape, weights)
+             for i, j in zip(first, second, strict=True)]  # fmt: skip
+    return np.array(pairs).reshape(-1, *shape)
+
+
 def row_extremes_csc(
     data: Data, indices: Indices, indptr: Indices, n_rows: int
 ) -> tuple[Array, Array]:
@@ -177,6 +239,16 @@ def pair_bounds_csc(
     squares = weighted * wide
     rising, falling = squares.clip(0).sum(axis=0), (-squares).clip(0).sum(axis=0)
     return upper, np.sqrt(rising), np.sqrt(falling)
+
+
+def pair_sums_csr(
+    data: Data, indices: Indices, indptr: Indices, v: Data, n_columns: int, chosen: Positions
+) -> tuple[Array, int]:
+    """Return the upper part of X'diag(v) X over some columns, and the multiplications."""
+    wide = _dense(data, indices, indptr, n_columns, columns_major=False)[:, chosen]
+    entries = (wide[np.asarray(v) != 0] != 0).sum(axis=1)
+    sums = np.triu((wide * np.asarray(v, dtype=np.float64)[:, None]).T @ wide)
+    return sums, int((entries * (entries + 1) // 2).sum())
 
 
 def pair_search(

@@ -27,6 +27,8 @@ examples:
     atomlearn select words.npz --target y --positive 3,4 --n-features 200 --out selected/
   All pairwise interactions of the columns as features, too:
     atomlearn select patients.csv --target outcome --interactions --out selected/
+  A curve for each of the 10 columns that explain the target best together:
+    atomlearn select houses.csv --target price --additive --n-features 10 --out selected/
 
 what happens:
   The rows are split. The model is selected on one part and scored on the held-out part; then the
@@ -101,6 +103,15 @@ def _add_select(commands: Any) -> None:
         "--interactions",
         action="store_true",
         help="add all squares and all products of two columns, named a^2 and a:b",
+    )
+    data.add_argument(
+        "--additive",
+        nargs="?",
+        const="splines",
+        choices=("splines", "intersection", "gaussian"),
+        metavar="KIND",
+        help="fit a curve for each selected column instead of a line: splines (the default), "
+        "intersection (steps) or gaussian; the report draws them",
     )
     data.add_argument(
         "--standardize",

@@ -10,6 +10,7 @@ import scipy
 import sklearn
 
 from atomlearn import __version__
+from atomlearn.cli.curves import curves_of, model_curve, selected_inputs
 from atomlearn.cli.fitting import Fitted
 from atomlearn.cli.plan import Plan
 from atomlearn.designs.compressed import is_sparse
@@ -70,6 +71,7 @@ def content_of(
         held_out=held_out,
         class_counts=counts,
         target_values=tuple(target.values[::stride].tolist()) if classes is None else (),
+        curves=curves_of(source.features.names, fitted),
         details=_details(source, plan, fitted, seconds),
         notes=(*notes, *_notes(plan, fitted, source.features.n_features)),
         command=source.command,
@@ -78,6 +80,8 @@ def content_of(
 
 
 def _selected(source: Source, fitted: Fitted) -> tuple[SelectedFeature, ...]:
+    if fitted.additive is not None:
+        return selected_inputs(source.features.names, fitted)
     sizes = np.abs(fitted.standardized).max(axis=0, initial=0.0)
     return tuple(
         SelectedFeature(
@@ -117,16 +121,19 @@ def _notes(plan: Plan, fitted: Fitted, n_features: int) -> list[str]:
     notes = []
     for result in fitted.results:
         wanted = min(plan.n_features or 0, n_features)
-        if plan.generates and result.converged and result.columns.size < wanted:
+        n_selected = result.columns.size
+        if fitted.additive is not None:
+            n_selected = np.unique(fitted.additive.input_of(result.columns)).size
+        if plan.generates and result.converged and n_selected < wanted:
             notes.append(
-                f"the optimum has only {result.columns.size} of the {wanted} features asked for; "
+                f"the optimum has only {n_selected} of the {wanted} features asked for; "
                 "a larger --C or --batch lets more in"
             )
             break
     if plan.generates and len(fitted.results) > 1:
         notes.append(
             f"{len(fitted.results)} classes: {plan.n_features} features were selected for each "
-            f"of them, {fitted.columns.size} different ones in all"
+            f"of them, {fitted.units.size} different ones in all"
         )
     if any(result.status is Status.TIME_LIMIT for result in fitted.results):
         notes.append(str(Status.TIME_LIMIT).replace("raise it", "raise --time-limit"))
@@ -167,10 +174,7 @@ def _details(
         details.append(("Products searched", f"all; bounds spared {100 * share:.0f}% of the work"))
     details += [
         ("Loss", str(settings["loss"]).replace("_", " ")),
-        (
-            "Features while selecting",
-            fitted.scaled_by,
-        ),
+        ("Features while selecting", fitted.scaled_by),
         (
             "Objective",
             ", ".join(f"{r.objective:.6g}" for r in fitted.results[:1])
@@ -197,7 +201,7 @@ def _versions() -> str:
 def model_of(source: Source, fitted: Fitted) -> SavedModel:
     """Return the model in data units, with only the columns that it reads."""
     features, schema, target = source.features, source.schema, source.target
-    factors = [features.factors(int(column)) for column in fitted.columns]
+    factors = [features.factors(int(column)) for column in fitted.units]
     used = sorted({factor for pair in factors for factor in pair})
     place = {column: position for position, column in enumerate(used)}
     categories = {}
@@ -216,13 +220,16 @@ def model_of(source: Source, fitted: Fitted) -> SavedModel:
                 index=int(column),
                 name=features.name(int(column)),
                 factors=tuple(place[factor] for factor in pair),
+                curve=model_curve(fitted, int(column)),
             )
-            for column, pair in zip(fitted.columns, factors, strict=True)
+            for column, pair in zip(fitted.units, factors, strict=True)
         ),
         is_named=schema.names is not None,
         categories=categories,
         first_index=schema.first_index,
-        coefficients=fitted.coefficients,
+        coefficients=fitted.coefficients
+        if fitted.additive is None
+        else np.ones((len(fitted.results), fitted.units.size)),
         intercepts=fitted.intercepts,
         certificates=tuple(
             ModelCertificate(

@@ -16,7 +16,7 @@ from atomlearn.cli.errors import CommandError
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch, gap_on_selected
-from atomlearn.designs import Polynomial, RowSubset, Standardized
+from atomlearn.designs import Additive, Polynomial, RowSubset, Standardized
 from atomlearn.designs.standardized import moments_of, scales_of_inputs
 from atomlearn.estimators import (
     AtomicClassifier,
@@ -54,7 +54,8 @@ class Fitted:
     results : one an output, in the units of the fit; settings : how, as text and numbers;
     scaled_by : what was done to the features while selecting;
     gaps_on_selected : for feature generation, one an output: the proved relative gap of the
-    coefficients with the features as selected; chosen : norm and alpha that a refit should use.
+    coefficients with the features as selected; chosen : norm and alpha that a refit should use;
+    additive : the design, where columns are those of curves.
     """
 
     columns: Columns
@@ -69,6 +70,19 @@ class Fitted:
     gaps_on_selected: tuple[float | None, ...]
     chosen: tuple[Norm, float] | None = None
     scaled_by: str = "as they are"
+    additive: Additive | None = None
+
+    @property
+    def units(self) -> Columns:
+        """What was selected: columns, or of an additive model the inputs that have a curve."""
+        return self.columns if self.additive is None else self.additive.input_of(self.inputs_at)
+
+    @property
+    def inputs_at(self) -> Columns:
+        """The first selected column of each input of an additive model."""
+        assert self.additive is not None
+        inputs = self.additive.input_of(self.columns)
+        return self.columns[np.unique(inputs, return_index=True)[1]]
 
     @property
     def interrupted(self) -> bool:
@@ -129,6 +143,7 @@ def fit(
         gaps_on_selected=outcome.gaps_on_selected,
         chosen=outcome.chosen,
         scaled_by=units.words,
+        additive=units.design if isinstance(units.design, Additive) else None,
     )
 
 
@@ -142,12 +157,17 @@ class _Units:
 
 
 def _units(design: Design, rows: Rows, plan: Plan, center: bool) -> _Units:
-    part = design if rows.size == design.shape[0] else RowSubset(design, rows)
+    part = design
+    if rows.size < design.shape[0]:
+        part = design.with_rows(rows) if isinstance(design, Additive) else RowSubset(design, rows)
 
     def as_given(columns: Columns) -> tuple[Array, Array, Array]:
         deviations = moments_of(part, columns)[1]
         return np.zeros(columns.size), np.ones(columns.size), deviations
 
+    if isinstance(part, Additive):
+        scaled = ", of variance 1 each" if plan.standardize else ""
+        return _Units(part, as_given, f"a curve for each column ({plan.additive}{scaled})")
     if not plan.standardize:
         return _Units(part, as_given, "as they are")
     if isinstance(design, Polynomial) and design.shape[1] > _LISTED:
@@ -179,8 +199,11 @@ def _generate(
     design: Design, target: Target, y: NDArray[Any], plan: Plan, watch: Watch
 ) -> _Outcome:
     """Select by feature generation, as FeatureGenerator does; many classes one after the other."""
-    wanted = min(plan.n_features or 1, design.shape[1])
-    norm = KSupport(min(plan.block, wanted))
+    groups, n_units = None, design.shape[1]
+    if isinstance(design, Additive):
+        groups, n_units = design.groups, design.n_groups
+    wanted = min(plan.n_features or 1, n_units)
+    norm = KSupport(min(plan.block, wanted), groups)
     loss = as_loss(plan.loss_for(target.task))
     # Half the gap: the subproblem's own tolerance refers to the objective of the round before.
     generation = FeatureGeneration(n_features=wanted, inner_tolerance=0.5 * plan.gap)
@@ -298,12 +321,14 @@ def _settings(norm: Norm, alpha: float, plan: Plan, loss: str) -> dict[str, Any]
 
 
 def _shown(norm: Norm) -> str:
-    return repr(norm).replace(", groups=None", "")
+    return repr(norm).replace(", groups=None", "").replace(", weights=None", "")
 
 
 def _scaling(norm: Norm, weights: Array) -> Array | None:
     """Return the d that the norm gives each column, for one output and the k-support norm."""
     if len(weights) > 1 or not isinstance(norm, KSupport) or not weights.size:
+        return None
+    if norm.groups is not None:
         return None
     return scaling_vector(weights[0], norm.k)
 

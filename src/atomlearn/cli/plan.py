@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from atomlearn.cli.errors import CommandError
 from atomlearn.interfaces.norm import Form, Norm
-from atomlearn.norms import KSupport, as_norm
+from atomlearn.norms import L1, Groups, KSupport, as_norm
 
 _DEFAULT_N_FEATURES = 50
 _DEFAULT_C = 10.0
@@ -17,6 +17,8 @@ _DEFAULT_C = 10.0
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How features are selected.
+
+    additive : the kernel of ``designs.Additive`` where columns become curves, else None.
 
     n_features, C, batch : feature generation, where norms is empty; norms : candidates, one
     unless cross-validation chooses; alpha : None where cross-validation chooses; loss : None for
@@ -33,6 +35,7 @@ class Plan:
     gap: float
     standardize: bool
     seed: int
+    additive: str | None = None
 
     @property
     def block(self) -> int:
@@ -65,6 +68,11 @@ class Plan:
 
 def read_plan(options: argparse.Namespace) -> Plan:
     """Return the plan; options that contradict each other are refused."""
+    if options.additive and options.interactions:
+        raise CommandError(
+            "--additive makes curves of single columns and --interactions products of two; give "
+            "one of the two"
+        )
     if options.norm is None:
         for name in ("alpha", "cv", "form"):
             if getattr(options, name):
@@ -75,6 +83,8 @@ def read_plan(options: argparse.Namespace) -> Plan:
         norms: tuple[Norm, ...] = ()
     else:
         norms = _norms(options.norm)
+        if options.additive:
+            norms = tuple(_over_inputs(norm) for norm in norms)
         for name in ("n_features", "C", "batch"):
             if getattr(options, name) is not None:
                 option = "--" + name.replace("_", "-")
@@ -102,7 +112,15 @@ def read_plan(options: argparse.Namespace) -> Plan:
         gap=options.gap,
         standardize=options.standardize,
         seed=options.seed,
+        additive=options.additive,
     )
+
+
+def _over_inputs(norm: Norm) -> Norm:
+    """Return the norm over the curves of the inputs in place of single columns."""
+    if isinstance(norm, L1):
+        return Groups("inputs")
+    return KSupport(norm.k, "inputs") if isinstance(norm, KSupport) else norm
 
 
 def _norms(text: str) -> tuple[Norm, ...]:

@@ -23,6 +23,7 @@ from atomlearn.cli.targets import Target, prepare_target
 from atomlearn.cli.watching import Watch
 from atomlearn.datasets.readers import read_table
 from atomlearn.datasets.table import Schema
+from atomlearn.designs import Additive
 from atomlearn.designs.compressed import is_sparse
 from atomlearn.interfaces import Design
 from atomlearn.reports import (
@@ -153,6 +154,8 @@ def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None,
     """Return the final model, its held-out scores, what should be noted, and if Ctrl-C came."""
     target = source.target
     design = source.features.design()
+    if plan.additive:
+        design = Additive(design, plan.additive, normalize=plan.standardize)
     center = not is_sparse(source.features.X)
     train, test = split(target, way.test_fraction, plan.seed)
     everything = np.arange(target.values.size)
@@ -212,8 +215,8 @@ def _held_out(
         confusion=confusion(target, test, decisions),
         truth=tuple(target.values[test].tolist()) if regression else (),
         predicted=tuple(decisions[:, 0].tolist()) if regression else (),
-        n_selected=int(first.columns.size),
-        overlap=int(np.intersect1d(first.columns, final.columns).size),
+        n_selected=int(first.units.size),
+        overlap=int(np.intersect1d(first.units, final.units).size),
         refitted=final is not first,
     )
 

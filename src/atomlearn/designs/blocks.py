@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,16 @@ def _check_rows(first: Block, second: Block) -> None:
             f"cannot append columns of {second.shape[0]} rows to a block of {first.shape[0]} "
             "rows; both must come from the same samples"
         )
+
+
+class StructuredBlock(Block):
+    """A block whose columns have a structure that products use, and need not be stored."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def explicit(self) -> SparseBlock:
+        """Return the same columns with their entries stored."""
 
 
 class _Room:
@@ -308,6 +319,8 @@ class SparseBlock(Block):
         _check_rows(self, other)
         if isinstance(other, CenteredBlock):
             return CenteredBlock(self, np.zeros(self.shape[1])).append(other)
+        if isinstance(other, StructuredBlock):
+            other = other.explicit()
         if not isinstance(other, (DenseBlock, SparseBlock)):
             other = DenseBlock(other.dense())
         total = self.shape[1] + other.shape[1]
@@ -421,6 +434,8 @@ class CenteredBlock(Block):
 
 def rows_of(block: Block, rows: NDArray[np.int64]) -> Block:
     """Return the given rows of any block."""
+    if isinstance(block, StructuredBlock):
+        block = block.explicit()
     if isinstance(block, (DenseBlock, SparseBlock, CenteredBlock)):
         return block.take_rows(rows)
     return DenseBlock(block.dense()[rows])
@@ -428,6 +443,8 @@ def rows_of(block: Block, rows: NDArray[np.int64]) -> Block:
 
 def scaled_columns(block: Block, factors: Array) -> Block:
     """Return any block with column j multiplied by factors[j]."""
+    if isinstance(block, StructuredBlock):
+        block = block.explicit()
     if isinstance(block, (DenseBlock, SparseBlock, CenteredBlock)):
         return block.scaled(factors)
     return DenseBlock(block.dense() * factors)

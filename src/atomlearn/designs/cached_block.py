@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.designs.blocks import DenseBlock, SparseBlock
+from atomlearn.designs.coded_block import CodedBlock
 from atomlearn.designs.growing_gram import GrowingGram
 from atomlearn.interfaces import Block, Scores
 
@@ -37,13 +38,15 @@ class _GramCache:
 
 
 #: Blocks whose Gram matrices are kept.
-_KEPT = (DenseBlock, SparseBlock)
+_KEPT = (DenseBlock, SparseBlock, CodedBlock)
 
 
 def _cross_gram(left: Block, curvature: Array, right: Block) -> Array:
     if isinstance(left, DenseBlock) and isinstance(right, DenseBlock):
         return left.cross_gram(curvature, right)
     if isinstance(left, SparseBlock) and isinstance(right, SparseBlock):
+        return left.cross_gram(curvature, right)
+    if isinstance(left, CodedBlock) and isinstance(right, CodedBlock):
         return left.cross_gram(curvature, right)
     # An append can turn the known columns of a sparse block dense.
     return DenseBlock(left.dense()).cross_gram(curvature, DenseBlock(right.dense()))

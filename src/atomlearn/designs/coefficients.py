@@ -52,6 +52,13 @@ def nonzero_coefficients(coef: Any) -> tuple[Columns, Array]:
     return columns, weights
 
 
+def coefficient_matrix(columns: Columns, weights: Array, shape: tuple[int, int]) -> Any:
+    """Return the matrix with these entries, numbered row after row, as a csr_array."""
+    # scikit-learn takes indices of 32 bits only.
+    rows, cols = (part.astype(np.int32) for part in np.divmod(columns, shape[1]))
+    return sp.csr_array(sp.coo_array((weights, (rows, cols)), shape=shape))
+
+
 def as_columns(block: Any, dtype: DTypeLike) -> NDArray[Any] | Any:
     """Return a block of columns as an array for people: sparse where the block is."""
     matrix = getattr(block, "matrix", None)

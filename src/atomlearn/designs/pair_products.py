@@ -17,8 +17,11 @@ from atomlearn.designs.pair_index import PairIndex
 from atomlearn.designs.pair_search import INFLATION, SINGLE_ROWS, Finalists
 from atomlearn.interfaces.design import Array, Block, Columns, Design, SupportsColumnNorms
 
-#: Inputs in a tile, one side and the other, where there are not too many rows.
-TILE_ROWS, TILE_COLUMNS = 256, 4096
+#: Inputs in a tile, one side and the other, where there are not too many rows. Tiles with a short
+#: side take BLAS nearly twice as long: it packs the other side anew for each.
+TILE_ROWS, TILE_COLUMNS = 1024, 2048
+#: Inputs whose weights ``predict`` lays out as rows of a matrix at a time.
+WEIGHT_ROWS = 256
 #: There are this many rows of tiles at least, to be shared out, if that leaves 64 inputs to each.
 SHARES = 8
 #: Entries of one side of a tile at most (128 MB), however many rows there are.
@@ -45,6 +48,14 @@ class PairProducts(ABC):
     @abstractmethod
     def linear(self, v: Array) -> Array:
         """Return X'v."""
+
+    def linear_at(self, v: Array, columns: Columns) -> Array:
+        """Return X'v of these columns, the same numbers; what all of it takes by default."""
+        return self.linear(v)[columns]
+
+    def linear_bounds(self) -> Array | None:
+        """Return sum_k |x_kj| >= |X'v| / max |v|; None unless ``linear_at`` is the cheaper."""
+        return None
 
     @abstractmethod
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
@@ -235,8 +246,8 @@ class DensePairs(PairProducts):
                     left = (read(lo, hi) * weights[:, None]).T
                 tile = sums.of(left, read(start, stop))
                 if start < hi:
-                    _clear_below(tile, lo, start, index.shift, square)
-                pairs = _offer_tile(tile, lo, start, index.shift, bound, radii, finalists)
+                    clear_below(tile, lo, start, index.shift, square)
+                pairs = offer_tile(tile, lo, start, index.shift, bound, radii, finalists)
                 finalists.count(computed=pairs, products=float(n_samples) * pairs)
 
         self._share_out(work, index)
@@ -269,8 +280,8 @@ class DensePairs(PairProducts):
         result = np.zeros(n_samples)
         read = self._reader(np.float64)
         starts = index.starts(np.arange(index.n_rows + 1)) - index.n_inputs
-        for lo in range(0, index.n_rows, self._width(TILE_ROWS)):
-            hi = min(lo + self._width(TILE_ROWS), index.n_rows)
+        for lo in range(0, index.n_rows, self._width(WEIGHT_ROWS)):
+            hi = min(lo + self._width(WEIGHT_ROWS), index.n_rows)
             if not weights[starts[lo] : starts[hi]].any():
                 continue
             matrix = np.zeros((hi - lo, n_features - lo))
@@ -300,7 +311,7 @@ class Sums:
         """Return the tile; it is overwritten by the next one of this thread."""
         n_samples = right.shape[0]
         tile = self._room("tile", left, right, left.dtype)
-        with np.errstate(over="ignore", invalid="ignore"):  # looked for by _offer_tile
+        with np.errstate(over="ignore", invalid="ignore"):  # looked for by offer_tile
             if not self.single or n_samples <= SINGLE_ROWS:
                 return np.matmul(left, right, out=tile)
             total = self._room("total", left, right, np.dtype(np.float64))
@@ -322,7 +333,7 @@ class Sums:
         return shaped
 
 
-def _clear_below(tile: NDArray[Any], lo: int, start: int, shift: int, square: float) -> None:
+def clear_below(tile: NDArray[Any], lo: int, start: int, shift: int, square: float) -> None:
     """Set what is no pair to zero, and weigh the squares."""
     for row in range(tile.shape[0]):
         diagonal = lo + row - start
@@ -331,7 +342,7 @@ def _clear_below(tile: NDArray[Any], lo: int, start: int, shift: int, square: fl
             tile[row, diagonal] *= square
 
 
-def _offer_tile(
+def offer_tile(
     tile: NDArray[Any],
     lo: int,
     start: int,

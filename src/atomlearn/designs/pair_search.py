@@ -104,6 +104,8 @@ class Finalists:
         The factor from sums over pairs to scores.
     error : ErrorBound
         Of the sums that will be offered.
+    least : float
+        That many columns are known to have this magnitude or more.
 
     Attributes
     ----------
@@ -120,10 +122,11 @@ class Finalists:
         values: Array,
         scale: float,
         error: ErrorBound,
+        least: float = 0.0,
     ) -> None:
         self.wanted, self.scale, self.error = count, scale, error
         self.index = index
-        self.threshold = 0.0
+        self.threshold = least
         self.work = PairWork(index.n_columns - index.n_inputs, searches=1)
         if np.isnan(values).any():
             raise ValueError("scores are NaN: check the data and the weights they come from")
@@ -134,7 +137,7 @@ class Finalists:
         self._upper = self._lower = np.abs(values)
         self._known = largest_of(self._lower, count)
         if self._known.size == count:
-            self.threshold = float(self._known.min())
+            self.threshold = max(least, float(self._known.min()))
         self._keep((self._upper > 0) & (self._upper >= self.threshold))
 
     def assume(self, magnitudes: Array) -> None:

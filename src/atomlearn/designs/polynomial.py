@@ -16,6 +16,7 @@ from atomlearn.designs.compressed import BLAS_FROM
 from atomlearn.designs.convert import as_design, feature_names
 from atomlearn.designs.pair_index import PairIndex, upper_part
 from atomlearn.designs.pair_products import DensePairs, PairProducts
+from atomlearn.designs.pair_rows import RowPairs
 from atomlearn.designs.pair_search import ErrorBound, Finalists, PairWork
 from atomlearn.designs.scores import ArrayScores
 from atomlearn.designs.sparse import SparseDesign
@@ -73,12 +74,14 @@ class PolynomialScores(Scores):
         index: PairIndex,
         scaling: Scaling,
         v: Array,
-        linear: Array,
         memory: Memory | None = None,
     ) -> None:
         self._pairs, self._index, self._scaling = pairs, index, scaling
         self._v = np.array(v, dtype=np.float64)
-        self._linear = linear
+        # Of all inputs, or left until it is known which of them matter.
+        self._linear: Array | None = None
+        if pairs.linear_bounds() is None or self.n_columns <= MAX_STORED:
+            self._all_linear()
         self._memory = Memory() if memory is None else memory
         self._full: ArrayScores | None = None
         self._best: tuple[Columns, Array] | None = None
@@ -87,6 +90,17 @@ class PolynomialScores(Scores):
     @property
     def n_columns(self) -> int:
         return self._index.n_columns
+
+    def _all_linear(self) -> Array:
+        """Return the scores of all inputs."""
+        if self._linear is None:
+            self._linear = self._pairs.linear(self._v) * self._scaling.linear
+        return self._linear
+
+    def _linear_at(self, columns: Columns) -> Array:
+        if self._linear is not None:
+            return self._linear[columns]
+        return self._pairs.linear_at(self._v, columns) * self._scaling.linear
 
     @property
     def _storable(self) -> bool:
@@ -98,7 +112,7 @@ class PolynomialScores(Scores):
             if not self._storable:
                 return super().full()
             z = np.empty(self.n_columns)
-            z[: self._index.n_inputs] = self._linear
+            z[: self._index.n_inputs] = self._all_linear()
             z[self._index.n_inputs :] = self._pairs.all_sums(self._v, self._index)
             _scale_pairs(z, self._index, self._scaling)
             self._full = ArrayScores(z)
@@ -122,7 +136,7 @@ class PolynomialScores(Scores):
         i, j = self._index.pairs(columns)
         z = np.empty(columns.size)
         linear = j < 0
-        z[linear] = self._linear[i[linear]]
+        z[linear] = self._linear_at(i[linear])
         first, second = i[~linear], j[~linear]
         z[~linear] = self._pairs.sums(self._v, first, second) * self._scaling.of(first, second)
         return z
@@ -153,30 +167,46 @@ class PolynomialScores(Scores):
         unit = 2.0 ** math.frexp(size)[1] if size > 0 else 1.0
         pairs, scaling = self._pairs, self._scaling
         error = ErrorBound.of(self._v.size, pairs.largest(), pairs.uses_single())
+        # The best columns of the last search are a good guess: theirs is the first threshold.
+        guess = memory.recent[:count]
+        known = np.abs(self._by_definition(guess)) * (1.0 - 1e-12)
+        least = float(known.min()) if known.size == count else 0.0
+        inputs = self._inputs_from(least, size)
         finalists = Finalists(
             count,
             index,
             self._by_definition,
-            np.arange(index.n_inputs, dtype=np.int64),
-            self._linear,
+            inputs,
+            self._linear_at(inputs),
             scaling.pair * unit,
             error,
+            least,
         )
-        # The best columns of the last search are a good guess: theirs is the first threshold.
-        guess = memory.recent[:count]
-        finalists.assume(np.abs(self._by_definition(guess)) / finalists.scale * (1.0 - 1e-12))
+        # Of products of two inputs: those of the others are known, or found on the way.
+        i, j = index.pairs(guess)
+        finalists.assume(known[(j >= 0) & (i != j)] / finalists.scale)
         pairs.search(self._v / unit, index, finalists, scaling.square / scaling.pair)
         columns, values = finalists.best()
         self.work = finalists.work
-        memory.remember(index, columns, finalists.work)
+        memory.remember(columns, finalists.work)
         return columns, values
+
+    def _inputs_from(self, least: float, size: float) -> Columns:
+        """Return the inputs whose scores may reach ``least``, for max |v| = size."""
+        bounds = self._pairs.linear_bounds()
+        if least > 0 and self._linear is None and bounds is not None:
+            inputs = np.flatnonzero(~(bounds * (size * self._scaling.linear) < least))
+            if 4 * inputs.size <= bounds.size:
+                return inputs
+        self._all_linear()
+        return np.arange(self._index.n_inputs, dtype=np.int64)
 
 
 class Memory:
     """What searches of one design know of one another: their work, and the last best pairs.
 
-    work : PairWork of all searches so far; recent : pairs (i, j), i < j, best first. A guess only:
-    what a search returns does not depend on it.
+    work : PairWork of all searches so far; recent : columns, best first. A guess only: what a
+    search returns does not depend on it.
     """
 
     __slots__ = ("_lock", "recent", "work")
@@ -189,12 +219,10 @@ class Memory:
     def __reduce__(self) -> tuple[Any, ...]:
         return Memory, ()
 
-    def remember(self, index: PairIndex, columns: Columns, work: PairWork) -> None:
+    def remember(self, columns: Columns, work: PairWork) -> None:
         """Take over the outcome of a search."""
-        i, j = index.pairs(columns)
         with self._lock:
-            # Without inputs and squares, whose scores are known before a search anyway.
-            self.recent = columns[(j >= 0) & (i != j)]
+            self.recent = columns
             self.work.add(work)
 
 
@@ -245,8 +273,9 @@ class Polynomial(Design):
     sparse X. Up to 2^28 columns can be listed (``scores(v).full()``, ``squared_norms``,
     ``predict``); beyond that norms that ask for the best columns only (l1, k-support) work.
 
-    Sparse X is kept by columns: a second time where it was given by rows. Nearly full sparse X
-    is worked on in dense pieces.
+    Sparse X is kept by columns: a second time where it was given by rows, and up to 65% of it once
+    more where later searches need no other inputs. Nearly full sparse X is worked on in dense
+    pieces, by rows where it has more entries than there are pairs.
 
     References
     ----------
@@ -315,8 +344,7 @@ class Polynomial(Design):
         return self._memory.work
 
     def scores(self, v: Array) -> PolynomialScores:
-        linear = self._pairs.linear(v) * self.scaling.linear
-        return PolynomialScores(self._pairs, self.index, self.scaling, v, linear, self._memory)
+        return PolynomialScores(self._pairs, self.index, self.scaling, v, self._memory)
 
     def gather(self, columns: Columns) -> Block:
         i, j = self.index.pairs(columns)
@@ -381,6 +409,8 @@ def _products(base: Design) -> PairProducts:
         n_samples, n_inputs = base.shape
         if base.nonzeros < BLAS_FROM * n_samples * n_inputs:
             return SparsePairs(base)
+        if RowPairs.suits(base):
+            return RowPairs(base)
     return DensePairs(base)
 
 

@@ -15,6 +15,12 @@ from atomlearn import _kernels
 from atomlearn.designs.blocks import DENSE_FROM, DenseBlock, SparseBlock, prefers_dense
 from atomlearn.designs.compressed import take_compressed
 from atomlearn.designs.pair_index import PairIndex
+from atomlearn.designs.pair_leading import (
+    LEAST_LEVEL,
+    SAFE_RANGE,
+    LeadingInputs,
+    Strongest,
+)
 from atomlearn.designs.pair_products import PairProducts
 from atomlearn.designs.pair_search import INFLATION, Finalists
 from atomlearn.designs.sparse import SparseDesign
@@ -31,12 +37,16 @@ PIECE_NONZEROS = 2**21
 class SparsePairs(PairProducts):
     """Pairs of the columns of a sparse array: only pairs that meet in a row are ever formed.
 
-    Keeps X by columns with sorted rows, and by rows: what was given, and one copy.
+    Keeps X by columns with sorted rows, and by rows: what was given, and one copy. Where few
+    inputs can be among the best, which the first search tells, these are kept by rows once more.
     """
 
     def __init__(self, base: SparseDesign) -> None:
         self.base = base
         self._fixed: tuple[Array, Array, Array] | None = None
+        self._sizes: Array | None = None
+        self._strongest: Strongest | None = None
+        self._head: LeadingInputs | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SparsePairs, (self.base,)
@@ -126,6 +136,19 @@ class SparsePairs(PairProducts):
         # By columns, which takes half the time where there are many.
         return _kernels.scores_csc(*self._parts, np.asarray(v, dtype=np.float64))
 
+    def linear_at(self, v: Array, columns: Columns) -> Array:
+        # The columns of X are the rows of its transpose.
+        return _kernels.predict_csr(*self._parts, v, rows=columns)
+
+    def linear_bounds(self) -> Array:
+        if self._sizes is None:
+            data, indices, indptr = self._parts
+            sizes = np.abs(data) if (data < 0).any() else data
+            with np.errstate(over="ignore"):
+                self._sizes = _kernels.scores_csc(sizes, indices, indptr, np.ones(self.shape[0]))
+                self._sizes *= INFLATION
+        return self._sizes
+
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
         return _kernels.pair_sums_csc(*self._parts, i, j, v)
 
@@ -181,7 +204,8 @@ class SparsePairs(PairProducts):
         Inputs with B_i below the threshold are left out. Sorted by r, the partners j of input i
         with r_i r_j above it are a leading block: what lies behind it in a row is never read.
         """
-        columns, radii, reach = self._bounds(v, index, finalists, square)
+        head = self._leading(finalists.least_magnitude(0.0))
+        columns, radii, reach = self._bounds(v, index, finalists, square, head)
         if not math.isfinite(float(radii.max(initial=0.0)) ** 2):
             raise ValueError(
                 "scores of pairs overflow: entries of X are too large for products of two "
@@ -190,6 +214,9 @@ class SparsePairs(PairProducts):
         lengths = self._row_lengths[v != 0].astype(np.float64)
         finalists.count(possible=0.5 * float((lengths * (lengths + 1 - 2 * index.shift)).sum()))
         chosen = np.flatnonzero((radii > 0) & (reach >= finalists.least_magnitude(0.0)))
+        if head is not None and head.few(chosen.size):
+            _sum_leading(head, chosen, v, radii, index, finalists, square)
+            return
         chosen = chosen[np.argsort(-radii[chosen], kind="stable")]
         order = columns[chosen]
         by_rows = self._by_rows.data, self._by_rows.indices, self._by_rows.indptr
@@ -215,16 +242,37 @@ class SparsePairs(PairProducts):
 
         _share_out(work, plan.costs)
 
+    def _leading(self, level: float) -> LeadingInputs | None:
+        """Return the inputs with sums that can reach the level, where they are few; remembered."""
+        if level < LEAST_LEVEL or not SAFE_RANGE[0] < self._largest < SAFE_RANGE[1]:
+            return None
+        if self._strongest is None:
+            self._strongest = Strongest.of(self._fixed_bounds()[2], self._lengths)
+        if self._strongest.level >= level:
+            return None
+        if self._head is None:
+            self._head = LeadingInputs.of(self.matrix, self._strongest)
+        return self._head
+
     def _bounds(
-        self, v: Array, index: PairIndex, finalists: Finalists, square: float
+        self,
+        v: Array,
+        index: PairIndex,
+        finalists: Finalists,
+        square: float,
+        head: LeadingInputs | None,
     ) -> tuple[Columns, Array, Array]:
         """Return the inputs that may matter, their r_i and their B_i.
 
         Sums of their squares are by-products, which raise the threshold.
         """
         low, high, fixed = self._fixed_bounds()
-        columns = np.flatnonzero(fixed >= finalists.least_magnitude(0.0))
-        reach, rising, falling = _kernels.pair_bounds_csc(*self._parts, v, low, high, columns)
+        if head is not None:
+            columns = head.columns
+            reach, rising, falling = head.bounds(v, low, high)
+        else:
+            columns = np.flatnonzero(fixed >= finalists.least_magnitude(0.0))
+            reach, rising, falling = _kernels.pair_bounds_csc(*self._parts, v, low, high, columns)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             if index.squares:
                 sums = np.abs(rising**2 - falling**2) - (INFLATION - 1) * (rising**2 + falling**2)
@@ -248,6 +296,30 @@ class SparsePairs(PairProducts):
             for part in self._pieces(i, j):
                 result += self._products(i[part], j[part]) @ values[part]
         return result
+
+
+def _sum_leading(
+    head: LeadingInputs,
+    chosen: Columns,
+    v: Array,
+    radii: Array,
+    index: PairIndex,
+    finalists: Finalists,
+    square: float,
+) -> None:
+    """Offer all pairs of the leading inputs at ``chosen``, summed in one go over the rows."""
+    sums, products = head.sums(v, chosen)
+    places = np.arange(chosen.size)
+    sums[places, places] *= square if index.squares else 0.0
+    finalists.count(products=products, computed=int(np.count_nonzero(sums)))
+    bound = float(radii[chosen].max(initial=0.0)) ** 2
+    least = finalists.least_magnitude(finalists.error.relative * bound + finalists.error.absolute)
+    a, b = np.nonzero((np.abs(sums) >= least) & (sums != 0.0))
+    first, second = head.columns[chosen[a]], head.columns[chosen[b]]
+    of_columns = np.zeros(index.n_inputs)
+    of_columns[head.columns] = radii
+    i, j = np.minimum(first, second), np.maximum(first, second)
+    finalists.offer(i, j, np.abs(sums[a, b]), of_columns)
 
 
 def _columns_of(base: SparseDesign, columns: Columns) -> sp.csc_array:

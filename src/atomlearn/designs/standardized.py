@@ -87,6 +87,11 @@ class Standardized(Design):
             self.squared_norms = partial(_norms_standardized, design, means, factors)
 
     @property
+    def factors(self) -> Array:
+        """What columns are multiplied by after centering: 1 / scale, 0 where constant."""
+        return self._factors
+
+    @property
     def shape(self) -> tuple[int, int]:
         return self.design.shape
 
@@ -119,6 +124,16 @@ class Standardized(Design):
         subset = Standardized.__new__(Standardized)
         subset._set(inner, self.means[columns], self.scales[columns], self._factors[columns])
         return subset
+
+
+def centered(design: Design, weight: ArrayLike | None = None) -> Standardized | None:
+    """Return the design with its columns centered; None where that would fill or list them.
+
+    Centered columns of sparse data are dense once gathered.
+    """
+    if isinstance(design, SparseDesign) or not isinstance(design, SupportsColumnNorms):
+        return None
+    return Standardized(design, scale=False, weight=weight)
 
 
 def _standardize(block: Block, means: Array, factors: Array) -> Block:

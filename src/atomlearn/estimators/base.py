@@ -14,10 +14,20 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.designs import Polynomial
+from atomlearn.designs import Additive, Anova, AnovaMap, Polynomial
 from atomlearn.designs.coefficients import coefficient_rows, nonzero_coefficients
-from atomlearn.estimators.checks import as_solver, checked_design, expanded, names_of, whole
-from atomlearn.interfaces import Design, Loss, Norm, Solver, SupportsPredict
+from atomlearn.estimators.checks import (
+    ADDITIVE,
+    ANOVA,
+    as_solver,
+    checked_design,
+    expanded,
+    grouped,
+    names_of,
+    whole,
+)
+from atomlearn.interfaces import Design, Loss, Norm, Solver, SupportsMatrix, SupportsPredict
+from atomlearn.interfaces.matrix import SupportsShape
 from atomlearn.interfaces.norm import Form
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.norms import as_norm
@@ -67,7 +77,9 @@ class AtomicModel(BaseEstimator):
         amount: float,
     ) -> list[Problem]:
         """Return one checked problem a target; the parts are the same objects in all of them."""
-        the_norm = named(as_norm(norm), getattr(self, "feature_names_in_", None))
+        the_norm = named(as_norm(grouped(norm, design)), getattr(self, "feature_names_in_", None))
+        if isinstance(the_norm, SupportsShape) and not isinstance(design, SupportsMatrix):
+            the_norm = one_column(the_norm, design.shape[1])
         regularizer = Regularizer(the_norm, self.form, amount)
         first = Problem.build(
             design,
@@ -107,8 +119,48 @@ class AtomicModel(BaseEstimator):
         return results
 
     def _expanded(self, design: Design) -> Design:
-        """Return the design with the products of columns that ``features`` asks for."""
-        return expanded(design, getattr(self, "features", "linear"))
+        """Return the design with the products or curves of columns that ``features`` asks for."""
+        fitted = getattr(self, "additive_map_", None)
+        return expanded(design, getattr(self, "features", "linear"), fitted)
+
+    def curve(self, feature: int | str, output: int = 0) -> tuple[Array, Array]:
+        """Return values of one input and what the additive model adds at them.
+
+        ``feature`` : its number, or its name in ``feature_names_in_``; ``output`` : the class, of
+        more than two. The curve is 0 at the origin of the input; for models whose ``features`` are
+        additive.
+        """
+        check_is_fitted(self)
+        fitted = getattr(self, "additive_map_", None)
+        if fitted is None:
+            raise AttributeError(
+                "curves are those of an additive model; fit with features='splines', or another "
+                f"of {sorted([*ADDITIVE, ANOVA])}"
+            )
+        feature = self._input(feature)
+        if isinstance(fitted, AnovaMap):
+            fitted = fitted.main
+        begin = int(fitted.sizes[:feature].sum())
+        weights = np.atleast_2d(self.coef_)[output, begin : begin + int(fitted.sizes[feature])]
+        return fitted.levels.of(feature), fitted.values(feature, weights.astype(np.float64))
+
+    def _input(self, feature: int | str) -> int:
+        return list(self.feature_names_in_).index(feature) if isinstance(feature, str) else feature
+
+    def surface(
+        self, first: int | str, second: int | str, output: int = 0
+    ) -> tuple[Array, Array, Array]:
+        """Return values of two inputs, and what their pair adds at them beyond the two curves.
+
+        Inputs and ``output`` as in ``curve``; the last array is (n_values, n_values) and zero
+        where the pair is not selected. For ``features="anova"``.
+        """
+        check_is_fitted(self)
+        fitted = getattr(self, "additive_map_", None)
+        if not isinstance(fitted, AnovaMap):
+            raise AttributeError("surfaces are those of pairs of inputs; fit with features='anova'")
+        weights = np.atleast_2d(self.coef_)[output].astype(np.float64)
+        return fitted.surface(self._input(first), self._input(second), weights)
 
     def _report(
         self, results: list[Result], complete: bool | None = None, design: Design | None = None
@@ -122,7 +174,8 @@ class AtomicModel(BaseEstimator):
         self.results_ = results
         self.parts_ = [result.parts for result in results] if several else results[0].parts
         if design is not None:
-            self.selected_ = np.unique(np.concatenate([result.columns for result in results]))
+            self._remember(design)
+            self.selected_ = np.unique(np.concatenate([nonzeros_of(r)[0] for r in results]))
             self.selected_names_ = names_of(self, design, self.selected_)
         self.gap_ = float(sum(result.gap for result in results))
         self.objective_ = float(sum(result.objective for result in results))
@@ -138,6 +191,13 @@ class AtomicModel(BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def _remember(self, design: Design | None) -> None:
+        """Keep what new data needs to become columns of the same kind."""
+        if isinstance(design, Additive | Anova):
+            self.additive_map_ = design.map
+        elif hasattr(self, "additive_map_"):
+            del self.additive_map_
 
     def _linear(self, X: Any) -> NDArray[Any]:
         """Return X coef' + intercept, shape (n_samples, n_outputs), in the dtype of X."""
@@ -156,11 +216,29 @@ class AtomicModel(BaseEstimator):
         return in_dtype
 
 
+def one_column(norm: SupportsShape, n_features: int) -> Norm:
+    """Return a norm of matrices for one target: W has one column, unless it knows its shape."""
+    inner: Any = norm
+    while hasattr(inner, "norm"):
+        inner = inner.norm
+    known = getattr(inner, "shape", None)
+    return norm.with_shape((n_features, 1) if known is None else tuple(known))
+
+
 def coefficients_of(results: Sequence[Result], design: Design) -> Any:
     """Return the coefficients of all outputs, (n_outputs, n_columns), in the dtype of X."""
-    parts = [(result.columns, result.weights) for result in results]
+    parts = [nonzeros_of(result) for result in results]
     implicit = isinstance(design, Polynomial)
     return coefficient_rows(parts, results[0].n_features, results[0].dtype, implicit)
+
+
+def nonzeros_of(result: Result) -> tuple[NDArray[np.int64], Array]:
+    """Return the columns with a coefficient, and those; of a factored point its entries."""
+    if result.matrix_parts is None:
+        return result.columns, result.weights
+    whole = np.sum([part.dense((result.n_features,)) for part in result.matrix_parts], axis=0)
+    columns = np.flatnonzero(whole)
+    return columns, whole[columns]
 
 
 def warm_starts(coefs: Any, intercepts: Any) -> list[WarmStart | None]:

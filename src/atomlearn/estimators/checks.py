@@ -11,10 +11,21 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from atomlearn import solvers
-from atomlearn.designs import Polynomial, as_design, feature_names, is_opened
+from atomlearn.designs import (
+    Additive,
+    AdditiveMap,
+    Anova,
+    AnovaMap,
+    Kernels,
+    Polynomial,
+    as_design,
+    feature_names,
+    is_opened,
+)
 from atomlearn.designs.convert import as_compressed
-from atomlearn.interfaces import Design, Loss, Solver
+from atomlearn.interfaces import Design, Loss, Norm, Solver
 from atomlearn.losses import as_loss
+from atomlearn.norms import Groups, KSupport
 from atomlearn.problem import positive
 
 Array = NDArray[np.float64]
@@ -24,6 +35,17 @@ Columns = NDArray[np.int64]
 PRODUCTS = {"interactions": False, "quadratic": True, "polynomial": True}
 #: What ``features=`` may name.
 FEATURES = ("linear", *PRODUCTS)
+
+#: Additive models that ``features=`` may name, and the kernel of ``designs.Additive`` they mean.
+ADDITIVE = {
+    "splines": "splines",
+    "intersection": "intersection",
+    "additive_gaussian": "gaussian",
+    "additive_chi2": "chi2",
+}
+
+#: What ``features=`` calls curves of all inputs and surfaces of all pairs.
+ANOVA = "anova"
 
 #: What ``solver=`` may name, and the class in ``atomlearn.solvers`` that it means.
 SOLVERS = {
@@ -93,12 +115,29 @@ def _take_shape(estimator: Any, n_features: int, names: list[str] | None, reset:
         )
 
 
-def expanded(design: Design, features: str) -> Design:
-    """Return the design that ``features`` asks for: the columns as they are, or with products."""
+def expanded(
+    design: Design,
+    features: str,
+    fitted: AdditiveMap | AnovaMap | None = None,
+    weight: Array | None = None,
+) -> Design:
+    """Return the design that ``features`` asks for: columns, their products, curves, surfaces.
+
+    ``fitted`` : the map of an additive model, for new data; ``weight`` : of samples, to make one.
+    """
     if features == "linear":
         return design
-    if features not in FEATURES:
-        raise ValueError(f"features must be one of {sorted(FEATURES)}, got {features!r}")
+    if isinstance(features, str) and features in ADDITIVE:
+        if isinstance(fitted, AdditiveMap):
+            return Additive.from_map(design, fitted)
+        return Additive(design, ADDITIVE[features], normalize=True, sample_weight=weight)
+    if isinstance(features, str) and features == ANOVA:
+        if isinstance(fitted, AnovaMap):
+            return Anova.from_map(design, fitted)
+        return Anova(design, normalize=True, sample_weight=weight)
+    if not isinstance(features, str) or features not in FEATURES:
+        known = sorted([*FEATURES, *ADDITIVE, ANOVA])
+        raise ValueError(f"features must be one of {known}, got {features!r}")
     if isinstance(design, Polynomial):
         raise ValueError(
             f"features={features!r}: X is a Polynomial design already; pass its inputs, or "
@@ -109,10 +148,51 @@ def expanded(design: Design, features: str) -> Design:
     return Polynomial.interactions(design, squares=PRODUCTS[features])
 
 
-def names_of(estimator: Any, design: Design, columns: Columns) -> list[str]:
-    """Return readable names of columns: those of the table, x0, x1, ..., products as "a:b"."""
+def grouped(norm: str | Norm, design: Design) -> str | Norm:
+    """Return the norm with ``groups="inputs"`` replaced by the columns of each input.
+
+    ``groups="kernels"`` are those of each kernel, "terms" those of each curve and surface;
+    ``norm="groups"`` means any of them, where the design has them.
+    """
+    if isinstance(norm, str) and norm == "groups":
+        own = {Additive: "inputs", Kernels: "kernels", Anova: "terms"}.get(type(design))
+        norm = norm if own is None else Groups(own)
+    if not isinstance(norm, Groups | KSupport) or not isinstance(norm.groups, str):
+        return norm
+    if isinstance(design, Additive) and norm.groups == "inputs":
+        labels, n_all, kept = design.groups, design.map.levels.n_inputs, design.inputs
+    elif isinstance(design, Kernels) and norm.groups == "kernels":
+        kept, labels = np.unique(design.groups, return_inverse=True)
+        n_all = design.n_kernels
+    elif isinstance(design, Anova) and norm.groups == "terms":
+        labels, n_all, kept = design.groups, design.n_groups, np.arange(design.n_groups)
+    else:
+        raise ValueError(
+            f"groups={norm.groups!r}: only an additive model has groups 'inputs', features='anova' "
+            "'terms', and multiple kernel learning 'kernels'; use features in "
+            f"{sorted(ADDITIVE)}, or lists of columns"
+        )
+    if isinstance(norm, KSupport):
+        return KSupport(norm.k, labels)
+    weights = norm.weights
+    if weights is not None:
+        weights = np.asarray(weights)
+        if weights.shape != (n_all,):
+            raise ValueError(
+                f"Groups: weights must hold one number for each of the {n_all} {norm.groups}, got "
+                f"shape {weights.shape}"
+            )
+        weights = weights[kept]
+    return Groups(labels, weights)
+
+
+def names_of(estimator: Any, design: Design | None, columns: Columns) -> list[str]:
+    """Return readable names of columns: those of the table, x0, x1, ..., products as "a:b".
+
+    ``design`` None : the columns are inputs.
+    """
     names = getattr(estimator, "feature_names_in_", None)
-    if isinstance(design, Polynomial):
+    if isinstance(design, Polynomial | Additive | Anova):
         return design.feature_names(columns, None if names is None else list(names))
     return [f"x{column}" if names is None else str(names[column]) for column in columns]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
@@ -23,10 +23,11 @@ from atomlearn.estimators.checks import (
     expanded,
     normalized,
 )
+from atomlearn.estimators.tasks import fit_tasks
 from atomlearn.interfaces import Design, Loss, Norm, Solver
 from atomlearn.interfaces.norm import Form
 from atomlearn.interfaces.solver import WarmStart
-from atomlearn.losses import Logistic
+from atomlearn.losses import Logistic, Multinomial
 from atomlearn.problem import check_weight
 
 Array = NDArray[np.float64]
@@ -56,13 +57,15 @@ def checked_classification(
     estimator: Any, X: Any, y: Any, sample_weight: Any, class_weight: Any
 ) -> Classification:
     """Return the problem in checked parts, or say what is wrong with X, y or the weights."""
-    design = expanded(checked_design(estimator, X, reset=True), estimator.features)
-    n_samples = design.shape[0]
+    inputs = checked_design(estimator, X, reset=True)
+    n_samples = inputs.shape[0]
     target = checked_target(estimator, y, n_samples)
     check_classification_targets(target)
-    weight = check_weight(sample_weight, n_samples)
+    weight = unlabeled = check_weight(sample_weight, n_samples)
     classes, codes = encoded(estimator, target, weight)
     weight = weight * class_weights(class_weight, classes, codes, weight)[codes]
+    # Labels do not decide what the curves of an input look like: nor do their weights.
+    design = expanded(inputs, estimator.features, weight=unlabeled)
     return Classification(design, classes, codes, normalized(weight))
 
 
@@ -89,6 +92,18 @@ def _is_logistic(estimator: Any) -> bool:
         f"probabilities need loss='logistic', and loss is {loss!r}; use decision_function, or "
         "sklearn.calibration.CalibratedClassifierCV around this classifier"
     )
+
+
+def is_multinomial(multi_class: Any, loss: Loss) -> bool:
+    """Return whether all classes share one loss, or say what does not fit."""
+    if multi_class not in ("ovr", "multinomial"):
+        raise ValueError(f"multi_class must be 'ovr' or 'multinomial', got {multi_class!r}")
+    if multi_class == "multinomial" and not isinstance(loss, Logistic):
+        raise ValueError(
+            f"multi_class='multinomial' is the logistic loss of several classes, and loss is "
+            f"{loss.name!r}; use loss='logistic', or multi_class='ovr'"
+        )
+    return bool(multi_class == "multinomial")
 
 
 class LinearClassifier(ClassifierMixin, AtomicModel):
@@ -124,11 +139,15 @@ class LinearClassifier(ClassifierMixin, AtomicModel):
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Return P(class | x), shape (n_samples, n_classes); for the logistic loss.
 
-        Two classes: 1 / (1 + exp(-decision)). More: the one-against-rest values scaled to sum 1.
+        Two classes: 1 / (1 + exp(-decision)). More: the one-against-rest values scaled to sum 1,
+        or the softmax where the loss is multinomial.
         """
         values = self._linear(X)
         if values.shape[1] == 1:
             return np.hstack([expit(-values), expit(values)])
+        if getattr(self, "multi_class", "ovr") == "multinomial":
+            shares: NDArray[Any] = softmax(values, axis=1)
+            return shares
         # Scaled in logarithms first: all of them may underflow far from every class.
         logarithms = log_expit(values)
         each = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
@@ -141,6 +160,9 @@ class LinearClassifier(ClassifierMixin, AtomicModel):
         values = self._linear(X)
         if values.shape[1] == 1:
             return np.hstack([log_expit(-values), log_expit(values)])
+        if getattr(self, "multi_class", "ovr") == "multinomial":
+            joint: NDArray[Any] = log_softmax(values, axis=1)
+            return joint
         logarithms = log_expit(values)
         logarithms -= logarithms.max(axis=1, keepdims=True)
         total = np.log(np.exp(logarithms).sum(axis=1, keepdims=True))
@@ -152,7 +174,10 @@ class AtomicClassifier(LinearClassifier):
     """min over w, b of  (1 / sum s) sum_i s_i loss(y_i, x_i'w + b) + alpha * penalty(w).
 
     penalty = gauge ("penalized") or gauge^2 / 2 ("squared"); for "constrained" there is none and
-    gauge(w) <= radius instead. More than two classes are fitted one against rest.
+    gauge(w) <= radius instead. More than two classes are fitted one against rest, or all together
+    (``multi_class="multinomial"``): then w is a matrix W (n_features, n_classes), the loss -log of
+    the softmax, and ``norm`` may be one of matrices: "rows" (each feature across all classes),
+    "trace".
 
     Parameters
     ----------
@@ -167,12 +192,18 @@ class AtomicClassifier(LinearClassifier):
         Bound on the gauge where ``form="constrained"``; there alpha plays no part.
     loss : {"logistic", "squared_hinge"} or Loss, default="logistic"
         "squared_hinge" is max(0, 1 - y z)^2 / 2.
-    features : {"linear", "interactions", "quadratic", "polynomial"}, default="linear"
+    features : str, default="linear"
         "interactions" adds all products x_i x_j, i < j, after the columns of X, "quadratic" the
         squares too, as ``designs.Polynomial.interactions`` does: implicit, never stored.
         "polynomial" are the same columns as "quadratic" scaled as in the kernel (x'y + 1)^2,
         ``designs.Polynomial``. With ``norm=norms.Hierarchy("weak")`` products come only with
-        their main effects.
+        their main effects. "splines", "intersection", "additive_gaussian" and "additive_chi2"
+        make the model a sum of curves, one an input, as ``designs.Additive(X, normalize=True)``
+        does: ``norm="groups"``, or ``norms.KSupport(k, "inputs")``, selects whole inputs;
+        ``curve(j)`` is what input j adds. "anova" adds a surface for each pair of inputs, as
+        ``designs.Anova(X, normalize=True)`` does, with groups "terms" and ``surface(i, j)``.
+    multi_class : {"ovr", "multinomial"}, default="ovr"
+        How more than two classes are fitted; two classes are one problem either way.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalized.
     class_weight : dict, "balanced" or None, default=None
@@ -246,6 +277,7 @@ class AtomicClassifier(LinearClassifier):
         radius: float = 1.0,
         loss: str | Loss = "logistic",
         features: str = "linear",
+        multi_class: str = "ovr",
         fit_intercept: bool = True,
         class_weight: Any = None,
         tol: float = 1e-6,
@@ -261,6 +293,7 @@ class AtomicClassifier(LinearClassifier):
         self.radius = radius
         self.loss = loss
         self.features = features
+        self.multi_class = multi_class
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.tol = tol
@@ -274,6 +307,12 @@ class AtomicClassifier(LinearClassifier):
         """Fit to X (n_samples, n_features) and labels y, weighted by ``sample_weight``."""
         task = checked_classification(self, X, y, sample_weight, self.class_weight)
         loss = checked_loss(self.loss, classification=True)
+        if is_multinomial(self.multi_class, loss) and task.classes.size > 2:
+            indicators = np.eye(task.classes.size)[task.codes]
+            multinomial = Multinomial(task.classes.size)
+            fit_tasks(self, task.design, indicators, task.weight, multinomial)
+            self.classes_ = task.classes
+            return self
         problems = self._problems(
             task.design, task.targets, task.weight, loss, self.norm, amount_of(self)
         )

@@ -17,13 +17,13 @@ from sklearn.utils.validation import _check_method_params
 from atomlearn.designs import is_opened
 from atomlearn.designs.wrappers import check_rows
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import checked_loss
+from atomlearn.estimators.checks import ADDITIVE, ANOVA, checked_loss, grouped
 from atomlearn.estimators.classifier import LinearClassifier, checked_classification
 from atomlearn.estimators.regressor import LinearRegressor, checked_regression
 from atomlearn.estimators.routing import raise_unless_routed, routing_enabled
 from atomlearn.interfaces import Design, Loss, Norm, Solver
 from atomlearn.interfaces.norm import Form
-from atomlearn.norms import as_norm
+from atomlearn.norms import Groups, as_norm
 from atomlearn.norms.names import named
 from atomlearn.paths import cross_validate, held_out_loss, largest_useful_level, level_grid
 from atomlearn.paths.cross_validation import Rows, Rule, Score
@@ -94,6 +94,9 @@ class CrossValidatedModel(AtomicModel):
         given = list(norms) if isinstance(norms, (list, tuple)) else [norms]
         if not given:
             raise ValueError("norms is empty; give at least one norm, for example norms='l1'")
+        if self.features in ADDITIVE or self.features == ANOVA:
+            own = Groups("terms" if self.features == ANOVA else "inputs")
+            given = [own if isinstance(norm, str) and norm == "groups" else norm for norm in given]
         return [as_norm(norm) for norm in given]
 
     def _grids(self, problems: Sequence[Problem], norms: Sequence[Norm]) -> Array:
@@ -124,7 +127,8 @@ class CrossValidatedModel(AtomicModel):
     ) -> list[Result]:
         """Choose norm and alpha by held-out scores; return the results of the final fit."""
         candidates = self._candidates()
-        norms = [named(norm, getattr(self, "feature_names_in_", None)) for norm in candidates]
+        names = getattr(self, "feature_names_in_", None)
+        norms = [named(as_norm(grouped(norm, design)), names) for norm in candidates]
         problems = self._problems(design, targets, weight, loss, norms[0], 1.0)
         for norm in norms[1:]:
             norm.check(design.shape[1])

@@ -15,16 +15,18 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from atomlearn.designs import Polynomial, is_opened
+from atomlearn.designs import Additive, Polynomial, is_opened
 from atomlearn.designs.coefficients import MOST_DENSE, as_columns, coefficient_rows
 from atomlearn.designs.pair_index import PairIndex
 from atomlearn.estimators.base import AtomicModel, coefficients_of
 from atomlearn.estimators.checks import (
+    ADDITIVE,
     FEATURES,
     PRODUCTS,
     checked_design,
     checked_target,
     encoded,
+    expanded,
     names_of,
     whole,
 )
@@ -44,12 +46,6 @@ Array = NDArray[np.float64]
 #: Relative gap of the optimum where all features may be selected: up to rounding.
 FINISHED = 1e-12
 
-#: What ``features`` may become, with what to do until then.
-NOT_YET = {
-    "intersection": "expand with sklearn.preprocessing.KBinsDiscretizer first",
-    "additive_gaussian": "expand with sklearn.preprocessing.SplineTransformer first",
-}
-
 
 def _is_regression(estimator: Any) -> bool:
     loss = estimator.loss
@@ -62,8 +58,31 @@ def _is_classification(estimator: Any) -> bool:
     return not _is_regression(estimator)
 
 
+def _groups_of_columns(design: Additive, groups: Any) -> NDArray[np.int64]:
+    """Return the group of each column: of its input, alone or in the groups of inputs given."""
+    if groups is None:
+        return design.groups
+    n_inputs = design.map.levels.n_inputs
+    labels = KSupport(1, groups).partition(n_inputs).labels
+    found: NDArray[np.int64] = np.repeat(labels, design.map.sizes)
+    return found
+
+
+def _inputs_selected(
+    design: Additive, columns: NDArray[np.int64], rounds: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the inputs of these columns in their order, each once, and the round of each."""
+    inputs = design.input_of(columns)
+    first = np.sort(np.unique(inputs, return_index=True)[1])
+    return inputs[first], rounds[first]
+
+
+def _of_products(estimator: Any) -> bool:
+    return isinstance(estimator.features, str) and estimator.features in PRODUCTS
+
+
 def _selects_columns(estimator: Any) -> bool:
-    if estimator.features == "linear":
+    if not _of_products(estimator):
         return True
     raise AttributeError("products of columns cannot be undone; use features='linear'")
 
@@ -125,13 +144,16 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         Weight of the loss.
     loss : {"squared_hinge", "logistic", "squared"} or Loss, default="squared_hinge"
         The first two make this a classifier of two classes, "squared" makes it a regressor.
-    features : {"linear", "polynomial", "interactions", "quadratic"}, default="linear"
+    features : str, default="linear"
         Features to select from: the columns of X; with "polynomial" also all squares and products
         of two, scaled as in the kernel (x'y + 1)^2 [1]_; with "interactions" the products
         x_i x_j, i < j, as they are, with "quadratic" the squares too. Products are never stored:
-        each pass searches all of them exactly, see ``designs.Polynomial``.
+        each pass searches all of them exactly, see ``designs.Polynomial``. With "intersection",
+        "additive_gaussian", "additive_chi2" and "splines" inputs are selected whole, for a sum of
+        curves of them, as ``designs.Additive(X, normalize=True)`` makes it; ``curve(j)`` is that
+        of input j.
     groups : list of lists of columns, or array of labels (n_features_in_,), optional
-        Disjoint groups to select whole; for ``features="linear"``.
+        Disjoint groups to select whole, of columns of X; not with products.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalized.
     tol : float, default=1e-6
@@ -160,7 +182,8 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         The scaling d of the features; zero where not selected.
     coef_ : (1, n_features_in_) ndarray; (n_features_in_,) for regression; in the dtype of X
         With products, this and ``scaling_`` are of all columns of the map, and where these are
-        more than 2^26 a csr_array of one row.
+        more than 2^26 a csr_array of one row. Of additive models: of all columns of the design,
+        see ``additive_map_``, and ``scaling_`` is of the inputs.
     intercept_ : (1,) ndarray; float for regression
     classes_ : (2,) ndarray, for classification
     objective_, gap_ : float
@@ -237,9 +260,15 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         whole("max_iter", self.max_iter)
         self._check_features()
         loss = as_loss(self.loss)
-        design = self._expanded(checked_design(self, X, reset=True))
-        weight = C * check_weight(sample_weight, design.shape[0])
+        inputs = checked_design(self, X, reset=True)
+        if isinstance(inputs, Additive):
+            raise TypeError(
+                "FeatureGenerator makes curves of inputs itself: pass the inputs, with "
+                "features='intersection' or another of an additive model, or use AtomicRegressor"
+            )
+        weight = C * check_weight(sample_weight, inputs.shape[0])
         target, classes = self._target(y, weight, loss)
+        design = expanded(inputs, self.features, weight=weight)
         problem, n_units = self._problem(design, target, loss, weight)
         wanted = min(self.n_features, n_units)
         # Where all may be selected nothing is cut: the run ends at the optimum, in the order found.
@@ -256,14 +285,10 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         return self
 
     def _check_features(self) -> None:
-        if isinstance(self.features, str) and self.features in NOT_YET:
-            raise ValueError(
-                f"features={self.features!r} is not available in this version; "
-                f"{NOT_YET[self.features]}"
-            )
-        if not isinstance(self.features, str) or self.features not in FEATURES:
-            raise ValueError(f"features must be one of {sorted(FEATURES)}, got {self.features!r}")
-        if self.groups is not None and self.features != "linear":
+        known = sorted([*FEATURES, *ADDITIVE])
+        if not isinstance(self.features, str) or self.features not in known:
+            raise ValueError(f"features must be one of {known}, got {self.features!r}")
+        if self.groups is not None and _of_products(self):
             raise ValueError(
                 f"groups are of columns of X, and features={self.features!r} selects products of "
                 "two; leave groups out, or use features='linear'"
@@ -290,10 +315,12 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         self, design: Design, target: NDArray[Any], loss: Loss, weight: Array
     ) -> tuple[Problem, int]:
         """Return the problem, and how many features (or groups) there are to select from."""
-        n_units = design.shape[1]
-        if self.groups is not None:
-            n_units = KSupport(1, self.groups).partition(n_units).n_groups
-        norm = KSupport(min(self.batch, n_units), self.groups)
+        n_units, groups = design.shape[1], self.groups
+        if isinstance(design, Additive):
+            groups = _groups_of_columns(design, groups)
+        if groups is not None:
+            n_units = KSupport(1, groups).partition(n_units).n_groups
+        norm = KSupport(min(self.batch, max(n_units, 1)), groups)
         problem = Problem.build(
             design,
             target,
@@ -310,15 +337,23 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         state, norm = result.state, problem.regularizer.norm
         result.state = None
         n_features = problem.design.shape[1]
-        self.selected_, self.rounds_ = state.selection()
-        self.n_selected_ = int(state.units)
         design = problem.design
-        self.selected_names_ = names_of(self, design, self.selected_)
+        self._remember(design)
+        self.selected_, self.rounds_ = state.selection()
+        if isinstance(design, Additive):
+            self.selected_, self.rounds_ = _inputs_selected(design, self.selected_, self.rounds_)
+        # Where whole inputs are selected, their names, and not those of their columns.
+        named = None if isinstance(design, Additive) else design
+        self.selected_names_ = names_of(self, named, self.selected_)
+        self.n_selected_ = int(state.units)
         if isinstance(design, Polynomial):
             self.pairs_ = np.stack(design.pairs(self.selected_), axis=1)
-        scaling = [state.scaling(norm, n_features)]
+        columns, scaling = state.scaling(norm, n_features)
+        if isinstance(design, Additive):
+            # All columns of an input have one scaling.
+            columns, n_features = design.input_of(columns), self.n_features_in_
         self.scaling_ = coefficient_rows(
-            scaling, n_features, np.float64, isinstance(design, Polynomial)
+            [(columns, scaling)], n_features, np.float64, isinstance(design, Polynomial)
         )
         self.coef_, self.intercept_ = coefficients_of([result], design), float(result.intercept)
         if isinstance(self.scaling_, np.ndarray):
@@ -338,7 +373,7 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
-        n_columns = self.coef_.shape[-1]
+        n_columns = self.coef_.shape[-1] if _of_products(self) else self.n_features_in_
         if n_columns > MOST_DENSE:
             raise ValueError(
                 f"a mask of {n_columns} columns would not fit; use get_support(indices=True)"
@@ -357,10 +392,12 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
 
         Products are formed then, and only those that are selected.
         """
-        if self.features == "linear" and not is_opened(X):
+        if not _of_products(self) and not is_opened(X):
             return super().transform(X)
         check_is_fitted(self)
-        design = self._expanded(checked_design(self, X, reset=False))
+        design = checked_design(self, X, reset=False)
+        if _of_products(self):
+            design = self._expanded(design)
         return as_columns(design.gather(np.sort(self.selected_)), design.dtype)
 
     @available_if(_selects_columns)  # type: ignore[untyped-decorator]
@@ -370,7 +407,7 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of what ``transform`` returns, an array of str objects."""
-        if self.features == "linear":
+        if not _of_products(self):
             names: NDArray[np.object_] = super().get_feature_names_out(input_features)
             return names
         check_is_fitted(self)

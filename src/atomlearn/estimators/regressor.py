@@ -17,6 +17,7 @@ from atomlearn.estimators.checks import (
     expanded,
     normalized,
 )
+from atomlearn.estimators.tasks import checked_tasks, fit_tasks, is_of_tasks
 from atomlearn.interfaces import Design, Loss, Norm, Solver
 from atomlearn.interfaces.norm import Form
 from atomlearn.losses.targets import regression_target
@@ -39,22 +40,25 @@ class LinearRegressor(RegressorMixin, AtomicModel):
         self._report([result], design=design)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predictions X w + b, shape (n_samples,)."""
-        values: NDArray[Any] = self._linear(X)[:, 0]
-        return values
+        """Return the predictions X w + b, shape (n_samples,), or (n_samples, n_tasks)."""
+        values = self._linear(X)
+        return values if values.shape[1] > 1 else values[:, 0]
 
 
 class AtomicRegressor(LinearRegressor):
     """min over w, b of  (1 / sum s) sum_i s_i loss(y_i, x_i'w + b) + alpha * penalty(w).
 
     penalty = gauge ("penalized") or gauge^2 / 2 ("squared"); for "constrained" there is none and
-    gauge(w) <= radius instead.
+    gauge(w) <= radius instead. With several targets, y (n_samples, n_tasks), w is a matrix W
+    (n_features, n_tasks), the loss is summed over the tasks, and ``norm`` may be one of matrices.
 
     Parameters
     ----------
     norm : str or Norm, default="l1"
         A name, or an object such as ``norms.KSupport(k=10)`` whose parameters ``set_params`` and
-        grid searches reach as ``norm__k``.
+        grid searches reach as ``norm__k``. For several targets "rows" (each feature across all
+        tasks, ``norms.RowGroups``), "trace" or any other norm of matrices too; groups of features,
+        as in ``norms.Groups``, then hold their coefficients for all tasks.
     alpha : float, default=1.0
         Weight of the penalty.
     form : {"penalized", "squared", "constrained"}, default="penalized"
@@ -62,12 +66,16 @@ class AtomicRegressor(LinearRegressor):
         Bound on the gauge where ``form="constrained"``; there alpha plays no part.
     loss : str or Loss, default="squared"
         A loss for regression; "squared" is (y - z)^2 / 2.
-    features : {"linear", "interactions", "quadratic", "polynomial"}, default="linear"
+    features : str, default="linear"
         "interactions" adds all products x_i x_j, i < j, after the columns of X, "quadratic" the
         squares too, as ``designs.Polynomial.interactions`` does: implicit, never stored.
         "polynomial" are the same columns as "quadratic" scaled as in the kernel (x'y + 1)^2,
         ``designs.Polynomial``. With ``norm=norms.Hierarchy("weak")`` products come only with
-        their main effects.
+        their main effects. "splines", "intersection", "additive_gaussian" and "additive_chi2"
+        make the model a sum of curves, one an input, as ``designs.Additive(X, normalize=True)``
+        does: ``norm="groups"``, or ``norms.KSupport(k, "inputs")``, selects whole inputs;
+        ``curve(j)`` is what input j adds. "anova" adds a surface for each pair of inputs, as
+        ``designs.Anova(X, normalize=True)`` does, with groups "terms" and ``surface(i, j)``.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalized.
     tol : float, default=1e-6
@@ -87,13 +95,14 @@ class AtomicRegressor(LinearRegressor):
     ----------
     coef_ : (n_features,) ndarray, in the dtype of X
         With ``features`` beyond "linear" one entry a main effect, square or product; a
-        csr_array of one row where these are more than 2^26.
+        csr_array of one row where these are more than 2^26. Several targets: W', (n_tasks,
+        n_features).
     selected_, selected_names_ : ndarray of int, list of str
         The columns with a coefficient, and their names: those of the table or x0, x1, ...,
         products as "age:dose".
     parts_ : list of Part, or None
         For latent norms the parts z_B that coef_ is the sum of, with the sets they belong to.
-    intercept_ : float
+    intercept_ : float, or (n_tasks,) ndarray
     objective_, gap_ : float
         The mean loss plus penalty at this point, and a proved bound on its distance to the optimum.
     status_ : Status
@@ -123,6 +132,11 @@ class AtomicRegressor(LinearRegressor):
     >>> bool(model.gap_ <= 1e-6 * model.objective_)
     True
     """
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     def __init__(
         self,
@@ -154,7 +168,17 @@ class AtomicRegressor(LinearRegressor):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AtomicRegressor:
-        """Fit to X (n_samples, n_features) and y (n_samples,), weighted by ``sample_weight``."""
+        """Fit to X (n_samples, n_features) and y (n_samples,), weighted by ``sample_weight``.
+
+        y (n_samples, n_tasks) fits all tasks together.
+        """
+        if is_of_tasks(y):
+            inputs = checked_design(self, X, reset=True)
+            weight = normalized(check_weight(sample_weight, inputs.shape[0]))
+            design = expanded(inputs, self.features, weight=weight)
+            loss = checked_loss(self.loss, classification=False)
+            fit_tasks(self, design, checked_tasks(y, design.shape[0]), weight, loss)
+            return self
         design, target, weight = checked_regression(self, X, y, sample_weight)
         loss = checked_loss(self.loss, classification=False)
         problems = self._problems(design, [target], weight, loss, self.norm, amount_of(self))
@@ -171,7 +195,8 @@ def checked_regression(
     estimator: Any, X: Any, y: Any, sample_weight: Any
 ) -> tuple[Design, Array, Array]:
     """Return design, target and mean weights of a regression problem."""
-    design = expanded(checked_design(estimator, X, reset=True), estimator.features)
-    n_samples = design.shape[0]
+    inputs = checked_design(estimator, X, reset=True)
+    n_samples = inputs.shape[0]
     target = regression_target(checked_target(estimator, y, n_samples))
-    return design, target, normalized(check_weight(sample_weight, n_samples))
+    weight = normalized(check_weight(sample_weight, n_samples))
+    return expanded(inputs, estimator.features, weight=weight), target, weight

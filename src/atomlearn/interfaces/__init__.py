@@ -11,10 +11,11 @@ from atomlearn.interfaces.design import (
     Scores,
     SupportsColumnNorms,
     SupportsColumnSubset,
+    SupportsCompression,
     SupportsPredict,
 )
 from atomlearn.interfaces.lift import Expansion, Lift, SupportsLift
-from atomlearn.interfaces.loss import Loss, SupportsAlign
+from atomlearn.interfaces.loss import Loss, SupportsAlign, SupportsCoupling
 from atomlearn.interfaces.master import Master, Refit
 from atomlearn.interfaces.matrix import (
     Factored,
@@ -62,6 +63,8 @@ __all__ = [
     "SupportsAtoms",
     "SupportsColumnNorms",
     "SupportsColumnSubset",
+    "SupportsCompression",
+    "SupportsCoupling",
     "SupportsLift",
     "SupportsMatrix",
     "SupportsPredict",

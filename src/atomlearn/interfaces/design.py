@@ -158,3 +158,16 @@ class SupportsColumnSubset(Protocol):
         None where that would take a copy that does not pay or does not fit.
         """
         ...
+
+
+@runtime_checkable
+class SupportsCompression(Protocol):
+    """Blocks whose squared loss is, up to a constant, one over fewer samples."""
+
+    def compressed(self, y: Array, weight: Array) -> tuple[Block, Array] | None:
+        """Return B, t with 1/2 sum_i weight_i (y - A w)_i^2 = 1/2 |t - B w|^2 + c for every w.
+
+        c does not depend on w; rounding is of the size of eps A'A. None where B would
+        not be much smaller, or would cost too much.
+        """
+        ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,10 @@ class Loss(ABC):
 
     @abstractmethod
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return s_i loss''(y_i, z_i) >= 0; at a kink the larger of the two one-sided values."""
+        """Return s_i loss''(y_i, z_i) >= 0; at a kink the larger of the two one-sided values.
+
+        Losses that couple predictions return a diagonal that bounds their Hessian from above.
+        """
 
 
 @runtime_checkable
@@ -58,4 +61,13 @@ class SupportsAlign(Protocol):
 
     def align(self, y: Array, prediction: Array, target: Array) -> Array:
         """Return, for each i, the point nearest target_i whose derivative is that at z_i."""
+        ...
+
+
+@runtime_checkable
+class SupportsCoupling(Protocol):
+    """Losses that couple predictions, whose Hessian is a diagonal less a product of few columns."""
+
+    def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
+        """Return c (n_samples,) and K, sparse (n_samples, k): the Hessian is diag(c) - K K'."""
         ...

@@ -5,11 +5,13 @@ from __future__ import annotations
 import difflib
 
 from atomlearn.interfaces.loss import Loss
+from atomlearn.losses.intercepts import FreeIntercepts
 from atomlearn.losses.logistic import Logistic
+from atomlearn.losses.multinomial import Multinomial
 from atomlearn.losses.squared import Squared
 from atomlearn.losses.squared_hinge import SquaredHinge
 
-__all__ = ["Logistic", "Squared", "SquaredHinge", "as_loss"]
+__all__ = ["FreeIntercepts", "Logistic", "Multinomial", "Squared", "SquaredHinge", "as_loss"]
 
 #: A new loss is one class and one line here.
 _LOSSES: tuple[type[Loss], ...] = (Squared, Logistic, SquaredHinge)

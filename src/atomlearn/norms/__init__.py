@@ -10,6 +10,7 @@ from atomlearn.norms.l1 import L1
 from atomlearn.norms.l2 import L2
 from atomlearn.norms.latent import Chains, LatentGroups
 from atomlearn.norms.matrices import PSD, SparsePSD, SparseRankOne, TraceNorm
+from atomlearn.norms.matrices.rows import RowGroups
 from atomlearn.norms.matrices.tensor import TensorTrace
 from atomlearn.norms.operators import Operators
 from atomlearn.norms.ordered import OWL, LInf
@@ -34,6 +35,7 @@ __all__ = [
     "Nonnegative",
     "Operators",
     "Restricted",
+    "RowGroups",
     "Scaled",
     "SparsePSD",
     "SparseRankOne",

@@ -13,6 +13,7 @@ from atomlearn.norms.l1 import L1
 from atomlearn.norms.l2 import L2
 from atomlearn.norms.latent import Chains, LatentGroups
 from atomlearn.norms.matrices import PSD, SparsePSD, SparseRankOne, TraceNorm
+from atomlearn.norms.matrices.rows import RowGroups
 from atomlearn.norms.ordered import OWL, LInf
 from atomlearn.norms.trees import Trees
 
@@ -29,6 +30,7 @@ NAMES: dict[str, tuple[type[Norm], tuple[str, ...]]] = {
     "hierarchy": (Hierarchy, ()),
     "owl": (OWL, ("weights",)),
     "linf": (LInf, ()),
+    "rows": (RowGroups, ()),
     "trace": (TraceNorm, ()),
     "psd": (PSD, ()),
     "sparserankone": (SparseRankOne, ("k", "q")),

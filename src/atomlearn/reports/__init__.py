@@ -1,24 +1,36 @@
 """Reports: tables, drawings, the model file and report.html, as functions of what a fit found."""
 
-from atomlearn.reports.content import Content, FitSummary, HeldOut, Score, SelectedFeature
+from atomlearn.reports.content import Content, Curve, FitSummary, HeldOut, Score, SelectedFeature
 from atomlearn.reports.html import ReportUnavailable, report_html, write_report
-from atomlearn.reports.model import ModelCertificate, ModelFeature, ModelInput, SavedModel
+from atomlearn.reports.model import (
+    ModelCertificate,
+    ModelCurve,
+    ModelFeature,
+    ModelInput,
+    SavedModel,
+)
 from atomlearn.reports.model_file import read_model, write_model
+from atomlearn.reports.pictures import affinity_plot, components_plot, decomposition_plot
 from atomlearn.reports.structure import Drawing, groups_plot, matrix_of_parts, parts_plot
 from atomlearn.reports.tables import selected_csv, summary_lines, write_selected_csv
 
 __all__ = [
     "Content",
+    "Curve",
     "Drawing",
     "FitSummary",
     "HeldOut",
     "ModelCertificate",
+    "ModelCurve",
     "ModelFeature",
     "ModelInput",
     "ReportUnavailable",
     "SavedModel",
     "Score",
     "SelectedFeature",
+    "affinity_plot",
+    "components_plot",
+    "decomposition_plot",
     "groups_plot",
     "matrix_of_parts",
     "parts_plot",

@@ -102,6 +102,21 @@ class HeldOut:
 
 
 @dataclass(frozen=True, slots=True)
+class Curve:
+    """What one input adds to the prediction of an additive model.
+
+    levels : values of the input; values : one row an output, the addition at each level; deciles :
+    of the input over the rows; steps : whether the curve jumps between levels.
+    """
+
+    name: str
+    levels: tuple[float, ...]
+    values: tuple[tuple[float, ...], ...]
+    deciles: tuple[float, ...] = ()
+    steps: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Content:
     """Everything that a report tells about one selection."""
 
@@ -118,6 +133,7 @@ class Content:
     held_out: HeldOut | None = None
     class_counts: tuple[tuple[str, int], ...] = ()
     target_values: tuple[float, ...] = ()
+    curves: tuple[Curve, ...] = ()
     details: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     command: str = ""

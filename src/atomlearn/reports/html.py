@@ -56,12 +56,21 @@ def report_html(content: Content) -> str:
         confusion=_confusion(content),
         classes=_classes(content),
         most_bars=plots.MOST_BARS,
+        most_curves=plots.MOST_CURVES,
         links_left_out=network.left_out(content.selected),
     )
 
 
 def _drawings(content: Content) -> dict[str, str]:
-    names = ("certificate", "objective", "selection", "prediction", "distribution", "network")
+    names = (
+        "certificate",
+        "objective",
+        "selection",
+        "prediction",
+        "distribution",
+        "network",
+        "curves",
+    )
     drawings = dict.fromkeys(names, "")
     histories = [fit.history for fit in content.fits]
     labels = [fit.label for fit in content.fits]
@@ -76,6 +85,8 @@ def _drawings(content: Content) -> dict[str, str]:
         drawings["prediction"] = plots.prediction_plot(
             content.held_out.truth, content.held_out.predicted
         )
+    if content.curves:
+        drawings["curves"] = plots.curves_plot(content.curves, content.outputs)
     if content.target_values:
         drawings["distribution"] = plots.distribution_plot(content.target_values)
     return drawings

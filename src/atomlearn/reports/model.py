@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.designs import as_design
+from atomlearn.designs import as_design, nearest
 from atomlearn.interfaces import Design
 
 Array = NDArray[np.float64]
@@ -26,8 +26,23 @@ class ModelInput:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelCurve:
+    """A curve by its values at levels of the input; between them that of the nearest level holds.
+
+    levels : (n_levels,) increasing; values : (n_outputs, n_levels).
+    """
+
+    levels: Array
+    values: Array
+
+    def at(self, x: Array) -> Array:
+        """Return the curve of each output at x, (len(x), n_outputs)."""
+        return np.asarray(self.values[:, nearest(self.levels, x)].T)
+
+
+@dataclass(frozen=True, slots=True)
 class ModelFeature:
-    """A selected feature: the product of one or two inputs.
+    """A selected feature: the product of one or two inputs, or a curve of one.
 
     index : its number among all features it was selected from; factors : positions in ``inputs``,
     one for a plain column, two for an interaction, the same one twice for a square.
@@ -36,6 +51,7 @@ class ModelFeature:
     index: int
     name: str
     factors: tuple[int, ...]
+    curve: ModelCurve | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +117,9 @@ class SavedModel:
         with np.errstate(over="ignore", invalid="ignore"):
             for position, feature in enumerate(self.features):
                 values = _column(design, feature.factors[0])
+                if feature.curve is not None:
+                    result += feature.curve.at(values) * self.coefficients[:, position]
+                    continue
                 for factor in feature.factors[1:]:
                     values = values * _column(design, factor)
                 result += np.outer(values, self.coefficients[:, position])

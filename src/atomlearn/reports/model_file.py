@@ -18,6 +18,7 @@ from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.model import (
     Label,
     ModelCertificate,
+    ModelCurve,
     ModelFeature,
     ModelInput,
     SavedModel,
@@ -49,6 +50,8 @@ _KEYS = [
 ]
 _TASKS = ("classification", "regression")
 _MOST_FACTORS = 2
+#: Codes of levels are bytes.
+MOST_LEVELS = 256
 
 
 def write_model(path: str | Path, model: SavedModel) -> None:
@@ -66,6 +69,7 @@ def write_model(path: str | Path, model: SavedModel) -> None:
         "inputs": [{"index": item.index, "name": item.name} for item in model.inputs],
         "features": [
             {"index": item.index, "name": item.name, "factors": list(item.factors)}
+            | _written_curve(item.curve)
             for item in model.features
         ],
         "is_named": model.is_named,
@@ -89,6 +93,13 @@ def write_model(path: str | Path, model: SavedModel) -> None:
     # What cannot be read back must not be written: the reader checks the writer.
     parse_model(text, str(path))
     write_text(path, text + "\n")
+
+
+def _written_curve(curve: ModelCurve | None) -> dict[str, Any]:
+    """Return the entries of a curve, none where the feature is a product."""
+    if curve is None:
+        return {}
+    return {"levels": curve.levels.tolist(), "values": curve.values.tolist()}
 
 
 def read_model(path: str | Path) -> SavedModel:
@@ -165,7 +176,7 @@ class _Reader:
         n_inputs = self.whole("n_inputs", content["n_inputs"], least=1)
         n_features = self.whole("n_features", content["n_features"], least=1)
         inputs = self.inputs(content["inputs"], n_inputs)
-        features = self.features(content["features"], n_features, len(inputs))
+        features = self.features(content["features"], n_features, len(inputs), n_outputs)
         coefficients = [
             self.numbers(f"coefficients[{row}]", values, len(features))
             for row, values in enumerate(
@@ -219,11 +230,15 @@ class _Reader:
             self.fail("inputs", "a list of different columns", value)
         return tuple(found)
 
-    def features(self, value: object, n_features: int, n_inputs: int) -> tuple[ModelFeature, ...]:
+    def features(
+        self, value: object, n_features: int, n_inputs: int, n_outputs: int
+    ) -> tuple[ModelFeature, ...]:
         found = []
         for position, item in enumerate(self.items("features", value)):
             place = f"features[{position}]"
-            self.keys(place, item, ["index", "name", "factors"])
+            curved = isinstance(item, dict) and "levels" in item
+            names = ["index", "name", "factors"] + (["levels", "values"] if curved else [])
+            self.keys(place, item, names)
             factors = self.items(f"{place}.factors", item["factors"])
             if not 1 <= len(factors) <= _MOST_FACTORS:
                 self.fail(f"{place}.factors", "one or two positions in inputs", factors)
@@ -234,11 +249,25 @@ class _Reader:
                     factors=tuple(
                         self.whole(f"{place}.factors", factor, below=n_inputs) for factor in factors
                     ),
+                    curve=self.curve(place, item, n_outputs) if curved else None,
                 )
             )
+            if curved and len(factors) != 1:
+                self.fail(f"{place}.factors", "one position in inputs for a curve", factors)
         if len({item.index for item in found}) != len(found):
             self.fail("features", "a list of different features", value)
         return tuple(found)
+
+    def curve(self, place: str, item: dict[str, Any], n_outputs: int) -> ModelCurve:
+        given = self.items(f"{place}.levels", item["levels"])
+        levels = np.array(self.numbers(f"{place}.levels", given, len(given)))
+        if not 1 <= levels.size <= MOST_LEVELS or (np.diff(levels) <= 0).any():
+            self.fail(f"{place}.levels", f"1 to {MOST_LEVELS} increasing numbers", given)
+        rows = self.items(f"{place}.values", item["values"], n_outputs)
+        values = [
+            self.numbers(f"{place}.values[{n}]", row, len(given)) for n, row in enumerate(rows)
+        ]
+        return ModelCurve(levels, np.array(values))
 
     def categories(self, value: object) -> dict[str, tuple[str, ...]]:
         if not isinstance(value, dict):

@@ -6,13 +6,16 @@ import math
 from collections.abc import Sequence
 
 from atomlearn.reports import svg
-from atomlearn.reports.content import SelectedFeature
+from atomlearn.reports.content import Curve, SelectedFeature
 from atomlearn.result import Record
 
 #: A gap of zero has no logarithm; it is drawn at the bottom, at this value.
 _LEAST_GAP = 1e-16
 #: Bars beyond this many are thinner than a pixel.
 MOST_BARS = 160
+#: Curves beyond this many make a page slow.
+MOST_CURVES = 24
+_ACROSS, _PANEL_HEIGHT = 3, 130.0
 
 
 def certificate_plot(
@@ -141,6 +144,70 @@ def prediction_plot(truth: Sequence[float], predicted: Sequence[float], most: in
         title = f"true {true:.6g}, predicted {guess:.6g}"
         parts.append(svg.dot(frame.across(true), frame.up(guess), 3.0, title, "dot faint series-0"))
     return svg.drawing("".join(parts), "Predicted against true values of held-out rows", height=320)
+
+
+def curves_plot(curves: Sequence[Curve], outputs: Sequence[str]) -> str:
+    """Return one panel a curve, all on one scale, a line an output; at most ``MOST_CURVES``."""
+    shown = curves[:MOST_CURVES]
+    values = [value for curve in shown for row in curve.values for value in row]
+    least, greatest = min(*values, 0.0), max(*values, 0.0)
+    margin = 0.06 * (greatest - least) or 1.0
+    width = svg.WIDTH / _ACROSS
+    height = _PANEL_HEIGHT * math.ceil(len(shown) / _ACROSS)
+    parts = []
+    for number, curve in enumerate(shown):
+        panel = _curve_panel(curve, outputs, (least - margin, greatest + margin), width)
+        x, y = width * (number % _ACROSS), _PANEL_HEIGHT * (number // _ACROSS)
+        parts.append(f'<g transform="translate({svg.number(x)} {svg.number(y)})">{panel}</g>')
+    return svg.drawing("".join(parts), "What each feature adds", height=height)
+
+
+def _curve_panel(
+    curve: Curve, outputs: Sequence[str], scale: tuple[float, float], width: float
+) -> str:
+    first, last = curve.levels[0], curve.levels[-1]
+    if last <= first:
+        first, last = first - 0.5, last + 0.5
+    frame = svg.Frame(
+        x=(first, last), y=scale, left=34.0, right=8.0, top=20.0, bottom=24.0,
+        width=width, height=_PANEL_HEIGHT,
+    )  # fmt: skip
+    floor = frame.height - frame.bottom
+    parts = [svg.text(frame.left, 13, _short(curve.name), "label")]
+    for value, label in svg.round_ticks(*scale, about=3):
+        at = frame.up(value)
+        parts.append(svg.line(frame.left, at, width - frame.right, at, "grid"))
+        parts.append(svg.text(frame.left - 4, at + 4, label, "tick", "end"))
+    for value, label in svg.round_ticks(first, last, about=3):
+        parts.append(svg.text(frame.across(value), frame.height - 8, label, "tick", "middle"))
+    for value in curve.deciles:
+        at = frame.across(min(max(value, first), last))
+        parts.append(svg.line(at, floor, at, floor - 4, "axis"))
+    for number, row in enumerate(curve.values):
+        points = [(frame.across(x), frame.up(y)) for x, y in _path(curve, row)]
+        parts.append(svg.polyline(points, f"curve series-{number % 6}"))
+        place = max(range(len(row)), key=lambda at, row=row: abs(row[at]))  # type: ignore[misc]
+        title = f"{curve.name}: adds {row[place]:.4g} at {curve.levels[place]:.6g}"
+        if len(curve.values) > 1:
+            title = f"{outputs[number]}, {title}"
+        x, y = frame.across(curve.levels[place]), frame.up(row[place])
+        parts.append(svg.dot(x, y, 2.5, title, f"dot series-{number % 6}"))
+    return "".join(parts)
+
+
+def _path(curve: Curve, row: Sequence[float]) -> list[tuple[float, float]]:
+    """Return the points of the line; a step stands in the middle between two levels."""
+    if not curve.steps:
+        return list(zip(curve.levels, row, strict=True))
+    points = [(curve.levels[0], row[0])]
+    for at in range(1, len(row)):
+        middle = 0.5 * curve.levels[at - 1] + 0.5 * curve.levels[at]
+        points += [(middle, row[at - 1]), (middle, row[at])]
+    return [*points, (curve.levels[-1], row[-1])]
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 18 else name[:17] + "…"
 
 
 def distribution_plot(values: Sequence[float], n_bins: int = 24) -> str:

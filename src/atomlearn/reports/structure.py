@@ -73,7 +73,7 @@ def groups_plot(parts: Sequence[Part], top: int = MOST_ROWS) -> Drawing:
     pieces.append(svg.line(frame.left, frame.top, frame.left, floor, "axis"))
     middle = (frame.left + frame.width - frame.right) / 2
     pieces.append(svg.text(middle, frame.height - 8, "norm of the part", "label", "middle"))
-    return _drawing(pieces, "Selected groups", frame.width, frame.height)
+    return drawing_of(pieces, "Selected groups", frame.width, frame.height)
 
 
 def parts_plot(
@@ -116,7 +116,7 @@ def parts_plot(
             pieces.append(_slanted(middle, frame.height - frame.bottom + 12, name))
     zero = frame.up(0.0)
     pieces.append(svg.line(frame.left, zero, frame.width - frame.right, zero, "axis"))
-    return _drawing(pieces, "Coefficients as sums of parts", frame.width, frame.height)
+    return drawing_of(pieces, "Coefficients as sums of parts", frame.width, frame.height)
 
 
 def label_of(part: Part) -> str:
@@ -153,7 +153,7 @@ def _slanted(x: float, y: float, name: str) -> str:
     return plain.replace("<text ", f'<text transform="{place}" ', 1)
 
 
-def _drawing(pieces: list[str], title: str, width: float, height: float) -> Drawing:
+def drawing_of(pieces: list[str], title: str, width: float, height: float) -> Drawing:
     inside = f"<style>{_STYLE}</style>" + "".join(pieces)
     whole = svg.drawing(inside, title, width, height)
     return Drawing(whole.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))

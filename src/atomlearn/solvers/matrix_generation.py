@@ -19,7 +19,7 @@ from atomlearn.designs.matrices.factor_blocks import SideBySide
 from atomlearn.interfaces import Design, Master, Norm, Refit, Scores, Solver, State
 from atomlearn.interfaces.matrix import Factored, Found, ScoreMatrix, score_matrix
 from atomlearn.interfaces.solver import WarmStart
-from atomlearn.masters import AcceleratedGradient, SemismoothNewton, SequentialQP
+from atomlearn.masters import AcceleratedGradient, CoupledNewton, SemismoothNewton, SequentialQP
 from atomlearn.norms import Blocks
 from atomlearn.norms.combine import polar_bounds
 from atomlearn.norms.matrices import MatrixNorm
@@ -42,6 +42,8 @@ Columns = NDArray[np.int64]
 
 #: Steps without progress after which a run has stalled.
 PATIENCE = 8
+#: Entries up to which a span at once holds a whole matrix, and its longer side up to which.
+WHOLE, LONGEST = 1024, 256
 #: Coordinates of spans beside rays up to which Newton steps pay.
 NEWTON_SIZE = 400
 
@@ -223,7 +225,9 @@ class MatrixGeneration(Solver):
         restricted = replace(problem, design=block, regularizer=regularizer)
         certificate = state.certificate
         enough = 0.1 * self.tolerance * abs(certificate.objective)
-        target = max(self.inner_ratio * certificate.closable, enough)
+        # Where spans are whole, nothing new comes with a pass: once all the way, and it is done.
+        whole = any(isinstance(term, Span) and term.is_whole for term in used)
+        target = enough if whole else max(self.inner_ratio * certificate.closable, enough)
         master = master_for(used) if self.master is None else self.master
         return master.solve(restricted, start, state.intercept, target)
 
@@ -296,7 +300,9 @@ class MatrixGeneration(Solver):
         matrix = _matrix(term, at.scores, at.v)
         found: Found = norm.found(matrix, self.batch, at.accuracy, at.thorough)
         left, right = usable(found, multiplier * term.term.factor * (1 + 1e-12))
-        if isinstance(term, Span) and x.size:
+        if isinstance(term, Span) and is_small(matrix.shape):
+            left, right = np.eye(matrix.shape[0]), np.eye(matrix.shape[1])
+        elif isinstance(term, Span) and x.size:
             turned = term.tangents(matrix)
             left, right = np.hstack([turned[0], left]), np.hstack([turned[1], right])
         return (found.lower, found.upper), (left, right)
@@ -321,6 +327,11 @@ class MatrixGeneration(Solver):
         return state
 
 
+def is_small(shape: tuple[int, int]) -> bool:
+    """Return whether a matrix is so small that a span may as well hold all of it."""
+    return shape[0] * shape[1] <= WHOLE and max(shape) <= LONGEST
+
+
 def master_for(terms: list[Coordinates]) -> Master:
     """Return the master that suits the kinds of coordinates."""
     if all(isinstance(term, Rays) for term in terms):
@@ -329,8 +340,8 @@ def master_for(terms: list[Coordinates]) -> Master:
     rays = any(isinstance(term, Rays) for term in terms)
     # Rays lie close together, which takes second order; the Jacobian over a span is (r s)^2.
     if any(isinstance(term, Span) for term in terms) and not (rays and size <= NEWTON_SIZE):
-        return AcceleratedGradient()
-    return SemismoothNewton()
+        return CoupledNewton(AcceleratedGradient())
+    return CoupledNewton(SemismoothNewton())
 
 
 def check_problem(problem: Problem) -> None:

@@ -85,6 +85,12 @@ class Span(Coordinates):
     def size(self) -> int:
         return int(self.left.shape[1] * self.right.shape[1])
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether every matrix of this shape is in the span."""
+        bases = self.left.shape, self.right.shape
+        return all(rows == columns for rows, columns in bases)
+
     def block(self) -> Block:
         return cast(SupportsMatrix, self.design).span(self.left, self.right)
 

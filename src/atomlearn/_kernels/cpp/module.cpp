@@ -9,6 +9,7 @@
 #include "active_set.hpp"
 #include "bindings.hpp"
 #include "blas.hpp"
+#include "codes.hpp"
 #include "factor.hpp"
 #include "group_newton.hpp"
 #include "kernels.hpp"
@@ -160,6 +161,56 @@ void sparse_pairs(const Vector& data, const Vector& indices, const Vector& indpt
                              v.data(), out.data());
         });
     });
+}
+
+// Calls f with the coded columns, whose rows are given by compressed arrays or are all of them.
+template <class F>
+void by_codes(const Bytes& codes, const std::optional<Vector>& indices,
+              const std::optional<Vector>& indptr, Index n_rows, const Positions& starts, F&& f) {
+    const nb::gil_scoped_release release;
+    if (!indices)
+        return f(Codes<std::int32_t>{codes.data(), nullptr, nullptr, n_rows, starts.data()});
+    by_index(*indices, [&](auto* rows) {
+        using I = std::remove_const_t<std::remove_pointer_t<decltype(rows)>>;
+        f(Codes<I>{codes.data(), rows, static_cast<const I*>(indptr->data()), n_rows,
+                   starts.data()});
+    });
+}
+
+void histograms_of_codes(const Bytes& codes, const std::optional<Vector>& indices,
+                         const std::optional<Vector>& indptr, Index n_rows, const Positions& starts,
+                         const Positions& columns, const Positions& offsets, const Doubles& v,
+                         const OutDoubles& out) {
+    by_codes(codes, indices, indptr, n_rows, starts, [&](const auto& x) {
+        code_histograms(x, columns.data(), offsets.data(), static_cast<Index>(columns.shape(0)),
+                        v.data(), out.data());
+    });
+}
+
+void scores_of_thermometers(const Bytes& codes, const std::optional<Vector>& indices,
+                            const std::optional<Vector>& indptr, Index n_rows,
+                            const Positions& starts, const Doubles& values, const Positions& zero,
+                            const Positions& columns, const Positions& offsets, const Doubles& v,
+                            bool norms, const OutDoubles& out) {
+    by_codes(codes, indices, indptr, n_rows, starts, [&](const auto& x) {
+        thermometer_scores(x, values.data(), zero.data(), columns.data(), offsets.data(),
+                           static_cast<Index>(columns.shape(0)), v.data(), norms, out.data());
+    });
+}
+
+void joint_sums(const Bytes& first, const Bytes& second, const Doubles& weights,
+                const OutDoubleMatrix& out) {
+    const nb::gil_scoped_release release;
+    joint_histogram(first.data(), second.data(), static_cast<Index>(weights.shape(0)),
+                    static_cast<Index>(out.shape(0)), static_cast<Index>(out.shape(1)),
+                    weights.data(), out.data());
+}
+
+void sums_of_pairs(const Bytes& codes, Index n_levels, const Positions& first,
+                   const Positions& second, const Doubles& weights, const OutDoubles& out) {
+    const nb::gil_scoped_release release;
+    pair_histograms(codes.data(), static_cast<Index>(weights.shape(0)), n_levels, first.data(),
+                    second.data(), static_cast<Index>(first.shape(0)), weights.data(), out.data());
 }
 
 std::pair<int, Index> check(const Vector& indices, const Vector& indptr, Index n_minor) {
@@ -364,6 +415,18 @@ NB_MODULE(_native, m) {
     m.def("sparse_pairs", &sparse_pairs, nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("code_histograms", &histograms_of_codes, nb::arg().noconvert(), nb::arg().none(),
+          nb::arg().none(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("thermometer_scores", &scores_of_thermometers, nb::arg().noconvert(), nb::arg().none(),
+          nb::arg().none(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg(), nb::arg().noconvert());
+    m.def("joint_histogram", &joint_sums, nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("pair_histograms", &sums_of_pairs, nb::arg().noconvert(), nb::arg(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert());
     m.def("check", &check, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg());
     m.def("top", &top, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     m.def("norm_of_top", &norm_of_top, nb::arg().noconvert(), nb::arg());

@@ -69,6 +69,16 @@ void rows_of_columns(const Vector& data, const Vector& indices, const Vector& in
     });
 }
 
+Index sums_by_rows(const Vector& data, const Vector& indices, const Vector& indptr,
+                   const Integers& place, const Doubles& v, const OutDoubleMatrix& sums) {
+    const nb::gil_scoped_release release;
+    return by_columns(
+        data, indices, indptr, static_cast<Index>(place.shape(0)), [&](const auto& x) {
+            return pair_sums_by_rows(x, place.data(), static_cast<Index>(sums.shape(0)), v.data(),
+                                     sums.data());
+        });
+}
+
 // limits: threshold, relative, absolute, square; counts: products, pairs, columns, added to.
 std::pair<Index, Index> search(const Vector& data, const Vector& indices, const Vector& indptr,
                                const Positions& order, const Bytes& entries,
@@ -125,6 +135,7 @@ void bind_pairs(nb::module_& m) {
     m.def("pair_entry_size", &entry_size, nb::arg());
     m.def("pair_rows", &rows_of_columns, same(), same(), same(), same(), same(), same(), same(),
           same(), same());
+    m.def("pair_sums_by_rows", &sums_by_rows, same(), same(), same(), same(), same(), same());
     m.def("pair_search", &search, same(), same(), same(), same(), same(), same(), same(), same(),
           same(), same(), same(), same(), nb::arg(), nb::arg(), nb::arg(), same(), same(), same(),
           same(), same(), same(), same());

@@ -208,6 +208,47 @@ void pair_rows(const Compressed<T, I>& x, const std::int32_t* place, Index count
 }
 
 template <class T, class I>
+Index pair_sums_by_rows(const Compressed<T, I>& x, const std::int32_t* place, Index count,
+                        const double* v, double* sums) {
+    const int threads = threads_for(4 * static_cast<Index>(x.indptr[x.count]));
+    const auto entries = static_cast<std::size_t>(count * count);
+    std::vector<std::vector<double>> shares(static_cast<std::size_t>(threads));
+    std::vector<Index> products(static_cast<std::size_t>(threads), 0);
+    in_parallel(threads, [&](int part) {
+        std::vector<double>& share = shares[static_cast<std::size_t>(part)];
+        share.assign(entries, 0.0);
+        std::vector<std::int32_t> places(static_cast<std::size_t>(count));
+        std::vector<double> values(static_cast<std::size_t>(count));
+        const Range range = piece(x.count, part, threads);
+        Index formed = 0;
+        for (Index row = range.begin; row < range.end; ++row) {
+            if (v[row] == 0.0) continue;
+            std::size_t size = 0;
+            const Index end = x.end(row);
+            for (Index e = x.begin(row); e < end; ++e) {
+                const std::int32_t at = place[x.indices[e]];
+                if (at < 0) continue;
+                places[size] = at;
+                values[size++] = static_cast<double>(x.data[e]);
+            }
+            for (std::size_t a = 0; a < size; ++a) {
+                const double factor = v[row] * values[a];
+                double* line = share.data() + places[a] * count;
+                for (std::size_t b = a; b < size; ++b) line[places[b]] += factor * values[b];
+            }
+            formed += static_cast<Index>(size * (size + 1) / 2);
+        }
+        products[static_cast<std::size_t>(part)] = formed;
+    });
+    std::fill(sums, sums + entries, 0.0);
+    for (const std::vector<double>& share : shares)
+        for (std::size_t e = 0; e < entries; ++e) sums[e] += share[e];
+    Index total = 0;
+    for (const Index formed : products) total += formed;
+    return total;
+}
+
+template <class T, class I>
 Index pair_search(const Compressed<T, I>& x, const Index* order, Index count,
                   const PairRows<T>& rows, const double* v, const double* radii,
                   const double* upper, const double* costs, const PairLimits& limits, Range range,
@@ -265,15 +306,17 @@ Index tile_places(const T* tile, Index n_rows, Index n_columns, Index stride, do
     return size;
 }
 
-#define ATOMLEARN_INSTANTIATE(T, I)                                                           \
-    template void row_extremes<T, I>(const Compressed<T, I>&, double*, double*);              \
-    template void pair_bounds<T, I>(const Compressed<T, I>&, const double*, double*, double*, \
-                                    double*);                                                 \
-    template void pair_rows<T, I>(const Compressed<T, I>&, const std::int32_t*, Index,        \
-                                  const double*, const PairRows<T>&, double*);                \
-    template Index pair_search<T, I>(const Compressed<T, I>&, const Index*, Index,            \
-                                     const PairRows<T>&, const double*, const double*,        \
-                                     const double*, const double*, const PairLimits&, Range,  \
+#define ATOMLEARN_INSTANTIATE(T, I)                                                             \
+    template void row_extremes<T, I>(const Compressed<T, I>&, double*, double*);                \
+    template void pair_bounds<T, I>(const Compressed<T, I>&, const double*, double*, double*,   \
+                                    double*);                                                   \
+    template Index pair_sums_by_rows<T, I>(const Compressed<T, I>&, const std::int32_t*, Index, \
+                                           const double*, double*);                             \
+    template void pair_rows<T, I>(const Compressed<T, I>&, const std::int32_t*, Index,          \
+                                  const double*, const PairRows<T>&, double*);                  \
+    template Index pair_search<T, I>(const Compressed<T, I>&, const Index*, Index,              \
+                                     const PairRows<T>&, const double*, const double*,          \
+                                     const double*, const double*, const PairLimits&, Range,    \
                                      const PairScratch&, PairFound&, PairCounts&);
 ATOMLEARN_INSTANTIATE(float, std::int32_t)
 ATOMLEARN_INSTANTIATE(float, std::int64_t)

@@ -35,6 +35,13 @@ template <class T, class I>
 void pair_rows(const Compressed<T, I>& x, const std::int32_t* place, Index count, const double* v,
                const PairRows<T>& rows, double* costs);
 
+// sums (count x count, C order): sum_k v_k x_ki x_kj at (place[i], place[j]) for place[i] <=
+// place[j], else zero; x by rows, columns with place < 0 are left out, the others' places increase
+// along each row. Returns the number of multiplications.
+template <class T, class I>
+Index pair_sums_by_rows(const Compressed<T, I>& x, const std::int32_t* place, Index count,
+                        const double* v, double* sums);
+
 // A sum matters where its magnitude, `square` times that for b = a, reaches
 // threshold - relative r_a r_b - absolute. Pairs (a, b) have b <= a - shift.
 struct PairLimits {

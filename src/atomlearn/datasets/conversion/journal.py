@@ -118,8 +118,15 @@ class Workplace:
         """Return the path of a file that is needed on the way only."""
         return self.folder / SPILL / name
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all is written and only ``finish`` is left to do."""
+        return bool(self.state.get("complete", False))
+
     def finish(self) -> None:
-        """Make the folder the store: the last step, which happens or does not."""
+        """Make the folder the store; a kill on the way leaves a complete folder to finish."""
+        # First: once files of the way are gone, nothing but finishing can go on from them.
+        self.commit(complete=True)
         shutil.rmtree(self.folder / SPILL)
         sync_folder(self.folder)
         os.rename(self.folder, self.out)

@@ -25,7 +25,7 @@ from atomlearn.datasets.conversion.text import DelimitedRows, LibsvmRows
 from atomlearn.datasets.conversion.transpose import Transposition
 from atomlearn.datasets.conversion.writer import StoreWriter
 from atomlearn.datasets.readers import format_of
-from atomlearn.designs.store_file import VALUE_TYPES, Manifest
+from atomlearn.designs.store_file import VALUE_TYPES, Manifest, read_manifest
 
 #: Memory below this leaves no room for a piece of anything.
 LEAST_MEMORY = 2**20
@@ -104,7 +104,10 @@ def convert(
         "version": 1,
     }
     with Workplace(folder, fingerprint) as work:
-        if isinstance(opened, ColumnSource):
+        if work.is_complete:
+            manifest = read_manifest(work.folder)
+            work.finish()
+        elif isinstance(opened, ColumnSource):
             manifest = _copy(opened, work, kind, memory, file.name)
         else:
             manifest = _transpose(opened, work, kind, memory, file.name)

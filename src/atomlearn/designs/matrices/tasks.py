@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from atomlearn.designs.blocks import SparseBlock
+from atomlearn.designs.blocks import SMALL_ENTRIES, SparseBlock
 from atomlearn.designs.convert import as_design
 from atomlearn.designs.dense import DenseDesign
 from atomlearn.designs.matrices.factor_blocks import RayBlock, SpanBlock
 from atomlearn.designs.matrices.score_matrix import MatrixScores
+from atomlearn.designs.matrices.task_block import TaskBlock
+from atomlearn.designs.standardized import Standardized
 from atomlearn.interfaces.design import Array, Block, Columns, Design, Scores
 from atomlearn.interfaces.matrix import Shape
 
 #: Rows of X that a product casts to float64 at a time.
 ROWS = 4096
+#: Where so many columns fit in a small dense block, that is faster than using their structure.
+FEW_COLUMNS = 100
+
+
+@runtime_checkable
+class SupportsProducts(Protocol):
+    """Designs that multiply with several vectors at a time."""
+
+    def product(self, W: Array) -> Array:
+        """Return X W (n_rows, t) for W (n_features, t)."""
+        ...
+
+    def transposed_product(self, V: Array) -> Array:
+        """Return X'V (n_features, t) for V (n_rows, t)."""
+        ...
 
 
 class Tasks(Design):
@@ -38,6 +55,9 @@ class Tasks(Design):
                 f"Tasks: n_tasks must be a whole number >= 1, got {n_tasks!r}; use Y.shape[1]"
             )
         self.n_tasks = int(n_tasks)
+        stored = self.base.stored() if isinstance(self.base, DenseDesign) else None
+        # One view: blocks of the same design know each other by it.
+        self._transposed = None if stored is None else stored.T
 
     @property
     def matrix_shape(self) -> Shape:
@@ -73,6 +93,9 @@ class Tasks(Design):
         return np.column_stack(parts).reshape(-1)
 
     def gather(self, columns: Columns) -> Block:
+        if self._transposed is not None and FEW_COLUMNS * self.n_samples > SMALL_ENTRIES:
+            features, tasks = columns // self.n_tasks, columns % self.n_tasks
+            return TaskBlock(self._transposed, features, tasks, self.n_tasks)
         features, places = np.unique(columns // self.n_tasks, return_inverse=True)
         return spread_columns(
             self.base.gather(features), places.ravel(), columns % self.n_tasks, self.n_tasks
@@ -114,6 +137,11 @@ def spread_columns(block: Block, places: Columns, tasks: Columns, n_tasks: int) 
 
 def transposed_product(base: Design, V: Array) -> Array:
     """Return X'V (n_features, n_tasks): by BLAS where X is an array, else column by column."""
+    if isinstance(base, Standardized):
+        raw = transposed_product(base.design, V)
+        return (raw - np.outer(base.means, V.sum(axis=0))) * base.factors[:, None]
+    if isinstance(base, SupportsProducts):
+        return base.transposed_product(V)
     stored = base.stored() if isinstance(base, DenseDesign) else None
     if stored is None:
         columns = [base.scores(np.ascontiguousarray(v)).full() for v in V.T]
@@ -129,6 +157,11 @@ def transposed_product(base: Design, V: Array) -> Array:
 
 def product(base: Design, W: Array) -> Array:
     """Return X W (n_rows, r), in float64."""
+    if isinstance(base, Standardized):
+        scaled = W * base.factors[:, None]
+        return product(base.design, scaled) - base.means @ scaled
+    if isinstance(base, SupportsProducts):
+        return base.product(W)
     stored = base.stored() if isinstance(base, DenseDesign) else None
     if stored is None:
         predict: Any = base

@@ -1,0 +1,129 @@
+"""`atomlearn select --additive`: curves in the report and the model file, predictions from both."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from atomlearn.cli import main
+from atomlearn.reports import read_model
+from atomlearn.reports.plots import curves_plot
+
+
+def run(*arguments: object) -> int:
+    return main([str(argument) for argument in arguments])
+
+
+def table(path: Path, kind: str, n: int = 240) -> Path:
+    """y is cos(2 a) + c^2 and noise, in columns of different units; classes cut it."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(n, 6))
+    y = np.cos(2 * X[:, 0]) + X[:, 2] ** 2 + 0.1 * rng.standard_normal(n)
+    X *= [1, 10, 100, 1000, 1, 1]
+    cuts = {"regression": [], "two": [0.5], "three": [0.33, 0.67]}[kind]
+    target = [repr(v) for v in y.tolist()]
+    if cuts:
+        target = [f"c{code}" for code in np.digitize(y, np.quantile(y, cuts))]
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow([*"abcdef", "y"])
+        writer.writerows([*map(repr, x), t] for x, t in zip(X.tolist(), target, strict=True))
+    return path
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+@pytest.mark.parametrize("kind", ["regression", "two", "three"])
+@pytest.mark.parametrize("additive", [["--additive"], ["--additive", "intersection"]])
+def test_curves_are_selected_drawn_saved_and_read_back(tmp_path, kind, additive, capsys):
+    data, out = table(tmp_path / "data.csv", kind), tmp_path / "out"
+    arguments = ["--target", "y", "--n-features", 2, "--batch", 1, "--out", out, "--quiet"]
+    assert run("select", data, *arguments, *additive) == 0
+    selected = rows_of(out / "selected.csv")
+    assert {"a", "c"} <= {row["feature"] for row in selected}
+    if kind != "three":
+        assert len(selected) == 2
+        assert "2   (of 6)" in capsys.readouterr().out
+    page = (out / "report.html").read_text()
+    assert "What each feature adds" in page
+    assert page.count("translate(") >= len(selected)
+    assert "NaN" not in page
+    assert run("predict", out / "model.json", data, "--out", tmp_path / "p.csv") == 0
+    predicted = [row["prediction"] for row in rows_of(tmp_path / "p.csv")]
+    truth = [row["y"] for row in rows_of(data)]
+    if kind == "regression":
+        errors = np.array(predicted, dtype=float) - np.array(truth, dtype=float)
+        assert errors.var() < 0.1 * np.array(truth, dtype=float).var()
+    else:
+        assert np.mean(np.array(predicted) == np.array(truth)) > 0.85
+
+
+def test_predictions_are_the_sum_of_the_saved_curves(tmp_path):
+    data, out = table(tmp_path / "data.csv", "regression"), tmp_path / "out"
+    for extra in (["--norm", "l1", "--alpha", 0.1], ["--norm", "ksupport:k=2", "--alpha", 0.1]):
+        arguments = ["--target", "y", "--additive", "gaussian", *extra, "--out", out, "--quiet"]
+        assert run("select", data, *arguments) == 0
+        model = read_model(out / "model.json")
+        content = json.loads((out / "model.json").read_text())
+        expected = np.full(240, content["intercepts"][0])
+        given = rows_of(data)
+        for feature in content["features"]:
+            x = np.array([float(row[feature["name"]]) for row in given])
+            levels = np.array(feature["levels"])
+            place = np.argmin(np.abs(x[:, None] - levels), axis=1)
+            expected += np.array(feature["values"][0])[place]
+        assert {feature.name for feature in model.features} >= {"a", "c"}
+        assert run("predict", out / "model.json", data, "--out", tmp_path / "p.csv") == 0
+        predicted = [float(row["prediction"]) for row in rows_of(tmp_path / "p.csv")]
+        np.testing.assert_allclose(predicted, expected, rtol=1e-10, atol=1e-10)
+
+
+def test_cross_validation_of_curves(tmp_path):
+    data, out = table(tmp_path / "data.csv", "two", 120), tmp_path / "out"
+    arguments = ["--target", "y", "--additive", "--norm", "l1", "--out", out, "--quiet"]
+    assert run("select", data, *arguments) == 0
+    assert {"a", "c"} <= {row["feature"] for row in rows_of(out / "selected.csv")}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"levels": [1.0, 1.0]}, "increasing"),
+        ({"values": [[1.0]]}, "length"),
+        ({"levels": [1.0, float("1e999")]}, "finite|Infinity"),
+        ({"factors": [0, 0]}, "one position"),
+        ({"values": None}, "list"),
+    ],
+)
+def test_damaged_curves_are_refused(tmp_path, change, message):
+    data, out = table(tmp_path / "data.csv", "regression", 60), tmp_path / "out"
+    run("select", data, "--target", "y", "--additive", "--out", out, "--quiet")
+    content = json.loads((out / "model.json").read_text())
+    content["features"][0].update(change)
+    (out / "model.json").write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=message):
+        read_model(out / "model.json")
+
+
+def test_additive_and_interactions_contradict(tmp_path, capsys):
+    data = table(tmp_path / "data.csv", "regression", 30)
+    code = run(
+        "select", data, "--target", "y", "--additive", "--interactions", "--out", tmp_path / "o"
+    )
+    assert code != 0
+    assert "one of the two" in capsys.readouterr().err
+
+
+def test_names_in_drawings_are_escaped():
+    from atomlearn.reports import Curve
+
+    drawn = curves_plot([Curve("<b>", (0.0, 1.0), ((0.0, 2.0),), steps=True)], ["y"])
+    assert "<b>" not in drawn
+    assert "&lt;b&gt;" in drawn

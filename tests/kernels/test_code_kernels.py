@@ -1,0 +1,113 @@
+"""Histograms of coded columns and thermometer scores against their twins."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from atomlearn import _kernels as kernels
+from atomlearn._kernels import reference
+
+
+def coded(rng, n_rows, levels, index_type=None):
+    """Random coded columns with these numbers of levels; compressed where a type is given."""
+    starts = np.concatenate([[0], np.cumsum(levels)]).astype(np.int64)
+    codes, rows, indptr = [], [], [0]
+    for count in levels:
+        chosen = np.arange(n_rows)
+        if index_type is not None:
+            chosen = rng.permutation(n_rows)[: rng.integers(0, n_rows + 1)]
+        rows.append(chosen)
+        codes.append(rng.integers(0, count, chosen.size))
+        indptr.append(indptr[-1] + chosen.size)
+    bytes_ = np.concatenate(codes).astype(np.uint8)
+    if index_type is None:
+        return kernels.CodedColumns(bytes_, None, None, n_rows, starts)
+    indices = np.concatenate(rows).astype(index_type)
+    return kernels.CodedColumns(bytes_, indices, np.array(indptr, index_type), n_rows, starts)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 2**31),
+    st.integers(1, 40),
+    st.lists(st.integers(1, 9), min_size=1, max_size=6),
+    st.sampled_from([None, np.int32, np.int64]),
+)
+def test_sums_equal_those_written_out(seed, n_rows, levels, index_type):
+    rng = np.random.default_rng(seed)
+    x = coded(rng, n_rows, levels, index_type)
+    v = rng.standard_normal(n_rows)
+    values = np.concatenate([np.sort(rng.standard_normal(count)) for count in levels])
+    zero = np.array([rng.integers(0, count) for count in levels])
+    chosen = rng.integers(0, len(levels), 4)
+    for columns in (None, chosen):
+        assert_allclose(
+            kernels.code_histograms(x, v, columns),
+            reference.code_histograms(x, v, columns), atol=1e-12,
+        )  # fmt: skip
+        assert_allclose(
+            kernels.thermometer_scores(x, values, zero, v, columns),
+            reference.thermometer_scores(x, values, zero, v, columns), atol=1e-12,
+        )  # fmt: skip
+    assert_allclose(
+        kernels.thermometer_norms(x, values, zero, v),
+        reference.thermometer_norms(x, values, zero, v), atol=1e-12,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("index_type", [None, np.int32])
+def test_many_entries_of_many_levels(index_type):
+    rng = np.random.default_rng(0)
+    x = coded(rng, 100_000, [256, 1, 2, 100] * 8, index_type)
+    v = rng.standard_normal(100_000)
+    expected = reference.code_histograms(x, v)
+    assert_allclose(kernels.code_histograms(x, v), expected, atol=1e-9)
+    # However many threads there are, a column is summed in one order.
+    one = np.concatenate([kernels.code_histograms(x, v, [j]) for j in range(x.n_columns)])
+    assert_array_equal(kernels.code_histograms(x, v), one)
+
+
+def test_joint_histogram_equals_its_twin():
+    rng = np.random.default_rng(1)
+    first, second = rng.integers(0, 5, 300), rng.integers(0, 256, 300)
+    weights = rng.standard_normal(300)
+    found = kernels.joint_histogram(
+        first.astype(np.uint8), second.astype(np.uint8), (5, 256), weights
+    )
+    assert_allclose(found, reference.joint_histogram(first, second, (5, 256), weights), atol=1e-13)
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 7, 4000])
+def test_pair_histograms_equal_their_twin(n_rows):
+    rng = np.random.default_rng(n_rows)
+    codes = np.asfortranarray(rng.integers(0, 16, (n_rows, 9)).astype(np.uint8))
+    codes[: n_rows // 2, 3] = 5  # many equal ones after each other
+    first, second = np.triu_indices(9)
+    weights = rng.standard_normal(n_rows)
+    found = kernels.pair_histograms(codes, 16, first, second, weights)
+    expected = reference.pair_histograms(codes, 16, first, second, weights)
+    assert_allclose(found, expected, atol=1e-11)
+
+
+def test_what_does_not_fit_is_refused():
+    x = coded(np.random.default_rng(2), 5, [3, 4])
+    with pytest.raises(ValueError, match="v must have 5 entries"):
+        kernels.code_histograms(x, np.ones(4))
+    with pytest.raises(ValueError, match="columns must lie in"):
+        kernels.code_histograms(x, np.ones(5), [2])
+    with pytest.raises(ValueError, match="one code of each column"):
+        kernels.thermometer_scores(x, np.arange(7.0), np.array([3, 0]), np.ones(5))
+    table = np.zeros((5, 2), dtype=np.uint8, order="F")
+    with pytest.raises(ValueError, match="between 1 and 16"):
+        kernels.pair_histograms(table, 17, [0], [1], np.ones(5))
+    with pytest.raises(ValueError, match="second must lie in"):
+        kernels.pair_histograms(table, 4, [0], [2], np.ones(5))
+    with pytest.raises(ValueError, match="one length"):
+        kernels.pair_histograms(table, 4, [0, 1], [1], np.ones(5))
+    with pytest.raises(TypeError, match="Fortran order"):
+        kernels.pair_histograms(np.zeros((5, 2), dtype=np.uint8), 4, [0], [1], np.ones(5))
+    byte = np.array([3], dtype=np.uint8)
+    with pytest.raises(ValueError, match="below"):
+        kernels.joint_histogram(byte, byte, (3, 9), np.ones(1))

@@ -1,0 +1,120 @@
+"""CoupledNewton against masters that know a diagonal only, and against brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+
+from atomlearn import designs, norms
+from atomlearn.interfaces import Norm
+from atomlearn.losses import FreeIntercepts, Logistic, Loss, Multinomial
+from atomlearn.masters import AcceleratedGradient, CoupledNewton, SemismoothNewton
+from atomlearn.masters.coupled_newton import hessian, is_coupled
+from atomlearn.problem import Problem, Regularizer
+from atomlearn.testing.masters import MasterChecks
+
+N, P, Q = 40, 6, 3
+SIZE = P * Q
+
+
+class TestCoupledNewton(MasterChecks):
+    master = CoupledNewton()
+
+
+def block_problem(
+    norm: Norm, form: str, amount: float, free: bool = True, loss: Loss | None = None
+) -> Problem:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(N, P)) + rng.normal(size=(N, 1))
+    classes = np.argmax(2.0 * X[:, :Q] + rng.gumbel(size=(N, Q)), axis=1)
+    weight = np.repeat(rng.uniform(0.2, 2.0, N), Q)
+    y = np.eye(Q)[classes].ravel()
+    if loss is None:
+        loss = FreeIntercepts(Multinomial(Q), Q) if free else Multinomial(Q)
+    else:
+        y = 2.0 * y - 1.0
+    design = designs.Tasks(X, Q)
+    block = design.gather(np.arange(SIZE))
+    regularizer = Regularizer(norm, form, amount)
+    return Problem.build(block, y, loss, regularizer, sample_weight=weight)
+
+
+def cases() -> list[tuple[Norm, str, float]]:
+    return [
+        (norms.L1(), "penalized", 1.0),
+        (norms.L1(), "penalized", 0.01),
+        (norms.L1(), "constrained", 3.0),
+        (norms.KSupport(4), "squared", 0.5),
+        (norms.Groups([range(j * Q, (j + 1) * Q) for j in range(P)]), "penalized", 1.0),
+        (norms.TraceNorm((P, Q)), "penalized", 1.0),
+        (norms.TraceNorm((P, Q)), "constrained", 2.0),
+    ]
+
+
+@pytest.mark.parametrize("free", [True, False])
+@pytest.mark.parametrize(("norm", "form", "amount"), cases())
+def test_same_solution_as_first_order_steps(
+    norm: Norm, form: str, amount: float, free: bool
+) -> None:
+    problem = block_problem(norm, form, amount, free)
+    assert is_coupled(problem)
+    inner = AcceleratedGradient() if isinstance(norm, norms.TraceNorm) else SemismoothNewton()
+    refit = CoupledNewton(inner).solve(problem, np.zeros(SIZE), 0.0, 1e-9)
+    slow = AcceleratedGradient().solve(problem, np.zeros(SIZE), 0.0, 1e-7)
+    assert refit.gap <= 1e-9
+    assert slow.gap <= 1e-7
+    assert refit.steps <= 15
+    assert abs(refit.objective - slow.objective) <= 1.1e-7
+    linear = problem.design.dot(refit.weights)
+    assert_allclose(refit.prediction, linear, atol=1e-12)
+    assert_allclose(problem.objective(refit.weights, linear), refit.objective, rtol=1e-12)
+
+
+def test_against_brute_force_over_weights_and_intercepts() -> None:
+    problem = block_problem(norms.L2(), "squared", 0.7)
+    refit = CoupledNewton().solve(problem, np.zeros(SIZE), 0.0, 1e-10)
+
+    def function(x: np.ndarray) -> float:
+        W, b = x[:SIZE], x[SIZE:]
+        z = problem.design.dot(W) + np.tile(b, N)
+        smooth = Multinomial(Q).value(problem.y, z, problem.weight)
+        return smooth + 0.35 * float(W @ W)
+
+    found = minimize(function, np.zeros(SIZE + Q), method="BFGS", options={"gtol": 1e-7})
+    assert_allclose(refit.objective, found.fun, rtol=1e-9)
+    assert_allclose(refit.weights, found.x[:SIZE], atol=1e-5)
+
+
+def test_targets_with_an_intercept_each() -> None:
+    problem = block_problem(
+        norms.TraceNorm((P, Q)), "penalized", 0.5, loss=FreeIntercepts(Logistic(), Q)
+    )
+    refit = CoupledNewton(AcceleratedGradient()).solve(problem, np.zeros(SIZE), 0.0, 1e-9)
+    slow = AcceleratedGradient().solve(problem, np.zeros(SIZE), 0.0, 1e-7)
+    assert refit.gap <= 1e-9
+    assert abs(refit.objective - slow.objective) <= 1.1e-7
+
+
+def test_hessian_over_the_block() -> None:
+    problem = block_problem(norms.L1(), "penalized", 1.0)
+    block = problem.design
+    w = np.random.default_rng(0).normal(size=SIZE)
+
+    def gradient(w: np.ndarray) -> np.ndarray:
+        dual = problem.loss.gradient(problem.y, block.dot(w), problem.weight)
+        return block.transpose_dot(dual)
+
+    step = 1e-5
+    numeric = [gradient(w + e) - gradient(w - e) for e in step * np.eye(SIZE)]
+    H = hessian(problem, designs.blocks.DenseBlock(block.dense()), block.dot(w))
+    assert_allclose(H, np.array(numeric) / (2 * step), atol=1e-6)
+
+
+def test_start_that_is_good_enough_stays() -> None:
+    problem = block_problem(norms.L1(), "penalized", 1.0)
+    first = CoupledNewton().solve(problem, np.zeros(SIZE), 0.0, 1e-9)
+    again = CoupledNewton().solve(problem, first.weights, 0.0, 1e-8)
+    assert again.steps == 0
+    assert_allclose(again.weights, first.weights)
