@@ -63,6 +63,8 @@ def cluster(workers: int) -> Iterator[Client]:
         ) as local,
         Client(local) as client,
     ):
+        # Replaces workers whose nannies gave up, as the managers of real clusters do.
+        local.adapt(minimum=workers, maximum=workers)
         yield client
 
 

@@ -327,6 +327,8 @@ def cluster() -> Iterator[Any]:
         ) as local,
         distributed.Client(local) as client,
     ):
+        # Replaces workers whose nannies gave up, as the managers of real clusters do.
+        local.adapt(minimum=2, maximum=2)
         yield client
 
 
