@@ -195,6 +195,23 @@ def test_sparse_arrays_are_not_copied(index: type, container: type) -> None:
         assert np.shares_memory(mine, theirs)
 
 
+def at_an_odd_address(array: np.ndarray) -> np.ndarray:
+    """Return a copy as it may come out of a network buffer."""
+    room = np.zeros(array.nbytes + 1, dtype=np.uint8)
+    room[1:] = array.view(np.uint8)
+    return room[1:].view(array.dtype)
+
+
+@pytest.mark.parametrize("container", [sp.csc_array, sp.csr_array])
+def test_sparse_arrays_at_odd_addresses(container: type) -> None:
+    X = holes()
+    matrix = container(X)
+    matrix.data = at_an_odd_address(matrix.data)
+    matrix.indices, matrix.indptr = map(at_an_odd_address, (matrix.indices, matrix.indptr))
+    assert not matrix.indices.flags.aligned
+    np.testing.assert_array_equal(as_design(matrix).gather(np.arange(N_FEATURES)).dense(), X)
+
+
 CONVERSIONS = {
     "C": np.ascontiguousarray,
     "F": np.asfortranarray,

@@ -131,6 +131,26 @@ def test_what_is_refused() -> None:
         OnDevice(torch.ones((3, 2), dtype=torch.float64), precision="float32")
 
 
+@pytest.mark.parametrize("double", ["float32", None])
+def test_libraries_without_float64_are_refused(
+    double: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """JAX makes float32 of float64 unless told otherwise; some devices have none."""
+    tensor = strict_tensor(normal().astype(np.float32))
+    strict = pytest.importorskip("array_api_strict")
+
+    class Single:
+        __name__ = "single"
+        float64 = getattr(strict, double) if double else "no such type"
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(strict, name)
+
+    monkeypatch.setattr(OnDevice, "_namespace", lambda self: Single())
+    with pytest.raises(TypeError, match="needs float64"):
+        OnDevice(tensor)
+
+
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_entries_that_are_not_finite_are_named(library: str, value: float) -> None:

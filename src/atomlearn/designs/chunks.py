@@ -123,8 +123,7 @@ class Chunk:
         self.held = held
         self.design: DenseDesign | SparseDesign
         if is_sparse(held):
-            parts = tuple(aligned(part) for part in (held.data, held.indices, held.indptr))
-            self.design = SparseDesign(type(held)(parts, shape=held.shape))
+            self.design = SparseDesign(held)
             self.held = self.design.matrix()
         else:
             self.held = aligned(held)

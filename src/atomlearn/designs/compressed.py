@@ -53,7 +53,7 @@ def checked_parts(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
             f"{indices.shape[0]} indices; {remedy}"
         )
     index_type = np.int32 if indices.dtype == np.int32 and stored < 2**31 else np.int64
-    indices = np.ascontiguousarray(indices[:stored], dtype=index_type)
+    indices = in_place_or_copied(indices[:stored].astype(index_type, copy=False))
     indptr = _narrowed(indptr, np.dtype(index_type), kind, remedy)
     fault, position = _kernels.check_sparse(indices, indptr, n_major, n_minor)
     if fault:
@@ -62,7 +62,15 @@ def checked_parts(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
             f"{kind} array of shape {tuple(X.shape)}: {_kernels.SPARSE_FAULTS[fault]} "
             f"({part[position]} at position {position}); {remedy}"
         )
-    return np.ascontiguousarray(data[:stored]), indices, indptr
+    return in_place_or_copied(data[:stored]), indices, indptr
+
+
+def in_place_or_copied(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array as kernels read it: a copy only where it has gaps, or lies at odd addresses.
+
+    Arrays out of network buffers and records may lie anywhere.
+    """
+    return np.require(array, requirements=["C", "A"])
 
 
 def _narrowed(
@@ -70,7 +78,7 @@ def _narrowed(
 ) -> NDArray[Any]:
     """Return indptr in the type of the indices; what does not fit is out of range anyway."""
     if indptr.dtype == index_type:
-        return np.ascontiguousarray(indptr)
+        return in_place_or_copied(indptr)
     narrowed = indptr.astype(index_type)
     if (narrowed != indptr).any():
         raise ValueError(f"{kind} array: indptr holds values out of range; {remedy}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -355,9 +356,12 @@ def _sources(tasks: Tasks, held: list[Any]) -> list[Any]:
 def _tree(
     tasks: Tasks, name: str, place: tuple[int, ...], keys: list[Any], join: Any, *more: Any
 ) -> Any:
-    """Add tasks that join the results at ``keys``, some at a time; return the key of all."""
+    """Add tasks that join the results at ``keys``, some at a time; return the key of all.
+
+    One key needs no joining.
+    """
     level = 0
-    while len(keys) > 1 or not level:
+    while len(keys) > 1:
         groups = [keys[start : start + FAN_IN] for start in range(0, len(keys), FAN_IN)]
         keys = []
         for number, group in enumerate(groups):
@@ -380,7 +384,13 @@ def _parts(ends: Columns) -> list[slice]:
 def _what_was_lost(error: Exception, held: list[Any] | None) -> str:
     """Return which chunks an error of Dask is about, why, and what to do."""
     text = str(error)
-    lost = [part.key for part in held or [] if _is_lost(part) or str(part.key) in text]
+    lost: list[Any] = []
+    for _ in range(20):
+        lost = [part.key for part in held or [] if _is_lost(part) or str(part.key) in text]
+        if lost or not held:
+            break
+        # The news of each chunk comes by itself, a moment after the error.
+        time.sleep(0.1)
     where = ", ".join(f"the chunk at row {key[-2]}, column {key[-1]}" for key in lost[:5])
     more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
     return (

@@ -45,12 +45,13 @@ class OnDevice(Design):
     -----
     Scores given to a solver are sums in float64 in either case, and so is the certificate.
     In float32 a pass reads 4 n p bytes once; the bound is
-    |fl(x_j'v) - x_j'v| <= ((m + 2) 2^-24 + c) ||x_j|| ||v||, where m = min(n, 4096) rows are summed
-    in float32 and c is what the library may cut off the inputs: 2^-9 where PyTorch is allowed tf32,
-    2^-7 for bfloat16 and for JAX, else 0 (Higham 2002, Accuracy and Stability of Numerical
-    Algorithms, eq. 3.5). Norms that need all scores (groups, for one) ask for float64 ones at once.
-    Column norms are computed once, in float64. v goes to the device (8 n bytes) and scores come
-    back (8 p bytes); columns of the active set come back once and are worked on by the processor.
+    ``|fl(x_j'v) - x_j'v| <= ((m + 2) 2^-24 + c) ||x_j|| ||v||``, where m = min(n, 4096) rows are
+    summed in float32 and c is what the library may cut off the inputs: 2^-9 where PyTorch is
+    allowed tf32, 2^-7 for bfloat16 and for JAX, else 0 (Higham 2002, Accuracy and Stability of
+    Numerical Algorithms, eq. 3.5). Norms that need all scores (groups, for one) ask for float64
+    ones at once. Column norms are computed once, in float64. v goes to the device (8 n bytes) and
+    scores come back (8 p bytes); columns of the active set come back once and are worked on by the
+    processor.
     """
 
     def __init__(self, X: Any, *, precision: str = "auto") -> None:
@@ -73,6 +74,7 @@ class OnDevice(Design):
             raise ValueError("precision='float32' is for float32 tensors, and X is float64")
         self.precision = str(self._dtype) if precision == "auto" else precision
         self._lengths: Array | None = None
+        self._check_double()
         self._check_finite()
 
     def __repr__(self) -> str:
@@ -201,6 +203,19 @@ class OnDevice(Design):
     def _to_host(self, tensor: Any) -> NDArray[Any]:
         return to_host(tensor)
 
+    def _check_double(self) -> None:
+        """Refuse devices without float64 sums, which every certificate needs."""
+        xp = self._namespace()
+        try:
+            made = str(xp.zeros(1, dtype=xp.float64, device=self.device).dtype)
+        except (TypeError, RuntimeError, ValueError) as error:
+            made = f"none ({error})"
+        if not made.endswith("float64"):
+            raise TypeError(
+                f"OnDevice needs float64 on {self.device}, and the library makes {made} of it; "
+                "with JAX set jax_enable_x64, on a device without float64 pass X as a NumPy array"
+            )
+
     def _check_finite(self) -> None:
         sums = self.exact_scores(np.ones(self._shape[0]))
         for column in np.flatnonzero(~np.isfinite(sums)).tolist():
@@ -263,7 +278,7 @@ class RecheckedScores(Scores):
 
 
 def is_tensor(X: object) -> bool:
-    """Return whether X is a tensor of an array library: not NumPy's, no table's."""
+    """Return whether X is a tensor of an array library other than NumPy; none is imported."""
     return (
         hasattr(type(X), "__dlpack__")
         and hasattr(type(X), "__dlpack_device__")
