@@ -120,10 +120,11 @@ def test_what_is_done_resumes_in_one_pass_and_goes_further(tmp_path: Path) -> No
 @pytest.mark.parametrize("kill_after", [0, 2, 5])
 def test_matrix_fits_go_on_from_their_factors(kill_after: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    low = rng.standard_normal((30, 3)) @ rng.standard_normal((3, 20))
-    flat = rng.permutation(600)[:400]
-    design = designs.Entries(flat // 20, flat % 20, (30, 20))
-    target = low.ravel()[flat] + 5.0 * (rng.random(400) < 0.03)
+    # Beyond 1024 entries: smaller matrices are held whole and take few iterations.
+    low = rng.standard_normal((40, 3)) @ rng.standard_normal((3, 30))
+    flat = rng.permutation(1200)[:700]
+    design = designs.Entries(flat // 30, flat % 30, (40, 30))
+    target = low.ravel()[flat] + 5.0 * (rng.random(700) < 0.03)
     norm = norms.Union([norms.TraceNorm(), norms.Scaled(norms.L1(), 0.3)])
     kind: dict[str, Any] = {"norm": norm, "level": 3.0, "gap": 1e-8, "max_iter": 5000}
     kind["solver"] = solvers.MatrixGeneration(batch=1, columns=5, tolerance=1e-8)

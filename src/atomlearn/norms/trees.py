@@ -28,10 +28,12 @@ class Forest:
     home: Columns
     levels: tuple[Columns, ...]
 
-    def squares(self, z: Array) -> Array:
-        """Return sum of z_j^2 over each set, from the leaves up: O(n_features + n_sets)."""
-        counts = np.bincount(self.home, weights=z * z, minlength=self.parents.size)
-        sums = counts.astype(np.float64, copy=False)
+    def squares(self, scores: Scores) -> Array:
+        """Return sum of z_j^2 over each set, from the leaves up: O(n_sets) beyond group norms.
+
+        Implicit designs know the norms of their own groups without listing z.
+        """
+        sums = scores.group_norms(self.home, self.parents.size) ** 2
         for level in reversed(self.levels[1:]):
             np.add.at(sums, self.parents[level], sums[level])
         return sums
@@ -221,7 +223,7 @@ class TreeGroups(Groups):
     def _ratings(self, scores: LiftedScores) -> Array:
         known = scores.remembered.get(id(self))
         if known is None or known[0] is not self:
-            sums = self.forest.squares(scores.base.full())
+            sums = self.forest.squares(scores.base)
             known = (self, np.sqrt(sums) / self.weights)
             scores.remembered[id(self)] = known
         return known[1]
