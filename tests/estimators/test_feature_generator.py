@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from atomlearn import FeatureGenerator, norms, solve
+from atomlearn.estimators import generation
 from atomlearn.result import Status
 
 
@@ -104,6 +105,39 @@ def test_an_optimum_with_fewer_features_is_told() -> None:
         model = FeatureGenerator(150, 1, C=0.002, loss="logistic").fit(X, y)
     assert model.status_ is Status.CONVERGED
     assert 0 < model.n_selected_ == model.selected_.size < 150
+
+
+def test_no_further_features_end_at_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The optimum is taken where it has no more features than asked for, and told as proved."""
+    monkeypatch.setattr(generation, "SETTLED", 1)
+    X, y = labels()
+    with pytest.warns(UserWarning, match="the optimum has only"):
+        model = FeatureGenerator(150, 10, C=0.05).fit(X, y)
+    whole = solve(
+        X,
+        np.where(y == model.classes_[1], 1.0, -1.0),
+        loss="squared_hinge",
+        norm=norms.KSupport(10),
+        form="squared",
+        level=1.0,
+        intercept=True,
+        sample_weight=np.full(y.size, 0.05),
+        gap=1e-10,
+    )
+    assert model.status_ is Status.CONVERGED
+    assert model.gap_ <= model.tol * model.objective_
+    assert model.objective_ == pytest.approx(whole.objective, rel=1e-8)
+    assert model.n_selected_ == np.count_nonzero(whole.coef) < 150
+
+
+def test_an_optimum_of_more_features_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Generation that settles too soon goes on to the number asked for."""
+    X, y = labels()
+    plain = FeatureGenerator(20, 5, C=1.0).fit(X, y)
+    monkeypatch.setattr(generation, "SETTLED", 0)
+    early = FeatureGenerator(20, 5, C=1.0).fit(X, y)
+    assert plain.n_selected_ == early.n_selected_ == 20
+    np.testing.assert_array_equal(plain.selected_, early.selected_)
 
 
 def test_more_features_than_columns_means_all() -> None:

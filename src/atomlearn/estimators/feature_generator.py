@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,21 +29,16 @@ from atomlearn.estimators.checks import (
     names_of,
     whole,
 )
+from atomlearn.estimators.generation import generated
 from atomlearn.interfaces import Design, Loss
-from atomlearn.interfaces.solver import WarmStart
 from atomlearn.losses import as_loss
 from atomlearn.losses.targets import regression_target
 from atomlearn.norms import KSupport
 from atomlearn.problem import Problem, Regularizer, check_weight, positive
 from atomlearn.result import Result
-from atomlearn.solvers import ColumnGeneration, FeatureGeneration, PrintProgress, run
-from atomlearn.solvers.feature_generation import GenerationState
-from atomlearn.solvers.stopping import Iterations, RelativeGap
+from atomlearn.solvers import PrintProgress
 
 Array = NDArray[np.float64]
-
-#: Relative gap of the optimum where all features may be selected: up to rounding.
-FINISHED = 1e-12
 
 
 def _is_regression(estimator: Any) -> bool:
@@ -85,43 +79,6 @@ def _selects_columns(estimator: Any) -> bool:
     if not _of_products(estimator):
         return True
     raise AttributeError("products of columns cannot be undone; use features='linear'")
-
-
-def _finished(problem: Problem, result: Result) -> Result:
-    """Return the optimum itself, a few Newton steps away; where it is not found, what there was.
-
-    Blocks that overlap share their features' weights in many ways, and where generation comes
-    within the gap depends on rounding; the optimum does not.
-    """
-    start = WarmStart(result.columns, result.weights, result.intercept)
-    solver = ColumnGeneration(tolerance=FINISHED)
-    exact = run(problem, solver, RelativeGap(FINISHED) | Iterations(20), (), start)
-    if exact.gap > result.gap:
-        return result
-    state: GenerationState = result.state
-    norm: Any = problem.regularizer.norm
-    columns, weights = exact.state.columns, exact.state.weights
-    units = columns
-    if norm.groups is not None:
-        units = norm.partition(problem.design.shape[1]).labels[columns]
-    used = np.unique(units[weights != 0])
-    # Groups are selected whole, zeros included.
-    kept = np.flatnonzero(np.isin(units, used))
-    kept = kept[np.argsort(columns[kept], kind="stable")]
-    columns, weights = columns[kept], weights[kept]
-    found = dict(state.found)
-    for column in columns.tolist():
-        found.setdefault(column, result.iterations)
-    state = replace(state, columns=columns, weights=weights, found=found, units=used.size)
-    return replace(
-        exact,
-        status=result.status,
-        passes=result.passes + exact.passes,
-        seconds=result.seconds + exact.seconds,
-        history=result.history,
-        iterations=result.iterations,
-        state=state,
-    )
 
 
 class FeatureGenerator(SelectorMixin, AtomicModel):
@@ -273,14 +230,8 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         wanted = min(self.n_features, n_units)
         # Where all may be selected nothing is cut: the run ends at the optimum, in the order found.
         limit = wanted if wanted < n_units else None
-        result = run(
-            problem,
-            FeatureGeneration(n_features=limit),
-            RelativeGap(tol) | Iterations(self.max_iter),
-            (PrintProgress(every=1),) if self.verbose else (),
-        )
-        if limit is None and result.converged:
-            result = _finished(problem, result)
+        observers = (PrintProgress(every=1),) if self.verbose else ()
+        result = generated(problem, limit, wanted, tol, self.max_iter, observers)
         self._record_selection(problem, result, classes, wanted)
         return self
 
