@@ -162,7 +162,7 @@ def main() -> None:
             with Worker(Passes, n, d, density) as worker:
                 row = worker.call("row", options.times(11))
                 table.add(problem=f"pass, density {density:g}", **row)
-        for seed in range(options.times(2)):
+        for seed in range(options.times(1)):
             for method, argument in (
                 ("ours", 30),
                 ("ours", 100),
