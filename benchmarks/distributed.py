@@ -78,6 +78,24 @@ def made(n: int, p: int, chunks: tuple[int, int]) -> Any:
     return da.random.default_rng(0).standard_normal((n, p), dtype=np.float32, chunks=chunks)
 
 
+def made_sparse(n: int, p: int, chunks: tuple[int, int]) -> Any:
+    """Return sparse data of 200 entries a column that the workers make."""
+
+    def chunk(block_info: Any = None) -> Any:
+        rows, columns = block_info[None]["chunk-shape"]
+        rng = np.random.default_rng(list(block_info[None]["chunk-location"]))
+        count = min(200, rows // 2)
+        indices = rng.integers(0, rows, (columns, count), dtype=np.int32).reshape(-1)
+        values = rng.standard_normal(indices.size, dtype=np.float32)
+        starts = np.arange(columns + 1, dtype=np.int32) * count
+        made = sp.csc_array((values, indices, starts), shape=(rows, columns))
+        made.sum_duplicates()
+        return made
+
+    shape = tuple((size,) * (whole // size) for size, whole in zip(chunks, (n, p), strict=True))
+    return da.map_blocks(chunk, chunks=shape, dtype=np.float32, meta=np.zeros((0, 0)))
+
+
 def target(design: Dask) -> np.ndarray:
     """Return a noisy sum of 40 columns."""
     rng = np.random.default_rng(1)
@@ -95,34 +113,45 @@ def loopback() -> int:
 
 
 def speed(table: Table, folder: Path, options: Options) -> None:
-    """The same passes and fits on one worker and on two."""
-    n, p = (2_000, 4_000) if options.smoke else (20_000, 40_000)
-    chunks, known = (n, p // 8), {}
-    for workers in (1, 2):
-        with cluster(workers) as client:
-            design = Dask(made(n, p, chunks), client=client)
-            y = target(design)
-            v = np.random.default_rng(2).standard_normal(n)
-            design.scores(v)
-            scoring = best(lambda: design.scores(v), options.times(5))  # noqa: B023
-            level = 0.25 * float(np.abs(design.scores(y).full()).max())
-            results: list[Any] = []
+    """The same passes and fits on one worker and on two: dense data, and sparse data.
 
-            def fit() -> None:
-                # Two columns a pass: many passes, which are what the workers do.
-                solver = solvers.ColumnGeneration(batch=2)
-                results.append(solve(design, y, level=level, solver=solver))  # noqa: B023
+    Dense passes are bound by the memory that the workers share, sparse ones by the processors.
+    """
+    dense, sparse = ((20_000, 40_000), (200_000, 800_000))
+    if options.smoke:
+        dense, sparse = (2_000, 4_000), (2_000, 8_000)
+    for kind, make, (n, p) in (("dense", made, dense), ("sparse", made_sparse, sparse)):
+        first: tuple[float, float, Any] | None = None
+        for workers in (1, 2):
+            with cluster(workers) as client:
+                design = Dask(make(n, p, (n, p // 8)), client=client)
+                scoring, fitting, result = timed(design, options)
+            first = first or (scoring, fitting, result)
+            table.add(
+                part="speed", what=f"{kind}, {workers} workers", pass_s=scoring, fit_s=fitting,
+                passes=result.passes, active=result.columns.size,
+                pass_speedup=first[0] / scoring, fit_speedup=first[1] / fitting,
+                objective_difference=abs(result.objective / first[2].objective - 1.0),
+            )  # fmt: skip
 
-            fitting = best(fit, options.times(2))
-        assert results[-1].converged
-        first = known.setdefault("first", (scoring, fitting, results[-1]))
-        same = abs(results[-1].objective / first[2].objective - 1.0)
-        table.add(
-            part="speed", what=f"{workers} workers", gb=4e-9 * n * p, pass_s=scoring,
-            gb_s=4e-9 * n * p / scoring, fit_s=fitting, passes=results[-1].passes,
-            active=results[-1].columns.size, pass_speedup=first[0] / scoring,
-            fit_speedup=first[1] / fitting, objective_difference=same,
-        )  # fmt: skip
+
+def timed(design: Dask, options: Options) -> tuple[float, float, Any]:
+    """Return the seconds of a pass, those of a fit of many passes, and the fit."""
+    y = target(design)
+    v = np.random.default_rng(2).standard_normal(design.shape[0])
+    design.scores(v)
+    scoring = best(lambda: design.scores(v), options.times(5))
+    level = 0.25 * float(np.abs(design.scores(y).full()).max())
+    results: list[Any] = []
+
+    def fit() -> None:
+        # Two columns a pass: many passes, which are what the workers do.
+        solver = solvers.ColumnGeneration(batch=2)
+        results.append(solve(design, y, level=level, solver=solver))
+
+    fitting = best(fit, options.times(2))
+    assert results[-1].converged
+    return scoring, fitting, results[-1]
 
 
 def traffic(table: Table, folder: Path, options: Options) -> None:
