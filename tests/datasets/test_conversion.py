@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
@@ -225,6 +225,8 @@ def test_write_plink_is_what_the_naive_writer_writes(tmp_path: Path) -> None:
     fortran=st.booleans(),
     budget=st.integers(100, 5000),
 )
+@example(X=np.zeros((1, 1)), form="csr", fortran=False, budget=100)
+@example(X=np.zeros((3, 2)), form="csc", fortran=False, budget=100)
 def test_round_trips(
     X: Any, form: str, fortran: bool, budget: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
