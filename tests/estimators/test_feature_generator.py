@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,15 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from atomlearn import FeatureGenerator, norms, solve
-from atomlearn.estimators import generation
+from atomlearn.paths import generation
 from atomlearn.result import Status
+from atomlearn.solvers import run
 
 
 def labels(n: int = 300, p: int = 200, true: int = 10, seed: int = 0) -> tuple[Any, Any]:
@@ -138,6 +141,29 @@ def test_an_optimum_of_more_features_is_left(monkeypatch: pytest.MonkeyPatch) ->
     early = FeatureGenerator(20, 5, C=1.0).fit(X, y)
     assert plain.n_selected_ == early.n_selected_ == 20
     np.testing.assert_array_equal(plain.selected_, early.selected_)
+    # What the search for the optimum read of the data is counted too.
+    assert early.n_passes_ > plain.n_passes_
+
+
+def test_an_interrupt_in_the_search_for_the_optimum_ends_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The best point so far comes back, and generation does not begin anew."""
+    ran = []
+
+    def interrupted(problem: Any, solver: Any, *others: Any) -> Any:
+        result = run(problem, solver, *others)
+        ran.append(type(solver).__name__)
+        return result if len(ran) == 1 else replace(result, status=Status.INTERRUPTED)
+
+    monkeypatch.setattr(generation, "SETTLED", 0)
+    monkeypatch.setattr(generation, "run", interrupted)
+    X, y = labels()
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model = FeatureGenerator(20, 5, C=1.0).fit(X, y)
+    assert ran == ["FeatureGeneration", "ColumnGeneration"]
+    assert model.status_ is Status.INTERRUPTED
+    assert model.n_selected_ <= 20
 
 
 def test_more_features_than_columns_means_all() -> None:

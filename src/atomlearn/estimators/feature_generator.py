@@ -29,11 +29,11 @@ from atomlearn.estimators.checks import (
     names_of,
     whole,
 )
-from atomlearn.estimators.generation import generated
 from atomlearn.interfaces import Design, Loss
 from atomlearn.losses import as_loss
 from atomlearn.losses.targets import regression_target
 from atomlearn.norms import KSupport
+from atomlearn.paths.generation import generated
 from atomlearn.problem import Problem, Regularizer, check_weight, positive
 from atomlearn.result import Result
 from atomlearn.solvers import PrintProgress

@@ -45,10 +45,15 @@ def generated(
     if result.status is not Status.STOPPED_BY_CALLBACK:
         return result
     optimum = finished(problem, result)
+    if optimum.status is Status.INTERRUPTED:
+        best = optimum if optimum.state.units <= wanted else result
+        return replace(best, status=optimum.status, passes=optimum.passes, seconds=optimum.seconds)
     if optimum.relative_gap <= tol and optimum.state.units <= wanted:
         return replace(optimum, status=Status.CONVERGED)
     # The optimum has more: generation finds the best of them by itself.
-    return run(problem, solver, stop, observers)
+    again = run(problem, solver, stop, observers)
+    passes, seconds = optimum.passes + again.passes, optimum.seconds + again.seconds
+    return replace(again, passes=passes, seconds=seconds)
 
 
 def _settled(rounds: int) -> Callable[[Progress], bool]:
@@ -73,8 +78,10 @@ def finished(problem: Problem, result: Result) -> Result:
     start = WarmStart(result.columns, result.weights, result.intercept)
     solver = ColumnGeneration(tolerance=FINISHED)
     exact = run(problem, solver, RelativeGap(FINISHED) | Iterations(20), (), start)
+    status = exact.status if exact.status is Status.INTERRUPTED else result.status
+    passes, seconds = result.passes + exact.passes, result.seconds + exact.seconds
     if exact.gap > result.gap:
-        return result
+        return replace(result, status=status, passes=passes, seconds=seconds)
     state: GenerationState = result.state
     norm: Any = problem.regularizer.norm
     columns, weights = exact.state.columns, exact.state.weights
@@ -92,9 +99,9 @@ def finished(problem: Problem, result: Result) -> Result:
     state = replace(state, columns=columns, weights=weights, found=found, units=used.size)
     return replace(
         exact,
-        status=result.status,
-        passes=result.passes + exact.passes,
-        seconds=result.seconds + exact.seconds,
+        status=status,
+        passes=passes,
+        seconds=seconds,
         history=result.history,
         iterations=result.iterations,
         state=state,
