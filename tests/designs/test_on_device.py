@@ -119,6 +119,15 @@ def test_float32_reads_few_columns_again() -> None:
     assert np.count_nonzero(~np.isnan(scores._exact)) == 2
 
 
+def test_numbers_that_are_not_finite_are_refused() -> None:
+    design = OnDevice(strict_tensor(normal().astype(np.float32)))
+    v = np.ones(N_SAMPLES)
+    for value in (np.nan, np.inf):
+        v[3] = value
+        with np.errstate(all="ignore"), pytest.raises(ValueError, match="v holds NaN"):
+            design.scores(v).top(1)
+
+
 def test_what_is_refused() -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     for X, error, words in (

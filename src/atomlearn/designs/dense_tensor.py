@@ -19,8 +19,8 @@ from atomlearn.designs.tensors import (
 )
 from atomlearn.interfaces.design import Array, Block, Columns
 
-#: Entries made float64 on the device at a time (16 MB, which caches of devices hold).
-TILE_ENTRIES = 2**21
+#: Entries made float64 on the device at a time (128 MB): fewer would be all starting of work.
+TILE_ENTRIES = 2**24
 #: Rows over which float32 sums run before they are added in float64: their error is that of these.
 SINGLE_ROWS = 4096
 
@@ -51,14 +51,15 @@ class DenseTensor:
         width = self.shape[1] if columns is None else columns.size
         total = xp.zeros(width, dtype=xp.float64, device=device_of(self._X))
         X = self._X if columns is None else self._take(columns)
-        for rows in _tiles(self.shape[0], width):
-            tile = xp.astype(X[rows, :], xp.float64)
+        made = squared or self.dtype != np.float64
+        for rows in _tiles(self.shape[0], width) if made else [slice(0, self.shape[0])]:
+            tile = xp.astype(X[rows, :], xp.float64, copy=False)
             tile = tile * tile if squared else tile
             total = total + xp.matmul(xp.matrix_transpose(tile), weights[rows])
         return to_host(total)
 
-    def single(self, v: NDArray[np.float32]) -> Array:
-        """Return X'v from sums in float32 over at most SINGLE_ROWS rows each."""
+    def single(self, v: NDArray[np.float32]) -> Any:
+        """Return X'v on the device, from sums in float32 over at most SINGLE_ROWS rows each."""
         xp = namespace(self._X)
         weights = to_device_of(self._X, v)
         total = xp.zeros(self.shape[1], dtype=xp.float64, device=device_of(self._X))
@@ -67,7 +68,7 @@ class DenseTensor:
                 rows = slice(start, min(start + SINGLE_ROWS, self.shape[0]))
                 part = xp.matmul(xp.matrix_transpose(self._X[rows, :]), weights[rows])
                 total = total + xp.astype(part, xp.float64)
-        return np.array(to_host(total))
+        return total
 
     def terms(self) -> tuple[int, int]:
         """Return how many terms a sum of ``single`` has in float32, and in all."""
@@ -85,7 +86,7 @@ class DenseTensor:
         for rows in _tiles(self.shape[0], width):
             tile = self._X[rows, :]
             tile = tile if places is None else xp.take(tile, places, axis=1)
-            parts.append(to_host(xp.matmul(xp.astype(tile, xp.float64), w)))
+            parts.append(to_host(xp.matmul(xp.astype(tile, xp.float64, copy=False), w)))
         return np.concatenate(parts)
 
     def gather(self, columns: Columns) -> Block:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,10 @@ from atomlearn.designs.tensors import (
     device_of,
     dtype_of,
     is_sparse_tensor,
+    kth_largest,
     namespace,
+    to_device_of,
+    to_host,
 )
 from atomlearn.interfaces.design import Array, Block, Columns, Design, Scores
 
@@ -88,7 +92,9 @@ class OnDevice(Design):
     def _own(self, tensor: DenseTensor | SparseTensor, precision: str) -> None:
         self._tensor = tensor
         self.precision = str(tensor.dtype) if precision == "auto" else precision
-        self._lengths: Array | None = None
+        # ||x_j|| on the device; the rounding that bounds on errors are for, and their two parts.
+        self._lengths: Any = None
+        self._slack: tuple[SingleRounding, Any, Any] | None = None
 
     def __repr__(self) -> str:
         kind = "sparse " if self.is_sparse else ""
@@ -142,22 +148,33 @@ class OnDevice(Design):
 
     def single_scores(self, v: Array) -> tuple[Array, Array]:
         """Return X'v from sums in float32, and a bound on the error of each."""
-        largest_entry = float(np.abs(v).max(initial=0.0))
-        if not largest_entry:
-            return np.zeros(self.shape[1]), np.zeros(self.shape[1])
+        z, error = self._single(np.asarray(v, dtype=np.float64))
+        return np.array(to_host(z)), np.array(to_host(error))
+
+    def candidates(self, single: tuple[Any, Any], count: int) -> Columns:
+        """Return the columns that may be among the ``count`` best, by bounds of ``_single``."""
+        xp = namespace(single[0])
+        magnitude, error = xp.abs(single[0]), single[1]
+        # At least ``count`` columns reach this; one that cannot reach it is not among the best.
+        bar = kth_largest(magnitude - error, count)
+        return np.array(to_host(xp.nonzero(magnitude + error >= bar)[0]), dtype=np.int64)
+
+    def _single(self, v: Array) -> tuple[Any, Any]:
+        """Return ``single_scores`` on the device, float64."""
+        xp = namespace(self._tensor.sample)
         # Scaled, so that no entry of v leaves the range of float32 by its size alone.
-        scaled = v / largest_entry
-        rounding = SingleRounding.of(self._tensor.sample)
+        unit = float(np.abs(v).max(initial=0.0)) or 1.0
+        if not math.isfinite(unit):
+            raise ValueError("v holds NaN or infinity: check the data and the predictions")
+        scaled = v / unit
         z = self._tensor.single(scaled.astype(np.float32))
-        length, lengths = float(np.linalg.norm(scaled)), self._column_lengths()
-        terms, all_terms = self._tensor.terms()
-        error = rounding.relative(terms) * length * lengths
-        # Entries, products and sums below the least normal float32 may be lost as a whole.
-        error += SAFETY * TINY * (np.sqrt(all_terms) * lengths + 4.0 * np.asarray(all_terms))
+        slack, least = self._errors(SingleRounding.of(z))
+        error = slack * float(np.linalg.norm(scaled)) + least
         # Sums that overflowed tell nothing: such columns are always looked at.
-        lost = ~np.isfinite(z)
-        z[lost], error[lost] = 0.0, np.inf
-        return z * largest_entry, error * largest_entry
+        known = xp.isfinite(z)
+        z = xp.where(known, z, xp.zeros_like(z))
+        error = xp.where(known, error, xp.full_like(error, math.inf))
+        return z * unit, error * unit
 
     def predict(self, weights: Array) -> Array:
         """Return X w, summed in float64 on the device: one pass."""
@@ -192,10 +209,16 @@ class OnDevice(Design):
             raise TypeError(f"{self!r} is dense; designs.Standardized scales its columns")
         return self._tensor
 
-    def _column_lengths(self) -> Array:
+    def _errors(self, rounding: SingleRounding) -> tuple[Any, Any]:
+        """Return s and t on the device: sums of ``single`` are off by at most s ||v|| + t."""
         if self._lengths is None:
-            self._lengths = np.sqrt(self.squared_norms())
-        return self._lengths
+            self._lengths = to_device_of(self._tensor.sample, np.sqrt(self.squared_norms()))
+        if self._slack is None or self._slack[0] != rounding:
+            terms, all_terms = self._tensor.terms()
+            # Entries, products and sums below the least normal float32 may be lost as a whole.
+            least = (all_terms**0.5 * self._lengths + 4.0 * all_terms) * (SAFETY * TINY)
+            self._slack = rounding, rounding.relative(terms) * self._lengths, least
+        return self._slack[1:]
 
 
 class RecheckedScores(Scores):
@@ -207,7 +230,7 @@ class RecheckedScores(Scores):
     def __init__(self, design: OnDevice, v: Array) -> None:
         self._design, self._v = design, v.copy()
         self._exact: Array = np.full(design.shape[1], np.nan)
-        self._single: tuple[Array, Array] | None = None
+        self._single: tuple[Any, Any] | None = None
         self._n_known = 0
 
     @property
@@ -221,13 +244,8 @@ class RecheckedScores(Scores):
         if not count:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
         if self._single is None:
-            self._single = self._design.single_scores(self._v)
-        z, error = self._single
-        magnitude = np.abs(z)
-        least = magnitude - error
-        # At least ``count`` columns reach this; one that cannot reach it is not among the best.
-        bar = np.partition(least, self.n_columns - count)[self.n_columns - count]
-        columns = np.flatnonzero(magnitude + error >= bar)
+            self._single = self._design._single(self._v)
+        columns = self._design.candidates(self._single, count)
         return largest(columns, self.at(columns), count)
 
     def at(self, columns: Columns) -> Array:

@@ -79,19 +79,17 @@ class SparseTensor:
             result[part] = to_host(_sums(values, rows, starts, weights))
         return result
 
-    def single(self, v: NDArray[np.float32]) -> Array:
-        """Return X'v from sums in float32 over at most SINGLE_TERMS entries each."""
+    def single(self, v: NDArray[np.float32]) -> Any:
+        """Return X'v on the device, from sums in float32 over at most SINGLE_TERMS entries."""
         weights = self._to_device(v)
         starts, ends = self._single_segments()
         sums = _sums(self._values, self._rows, starts, weights)
-        if ends is not None:
-            sums = _add_up(sums.double(), ends)
-        return np.array(to_host(sums), dtype=np.float64)
+        return sums.double() if ends is None else _add_up(sums.double(), ends)
 
-    def terms(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def terms(self) -> tuple[Any, Any]:
         """Return how many terms the sums of ``single`` have in float32, and in all."""
-        lengths = np.diff(self._begins)
-        return np.minimum(lengths, SINGLE_TERMS), lengths
+        lengths = self._starts.diff().double()
+        return lengths.clamp(max=float(SINGLE_TERMS)), lengths
 
     def predict(self, weights: Array) -> Array:
         """Return X w, summed in float64, in an order that the device chooses."""
