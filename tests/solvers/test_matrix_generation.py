@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import cvxpy as cp
 import numpy as np
@@ -384,3 +385,27 @@ def test_refusals_name_the_remedy() -> None:
         solve(design, y, norm=norms.TraceNorm((Q, P)), level=1.0)
     with pytest.raises(TypeError, match="cannot multiply"):
         solve(ScoresOnly(np.ones((3, 4))), np.ones(3), norm=norms.TraceNorm((2, 2)), level=1.0)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_memory_of_completion_is_a_few_numbers_a_sample(loss: str) -> None:
+    """Under three times the observed entries (row, column, value), the factors included."""
+    rng = np.random.default_rng(11)
+    side, count = 600, 300_000
+    flat = np.sort(rng.permutation(side * side)[:count])
+    z = (rng.normal(size=(side, 2)) @ rng.normal(size=(2, side))).reshape(-1)[flat]
+    y = z if loss == "squared" else np.where(z + rng.normal(size=count) > 0, 1.0, -1.0)
+    rows, cols = flat // side, flat % side
+    slope = y if loss == "squared" else 0.5 * y
+    pull = np.zeros(side * side)
+    pull[flat] = slope
+    level = 0.5 * np.linalg.norm(pull.reshape(side, side), 2)
+    solve(designs.Entries(rows[:9], cols[:9], (side, side)), y[:9], norm="trace", level=1.0)
+    tracemalloc.start()
+    design = designs.Entries(rows, cols, (side, side))
+    r = solve(design, y, loss=loss, norm="trace", level=level, gap=1e-4)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert r.converged
+    assert 1 <= r.low_rank.rank <= 5
+    assert peak < 3 * 24 * count

@@ -19,6 +19,7 @@ from atomlearn.designs.matrices.factor_blocks import SideBySide
 from atomlearn.interfaces import Design, Master, Norm, Refit, Scores, Solver, State
 from atomlearn.interfaces.matrix import Factored, Found, ScoreMatrix, score_matrix
 from atomlearn.interfaces.solver import WarmStart
+from atomlearn.losses.pieces import shifted
 from atomlearn.masters import AcceleratedGradient, CoupledNewton, SemismoothNewton, SequentialQP
 from atomlearn.norms import Blocks
 from atomlearn.norms.combine import polar_bounds
@@ -44,6 +45,8 @@ Columns = NDArray[np.int64]
 PATIENCE = 8
 #: Entries up to which a span at once holds a whole matrix, and its longer side up to which.
 WHOLE, LONGEST = 1024, 256
+#: Share of the last relative gap, and of 1, that the bounds on the polar may leave open.
+LOOSE = 0.1
 #: Coordinates of spans beside rays up to which Newton steps pay.
 NEWTON_SIZE = 400
 
@@ -192,7 +195,7 @@ class MatrixGeneration(Solver):
         sizes = np.cumsum([0, *(term.size for term in terms)])
         pieces = [refit.weights[a:b] for a, b in pairwise(sizes)]
         small = [term.compressed(x) for term, x in zip(terms, pieces, strict=True)]
-        linear = refit.prediction - refit.intercept
+        linear = shifted(refit.prediction, -refit.intercept)
         following = self._priced(
             problem,
             [term for term, _ in small],
@@ -242,16 +245,16 @@ class MatrixGeneration(Solver):
     ) -> MatrixState:
         """One pass: scores, candidates of every term, and the certificate of this very point."""
         intercept = problem.optimal_intercept(linear, intercept)
-        prediction = linear + intercept
+        prediction = shifted(linear, intercept)
         v = problem.negative_gradient(prediction)
         scores = problem.design.scores(v)
         gauge = sum(term.norm.value(x) for term, x in zip(terms, values, strict=True) if x.size)
         multiplier = problem.regularizer.multiplier(gauge, float(v @ linear))
-        accuracy = min(max(0.02 * before, 0.05 * self.tolerance), 1e-2)
+        accuracy = min(max(LOOSE * before, 0.05 * self.tolerance), LOOSE)
         bounds: list[tuple[float, float]] = []
         candidates: list[Any] = []
 
-        def search(thorough: bool) -> None:
+        def search(accuracy: float, thorough: bool) -> None:
             bounds[:], candidates[:] = [], []
             for term, x in zip(terms, values, strict=True):
                 pricing = Pricing(scores, v, multiplier, accuracy, thorough)
@@ -259,7 +262,7 @@ class MatrixGeneration(Solver):
                 bounds.append((found[0] / term.term.factor, found[1] / term.term.factor))
                 candidates.append(wanting)
 
-        search(thorough=False)
+        search(accuracy, thorough=False)
 
         def certified() -> Certificate:
             known = max(low for low, _ in bounds), max(high for _, high in bounds)
@@ -269,8 +272,10 @@ class MatrixGeneration(Solver):
         certificate = certified()
         searched, enough = certificate.search_gap, self.tolerance * abs(certificate.objective)
         if searched is not None and searched <= enough < certificate.gap:
-            # Nothing better is found: now the bound from above is worth more work.
-            search(thorough=True)
+            # Nothing better is found: now the bound from above is worth more work, as close as
+            # leaves the gap below the tolerance.
+            room = 0.25 * (enough - searched) / abs(certificate.objective)
+            search(max(room, 0.02 * self.tolerance), thorough=True)
             certificate = certified()
         columns, weights = _entries(terms, values)
         return MatrixState(
