@@ -331,9 +331,12 @@ class Problem:
 
 
 def check_weight(sample_weight: object, n_samples: int) -> Array:
-    """Return the sample weights as float64 of shape (n_samples,), or say what is wrong."""
+    """Return the sample weights as float64 of shape (n_samples,), or say what is wrong.
+
+    None: ones, read-only and stored once.
+    """
     if sample_weight is None:
-        return np.ones(n_samples)
+        return np.broadcast_to(np.ones(1), (n_samples,))
     try:
         given = np.asarray(sample_weight)
         if given.dtype.kind == "c":

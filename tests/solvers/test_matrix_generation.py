@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tracemalloc
+from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
@@ -14,7 +15,13 @@ from atomlearn import designs, losses, norms, solve
 from atomlearn.interfaces import Design, Factored
 from atomlearn.norms.matrices import sparse_search
 from atomlearn.result import Result, Status
-from atomlearn.solvers import FISTA, AtomGeneration, MatrixGeneration, matrix_generation
+from atomlearn.solvers import (
+    FISTA,
+    AtomGeneration,
+    MatrixGeneration,
+    matrix_generation,
+    matrix_terms,
+)
 from atomlearn.testing import tolerances
 
 P, Q = 8, 6
@@ -409,3 +416,27 @@ def test_memory_of_completion_is_a_few_numbers_a_sample(loss: str) -> None:
     assert r.converged
     assert 1 <= r.low_rank.rank <= 5
     assert peak < 3 * 24 * count
+
+
+@pytest.mark.parametrize("norm", [norms.TraceNorm(), norms.PSD()], ids=repr)
+def test_factors_a_step_earlier_save_passes(norm, monkeypatch) -> None:
+    """Steps of conjugate gradients: fewer passes than along the steepest descent, same optimum."""
+    monkeypatch.setattr(matrix_generation, "WHOLE", 0)
+    rng = np.random.default_rng(12)
+    X = rng.normal(size=(40, 30)) * np.arange(1, 31) ** -0.5
+    low = rng.normal(size=(30, 3))
+    Y = X @ (low @ low.T) + rng.normal(size=(40, 30))
+
+    def fitted() -> Result:
+        return solve(X, Y, norm=norm, level=20.0, gap=1e-8)
+
+    ours = fitted()
+    turns = matrix_terms.Span.turns
+    monkeypatch.setattr(
+        matrix_terms.Span, "turns", lambda self, Z: turns(replace(self, before=None), Z)
+    )
+    steepest = fitted()
+    assert ours.converged
+    assert steepest.converged
+    assert_allclose(ours.objective, steepest.objective, rtol=2e-8)
+    assert ours.passes <= 0.75 * steepest.passes

@@ -274,7 +274,7 @@ class MatrixGeneration(Solver):
         if searched is not None and searched <= enough < certificate.gap:
             # Nothing better is found: now the bound from above is worth more work, as close as
             # leaves the gap below the tolerance.
-            room = 0.25 * (enough - searched) / abs(certificate.objective)
+            room = 0.4 * (enough - searched) / abs(certificate.objective)
             search(max(room, 0.02 * self.tolerance), thorough=True)
             certificate = certified()
         columns, weights = _entries(terms, values)
@@ -308,7 +308,7 @@ class MatrixGeneration(Solver):
         if isinstance(term, Span) and is_small(matrix.shape):
             left, right = np.eye(matrix.shape[0]), np.eye(matrix.shape[1])
         elif isinstance(term, Span) and x.size:
-            turned = term.tangents(matrix)
+            turned = term.turns(matrix)
             left, right = np.hstack([turned[0], left]), np.hstack([turned[1], right])
         return (found.lower, found.upper), (left, right)
 
