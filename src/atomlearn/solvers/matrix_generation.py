@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.designs import as_matrix_design
 from atomlearn.designs.matrices.factor_blocks import SideBySide
-from atomlearn.interfaces import Design, Master, Norm, Refit, Scores, Solver, State
+from atomlearn.designs.matrices.score_matrix import LessFactored
+from atomlearn.interfaces import Master, Norm, Refit, Scores, Solver, State
 from atomlearn.interfaces.matrix import Factored, Found, ScoreMatrix, score_matrix
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.losses.pieces import shifted
@@ -25,9 +25,9 @@ from atomlearn.norms import Blocks
 from atomlearn.norms.combine import polar_bounds
 from atomlearn.norms.matrices import MatrixNorm
 from atomlearn.norms.matrices.flatten import terms_of
-from atomlearn.norms.matrices.terms import Term
 from atomlearn.problem import Problem
 from atomlearn.result import Certificate, MatrixPart, Status
+from atomlearn.solvers.matrix_problem import check_problem, shape_of, view_of
 from atomlearn.solvers.matrix_terms import (
     Coordinates,
     Entrywise,
@@ -89,10 +89,11 @@ class MatrixState(State):
 
 @dataclass(frozen=True, slots=True)
 class Pricing:
-    """Scores X'v of a point, the multiplier of the norm there, and how hard to search."""
+    """Scores X'v of a point, the multiplier of the norm there, tau, and how hard to search."""
 
     scores: Scores
     v: Array
+    tau: float
     multiplier: float
     accuracy: float
     thorough: bool
@@ -103,10 +104,12 @@ class MatrixGeneration(Solver):
     """min f(X vec(W) + b) + R(gauge(W)) for gauges of matrices, W kept as factors and entries.
 
     A step is one pass over the data. The best atoms at W join the span of each trace norm, with
-    the directions Z V and Z'U in which its factors turn; the best sparse atoms join the rays, the
-    best entries those in use; then all coordinates are re-fitted together, which is a vector
-    problem over a small block with the norms of S, c and w side by side; and what carries no
-    weight leaves. Objective and gap are those of the sum of the gauges of the terms.
+    the directions Z V and Z'U in which its factors turn and the factors a step earlier; the best
+    sparse atoms join the rays, the best entries those in use; then all coordinates are re-fitted
+    together, which is a vector problem over a small block with the norms of S, c and w side by
+    side; and what carries no weight leaves. Objective and gap are those of the sum of the gauges
+    of the terms. A ridge term tau > 0 goes with one trace norm or PSD alone, where ||W||_F is that
+    of S.
 
     Parameters
     ----------
@@ -223,7 +226,8 @@ class MatrixGeneration(Solver):
         parts = [np.arange(a, b) for a, b in pairwise(sizes)]
         norms = [term.norm for term in used]
         norm: Norm = norms[0] if len(norms) == 1 else Blocks(norms, parts)
-        block = SideBySide([term.block() for term in used])
+        blocks = [term.block() for term in used]
+        block = blocks[0] if len(blocks) == 1 else SideBySide(blocks)
         regularizer = replace(problem.regularizer, norm=norm)
         restricted = replace(problem, design=block, regularizer=regularizer)
         certificate = state.certificate
@@ -249,7 +253,10 @@ class MatrixGeneration(Solver):
         v = problem.negative_gradient(prediction)
         scores = problem.design.scores(v)
         gauge = sum(term.norm.value(x) for term, x in zip(terms, values, strict=True) if x.size)
-        multiplier = problem.regularizer.multiplier(gauge, float(v @ linear))
+        # The factors of a span are orthonormal: its coordinates have the Frobenius norm of W.
+        ridge = np.concatenate(values) if problem.tau else np.zeros(0)
+        inner = float(v @ linear) - problem.tau * float(ridge @ ridge)
+        multiplier = problem.regularizer.multiplier(gauge, inner)
         accuracy = min(max(LOOSE * before, 0.05 * self.tolerance), LOOSE)
         bounds: list[tuple[float, float]] = []
         candidates: list[Any] = []
@@ -257,7 +264,7 @@ class MatrixGeneration(Solver):
         def search(accuracy: float, thorough: bool) -> None:
             bounds[:], candidates[:] = [], []
             for term, x in zip(terms, values, strict=True):
-                pricing = Pricing(scores, v, multiplier, accuracy, thorough)
+                pricing = Pricing(scores, v, problem.tau, multiplier, accuracy, thorough)
                 found, wanting = self._searched(term, x, pricing)
                 bounds.append((found[0] / term.term.factor, found[1] / term.term.factor))
                 candidates.append(wanting)
@@ -266,7 +273,7 @@ class MatrixGeneration(Solver):
 
         def certified() -> Certificate:
             known = max(low for low, _ in bounds), max(high for _, high in bounds)
-            at = (None, np.zeros(0), intercept, prediction, scores)
+            at = (None, ridge, intercept, prediction, scores)
             return problem.certificate(*at, dual=v, gauge=gauge, bounds=known)
 
         certificate = certified()
@@ -303,6 +310,9 @@ class MatrixGeneration(Solver):
             return polar_bounds(norm, at.scores), term.wanting(x, at.scores, count, multiplier)
         assert isinstance(norm, MatrixNorm)
         matrix = _matrix(term, at.scores, at.v)
+        if at.tau and isinstance(term, Span) and x.size:
+            S = x.reshape(term.left.shape[1], -1)
+            matrix = LessFactored(matrix, at.tau, term.left, S, term.right)
         found: Found = norm.found(matrix, self.batch, at.accuracy, at.thorough)
         left, right = usable(found, multiplier * term.term.factor * (1 + 1e-12))
         if isinstance(term, Span) and is_small(matrix.shape):
@@ -347,36 +357,6 @@ def master_for(terms: list[Coordinates]) -> Master:
     if any(isinstance(term, Span) for term in terms) and not (rays and size <= NEWTON_SIZE):
         return CoupledNewton(AcceleratedGradient())
     return CoupledNewton(SemismoothNewton())
-
-
-def check_problem(problem: Problem) -> None:
-    """Raise where the problem has a ridge term, which the terms of a factored point do not know."""
-    if problem.tau:
-        raise ValueError(
-            "MatrixGeneration: tau > 0 mixes the terms of W, which are solved for apart; use "
-            "tau=0, or solvers.AtomGeneration() for small matrices"
-        )
-
-
-def shape_of(problem: Problem) -> tuple[int, int]:
-    """Return (p, q) of the problem's matrix; of its first unfolding for tensors."""
-    for term in terms_of(problem.regularizer.norm):
-        if isinstance(term.norm, MatrixNorm) and term.tensor is None:
-            return term.norm.shape[0], term.norm.shape[1]
-        if term.tensor is not None:
-            return term.tensor[0], problem.design.shape[1] // term.tensor[0]
-    raise TypeError(
-        f"MatrixGeneration is for norms of matrices, got {problem.regularizer.norm!r}; use "
-        "solvers.ColumnGeneration() for norms of vectors"
-    )
-
-
-def view_of(design: Design, term: Term, shape: tuple[int, int]) -> Design:
-    """Return the design whose columns are the entries of this term."""
-    if not isinstance(term.norm, MatrixNorm):
-        return design
-    own = (int(term.norm.shape[0]), int(term.norm.shape[1]))
-    return as_matrix_design(design, own, term.tensor, term.mode)
 
 
 def _matrix(term: Coordinates, scores: Scores, v: Array) -> ScoreMatrix:

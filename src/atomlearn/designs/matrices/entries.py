@@ -55,7 +55,7 @@ class Entries(Design):
             order = np.lexsort((j, i))
             i, j = i[order], j[order]
             self._order = order.astype(kind)
-        self._cols = j.astype(kind)
+        self._cols: Columns = j.astype(kind)
         #: Where the samples of each row begin, in sorted order, (p + 1,).
         self._starts = _starts(i, p, kind)
         first = (i[1:] != i[:-1]) | (j[1:] != j[:-1])
@@ -133,7 +133,8 @@ class Entries(Design):
     def _flat(self) -> Columns:
         """Return the column of every sample, in sorted order."""
         rows = np.repeat(np.arange(self.matrix_shape[0]), np.diff(self._starts))
-        return rows * self.matrix_shape[1] + self._cols
+        flat: Columns = rows.astype(np.int64) * self.matrix_shape[1] + self._cols
+        return flat
 
     def _sorted(self, v: Array) -> Array:
         return v if self._order is None else v[self._order]
@@ -234,7 +235,8 @@ def _in_order(rows: Columns, cols: Columns) -> bool:
     return bool(ahead.all())
 
 
-def _starts(rows: Columns, n_rows: int, kind: Any) -> NDArray[Any]:
+def _starts(rows: Columns, n_rows: int, kind: Any) -> Columns:
     """Return where each row begins among these, which do not decrease, (n_rows + 1,)."""
     counts = np.bincount(rows, minlength=n_rows)
-    return np.concatenate([[0], np.cumsum(counts)]).astype(kind)
+    starts: Columns = np.concatenate([[0], np.cumsum(counts)]).astype(kind)
+    return starts
