@@ -157,7 +157,7 @@ def main() -> None:
                 ours = worker.call("ours")
             table.add(loss=loss, solver="ours", **ours)
             with Worker(Bench, size, loss) as worker:
-                limit = 5.0 if options.smoke else 120.0
+                limit = 5.0 if options.smoke else 60.0
                 rival = worker.call("rival", ours["objective"], limit)
             table.add(loss=loss, solver="soft-impute", **rival)
             for direction in ("toward", "pairwise"):
