@@ -11,7 +11,7 @@ from typing import Any
 
 LIBRARIES = (
     "atomlearn", "numpy", "scipy", "scikit-learn",
-    "celer", "skglm", "adelie", "numba", "modopt", "cvxpy", "clarabel",
+    "celer", "skglm", "adelie", "numba", "modopt", "cvxpy", "clarabel", "torch",
 )  # fmt: skip
 
 

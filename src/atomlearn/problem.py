@@ -25,6 +25,7 @@ from atomlearn.interfaces import (
 )
 from atomlearn.interfaces.matrix import shaped
 from atomlearn.interfaces.norm import Form
+from atomlearn.losses import pieces
 from atomlearn.losses.shift import optimal_shift, without_surplus
 from atomlearn.norms.combine import polar_bounds
 from atomlearn.result import Certificate
@@ -195,15 +196,27 @@ class Problem:
         """Return F at a point whose predictions (intercept included) are given."""
         if gauge is None:
             gauge = self.regularizer.norm.value(weights)
-        smooth = self.loss.value(self.y, prediction, self.weight)
+        smooth = self.loss_value(prediction)
         if self.tau:
             smooth += 0.5 * self.tau * float(weights @ weights)
         return smooth + self.regularizer.value(gauge)
 
+    def loss_value(self, linear: Array, shift: float = 0.0) -> float:
+        """Return f(linear + shift), without further arrays of n_samples numbers."""
+        return pieces.value(self.loss, self.y, linear, self.weight, shift)
+
+    def loss_gradient(self, linear: Array, shift: float = 0.0) -> Array:
+        """Return f'(linear + shift), (n_samples,)."""
+        return pieces.gradient(self.loss, self.y, linear, self.weight, shift)
+
+    def loss_conjugate(self, dual: Array, factor: float) -> float:
+        """Return f*(factor dual)."""
+        return pieces.conjugate(self.loss, self.y, dual, self.weight, factor)
+
     @property
     def negligible(self) -> float:
         """Objective that rounding cannot tell from 0: that of residuals of a few eps times y."""
-        nothing = self.loss.value(self.y, np.zeros_like(self.y), self.weight)
+        nothing = self.loss_value(np.zeros_like(self.y))
         return float(np.finfo(np.float64).eps) ** 2 * 64.0 * nothing
 
     def gauge(self, columns: Columns | None, weights: Array) -> float:
@@ -224,7 +237,8 @@ class Problem:
         side that outweighs the other: entries only shrink towards 0, so -v stays in the domain of
         f* and is a feasible dual point, which makes the gap a bound whatever b is.
         """
-        v = -self.loss.gradient(self.y, prediction, self.weight)
+        v = self.loss_gradient(prediction)
+        np.negative(v, out=v)
         return without_surplus(v) if self.fit_intercept else v
 
     def optimal_intercept(self, linear: Array, start: float = 0.0) -> float:
@@ -263,7 +277,7 @@ class Problem:
         v = self.negative_gradient(prediction) if dual is None else dual
         if gauge is None:
             gauge = self.gauge(columns, weights)
-        smooth = self.loss.value(self.y, prediction, self.weight)
+        smooth = self.loss_value(prediction)
         square = float(weights @ weights) if self.tau else 0.0
         objective = smooth + 0.5 * self.tau * square + self.regularizer.value(gauge)
         if bounds is None:
@@ -279,12 +293,12 @@ class Problem:
         """Return the gap at the dual point -v, or at it scaled into feasibility, for this polar."""
         # F >= level * gauge at the optimum, because losses are bounded below by zero.
         bound = objective / self.regularizer.amount
-        gap = base + self.loss.conjugate(self.y, -v, self.weight)
+        gap = base + self.loss_conjugate(v, -1.0)
         gap += self.regularizer.conjugate(polar, bound)
         if not self.tau and self.regularizer.form == "penalized" and polar > 0:
             # The classical alternative: the dual point scaled into gauge°(z) <= level.
             shrink = min(1.0, self.regularizer.amount / polar)
-            gap = min(gap, objective + self.loss.conjugate(self.y, -shrink * v, self.weight))
+            gap = min(gap, objective + self.loss_conjugate(v, -shrink))
         if np.isnan(gap):
             gap = math.inf
         # F itself bounds F - F*, as losses and norms are bounded below by zero.
@@ -317,9 +331,12 @@ class Problem:
 
 
 def check_weight(sample_weight: object, n_samples: int) -> Array:
-    """Return the sample weights as float64 of shape (n_samples,), or say what is wrong."""
+    """Return the sample weights as float64 of shape (n_samples,), or say what is wrong.
+
+    None: ones, read-only and stored once.
+    """
     if sample_weight is None:
-        return np.ones(n_samples)
+        return np.broadcast_to(np.ones(1), (n_samples,))
     try:
         given = np.asarray(sample_weight)
         if given.dtype.kind == "c":

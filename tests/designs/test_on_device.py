@@ -9,7 +9,14 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from atomlearn import AtomicClassifier, AtomicRegressor, designs
-from atomlearn.designs import DenseDesign, OnDevice, RecheckedScores, as_design, on_device
+from atomlearn.designs import (
+    DenseDesign,
+    OnDevice,
+    RecheckedScores,
+    as_design,
+    dense_tensor,
+    on_device,
+)
 from atomlearn.interfaces.design import Array, Design
 from atomlearn.testing.designs import DesignChecks, brute_force_top
 
@@ -50,8 +57,8 @@ class TestOnDevice(DesignChecks):
     ) -> None:
         self.library, self.dtype, self.precision = library, dtype, precision
         # So small that there are many tiles.
-        monkeypatch.setattr(on_device, "TILE_ENTRIES", 100)
-        monkeypatch.setattr(on_device, "SINGLE_ROWS", 7)
+        monkeypatch.setattr(dense_tensor, "TILE_ENTRIES", 100)
+        monkeypatch.setattr(dense_tensor, "SINGLE_ROWS", 7)
 
     def build(self) -> tuple[Design, Array]:
         X = normal().astype(self.dtype)
@@ -112,6 +119,15 @@ def test_float32_reads_few_columns_again() -> None:
     assert np.count_nonzero(~np.isnan(scores._exact)) == 2
 
 
+def test_numbers_that_are_not_finite_are_refused() -> None:
+    design = OnDevice(strict_tensor(normal().astype(np.float32)))
+    v = np.ones(N_SAMPLES)
+    for value in (np.nan, np.inf):
+        v[3] = value
+        with np.errstate(all="ignore"), pytest.raises(ValueError, match="v holds NaN"):
+            design.scores(v).top(1)
+
+
 def test_what_is_refused() -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     for X, error, words in (
@@ -120,7 +136,6 @@ def test_what_is_refused() -> None:
         (torch.ones((3, 0)), ValueError, r"0 feature"),
         (torch.ones((3, 2), dtype=torch.int32), TypeError, "float32 or float64"),
         (torch.ones((3, 2), dtype=torch.bfloat16), TypeError, "float32 or float64"),
-        (torch.ones((3, 2)).to_sparse(), TypeError, "to_dense"),
         ([[1.0]], TypeError, "PyTorch"),
     ):
         with pytest.raises(error, match=words):
@@ -146,7 +161,7 @@ def test_libraries_without_float64_are_refused(
         def __getattr__(self, name: str) -> Any:
             return getattr(strict, name)
 
-    monkeypatch.setattr(OnDevice, "_namespace", lambda self: Single())
+    monkeypatch.setattr(on_device, "namespace", lambda tensor: Single())
     with pytest.raises(TypeError, match="needs float64"):
         OnDevice(tensor)
 
@@ -175,7 +190,7 @@ def test_tensors_that_numpy_can_read_are_read_in_place() -> None:
 def test_tensors_that_numpy_cannot_read_stay_where_they_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for module in ("convert", "on_device"):
+    for module in ("convert", "tensors"):
         monkeypatch.setattr(f"atomlearn.designs.{module}.host_view", lambda tensor: None)
     X = normal()
     design = as_design(strict_tensor(X))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from atomlearn import designs, norms
-from atomlearn.interfaces import Norm
+from atomlearn.designs.blocks import DenseBlock
+from atomlearn.designs.matrices import task_span
+from atomlearn.interfaces import Norm, SupportsCoupledGram
 from atomlearn.losses import FreeIntercepts, Logistic, Loss, Multinomial
 from atomlearn.masters import AcceleratedGradient, CoupledNewton, SemismoothNewton
 from atomlearn.masters.coupled_newton import hessian, is_coupled
@@ -118,3 +122,32 @@ def test_start_that_is_good_enough_stays() -> None:
     again = CoupledNewton().solve(problem, first.weights, 0.0, 1e-8)
     assert again.steps == 0
     assert_allclose(again.weights, first.weights)
+
+
+@pytest.mark.parametrize("free", [True, False])
+@pytest.mark.parametrize(("r", "s"), [(1, 1), (3, 2), (2, 3), (6, 3)])
+@pytest.mark.parametrize("chunk", [1, 50, 2**22])
+def test_spans_of_tasks_use_their_factors(
+    free: bool, r: int, s: int, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The Hessian from A and B is that of the array A kron B, rows without weight included."""
+    monkeypatch.setattr(task_span, "CHUNK", chunk)
+    base = block_problem(norms.L1(), "penalized", 1.0, free)
+    weight = base.weight.copy()
+    weight[: 2 * Q] = 0.0
+    rng = np.random.default_rng(5)
+    X, left, right = rng.normal(size=(N, P)), rng.normal(size=(P, r)), rng.normal(size=(Q, s))
+    block = designs.Tasks(X, Q).span(left, right)
+    array = np.kron(X @ left, right)
+    assert_allclose(block.dense(), array, atol=1e-12)
+    trace = Regularizer(norms.TraceNorm((r, s)), "penalized", 1.0)
+    problem = replace(base, design=block, weight=weight, regularizer=trace)
+    prediction = array @ rng.normal(size=r * s)
+    c, K = problem.loss.coupling(problem.y, prediction, weight)
+    expected = array.T @ (np.diag(c) - (K @ K.T).toarray()) @ array
+    assert isinstance(block, SupportsCoupledGram)
+    assert_allclose(hessian(problem, block, prediction), expected, atol=1e-11)
+    assert_allclose(hessian(problem, DenseBlock(array), prediction), expected, atol=1e-11)
+    refit = CoupledNewton(AcceleratedGradient()).solve(problem, np.zeros(r * s), 0.0, 1e-9)
+    assert refit.gap <= 1e-9
+    assert refit.steps <= 15

@@ -215,7 +215,9 @@ def test_a_step_is_one_pass() -> None:
         design = Counted(as_design(case.data()[0]))
         problem = replace(case.problem(L1()), design=design)
         result = run(problem, solver, Iterations(7) | RelativeGap(1e-300))
-        assert result.passes == result.iterations + 1
+        # The result may be an earlier point, where rounding is all that is left of the gap.
+        last = result.history[-1]
+        assert result.passes == last.passes == last.iteration + 1
 
 
 def test_batches_bring_the_best_atoms_of_other_coordinates() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
+from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
@@ -10,10 +12,18 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import designs, losses, norms, solve
+from atomlearn.designs.matrices.score_matrix import LessFactored
 from atomlearn.interfaces import Design, Factored
-from atomlearn.norms.matrices import sparse_search
+from atomlearn.interfaces.matrix import DenseMatrix
+from atomlearn.norms.matrices import lanczos, sparse_search
 from atomlearn.result import Result, Status
-from atomlearn.solvers import FISTA, AtomGeneration, MatrixGeneration, matrix_generation
+from atomlearn.solvers import (
+    FISTA,
+    AtomGeneration,
+    MatrixGeneration,
+    matrix_generation,
+    matrix_terms,
+)
 from atomlearn.testing import tolerances
 
 P, Q = 8, 6
@@ -374,8 +384,10 @@ class ScoresOnly(Design):
 
 def test_refusals_name_the_remedy() -> None:
     design, y = data("identity")
-    with pytest.raises(ValueError, match="tau"):
-        solve(design, y, norm="trace", level=1.0, tau=0.1)
+    both = norms.Union([norms.TraceNorm(), norms.L1()])
+    for mixed in (both, norms.SparseRankOne(2, 2)):
+        with pytest.raises(ValueError, match="tau > 0 mixes"):
+            solve(design, y, norm=mixed, level=1.0, tau=0.1, solver=MatrixGeneration())
     with pytest.raises(TypeError, match="norms of matrices"):
         solve(design, y, norm="l1", level=1.0, solver=MatrixGeneration())
     with pytest.raises(ValueError, match="shape"):
@@ -384,3 +396,126 @@ def test_refusals_name_the_remedy() -> None:
         solve(design, y, norm=norms.TraceNorm((Q, P)), level=1.0)
     with pytest.raises(TypeError, match="cannot multiply"):
         solve(ScoresOnly(np.ones((3, 4))), np.ones(3), norm=norms.TraceNorm((2, 2)), level=1.0)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_memory_of_completion_is_a_few_numbers_a_sample(loss: str) -> None:
+    """Under three times the observed entries (row, column, value), the factors included."""
+    rng = np.random.default_rng(11)
+    side, count = 600, 300_000
+    flat = np.sort(rng.permutation(side * side)[:count])
+    z = (rng.normal(size=(side, 2)) @ rng.normal(size=(2, side))).reshape(-1)[flat]
+    y = z if loss == "squared" else np.where(z + rng.normal(size=count) > 0, 1.0, -1.0)
+    rows, cols = flat // side, flat % side
+    slope = y if loss == "squared" else 0.5 * y
+    pull = np.zeros(side * side)
+    pull[flat] = slope
+    level = 0.5 * np.linalg.norm(pull.reshape(side, side), 2)
+    solve(designs.Entries(rows[:9], cols[:9], (side, side)), y[:9], norm="trace", level=1.0)
+    tracemalloc.start()
+    design = designs.Entries(rows, cols, (side, side))
+    r = solve(design, y, loss=loss, norm="trace", level=level, gap=1e-4)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert r.converged
+    assert 1 <= r.low_rank.rank <= 5
+    assert peak < 3 * 24 * count
+
+
+@pytest.mark.parametrize("norm", [norms.TraceNorm(), norms.PSD()], ids=repr)
+def test_factors_a_step_earlier_save_passes(norm, monkeypatch) -> None:
+    """Steps of conjugate gradients: fewer passes than along the steepest descent, same optimum."""
+    monkeypatch.setattr(matrix_generation, "WHOLE", 0)
+    rng = np.random.default_rng(12)
+    X = rng.normal(size=(40, 30)) * np.arange(1, 31) ** -0.5
+    low = rng.normal(size=(30, 3))
+    Y = X @ (low @ low.T) + rng.normal(size=(40, 30))
+
+    def fitted() -> Result:
+        return solve(X, Y, norm=norm, level=20.0, gap=1e-8)
+
+    ours = fitted()
+    turns = matrix_terms.Span.turns
+    monkeypatch.setattr(
+        matrix_terms.Span, "turns", lambda self, Z: turns(replace(self, before=None), Z)
+    )
+    steepest = fitted()
+    assert ours.converged
+    assert steepest.converged
+    assert_allclose(ours.objective, steepest.objective, rtol=2e-8)
+    assert ours.passes <= 0.75 * steepest.passes
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form["form"])
+@pytest.mark.parametrize("kind", ["identity", "entries", "tasks"])
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("scale", [1.0, 2.0])
+def test_ridge_beside_the_trace_norm(kind: str, form: dict, loss: str, scale: float) -> None:
+    """tau/2 ||W||_F^2 is that of S: the cone program's optimum, and a gap recomputed from W."""
+    design, y = data(kind)
+    y = np.where(y > 0, 1.0, -1.0) if loss == "logistic" else y
+    tau, norm = 0.7, norms.Scaled(norms.TraceNorm(), scale) if scale != 1.0 else norms.TraceNorm()
+    r = solve(design, y, norm=norm, loss=loss, gap=GAP, tau=tau, **form)
+    assert r.status is Status.CONVERGED
+    X, W = dense_of(design), cp.Variable((P, Q))
+    gauge = scale * cp.normNuc(W)
+    z = X @ cp.vec(W, order="C")
+    fit = 0.5 * cp.sum_squares(z - y)
+    if loss == "logistic":
+        fit = cp.sum(cp.logistic(-cp.multiply(y, z)))
+    fit += 0.5 * tau * cp.sum_squares(W)
+    constraints = []
+    if form["form"] == "penalized":
+        fit += form["level"] * gauge
+    elif form["form"] == "squared":
+        fit += 0.5 * form["level"] * cp.square(gauge)
+    else:
+        constraints.append(gauge <= form["radius"])
+    best = float(cp.Problem(cp.Minimize(fit), constraints).solve(solver=cp.CLARABEL))
+    assert_allclose(r.objective, best, rtol=tolerances.ORACLE)
+    w = r.coef.reshape(-1)
+    f, ones = losses.as_loss(loss), np.ones_like(y)
+    v = -f.gradient(y, X @ w, ones)
+    top = np.linalg.norm((X.T @ v - tau * w).reshape(P, Q), 2) / scale
+    value = scale * np.linalg.svd(r.coef, compute_uv=False).sum()
+    gap = f.value(y, X @ w, ones) + f.conjugate(y, -v, ones) + tau * w @ w
+    if form["form"] == "penalized":
+        gap += form["level"] * value + max(top - form["level"], 0.0) * r.objective / form["level"]
+    elif form["form"] == "squared":
+        gap += 0.5 * form["level"] * value**2 + 0.5 * top**2 / form["level"]
+    else:
+        gap += form["radius"] * top
+    assert gap <= 1.01 * GAP * r.objective + 1e-12
+    assert r.gap >= gap * (1 - 1e-3) - 1e-11 * r.objective
+
+
+def test_ridge_beside_psd_and_with_lanczos(monkeypatch) -> None:
+    """The proximal map of the ridge is a shrinkage; also where singular values are searched for."""
+    Y = truth(3, 6, 6)
+    Y = Y + Y.T
+    psd = solve(designs.Identity((6, 6)), Y.reshape(-1), norm=norms.PSD(), level=1.0, tau=0.5)
+    values, U = np.linalg.eigh(Y)
+    expected = (U * np.maximum(values - 1.0, 0.0) / 1.5) @ U.T
+    assert psd.converged
+    assert_allclose(psd.coef, expected, atol=1e-4)
+    monkeypatch.setattr(lanczos, "DENSE_SIDE", 0)
+    design, y = data("entries")
+    ours = solve(design, y, norm="trace", level=1.0, tau=0.5)
+    monkeypatch.undo()
+    dense = solve(design, y, norm="trace", level=1.0, tau=0.5, solver=FISTA(), max_iter=9999)
+    assert ours.converged
+    assert dense.converged
+    assert_allclose(ours.objective, dense.objective, rtol=2e-6)
+
+
+def test_scores_less_a_factored_point() -> None:
+    rng = np.random.default_rng(13)
+    Z, U, S, V = (rng.normal(size=size) for size in [(P, Q), (P, 2), (2, 3), (Q, 3)])
+    W = Z - 0.3 * U @ S @ V.T
+    matrix = LessFactored(DenseMatrix(Z), 0.3, U, S, V)
+    assert matrix.shape == (P, Q)
+    assert_allclose(matrix.dense(), W)
+    assert_allclose(matrix.frobenius(), np.linalg.norm(W))
+    for right, left in ((rng.normal(size=Q), rng.normal(size=P)), (V, U)):
+        assert_allclose(matrix.dot(right), W @ right)
+        assert_allclose(matrix.transpose_dot(left), W.T @ left)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,15 @@ def strict_tensor(X: Array, dtype: type) -> OnDevice:
     return OnDevice(strict.asarray(X.astype(dtype), device=strict.Device("device1")))
 
 
+def sparse_tensor(X: Array, dtype: type, layout: str) -> OnDevice:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    with warnings.catch_warnings():
+        # Once in a process, that sparse tensors may change.
+        warnings.filterwarnings("ignore", message="Sparse ")
+        tensor = torch.from_numpy(X.astype(dtype))
+        return OnDevice(getattr(tensor, f"to_sparse{layout}")())
+
+
 DESIGNS: dict[str, Callable[[Array], Any]] = {
     "float32, C order": lambda X: np.ascontiguousarray(X.astype(np.float32)),
     "csr": sp.csr_array,
@@ -95,6 +105,9 @@ DESIGNS: dict[str, Callable[[Array], Any]] = {
     "dask, sparse chunks": sparse_chunks,
     "torch, float64": lambda X: torch_tensor(X, np.float64),
     "torch, float32": lambda X: torch_tensor(X, np.float32),
+    "torch, sparse, float64": lambda X: sparse_tensor(X, np.float64, "_csr"),
+    "torch, sparse, float32": lambda X: sparse_tensor(X, np.float32, "_csc"),
+    "torch, COO, float32": lambda X: sparse_tensor(X, np.float32, ""),
     "array API, float32": lambda X: strict_tensor(X, np.float32),
 }
 

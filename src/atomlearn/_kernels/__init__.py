@@ -47,6 +47,7 @@ from atomlearn._kernels.pairs import (
     tile_peak,
     tile_places,
 )
+from atomlearn._kernels.sampled import matrix_product_csr, sampled_products
 from atomlearn._kernels.sparse import (
     SPARSE_FAULTS,
     check_sparse,
@@ -105,6 +106,7 @@ __all__ = [
     "ksupport_prox_box_norm",
     "ksupport_prox_exhaustive",
     "ksupport_prox_two_step",
+    "matrix_product_csr",
     "max_threads",
     "padded",
     "pair_bounds_csc",
@@ -117,6 +119,7 @@ __all__ = [
     "predict_dense",
     "predict_stored",
     "row_extremes_csc",
+    "sampled_products",
     "scores_csc",
     "scores_csr",
     "scores_dense",

@@ -132,6 +132,17 @@ def squared_norms_csr(
     return squared_norms_dense(_dense(data, indices, indptr, n_columns, False), c, rows)
 
 
+def sampled_products(indices: Indices, indptr: Indices, left: Data, right: Data) -> Array:
+    rows = np.repeat(np.arange(np.size(indptr) - 1), np.diff(indptr))
+    W = np.asarray(left, dtype=np.float64) @ np.asarray(right, dtype=np.float64).T
+    return np.asarray(W[rows, indices])
+
+
+def matrix_product_csr(data: Array, indices: Indices, indptr: Indices, right: Data) -> Array:
+    R = np.asarray(right, dtype=np.float64)
+    return np.asarray(_dense(data, indices, indptr, R.shape[0], False) @ R)
+
+
 def weighted_squares_csr(
     data: Data, indices: Indices, indptr: Indices, weights: Data, n_columns: int
 ) -> Array:

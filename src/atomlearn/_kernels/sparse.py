@@ -26,7 +26,7 @@ def check_sparse(indices: Indices, indptr: Indices, n_major: int, n_minor: int) 
 
     ``SPARSE_FAULTS`` names the codes; the position is one in indptr (codes 1 to 3) or in indices.
     """
-    index, pointer = _compressed(indices, indptr)
+    index, pointer = compressed(indices, indptr)
     if pointer.size != n_major + 1:
         raise ValueError(
             f"indptr must have {n_major + 1} entries for {n_major} rows (CSR) or columns (CSC), "
@@ -35,7 +35,8 @@ def check_sparse(indices: Indices, indptr: Indices, n_major: int, n_minor: int) 
     return _native.check(index, pointer, n_minor)
 
 
-def _compressed(indices: Indices, indptr: Indices) -> tuple[Indices, Indices]:
+def compressed(indices: Indices, indptr: Indices) -> tuple[Indices, Indices]:
+    """Return the arrays of positions as they are, or say what is wrong with their types."""
     index = _checks.index_array(indices, "indices")
     pointer = _checks.index_array(indptr, "indptr")
     if index.dtype != pointer.dtype:
@@ -50,7 +51,7 @@ def _compressed(indices: Indices, indptr: Indices) -> tuple[Indices, Indices]:
 
 def _arrays(data: Data, indices: Indices, indptr: Indices) -> tuple[Data, Indices, Indices]:
     values = _checks.float_array(data, "data", 1)
-    index, pointer = _compressed(indices, indptr)
+    index, pointer = compressed(indices, indptr)
     if not values.flags.c_contiguous:
         raise ValueError("data must be contiguous; pass np.ascontiguousarray(...)")
     if not pointer[-1] <= values.size or values.size != index.size:

@@ -149,7 +149,8 @@ def _what_was_lost(error: Exception, held: list[Any] | None) -> str:
         f"a worker was lost, and with it {where or 'data of X'}{more}, which Dask could not make "
         f"again ({type(error).__name__}: {text[:500]}). Make X from files or arrays "
         "(dask.array.from_zarr, from_delayed, from_array) rather than from scattered data, or give "
-        "the workers more memory"
+        "the workers more memory; where workers come and go, let Dask's "
+        "distributed.scheduler.allowed-failures be more"
     )
 
 

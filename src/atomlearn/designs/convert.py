@@ -21,8 +21,10 @@ from atomlearn.designs.files import (
     open_path,
 )
 from atomlearn.designs.frames import frame_to_array, library_of, narrowest, table_names
-from atomlearn.designs.on_device import OnDevice, host_view, is_tensor
+from atomlearn.designs.on_device import OnDevice
 from atomlearn.designs.sparse import SparseDesign
+from atomlearn.designs.sparse_tensor import host_sparse
+from atomlearn.designs.tensors import host_view, is_foreign_sparse, is_sparse_tensor, is_tensor
 from atomlearn.interfaces.design import Design
 
 #: Entries checked at a time, so that no check allocates anything of the size of X.
@@ -36,8 +38,8 @@ def as_design(X: object, *, check_finite: bool = True) -> Design:
     ----------
     X : array, sparse array or matrix, table (pandas, polars, pyarrow), list of rows, or Design;
         the path of a column store, a PLINK .bed or an .h5ad; an AnnData object; a dask.array or
-        dask.dataframe; a tensor of an array library, which becomes ``OnDevice`` where NumPy
-        cannot read it in place
+        dask.dataframe; a tensor of an array library, or a sparse tensor of PyTorch, which becomes
+        ``OnDevice`` where NumPy cannot read it in place
         Integers, booleans and half precision are converted once, to float32 where that is exact,
         else to float64. Sparse formats other than CSC and CSR are converted to CSC.
     check_finite : bool, default=True
@@ -57,10 +59,15 @@ def as_design(X: object, *, check_finite: bool = True) -> Design:
     if is_dask(X):
         return Dask(X)
     if is_tensor(X):
-        view = host_view(X)
+        view = host_sparse(X) if is_sparse_tensor(X) else host_view(X)
         if view is None:
             return OnDevice(X)
         X = view
+    if is_foreign_sparse(X):
+        raise TypeError(
+            f"X is a sparse array of {type(X).__module__.partition('.')[0]}, which is not read; "
+            "pass a sparse tensor of PyTorch, which shares the device's memory, or a SciPy array"
+        )
     if is_anndata(X):
         X = array_of_anndata(X)
     if is_sparse(X):

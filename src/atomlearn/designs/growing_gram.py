@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn._kernels import ActiveFactor
+from atomlearn._kernels import ActiveFactor, sum_of_pieces
 from atomlearn.designs.blocks import DenseBlock
 from atomlearn.designs.centered import CenteredBlock
 from atomlearn.interfaces import Block
@@ -15,6 +15,8 @@ Columns = NDArray[np.int64]
 
 #: From so many new columns on, one matrix product is faster than a product for each.
 TOGETHER = 5
+#: Rows of float32 columns that are made float64 at a time.
+ROWS_TOGETHER = 4096
 
 
 class GrowingGram:
@@ -102,6 +104,16 @@ class GrowingGram:
 
 def _products(block: Block, columns: Array) -> Array:
     """Return A'B for a few dense columns B."""
-    if isinstance(block, DenseBlock) and block.dtype == np.float64 and columns.shape[1] >= TOGETHER:
-        return np.asarray(block.dense().T @ columns)
-    return np.column_stack([block.transpose_dot(np.ascontiguousarray(b)) for b in columns.T])
+    if not isinstance(block, DenseBlock) or columns.shape[1] < TOGETHER:
+        return np.column_stack([block.transpose_dot(np.ascontiguousarray(b)) for b in columns.T])
+    array = block.dense()
+
+    def product(rows: slice) -> Array:
+        total = np.zeros((array.shape[1], columns.shape[1]))
+        # float32 becomes float64 a few rows at a time.
+        for start in range(rows.start, rows.stop, ROWS_TOGETHER):
+            some = slice(start, min(start + ROWS_TOGETHER, rows.stop))
+            total += array[some].astype(np.float64, copy=False).T @ columns[some]
+        return total
+
+    return sum_of_pieces(product, array.shape[0], float(array.size * columns.shape[1]))

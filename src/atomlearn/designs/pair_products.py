@@ -14,7 +14,7 @@ from atomlearn import _kernels
 from atomlearn.designs.blocks import DenseBlock
 from atomlearn.designs.dense import DenseDesign
 from atomlearn.designs.pair_index import PairIndex
-from atomlearn.designs.pair_search import INFLATION, SINGLE_ROWS, Finalists
+from atomlearn.designs.pair_search import INFLATION, SINGLE_ROWS, ErrorBound, Finalists
 from atomlearn.interfaces.design import Array, Block, Columns, Design, SupportsColumnNorms
 
 #: Inputs in a tile, one side and the other, where there are not too many rows. Tiles with a short
@@ -79,6 +79,10 @@ class PairProducts(ABC):
     @abstractmethod
     def uses_single(self) -> bool:
         """Return whether ``search`` sums in single precision."""
+
+    def error(self) -> ErrorBound:
+        """Return the bound on the errors of the sums that ``search`` offers."""
+        return ErrorBound.of(self.shape[0], self.largest(), self.uses_single())
 
     @abstractmethod
     def search(self, v: Array, index: PairIndex, finalists: Finalists, square: float) -> None:
@@ -211,17 +215,10 @@ class DensePairs(PairProducts):
         def work(lo: int, hi: int) -> None:
             left = np.square(read(lo, hi)) if squared else read(lo, hi)
             left = (left * v[:, None]).T
-            begins = index.starts(np.arange(lo, hi)) - index.n_inputs
             for start, stop in self._cuts(lo, index.n_inputs):
                 right = read(start, stop)
                 tile = left @ (np.square(right) if squared else right)
-                for row, begin in enumerate(begins.tolist()):
-                    first = lo + row + index.shift
-                    skip = max(first - start, 0)
-                    if skip >= stop - start:
-                        break
-                    place = begin + start + skip - first
-                    result[place : place + stop - start - skip] = tile[row, skip:]
+                put_tile(tile, lo, start, index, result)
 
         self._share_out(work, index)
         return result
@@ -284,12 +281,7 @@ class DensePairs(PairProducts):
             hi = min(lo + self._width(WEIGHT_ROWS), index.n_rows)
             if not weights[starts[lo] : starts[hi]].any():
                 continue
-            matrix = np.zeros((hi - lo, n_features - lo))
-            for row in range(hi - lo):
-                mine = weights[starts[lo + row] : starts[lo + row + 1]]
-                matrix[row, row + index.shift :] = mine
-                if index.squares:
-                    matrix[row, row] *= square
+            matrix = weights_of_inputs(weights, lo, hi, index, square)
             inner = np.zeros((n_samples, hi - lo))
             for start, stop in self._cuts(lo, n_features):
                 inner += read(start, stop) @ matrix[:, start - lo : stop - lo].T
@@ -333,6 +325,30 @@ class Sums:
         return shaped
 
 
+def put_tile(tile: NDArray[Any], lo: int, start: int, index: PairIndex, result: Array) -> None:
+    """Write the pairs among the sums of inputs lo, ... with inputs start, ... where they belong."""
+    width = tile.shape[1]
+    begins = index.starts(np.arange(lo, lo + tile.shape[0])) - index.n_inputs
+    for row, begin in enumerate(begins.tolist()):
+        first = lo + row + index.shift
+        skip = max(first - start, 0)
+        if skip >= width:
+            break
+        place = begin + start + skip - first
+        result[place : place + width - skip] = tile[row, skip:]
+
+
+def weights_of_inputs(weights: Array, lo: int, hi: int, index: PairIndex, square: float) -> Array:
+    """Return the weights of pairs of inputs lo..hi with inputs lo..d as a matrix, else zero."""
+    starts = index.starts(np.arange(lo, hi + 1)) - index.n_inputs
+    matrix = np.zeros((hi - lo, index.n_inputs - lo))
+    for row in range(hi - lo):
+        matrix[row, row + index.shift :] = weights[starts[row] : starts[row + 1]]
+        if index.squares:
+            matrix[row, row] *= square
+    return matrix
+
+
 def clear_below(tile: NDArray[Any], lo: int, start: int, shift: int, square: float) -> None:
     """Set what is no pair to zero, and weigh the squares."""
     for row in range(tile.shape[0]):
@@ -340,6 +356,21 @@ def clear_below(tile: NDArray[Any], lo: int, start: int, shift: int, square: flo
         tile[row, : max(diagonal + shift, 0)] = 0.0
         if not shift and 0 <= diagonal < tile.shape[1]:
             tile[row, diagonal] *= square
+
+
+def check_peak(peak: float) -> None:
+    """Refuse sums of pairs the largest of which is not finite."""
+    if not np.isfinite(peak):
+        raise ValueError(
+            "scores of pairs overflow: entries of X are too large for products of two columns; "
+            "scale the columns of X, for example with designs.Standardized"
+        )
+
+
+def pairs_in_tile(n_rows: int, n_columns: int, lo: int, start: int, shift: int) -> int:
+    """Return how many sums of inputs lo, ... with inputs start, ... are pairs."""
+    first = np.maximum(np.arange(lo, lo + n_rows) + shift - start, 0)
+    return int(np.maximum(n_columns - first, 0).sum())
 
 
 def offer_tile(
@@ -355,14 +386,9 @@ def offer_tile(
 
     Returns how many pairs the tile holds.
     """
-    first = np.maximum(np.arange(lo, lo + tile.shape[0]) + shift - start, 0)
-    computed = int(np.maximum(tile.shape[1] - first, 0).sum())
+    computed = pairs_in_tile(tile.shape[0], tile.shape[1], lo, start, shift)
     peak = _kernels.tile_peak(tile)
-    if not np.isfinite(peak):
-        raise ValueError(
-            "scores of pairs overflow: entries of X are too large for products of two columns; "
-            "scale the columns of X, for example with designs.Standardized"
-        )
+    check_peak(peak)
     margin = finalists.error.relative * bound + finalists.error.absolute
     if peak < finalists.least_magnitude(margin):
         return computed

@@ -77,7 +77,7 @@ class ErrorBound:
 
     @classmethod
     def of(cls, n_samples: int, largest: float, single: bool) -> ErrorBound:
-        """Return the bound for tiles in this precision plus that of the definition itself."""
+        """Return the bound for tiles of the processor, plus that of the definition itself."""
         # Ten more: casts of x_i, x_j and v, the product, scales, and comparisons.
         double = 2.0 * (n_samples + 10) * 2.0**-53
         least = n_samples * 2.0**-1022 * (1.0 + largest + largest * largest)

@@ -14,10 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn.designs.compressed import BLAS_FROM
 from atomlearn.designs.convert import as_design, feature_names
+from atomlearn.designs.device_pairs import device_pairs
 from atomlearn.designs.pair_index import PairIndex, upper_part
 from atomlearn.designs.pair_products import DensePairs, PairProducts
 from atomlearn.designs.pair_rows import RowPairs
-from atomlearn.designs.pair_search import ErrorBound, Finalists, PairWork
+from atomlearn.designs.pair_search import Finalists, PairWork
 from atomlearn.designs.scores import ArrayScores
 from atomlearn.designs.sparse import SparseDesign
 from atomlearn.designs.sparse_pairs import SparsePairs
@@ -166,7 +167,6 @@ class PolynomialScores(Scores):
         # A power of two: it scales without rounding.
         unit = 2.0 ** math.frexp(size)[1] if size > 0 else 1.0
         pairs, scaling = self._pairs, self._scaling
-        error = ErrorBound.of(self._v.size, pairs.largest(), pairs.uses_single())
         # The best columns of the last search are a good guess: theirs is the first threshold.
         guess = memory.recent[:count]
         known = np.abs(self._by_definition(guess)) * (1.0 - 1e-12)
@@ -179,7 +179,7 @@ class PolynomialScores(Scores):
             inputs,
             self._linear_at(inputs),
             scaling.pair * unit,
-            error,
+            pairs.error(),
             least,
         )
         # Of products of two inputs: those of the others are known, or found on the way.
@@ -276,6 +276,11 @@ class Polynomial(Design):
     Sparse X is kept by columns: a second time where it was given by rows, and up to 65% of it once
     more where later searches need no other inputs. Nearly full sparse X is worked on in dense
     pieces, by rows where it has more entries than there are pairs.
+
+    Of a tensor (``OnDevice``, ``Standardized`` or some rows of it) the device forms the tiles and
+    compares them; what passes is summed on the processor as ever, so the answer is the same.
+    Sparse tensors with fewer than 1% of the entries are copied to the processor, once, and searched
+    there: nearly all products that tiles form would be zero.
 
     References
     ----------
@@ -411,7 +416,7 @@ def _products(base: Design) -> PairProducts:
             return SparsePairs(base)
         if RowPairs.suits(base):
             return RowPairs(base)
-    return DensePairs(base)
+    return device_pairs(base) or DensePairs(base)
 
 
 def _rows_of(base: Design, rows: NDArray[np.int64]) -> Design:

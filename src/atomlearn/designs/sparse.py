@@ -126,12 +126,7 @@ class SparseDesign(Design):
             data, indices, indptr = take_compressed(*self._parts, columns)
         else:
             data, indices, indptr = search_rows(*self._parts, columns, n_features)
-        block = SparseBlock(data, indices, indptr, n_samples)
-        if self._full:
-            return DenseBlock(block.dense())
-        if prefers_dense(n_samples, columns.shape[0], data.shape[0]):
-            return DenseBlock(block.dense(), nonzeros=data.shape[0])
-        return block
+        return block_of((data, indices, indptr), n_samples, self._full)
 
     def with_columns(self, columns: Columns) -> Design | None:
         """Return the design of these columns: a view of CSC, a copy of up to half of CSR."""
@@ -170,3 +165,14 @@ class SparseColumns(Design):
 
     def gather(self, columns: Columns) -> Block:
         return self._design.gather(self._columns[columns])
+
+
+def block_of(parts: tuple[Array, NDArray[Any], NDArray[Any]], n_samples: int, full: bool) -> Block:
+    """Return gathered columns as a block: dense where they, or all of X, are full enough."""
+    data, _, indptr = parts
+    block = SparseBlock(*parts, n_samples)
+    if full:
+        return DenseBlock(block.dense())
+    if prefers_dense(n_samples, indptr.shape[0] - 1, data.shape[0]):
+        return DenseBlock(block.dense(), nonzeros=data.shape[0])
+    return block

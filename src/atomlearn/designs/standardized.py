@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from atomlearn.designs.blocks import DenseBlock
 from atomlearn.designs.centered import CenteredBlock, scaled_columns
 from atomlearn.designs.column_subset import ColumnSubset
+from atomlearn.designs.on_device import OnDevice
 from atomlearn.designs.scores import ArrayScores
 from atomlearn.designs.sparse import SparseDesign
 from atomlearn.designs.wrappers import RowSubset
@@ -132,7 +133,7 @@ def centered(design: Design, weight: ArrayLike | None = None) -> Standardized | 
 
     Centered columns of sparse data are dense once gathered.
     """
-    if isinstance(design, SparseDesign) or not isinstance(design, SupportsColumnNorms):
+    if stored_sparse(design) or not isinstance(design, SupportsColumnNorms):
         return None
     return Standardized(design, scale=False, weight=weight)
 
@@ -217,13 +218,18 @@ def moments_of(design: Design, columns: Columns) -> tuple[Array, Array]:
     return means, deviations
 
 
+def stored_sparse(design: Design) -> TypeGuard[SparseDesign | OnDevice]:
+    """Return whether a design is a sparse array or tensor itself."""
+    return isinstance(design, SparseDesign) or (isinstance(design, OnDevice) and design.is_sparse)
+
+
 def scales_of_inputs(design: Design) -> tuple[Array, str]:
     """Return what to divide columns by before products of two of them are formed, and its name.
 
     Standard deviations; for sparse columns the largest magnitudes, because the smaller the share
     of non-zeros, the more their deviations would blow up the few rows where two columns meet.
     """
-    if isinstance(design, SparseDesign):
+    if stored_sparse(design):
         scales, name = design.largest_magnitudes(), "largest magnitudes"
     else:
         scales, name = column_moments(design)[1], "standard deviations"
@@ -232,7 +238,7 @@ def scales_of_inputs(design: Design) -> tuple[Array, str]:
 
 def scaled_design(design: Design, factors: Array) -> Design:
     """Return X diag(factors): a copy of the values where X is sparse, else on the fly."""
-    if isinstance(design, SparseDesign):
+    if stored_sparse(design):
         return design.scaled(factors)
     scaled = Standardized.__new__(Standardized)
     scaled._set(design, np.zeros(design.shape[1]), 1.0 / factors, factors)

@@ -12,6 +12,7 @@ from atomlearn.interfaces.design import (
     SupportsColumnNorms,
     SupportsColumnSubset,
     SupportsCompression,
+    SupportsCoupledGram,
     SupportsPredict,
 )
 from atomlearn.interfaces.lift import Expansion, Lift, SupportsLift
@@ -64,6 +65,7 @@ __all__ = [
     "SupportsColumnNorms",
     "SupportsColumnSubset",
     "SupportsCompression",
+    "SupportsCoupledGram",
     "SupportsCoupling",
     "SupportsLift",
     "SupportsMatrix",

@@ -171,3 +171,12 @@ class SupportsCompression(Protocol):
         not be much smaller, or would cost too much.
         """
         ...
+
+
+@runtime_checkable
+class SupportsCoupledGram(Protocol):
+    """Blocks with a structure that Hessians of losses that couple predictions make use of."""
+
+    def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
+        """Return A'(diag(c) - K K')A, (n_columns, n_columns); K sparse (n_samples, k)."""
+        ...

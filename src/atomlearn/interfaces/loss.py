@@ -28,6 +28,14 @@ class Loss(ABC):
     #: True when loss'' does not depend on z: one Newton step is exact.
     is_quadratic: ClassVar[bool] = False
 
+    @property
+    def coupled(self) -> int:
+        """Number of successive samples whose predictions the loss couples; 0: all of them.
+
+        Everything else is a sum over such groups of samples, and may be computed piece by piece.
+        """
+        return 1
+
     @abstractmethod
     def check_target(self, y: object) -> Array:
         """Return the targets as float64, or raise ValueError that names object and remedy."""

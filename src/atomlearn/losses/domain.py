@@ -12,6 +12,13 @@ Array = NDArray[np.float64]
 EDGE_TOLERANCE = 16 * float(np.finfo(np.float64).eps)
 
 
+def weighted_sum(weight: Array, values: Array) -> float:
+    """Return sum_i s_i values_i; weights may be one number stored once."""
+    if weight.strides == (0,) and weight.size:
+        return float(weight[0]) * float(values.sum())
+    return float(weight @ values)
+
+
 def per_unit_weight(dual: Array, weight: Array) -> Array | None:
     """Return u_i / s_i, with 0 where s_i = 0; None where some s_i = 0 has u_i != 0."""
     weightless = weight == 0.0

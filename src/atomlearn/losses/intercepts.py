@@ -47,6 +47,11 @@ class FreeIntercepts(Loss):
         self.smoothness: float = inner.smoothness  # type: ignore[misc]
         self._last = np.zeros(n_tasks)
 
+    @property
+    def coupled(self) -> int:
+        """All: they share the intercepts."""
+        return 0
+
     def check_target(self, y: object) -> Array:
         """Return the targets, row after row, as the loss itself does."""
         return self.inner.check_target(y)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from atomlearn.interfaces.loss import Loss
-from atomlearn.losses.domain import EDGE_TOLERANCE, per_unit_weight
+from atomlearn.losses.domain import EDGE_TOLERANCE, per_unit_weight, weighted_sum
 from atomlearn.losses.targets import binary_target
 
 Array = NDArray[np.float64]
@@ -45,7 +45,7 @@ class Logistic(Loss):
         np.log1p(tail, out=tail)
         np.minimum(margin, 0.0, out=margin)
         tail -= margin
-        return float(weight @ tail)
+        return weighted_sum(weight, tail)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return -s_i y_i sigmoid(-m_i)."""
@@ -67,7 +67,7 @@ class Logistic(Loss):
         if not np.all((share >= -EDGE_TOLERANCE) & (share <= 1.0 + EDGE_TOLERANCE)):
             return float("inf")
         np.clip(share, 0.0, 1.0, out=share)
-        return float(weight @ _negative_entropy(share))
+        return weighted_sum(weight, _negative_entropy(share))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return s_i p_i (1 - p_i), p_i = sigmoid(-|z_i|), which never cancels."""

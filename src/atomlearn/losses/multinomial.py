@@ -49,6 +49,11 @@ class Multinomial(Loss):
         if n_classes < 2:
             raise ValueError(f"Multinomial: n_classes must be at least 2, got {n_classes}")
 
+    @property
+    def coupled(self) -> int:
+        """The predictions of one row."""
+        return int(self.n_classes)
+
     def check_target(self, y: object) -> Array:
         """Return the indicators Y, row after row; rows of Y must be shares that sum to 1."""
         values = regression_target(y)

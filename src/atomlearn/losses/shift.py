@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.interfaces.loss import Loss
+from atomlearn.losses import pieces
 
 Array = NDArray[np.float64]
 
@@ -22,15 +23,13 @@ def optimal_shift(loss: Loss, y: Array, s: Array, linear: Array, start: float = 
     best, best_slope = start, math.inf
     scale = 1e-16 * max(1.0, float(s.sum()))
     for _ in range(200):
-        z = linear + b
-        parts = loss.gradient(y, z, s)
-        slope = float(parts.sum())
+        slope, size = pieces.slope(loss, y, linear, s, b)
         if abs(slope) < abs(best_slope):
             best, best_slope = b, slope
-        if abs(slope) <= 4e-16 * float(np.abs(parts).sum()) + scale * 1e-8:
+        if abs(slope) <= 4e-16 * size + scale * 1e-8:
             break
         low, high = (b, high) if slope < 0 else (low, b)
-        curvature = float(loss.curvature(y, z, s).sum())
+        curvature = pieces.curvature(loss, y, linear, s, b)
         proposal = b - slope / curvature if curvature > 0 else math.nan
         if not (low < proposal < high and abs(proposal - b) <= 1e3 * stretch):
             if math.isinf(low) or math.isinf(high):

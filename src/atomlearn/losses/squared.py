@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.interfaces.loss import Loss
-from atomlearn.losses.domain import per_unit_weight
+from atomlearn.losses.domain import per_unit_weight, weighted_sum
 from atomlearn.losses.targets import regression_target
 
 Array = NDArray[np.float64]
@@ -33,7 +33,7 @@ class Squared(Loss):
         """Return sum_i s_i 1/2 (z_i - y_i)^2."""
         residual = prediction - y
         residual *= residual
-        return 0.5 * float(weight @ residual)
+        return 0.5 * weighted_sum(weight, residual)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return s_i (z_i - y_i)."""

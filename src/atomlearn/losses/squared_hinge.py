@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.interfaces.loss import Loss
-from atomlearn.losses.domain import EDGE_TOLERANCE, per_unit_weight
+from atomlearn.losses.domain import EDGE_TOLERANCE, per_unit_weight, weighted_sum
 from atomlearn.losses.targets import binary_target
 
 Array = NDArray[np.float64]
@@ -38,7 +38,7 @@ class SquaredHinge(Loss):
         """Return sum_i s_i 1/2 h_i^2 of the shortfalls h_i = max(0, 1 - y_i z_i)."""
         shortfall = _shortfall(y, prediction)
         shortfall *= shortfall
-        return 0.5 * float(weight @ shortfall)
+        return 0.5 * weighted_sum(weight, shortfall)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return -s_i y_i h_i."""
@@ -62,7 +62,7 @@ class SquaredHinge(Loss):
         half = 0.5 * shortfall
         half -= 1.0
         half *= shortfall
-        return float(weight @ half)
+        return weighted_sum(weight, half)
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return s_i where 1 - y_i z_i >= 0, the kink included, else 0."""

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.interfaces import Block, Master, Refit, SupportsPredict, SupportsProx
+from atomlearn.losses import pieces
 from atomlearn.problem import Problem
 
 Array = NDArray[np.float64]
@@ -68,18 +69,15 @@ class Iterate:
         and a sample of weight 2 counts as two samples, in every iterate that follows.
         """
         loss, y, s = problem.loss, problem.y, problem.weight
-        z = linear + intercept
-        v = loss.gradient(y, z, s)
-        curvature = loss.curvature(y, z, s)
         mass = float(s.sum())
-        total = float(curvature.sum()) or mass
-        square = float(v @ np.divide(v, s, out=np.zeros_like(v), where=s > 0))
+        total = pieces.curvature(loss, y, linear, s, intercept) or mass
+        square = pieces.squares(problem.loss_gradient(linear, intercept), s)
         guess = total / mass * float(scores @ scores) / square if square > 0 else 0.0
         return cls(
             weights=weights,
             linear=linear,
             intercept=intercept,
-            loss_value=loss.value(y, z, s),
+            loss_value=problem.loss_value(linear, intercept),
             ahead_weights=weights,
             ahead_linear=linear,
             ahead_intercept=intercept,
@@ -92,28 +90,41 @@ class Iterate:
 
 @dataclass(frozen=True, slots=True)
 class Linearization:
-    """f at z = X v + v_b: its value and derivatives f'(z), and the gradient X'f'(z)."""
+    """f at z = linear + shift: its value, the gradient X'f'(z), and slope = sum f'(z).
 
-    z: Array
+    The derivatives themselves, n_samples numbers, are not kept.
+    """
+
+    linear: Array
+    shift: float
     value: float
-    dual: Array
     gradient: Array
+    slope: float
 
-    def distance(self, problem: Problem, trial: Array) -> tuple[float, float]:
-        """Return f(trial) - f(z) - <f'(z), trial - z>, accurate also where tiny, and f(trial)."""
-        loss, y, s = problem.loss, problem.y, problem.weight
-        reached = loss.value(y, trial, s)
-        move = trial - self.z
-        along = float(self.dual @ move)
+    def distance(
+        self, problem: Problem, linear: Array, shift: float, along: float
+    ) -> tuple[float, float]:
+        """Return f(t) - f(z) - <f'(z), t - z>, accurate also where tiny, and f(t).
+
+        t = linear + shift; along : <f'(z), t - z>, which the gradient and the slope tell.
+        """
+        reached = problem.loss_value(linear, shift)
         direct = reached - self.value - along
         if abs(direct) > ROUNDING_SHARE * max(self.value, abs(along)):
             return direct, reached
-        if float(np.abs(move).max(initial=0.0)) <= NEGLIGIBLE * float(
-            np.abs(self.z).max(initial=0.0)
-        ):
-            return 0.0, reached
+        loss, y, s = problem.loss, problem.y, problem.weight
+        longest, largest, symmetrized = 0.0, 0.0, 0.0
+        for part in pieces.pieces(loss, y.size):
+            z = pieces.shifted(self.linear[part], self.shift)
+            trial = pieces.shifted(linear[part], shift)
+            turn = loss.gradient(y[part], trial, s[part])
+            turn -= loss.gradient(y[part], z, s[part])
+            move = trial - z
+            symmetrized += float(turn @ move)
+            longest = max(longest, float(np.abs(move).max(initial=0.0)))
+            largest = max(largest, float(np.abs(z).max(initial=0.0)))
         # Half of the symmetrized distance: no subtraction of nearly equal values of f.
-        return 0.5 * float((loss.gradient(y, trial, s) - self.dual) @ move), reached
+        return (0.0 if longest <= NEGLIGIBLE * largest else 0.5 * symmetrized), reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,23 +133,25 @@ class Acceleration:
 
     shrink : eta in (0, 1], the estimates of L may fall by this factor from one iteration to the
     next; growth : factor on L where the line search refuses; refit_intercept : b is minimised
-    over at every point (FISTA), else it takes its own line-searched step ([T] Algorithm 4).
+    over at every point (FISTA), else it takes its own line-searched step ([T] Algorithm 4);
+    reuse : the iterate given is spent, its extrapolated predictions are overwritten.
     """
 
     shrink: float = 0.9
     growth: float = 2.0
     refit_intercept: bool = False
+    reuse: bool = False
 
     def iterate(self, problem: Problem, proximal: Proximal, at: Iterate) -> Iterate:
         """Return the next iterate: one product with X', one with X for each trial of L."""
         b = at.ahead_intercept
         if self.refit_intercept:
             b = problem.optimal_intercept(at.ahead_linear, b)
-        model = _linearize(problem, at.ahead_linear + b, at.gradient)
+        model = _linearize(problem, at.ahead_linear, b, at.gradient)
         following = self._line_search(problem, proximal, at, model, b)
         if not self.refit_intercept and problem.fit_intercept:
             self._intercept_step(problem, following)
-        return _extrapolated(at, following)
+        return _extrapolated(at, following, self.reuse)
 
     def _line_search(
         self, problem: Problem, proximal: Proximal, at: Iterate, model: Linearization, b: float
@@ -153,11 +166,13 @@ class Acceleration:
             square = float(movement @ movement)
             if self.refit_intercept:
                 b = problem.optimal_intercept(linear, b)
-            distance, reached = model.distance(problem, linear + b)
+            along = float(model.gradient @ movement) + model.slope * (b - model.shift)
+            distance, reached = model.distance(problem, linear, b, along)
             local = 2.0 * distance / square if square > 0.0 else 0.0
             if local <= lipschitz * (1 + SEARCH_SLACK) or lipschitz > 1e300:
                 break
             lipschitz = max(self.growth * lipschitz, min(local, 8.0 * lipschitz))
+            del linear  # before the next one is made
         lower = max(self.shrink * lipschitz, min(local, lipschitz))
         return replace(
             at,
@@ -174,18 +189,19 @@ class Acceleration:
 
         The slope is taken at the new w, where (36) is tested: then the search always ends.
         """
-        z = at.linear + at.intercept
-        dual = problem.loss.gradient(problem.y, z, problem.weight)
-        slope = float(dual.sum())
+        loss, y, s = problem.loss, problem.y, problem.weight
+        slope, _ = pieces.slope(loss, y, at.linear, s, at.intercept)
         if slope == 0.0:
             return
-        model = Linearization(z, at.loss_value, dual, dual)
+        none = np.zeros(0)
+        model = Linearization(at.linear, at.intercept, at.loss_value, none, slope)
         # Here (36) always holds; without a bound the search itself finds where.
         ceiling = min(problem.loss.smoothness * float(problem.weight.sum()), 1e300)
         lipschitz = min(self.shrink * at.lipschitz_intercept, ceiling)
         while True:
             move = -slope / lipschitz
-            distance, reached = model.distance(problem, z + move)
+            ahead = at.intercept + move
+            distance, reached = model.distance(problem, at.linear, ahead, slope * move)
             # (36) in other words: the decrease is slope^2 / L less the distance of Bregman.
             allowed = 0.5 * lipschitz * move * move * (1 + SEARCH_SLACK)
             if lipschitz >= ceiling or distance <= allowed:
@@ -196,15 +212,17 @@ class Acceleration:
         at.lipschitz_intercept = lipschitz
 
 
-def _linearize(problem: Problem, z: Array, gradient: Array | None) -> Linearization:
-    loss, y, s = problem.loss, problem.y, problem.weight
-    dual = loss.gradient(y, z, s)
+def _linearize(
+    problem: Problem, linear: Array, shift: float, gradient: Array | None
+) -> Linearization:
+    dual = problem.loss_gradient(linear, shift)
+    slope = float(dual.sum())
     if gradient is None:
         gradient = problem.design.scores(dual).full()
-    return Linearization(z, loss.value(y, z, s), dual, gradient)
+    return Linearization(linear, shift, problem.loss_value(linear, shift), gradient, slope)
 
 
-def _extrapolated(at: Iterate, following: Iterate) -> Iterate:
+def _extrapolated(at: Iterate, following: Iterate, reuse: bool) -> Iterate:
     """Set v = w_k+1 + (rho_k - 1)/rho_k+1 (w_k+1 - w_k), restarted when it turns."""
     movement = following.weights - at.weights
     shift = following.intercept - at.intercept
@@ -215,7 +233,11 @@ def _extrapolated(at: Iterate, following: Iterate) -> Iterate:
     following.momentum = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum * momentum))
     push = (momentum - 1.0) / following.momentum
     following.ahead_weights = following.weights + push * movement
-    following.ahead_linear = following.linear + push * (following.linear - at.linear)
+    spent = reuse and at.ahead_linear is not at.linear
+    ahead = np.subtract(following.linear, at.linear, out=at.ahead_linear if spent else None)
+    ahead *= push
+    ahead += following.linear
+    following.ahead_linear = ahead
     following.ahead_intercept = following.intercept + push * shift
     return following
 
@@ -249,28 +271,30 @@ class AcceleratedGradient(Master):
         """Minimise the restricted problem to ``gap_target``; see Master."""
         _check(problem)
         linear = cast(SupportsPredict, problem.design).predict(weights)
-        start, scores = _certified(problem, weights, linear, intercept)
-        if start.gap <= gap_target or weights.size == 0:
-            return start
-        best, objective, steps = start, start.objective, 0
-        at = Iterate.at(problem, weights, linear, start.intercept, scores)
-        acceleration = Acceleration(shrink=self.shrink)
+        best, scores = _certified(problem, weights, linear, intercept)
+        if best.gap <= gap_target or weights.size == 0:
+            return best.refit(problem, linear, 0)
+        first = objective = best.objective
+        at, steps = Iterate.at(problem, weights, linear, best.intercept, scores), 0
+        del linear  # held by the iterate only, which moves on
+        acceleration = Acceleration(shrink=self.shrink, reuse=True)
 
         def proximal(point: Array, step: float) -> Array:
             return problem.regularizer.prox_point(point, step, problem.tau).point
 
-        checkpoint, checkpoint_gap = 0, start.gap
+        checkpoint, checkpoint_gap = 0, best.gap
         while steps < self.max_iter and best.gap > gap_target:
-            before, at = at, acceleration.iterate(problem, proximal, at)
+            before = at.weights
+            at = acceleration.iterate(problem, proximal, at)
             steps += 1
-            ends = at.momentum < 2.0 and np.array_equal(at.weights, before.weights)
+            ends = at.momentum < 2.0 and np.array_equal(at.weights, before)
             if self.relative_decrease is not None:
                 previous = objective
                 objective = at.loss_value + _penalty(problem, at.weights)
                 ends |= 0.0 <= previous - objective <= self.relative_decrease * abs(previous)
             if ends or steps % self.check_every == 0 or steps == self.max_iter:
                 trial, _ = _certified(problem, at.weights, at.linear, at.intercept)
-                closer = trial.gap < best.gap and trial.objective <= start.objective
+                closer = trial.gap < best.gap and trial.objective <= first
                 if closer or trial.objective < best.objective:
                     best = trial
                 if trial.gap <= 0.9 * checkpoint_gap:
@@ -279,8 +303,8 @@ class AcceleratedGradient(Master):
                 ends |= steps - checkpoint >= PATIENCE
             if ends:
                 break
-        best.steps = steps
-        return best
+        last = at.linear if best.weights is at.weights else None
+        return best.refit(problem, last, steps)
 
 
 def _penalty(problem: Problem, weights: Array) -> float:
@@ -289,16 +313,34 @@ def _penalty(problem: Problem, weights: Array) -> float:
     return ridge + problem.regularizer.value(problem.regularizer.norm.value(weights))
 
 
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """A certified point; its predictions, n_samples numbers, are not held but made at the end."""
+
+    weights: Array
+    intercept: float
+    gap: float
+    objective: float
+
+    def refit(self, problem: Problem, linear: Array | None, steps: int) -> Refit:
+        """Return the point with its predictions; linear : X w where it is known."""
+        if linear is None:
+            linear = cast(SupportsPredict, problem.design).predict(self.weights)
+        prediction = pieces.shifted(linear, self.intercept)
+        return Refit(self.weights, self.intercept, prediction, self.gap, self.objective, steps)
+
+
 def _certified(
     problem: Problem, weights: Array, linear: Array, intercept: float
-) -> tuple[Refit, Array]:
+) -> tuple[_Point, Array]:
     """Return the point with optimal intercept and its certified gap, and its scores."""
     intercept = problem.optimal_intercept(linear, intercept)
-    prediction = linear + intercept
-    scores = problem.design.scores(problem.negative_gradient(prediction))
-    certificate = problem.certificate(None, weights, intercept, prediction, scores)
-    refit = Refit(weights, intercept, prediction, certificate.gap, certificate.objective)
-    return refit, scores.full()
+    prediction = pieces.shifted(linear, intercept)
+    v = problem.negative_gradient(prediction)
+    scores = problem.design.scores(v)
+    certificate = problem.certificate(None, weights, intercept, prediction, scores, dual=v)
+    point = _Point(weights, intercept, certificate.gap, certificate.objective)
+    return point, scores.full()
 
 
 def _check(problem: Problem) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 from atomlearn.designs.blocks import DenseBlock
-from atomlearn.interfaces import Master, Refit, SupportsCoupling
+from atomlearn.interfaces import Block, Master, Refit, SupportsCoupledGram, SupportsCoupling
 from atomlearn.losses import Squared
 from atomlearn.masters.newton import Candidate, SemismoothNewton, block_of, certified
 from atomlearn.problem import Problem
@@ -30,6 +30,8 @@ Array = NDArray[np.float64]
 LARGEST = 2000
 #: Entries of the block as an array, which the Hessian is made of: 256 MB.
 MOST_ENTRIES = 2**25
+#: Those of a block whose structure spares the array: time alone counts.
+MOST_STRUCTURED = 2**28
 #: A model is solved to this share of the gap at hand.
 INNER = 1e-3
 #: Halvings of a step; below that nothing is left but rounding.
@@ -61,10 +63,10 @@ class CoupledNewton(Master):
         if not is_coupled(problem):
             return self.master.solve(problem, weights, intercept, gap_target)
         best = certified(problem, weights, None, 0.0)
-        # From an array, products with the columns are BLAS's.
-        array = DenseBlock(block_of(problem).dense()) if best.refit.gap > gap_target else None
+        array: Block | None = None
         steps = 0
-        while array is not None and best.refit.gap > gap_target and steps < self.max_steps:
+        while best.refit.gap > gap_target and steps < self.max_steps:
+            array = _for_hessians(problem) if array is None else array
             steps += 1
             following = self._step(problem, array, best, gap_target)
             if following is None:
@@ -82,7 +84,7 @@ class CoupledNewton(Master):
         return 0 if is_coupled(problem) else self.master.candidates_for_free(problem)
 
     def _step(
-        self, problem: Problem, array: DenseBlock, at: Candidate, gap_target: float
+        self, problem: Problem, array: Block, at: Candidate, gap_target: float
     ) -> Candidate | None:
         """Return a better point, or None where the model leads to none."""
         weights = at.refit.weights
@@ -103,21 +105,30 @@ class CoupledNewton(Master):
 def is_coupled(problem: Problem) -> bool:
     """Return whether the problem is one for Newton steps with the whole Hessian."""
     n_samples, size = problem.design.shape
-    fits = 0 < size <= LARGEST and n_samples * size <= MOST_ENTRIES
+    most = MOST_STRUCTURED if isinstance(problem.design, SupportsCoupledGram) else MOST_ENTRIES
+    fits = 0 < size <= LARGEST and n_samples * size <= most
     plain = not problem.fit_intercept and problem.tau == 0.0
     return fits and plain and isinstance(problem.loss, SupportsCoupling)
 
 
-def hessian(problem: Problem, array: DenseBlock, prediction: Array) -> Array:
+def _for_hessians(problem: Problem) -> Block:
+    """Return the block where it has a structure, else its array: then products are BLAS's."""
+    block = block_of(problem)
+    return block if isinstance(block, SupportsCoupledGram) else DenseBlock(block.dense())
+
+
+def hessian(problem: Problem, array: Block, prediction: Array) -> Array:
     """Return A' (diag(c) - K K') A of the loss at these predictions."""
     loss = problem.loss
     assert isinstance(loss, SupportsCoupling)
     c, K = loss.coupling(problem.y, prediction, problem.weight)
+    if isinstance(array, SupportsCoupledGram):
+        return array.coupled_gram(c, K)
     pulled = np.asarray(K.T @ array.dense())
     return np.asarray(array.gram(c) - pulled.T @ pulled)
 
 
-def _model(problem: Problem, array: DenseBlock, at: Candidate) -> Problem | None:
+def _model(problem: Problem, array: Block, at: Candidate) -> Problem | None:
     """Return the quadratic model at a point as least squares; None where there is no curvature."""
     H = hessian(problem, array, at.refit.prediction)
     mean = float(np.trace(H)) / H.shape[0]

@@ -75,7 +75,8 @@ def _drawings(content: Content) -> dict[str, str]:
     histories = [fit.history for fit in content.fits]
     labels = [fit.label for fit in content.fits]
     if any(histories) and content.relative_gap >= _TRIVIAL:
-        drawings["objective"] = plots.objective_plot(histories, labels)
+        unit = "columns of curves" if content.curves else "features"
+        drawings["objective"] = plots.objective_plot(histories, labels, unit)
     elif any(histories):
         drawings["certificate"] = plots.certificate_plot(histories, labels, content.goal)
     if any(feature.found is not None for feature in content.selected):

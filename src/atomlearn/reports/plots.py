@@ -15,7 +15,9 @@ _LEAST_GAP = 1e-16
 MOST_BARS = 160
 #: Curves beyond this many make a page slow.
 MOST_CURVES = 24
-_ACROSS, _PANEL_HEIGHT = 3, 130.0
+_ACROSS, _PANEL_HEIGHT = 3, 190.0
+#: Panels stand side by side over the whole page, where other drawings have half of it.
+_PAGE = 2.0 * svg.WIDTH
 
 
 def certificate_plot(
@@ -60,8 +62,13 @@ def certificate_plot(
     return svg.drawing("".join(parts), "Proved relative gap against passes over the data")
 
 
-def objective_plot(histories: Sequence[Sequence[Record]], labels: Sequence[str]) -> str:
-    """Return the objective against the number of selected features, one line a fit."""
+def objective_plot(
+    histories: Sequence[Sequence[Record]], labels: Sequence[str], unit: str = "features"
+) -> str:
+    """Return the objective against the number of columns in use, one line a fit.
+
+    ``unit`` : what a column is; curves have several each.
+    """
     highest = max(record.objective for history in histories for record in history)
     most = max(record.n_columns for history in histories for record in history)
     frame = svg.Frame(x=(0.0, max(most, 1) * 1.02), y=(0.0, highest * 1.05 or 1.0))
@@ -69,7 +76,7 @@ def objective_plot(histories: Sequence[Sequence[Record]], labels: Sequence[str])
         frame.axes(
             svg.whole_ticks(0, max(most, 1)),
             svg.round_ticks(0.0, highest),
-            "features selected",
+            f"{unit} selected",
             "objective",
         )
     ]
@@ -80,10 +87,10 @@ def objective_plot(histories: Sequence[Sequence[Record]], labels: Sequence[str])
         for (x, y), record in zip(placed, history, strict=True):
             title = (
                 f"{label}: after {record.passes:g} passes and {record.seconds:.2f} s, "
-                f"{record.n_columns} features, objective {record.objective:.5g}"
+                f"{record.n_columns} {unit}, objective {record.objective:.5g}"
             )
             parts.append(svg.dot(x, y, 3.5, title, f"dot {style}"))
-    return svg.drawing("".join(parts), "Objective against the number of selected features")
+    return svg.drawing("".join(parts), f"Objective against the number of selected {unit}")
 
 
 def _exponent(gap: float) -> float:
@@ -152,14 +159,14 @@ def curves_plot(curves: Sequence[Curve], outputs: Sequence[str]) -> str:
     values = [value for curve in shown for row in curve.values for value in row]
     least, greatest = min(*values, 0.0), max(*values, 0.0)
     margin = 0.06 * (greatest - least) or 1.0
-    width = svg.WIDTH / _ACROSS
+    width = _PAGE / _ACROSS
     height = _PANEL_HEIGHT * math.ceil(len(shown) / _ACROSS)
     parts = []
     for number, curve in enumerate(shown):
         panel = _curve_panel(curve, outputs, (least - margin, greatest + margin), width)
         x, y = width * (number % _ACROSS), _PANEL_HEIGHT * (number // _ACROSS)
         parts.append(f'<g transform="translate({svg.number(x)} {svg.number(y)})">{panel}</g>')
-    return svg.drawing("".join(parts), "What each feature adds", height=height)
+    return svg.drawing("".join(parts), "What each feature adds", _PAGE, height)
 
 
 def _curve_panel(
@@ -169,7 +176,7 @@ def _curve_panel(
     if last <= first:
         first, last = first - 0.5, last + 0.5
     frame = svg.Frame(
-        x=(first, last), y=scale, left=34.0, right=8.0, top=20.0, bottom=24.0,
+        x=(first, last), y=scale, left=46.0, right=14.0, top=26.0, bottom=30.0,
         width=width, height=_PANEL_HEIGHT,
     )  # fmt: skip
     floor = frame.height - frame.bottom
@@ -178,7 +185,7 @@ def _curve_panel(
         at = frame.up(value)
         parts.append(svg.line(frame.left, at, width - frame.right, at, "grid"))
         parts.append(svg.text(frame.left - 4, at + 4, label, "tick", "end"))
-    for value, label in svg.round_ticks(first, last, about=3):
+    for value, label in svg.round_ticks(first, last):
         parts.append(svg.text(frame.across(value), frame.height - 8, label, "tick", "middle"))
     for value in curve.deciles:
         at = frame.across(min(max(value, first), last))

@@ -25,7 +25,7 @@ class Frame:
 
     x: tuple[float, float]
     y: tuple[float, float]
-    left: float = 58.0
+    left: float = 64.0
     right: float = 14.0
     top: float = 14.0
     bottom: float = 44.0
@@ -66,7 +66,7 @@ class Frame:
         height = (self.top + floor) / 2
         parts.append(
             f'<text class="label" text-anchor="middle" '
-            f'transform="translate(13 {number(height)}) rotate(-90)">{escape(y_label)}</text>'
+            f'transform="translate(11 {number(height)}) rotate(-90)">{escape(y_label)}</text>'
         )
         return "".join(parts)
 

@@ -14,20 +14,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.designs import as_matrix_design
 from atomlearn.designs.matrices.factor_blocks import SideBySide
-from atomlearn.interfaces import Design, Master, Norm, Refit, Scores, Solver, State
+from atomlearn.designs.matrices.score_matrix import LessFactored
+from atomlearn.interfaces import Master, Norm, Refit, Scores, Solver, State
 from atomlearn.interfaces.matrix import Factored, ScoreMatrix, score_matrix
 from atomlearn.interfaces.solver import WarmStart
+from atomlearn.losses.pieces import shifted
 from atomlearn.masters import AcceleratedGradient, CoupledNewton, SemismoothNewton, SequentialQP
 from atomlearn.norms import Blocks
 from atomlearn.norms.combine import polar_bounds
 from atomlearn.norms.matrices import MatrixNorm
 from atomlearn.norms.matrices.flatten import terms_of
 from atomlearn.norms.matrices.sparse import joined
-from atomlearn.norms.matrices.terms import Term
 from atomlearn.problem import Problem
 from atomlearn.result import Certificate, MatrixPart, Status
+from atomlearn.solvers.matrix_problem import check_problem, shape_of, view_of
 from atomlearn.solvers.matrix_terms import (
     Coordinates,
     Entrywise,
@@ -50,6 +51,8 @@ LAZY = 0.1
 TURNS = 5
 #: Entries up to which a span at once holds a whole matrix, and its longer side up to which.
 WHOLE, LONGEST = 1024, 256
+#: Share of the last relative gap, and of 1, that the bounds on the polar may leave open.
+LOOSE = 0.1
 #: Coordinates of spans beside rays up to which Newton steps pay.
 NEWTON_SIZE = 400
 
@@ -95,13 +98,14 @@ class MatrixState(State):
 
 @dataclass(frozen=True, slots=True)
 class Pricing:
-    """Scores X'v of a point, the multiplier of the norm there, and how hard to search.
+    """Scores X'v of a point, the multiplier of the norm there, tau, and how hard to search.
 
     nearby : a search near the rays in use is enough where it promises at least this much.
     """
 
     scores: Scores
     v: Array
+    tau: float
     multiplier: float
     accuracy: float
     thorough: bool
@@ -113,10 +117,12 @@ class MatrixGeneration(Solver):
     """min f(X vec(W) + b) + R(gauge(W)) for gauges of matrices, W kept as factors and entries.
 
     A step is one pass over the data. The best atoms at W join the span of each trace norm, with
-    the directions Z V and Z'U in which its factors turn; the best sparse atoms join the rays, the
-    best entries those in use; then all coordinates are re-fitted together, which is a vector
-    problem over a small block with the norms of S, c and w side by side; and what carries no
-    weight leaves. Objective and gap are those of the sum of the gauges of the terms.
+    the directions Z V and Z'U in which its factors turn and the factors a step earlier; the best
+    sparse atoms join the rays, the best entries those in use; then all coordinates are re-fitted
+    together, which is a vector problem over a small block with the norms of S, c and w side by
+    side; and what carries no weight leaves. Objective and gap are those of the sum of the gauges
+    of the terms. A ridge term tau > 0 goes with one trace norm or PSD alone, where ||W||_F is that
+    of S.
 
     Parameters
     ----------
@@ -208,7 +214,7 @@ class MatrixGeneration(Solver):
                 break
             refit = self._refitted(problem, state, *turned)
             small = _compressed(turned[0], refit)
-        linear = refit.prediction - refit.intercept
+        linear = shifted(refit.prediction, -refit.intercept)
         following = self._priced(
             problem,
             *_apart(small),
@@ -255,7 +261,8 @@ class MatrixGeneration(Solver):
         parts = [np.arange(a, b) for a, b in pairwise(sizes)]
         norms = [term.norm for term in used]
         norm: Norm = norms[0] if len(norms) == 1 else Blocks(norms, parts)
-        block = SideBySide([term.block() for term in used])
+        blocks = [term.block() for term in used]
+        block = blocks[0] if len(blocks) == 1 else SideBySide(blocks)
         regularizer = replace(problem.regularizer, norm=norm)
         restricted = replace(problem, design=block, regularizer=regularizer)
         # Where spans are whole, nothing new comes with a pass: once all the way, and it is done.
@@ -277,38 +284,43 @@ class MatrixGeneration(Solver):
     ) -> MatrixState:
         """One pass: scores, candidates of every term, and the certificate of this very point."""
         intercept = problem.optimal_intercept(linear, intercept)
-        prediction = linear + intercept
+        prediction = shifted(linear, intercept)
         v = problem.negative_gradient(prediction)
         scores = problem.design.scores(v)
         gauge = sum(term.norm.value(x) for term, x in zip(terms, values, strict=True) if x.size)
-        multiplier = problem.regularizer.multiplier(gauge, float(v @ linear))
-        accuracy = min(max(0.02 * before, 0.05 * self.tolerance), 1e-2)
+        # The factors of a span are orthonormal: its coordinates have the Frobenius norm of W.
+        ridge = np.concatenate(values) if problem.tau else np.zeros(0)
+        inner = float(v @ linear) - problem.tau * float(ridge @ ridge)
+        multiplier = problem.regularizer.multiplier(gauge, inner)
+        accuracy = min(max(LOOSE * before, 0.05 * self.tolerance), LOOSE)
         bounds: list[tuple[float, float]] = []
         candidates: list[Any] = []
         promised: list[float] = []
 
-        def search(thorough: bool) -> None:
+        def search(accuracy: float, thorough: bool) -> None:
             bounds[:], candidates[:], promised[:] = [], [], []
             least = max(LAZY * nearby, 10.0 * self.tolerance)
             for term, x in zip(terms, values, strict=True):
-                pricing = Pricing(scores, v, multiplier, accuracy, thorough, least)
+                pricing = Pricing(scores, v, problem.tau, multiplier, accuracy, thorough, least)
                 found, wanting, near = self._searched(term, x, pricing)
                 bounds.append((found[0] / term.term.factor, found[1] / term.term.factor))
                 candidates.append(wanting)
                 promised.append(near)
 
-        search(thorough=False)
+        search(accuracy, thorough=False)
 
         def certified() -> Certificate:
             known = max(low for low, _ in bounds), max(high for _, high in bounds)
-            at = (None, np.zeros(0), intercept, prediction, scores)
+            at = (None, ridge, intercept, prediction, scores)
             return problem.certificate(*at, dual=v, gauge=gauge, bounds=known)
 
         certificate = certified()
         searched, enough = certificate.search_gap, self.tolerance * abs(certificate.objective)
         if searched is not None and searched <= enough < certificate.gap:
-            # Nothing better is found: now the bound from above is worth more work.
-            search(thorough=True)
+            # Nothing better is found: now the bound from above is worth more work, as close as
+            # leaves the gap below the tolerance.
+            room = 0.4 * (enough - searched) / abs(certificate.objective)
+            search(max(room, 0.02 * self.tolerance), thorough=True)
             certificate = certified()
         columns, weights = _entries(terms, values)
         return MatrixState(
@@ -337,6 +349,9 @@ class MatrixGeneration(Solver):
             return polar_bounds(norm, at.scores), term.wanting(x, at.scores, count, multiplier), 0.0
         assert isinstance(norm, MatrixNorm)
         matrix = _matrix(term, at.scores, at.v)
+        if at.tau and isinstance(term, Span) and x.size:
+            S = x.reshape(term.left.shape[1], -1)
+            matrix = LessFactored(matrix, at.tau, term.left, S, term.right)
         level = 0.0 if at.thorough else multiplier * term.term.factor
         found, promised = found_near(term, matrix, level, at.nearby)
         if not promised:
@@ -347,7 +362,7 @@ class MatrixGeneration(Solver):
         if isinstance(term, Span) and is_small(matrix.shape):
             left, right = np.eye(matrix.shape[0]), np.eye(matrix.shape[1])
         elif isinstance(term, Span) and x.size:
-            turned = term.tangents(matrix)
+            turned = term.turns(matrix)
             left, right = np.hstack([turned[0], left]), np.hstack([turned[1], right])
         return (found.lower, found.upper), (left, right), promised
 
@@ -386,36 +401,6 @@ def master_for(terms: list[Coordinates]) -> Master:
     if any(isinstance(term, Span) for term in terms) and not (rays and size <= NEWTON_SIZE):
         return CoupledNewton(AcceleratedGradient())
     return CoupledNewton(SemismoothNewton())
-
-
-def check_problem(problem: Problem) -> None:
-    """Raise where the problem has a ridge term, which the terms of a factored point do not know."""
-    if problem.tau:
-        raise ValueError(
-            "MatrixGeneration: tau > 0 mixes the terms of W, which are solved for apart; use "
-            "tau=0, or solvers.AtomGeneration() for small matrices"
-        )
-
-
-def shape_of(problem: Problem) -> tuple[int, int]:
-    """Return (p, q) of the problem's matrix; of its first unfolding for tensors."""
-    for term in terms_of(problem.regularizer.norm):
-        if isinstance(term.norm, MatrixNorm) and term.tensor is None:
-            return term.norm.shape[0], term.norm.shape[1]
-        if term.tensor is not None:
-            return term.tensor[0], problem.design.shape[1] // term.tensor[0]
-    raise TypeError(
-        f"MatrixGeneration is for norms of matrices, got {problem.regularizer.norm!r}; use "
-        "solvers.ColumnGeneration() for norms of vectors"
-    )
-
-
-def view_of(design: Design, term: Term, shape: tuple[int, int]) -> Design:
-    """Return the design whose columns are the entries of this term."""
-    if not isinstance(term.norm, MatrixNorm):
-        return design
-    own = (int(term.norm.shape[0]), int(term.norm.shape[1]))
-    return as_matrix_design(design, own, term.tensor, term.mode)
 
 
 def _matrix(term: Coordinates, scores: Scores, v: Array) -> ScoreMatrix:

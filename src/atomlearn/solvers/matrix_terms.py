@@ -75,12 +75,14 @@ class Coordinates(ABC):
 class Span(Coordinates):
     """W_i = left S right' with orthonormal factors, S (r, s): the trace norm of S is that of W_i.
 
-    symmetric : left and right are one, and S is positive semidefinite.
+    symmetric : left and right are one, and S is positive semidefinite; before : the factors a
+    step earlier.
     """
 
     left: Array
     right: Array
     symmetric: bool = False
+    before: tuple[Array, Array] | None = None
 
     @property
     def size(self) -> int:
@@ -117,20 +119,28 @@ class Span(Coordinates):
 
     def expanded(self, x: Array, left: Array, right: Array) -> tuple[Span, Array]:
         """Return the span with more columns on either side, S padded with zeros."""
+        before = self.left, self.right
         if self.symmetric:
             both = _joined(self.left, np.hstack([left, right]))
-            following = replace(self, left=both, right=both)
+            following = replace(self, left=both, right=both, before=before)
         else:
-            following = replace(
-                self, left=_joined(self.left, left), right=_joined(self.right, right)
-            )
+            wider = _joined(self.left, left), _joined(self.right, right)
+            following = replace(self, left=wider[0], right=wider[1], before=before)
         S = np.zeros((following.left.shape[1], following.right.shape[1]))
         S[: self.left.shape[1], : self.right.shape[1]] = self._core(x)
         return following, S.reshape(-1)
 
-    def tangents(self, matrix: ScoreMatrix) -> tuple[Array, Array]:
-        """Return Z right and Z' left: the directions in which the factors would turn."""
-        return matrix.dot(self.right), matrix.transpose_dot(self.left)
+    def turns(self, matrix: ScoreMatrix) -> tuple[Array, Array]:
+        """Return directions in which the factors would turn, for each side.
+
+        Z right and Z' left, those of steepest descent; and the factors a step earlier, with which
+        the re-fit makes steps of conjugate gradients of them, as LOBPCG does for eigenvectors.
+        [Knyazev 2001, doi:10.1137/S1064827500366124]
+        """
+        left, right = matrix.dot(self.right), matrix.transpose_dot(self.left)
+        if self.before is None:
+            return left, right
+        return np.hstack([left, self.before[0]]), np.hstack([right, self.before[1]])
 
     def part(self, x: Array) -> MatrixPart:
         span, diagonal = self.compressed(x)

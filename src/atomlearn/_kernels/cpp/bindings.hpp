@@ -44,5 +44,7 @@ auto by_index(const Array& array, F&& f) {
 
 // The searches for pairs, in pair_module.cpp.
 void bind_pairs(nb::module_& m);
+// Products at sampled positions, in sampled_module.cpp.
+void bind_sampled(nb::module_& m);
 
 }  // namespace atomlearn

@@ -61,6 +61,15 @@ template <class T, class I>
 void sparse_pair_sums(const Compressed<T, I>& x, const Index* first, const Index* second,
                       Index count, const double* v, double* out);
 
+// out[e] = <left_i, right_j> over `width` numbers for each stored position e = (i, j).
+template <class I>
+void sampled_products(const I* indices, const I* indptr, Index n_rows, Index width,
+                      const double* left, const double* right, double* out);
+// out (n_rows x width, rows contiguous) = X right.
+template <class I>
+void sparse_times_rows(const double* data, const I* indices, const I* indptr, Index n_rows,
+                       Index width, const double* right, double* out);
+
 enum class SparseFault : int {
     none = 0,
     first_pointer = 1,

@@ -16,15 +16,13 @@ from atomlearn.designs.matrices.score_matrix import MAX_DENSE, SparseMatrix
 from atomlearn.interfaces.design import Array, Block, Columns, Design, Scores
 from atomlearn.interfaces.matrix import ScoreMatrix, Shape, check_tensor_shape
 
-#: Observed entries whose factors are multiplied at a time, so that they stay in cache.
-CHUNK = 2**12
-
 
 class Entries(Design):
     """Predictions W[rows_i, cols_i]: one sample for each observed entry (repeats allowed).
 
-    Keeps 12 bytes a sample (20 beyond 2^31 samples), and no array of p q numbers: scores are a
-    sparse matrix with a number for each distinct observed entry.
+    Keeps 4 bytes a sample, 4 more where they do not come row after row with increasing columns
+    (both twice that beyond 2^31), and no array of p q numbers: scores are a sparse matrix with a
+    number for each distinct observed entry.
 
     Parameters
     ----------
@@ -52,22 +50,27 @@ class Entries(Design):
         if not i.size:
             raise ValueError("Entries needs at least one observed entry, got none")
         kind = np.int32 if max(p, q, i.size) < 2**31 else np.int64
-        order = np.lexsort((j, i))
-        in_order = bool((order[1:] > order[:-1]).all())
-        i, j = i[order].astype(kind), j[order].astype(kind)
-        self._order = None if in_order else order.astype(kind)
-        first = np.r_[True, (i[1:] != i[:-1]) | (j[1:] != j[:-1])]
+        self._order: NDArray[Any] | None = None
+        if not _in_order(i, j):
+            order = np.lexsort((j, i))
+            i, j = i[order], j[order]
+            self._order = order.astype(kind)
+        self._cols: Columns = j.astype(kind)
+        #: Where the samples of each row begin, in sorted order, (p + 1,).
+        self._starts = _starts(i, p, kind)
+        first = (i[1:] != i[:-1]) | (j[1:] != j[:-1])
         #: Place of each sample, in sorted order, among the distinct entries; None: all distinct.
-        self._entry = None if first.all() else np.cumsum(first) - 1
-        self._rows, self._cols = i, j
-        self._indices = j if self._entry is None else j[first]
-        counts = np.bincount(i[first], minlength=p)
-        self._indptr = np.concatenate([[0], np.cumsum(counts)]).astype(kind)
+        self._entry: Columns | None = None
+        self._indices, self._indptr = self._cols, self._starts
+        if not first.all():
+            first = np.concatenate([[True], first])
+            self._entry = np.cumsum(first) - 1
+            self._indices, self._indptr = self._cols[first], _starts(i[first], p, kind)
 
     @property
     def n_samples(self) -> int:
         """Number of observed entries, repeats included."""
-        return int(self._rows.size)
+        return int(self._cols.size)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -78,7 +81,7 @@ class Entries(Design):
         return np.dtype(np.float64)
 
     def scores(self, v: Array) -> Scores:
-        return EntryScores(self._matrix(v))
+        return self._scores(v)
 
     def predict(self, weights: Array) -> Array:
         """Return w at the observed entries."""
@@ -111,17 +114,11 @@ class Entries(Design):
 
     def predictions(self, images: Array, right: Array) -> Array:
         """Return the observed entries of images right': O(n_samples r)."""
-        result = np.empty(self.n_samples)
-        left, right = np.ascontiguousarray(images), np.ascontiguousarray(right)
-        for start in range(0, self.n_samples, CHUNK):
-            part = slice(start, start + CHUNK)
-            a, b = left.take(self._rows[part], axis=0), right.take(self._cols[part], axis=0)
-            np.einsum("ij,ij->i", a, b, out=result[part])
-        return self._unsorted(result)
+        return self._unsorted(_kernels.sampled_products(self._cols, self._starts, images, right))
 
     def pulled(self, v: Array, right: Array) -> Array:
         """Return Z right for the sparse matrix Z of v."""
-        return np.asarray(self._matrix(v) @ right)
+        return self._scores(v).matrix().dot(right)
 
     def unfolded(self, shape: tuple[int, ...], mode: int) -> Design:
         """Return the design of the entries of the mode-th unfolding, the samples unchanged."""
@@ -135,7 +132,9 @@ class Entries(Design):
 
     def _flat(self) -> Columns:
         """Return the column of every sample, in sorted order."""
-        return self._rows.astype(np.int64) * self.matrix_shape[1] + self._cols
+        rows = np.repeat(np.arange(self.matrix_shape[0]), np.diff(self._starts))
+        flat: Columns = rows.astype(np.int64) * self.matrix_shape[1] + self._cols
+        return flat
 
     def _sorted(self, v: Array) -> Array:
         return v if self._order is None else v[self._order]
@@ -147,11 +146,13 @@ class Entries(Design):
         result[self._order] = v
         return result
 
-    def _matrix(self, v: Array) -> sparse.csr_array:
+    def _scores(self, v: Array) -> EntryScores:
         data = self._sorted(np.asarray(v, dtype=np.float64))
         if self._entry is not None:
             data = np.bincount(self._entry, weights=data).astype(np.float64)
-        return sparse.csr_array((data, self._indices, self._indptr), shape=self.matrix_shape)
+        data = np.ascontiguousarray(data)
+        Z = sparse.csr_array((data, self._indices, self._indptr), shape=self.matrix_shape)
+        return EntryScores(Z)
 
 
 class EntryScores(Scores):
@@ -219,9 +220,23 @@ def _indices(given: object, name: str, size: int) -> Columns:
             f"Entries: {name} must be a vector of whole numbers, got dtype {array.dtype} of shape "
             f"{array.shape}; use rows, cols = np.nonzero(mask)"
         )
-    outside = np.flatnonzero((array < 0) | (array >= size))
-    if outside.size:
+    if array.size and not 0 <= int(array.min()) <= int(array.max()) < size:
+        outside = np.flatnonzero((array < 0) | (array >= size))
         raise ValueError(
             f"Entries: {name}[{outside[0]}] is {array[outside[0]]}; it must lie in [0, {size})"
         )
-    return array.astype(np.int64)
+    return array.astype(np.int64, copy=False)
+
+
+def _in_order(rows: Columns, cols: Columns) -> bool:
+    """Return whether the entries come row after row, with columns that do not decrease."""
+    ahead = rows[1:] > rows[:-1]
+    ahead |= (rows[1:] == rows[:-1]) & (cols[1:] >= cols[:-1])
+    return bool(ahead.all())
+
+
+def _starts(rows: Columns, n_rows: int, kind: Any) -> Columns:
+    """Return where each row begins among these, which do not decrease, (n_rows + 1,)."""
+    counts = np.bincount(rows, minlength=n_rows)
+    starts: Columns = np.concatenate([[0], np.cumsum(counts)]).astype(kind)
+    return starts

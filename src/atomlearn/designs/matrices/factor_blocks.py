@@ -12,6 +12,10 @@ from atomlearn.designs.blocks import DenseBlock
 from atomlearn.designs.scores import ArrayScores
 from atomlearn.interfaces.design import Array, Block, Columns, Scores
 
+#: Samples for each number of S from which on a product is cheaper after an SVD of S that lowers
+#: its rank.
+SMALL = 20
+
 
 class OperatorBlock(Block):
     """A block with ``dot`` and ``transpose_dot``; the array is made where it is asked for."""
@@ -83,6 +87,13 @@ class SpanBlock(OperatorBlock):
 
     def dot(self, weights: Array) -> Array:
         S = weights.reshape(self._images.shape[1], self._right.shape[1])
+        if SMALL * S.size <= self._map.n_samples:
+            P, sigma, Qt = np.linalg.svd(S, full_matrices=False)
+            floor = max(S.shape) * float(np.finfo(np.float64).eps) * sigma.max(initial=0.0)
+            rank = int(np.count_nonzero(sigma > floor))
+            if rank < sigma.size:  # as proximal maps of the trace norm leave it
+                left = self._images @ (P[:, :rank] * sigma[:rank])
+                return self._map.predictions(left, self._right @ Qt[:rank].T)
         if S.shape[0] <= S.shape[1]:
             return self._map.predictions(self._images, self._right @ S.T)
         return self._map.predictions(self._images @ S, self._right)
@@ -128,11 +139,12 @@ class SideBySide(OperatorBlock):
         return self._blocks[0].shape[0], int(self._starts[-1])
 
     def dot(self, weights: Array) -> Array:
-        total = np.zeros(self.shape[0])
+        total: Array | None = None
         for block, start in zip(self._blocks, self._starts[:-1], strict=True):
             if block.shape[1]:
-                total += block.dot(weights[start : start + block.shape[1]])
-        return total
+                part = block.dot(weights[start : start + block.shape[1]])
+                total = part if total is None else np.add(total, part, out=total)
+        return np.zeros(self.shape[0]) if total is None else total
 
     def transpose_dot(self, v: Array) -> Array:
         return np.concatenate([block.transpose_dot(v) for block in self._blocks])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from atomlearn import _kernels
 from atomlearn.designs.scores import ArrayScores
 from atomlearn.interfaces.design import Array
 from atomlearn.interfaces.matrix import DenseMatrix, ScoreMatrix, Shape
@@ -19,15 +20,20 @@ class SparseMatrix(ScoreMatrix):
     def __init__(self, Z: sparse.csr_array) -> None:
         super().__init__()
         self._Z = Z
+        self._parts = Z.data, Z.indices, Z.indptr
 
     @property
     def shape(self) -> Shape:
         return self._Z.shape[0], self._Z.shape[1]
 
     def dot(self, other: Array) -> Array:
-        return np.asarray(self._Z @ other)
+        if other.ndim == 1:
+            return _kernels.predict_csr(*self._parts, other)
+        return _kernels.matrix_product_csr(*self._parts, other)
 
     def transpose_dot(self, other: Array) -> Array:
+        if other.ndim == 1:
+            return _kernels.scores_csr(*self._parts, other, self._Z.shape[1])
         return np.asarray(self._Z.T @ other)
 
     def dense(self) -> Array:
@@ -56,3 +62,29 @@ class MatrixScores(ArrayScores):
     def matrix(self) -> ScoreMatrix:
         """Return Z."""
         return self._matrix
+
+
+class LessFactored(ScoreMatrix):
+    """Z - amount U S V', known by its products: scores of a smooth part with a ridge term."""
+
+    def __init__(self, Z: ScoreMatrix, amount: float, U: Array, S: Array, V: Array) -> None:
+        super().__init__()
+        self._Z, self._left, self._right = Z, amount * (U @ S), V
+
+    @property
+    def shape(self) -> Shape:
+        return self._Z.shape
+
+    def dot(self, other: Array) -> Array:
+        return self._Z.dot(other) - self._left @ (self._right.T @ other)
+
+    def transpose_dot(self, other: Array) -> Array:
+        return self._Z.transpose_dot(other) - self._right @ (self._left.T @ other)
+
+    def dense(self) -> Array:
+        return self._Z.dense() - self._left @ self._right.T
+
+    def frobenius(self) -> float:
+        inner = float((self._left * self._Z.dot(self._right)).sum())
+        own = float(((self._left.T @ self._left) * (self._right.T @ self._right)).sum())
+        return float(np.sqrt(max(self._Z.frobenius() ** 2 - 2.0 * inner + own, 0.0)))

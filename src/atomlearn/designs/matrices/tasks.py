@@ -9,9 +9,10 @@ import numpy as np
 from atomlearn.designs.blocks import SMALL_ENTRIES, SparseBlock
 from atomlearn.designs.convert import as_design
 from atomlearn.designs.dense import DenseDesign
-from atomlearn.designs.matrices.factor_blocks import RayBlock, SpanBlock
+from atomlearn.designs.matrices.factor_blocks import RayBlock
 from atomlearn.designs.matrices.score_matrix import MatrixScores
 from atomlearn.designs.matrices.task_block import TaskBlock
+from atomlearn.designs.matrices.task_span import TaskSpan
 from atomlearn.designs.standardized import Standardized
 from atomlearn.interfaces.design import Array, Block, Columns, Design, Scores
 from atomlearn.interfaces.matrix import Shape
@@ -103,7 +104,7 @@ class Tasks(Design):
 
     def span(self, left: Array, right: Array) -> Block:
         """Return the design of S where W = left S right': holds X left (n_rows, r)."""
-        return SpanBlock(self, product(self.base, left), right)
+        return TaskSpan(self, product(self.base, left), right)
 
     def rays(self, left: Array, right: Array) -> Block:
         """Return the design of c where W = left diag(c) right'."""

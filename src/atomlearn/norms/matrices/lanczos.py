@@ -11,6 +11,7 @@ delta / sqrt(n) with a probability of less than delta.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ FAILURE = 1e-12
 DENSE_SIDE, DENSE_ENTRIES = 256, 2**19
 #: Steps of Lanczos between two looks at the bounds, and in all.
 LOOK, MAX_STEPS = 8, 500
+#: Columns of a block of the bases.
+BLOCK = 16
 #: Rounding of a Ritz value, relative to the largest one.
 ROUNDING = 1e-14
 
@@ -52,19 +55,17 @@ def lanczos(matrix: ScoreMatrix, count: int, accuracy: float, max_steps: int = M
     p, q = matrix.shape
     steps = min(p, q, max_steps)
     b = _random_start(matrix)
-    V = np.empty((q, steps + 1), order="F")
-    U = np.empty((p, steps), order="F")
+    U, V = _Basis(p), _Basis(q)
     alpha, beta = np.zeros(steps), np.zeros(steps)
-    V[:, 0] = b / np.linalg.norm(b)
+    v = b / np.linalg.norm(b)
+    V.append(v)
     upper, scale, k = math.inf, 0.0, 0
     P, sigma, Q = np.zeros((0, 0)), np.zeros(0), np.zeros((0, 0))
     while k < steps:
-        u = matrix.dot(V[:, k])
-        u, alpha[k] = _orthogonal(u, U[:, :k])
-        U[:, k] = u
-        v = matrix.transpose_dot(u)
-        v, beta[k] = _orthogonal(v, V[:, : k + 1])
-        V[:, k + 1] = v
+        u, alpha[k] = U.orthogonal(matrix.dot(v))
+        U.append(u)
+        v, beta[k] = V.orthogonal(matrix.transpose_dot(u))
+        V.append(v)
         scale = max(scale, alpha[k], beta[k])
         k += 1
         ended = min(alpha[k - 1], beta[k - 1]) <= ROUNDING * scale or k == min(p, q)
@@ -78,12 +79,12 @@ def lanczos(matrix: ScoreMatrix, count: int, accuracy: float, max_steps: int = M
         upper = _upper_bound(sigma, alpha[:k] * beta[:k], q)
         enough = upper <= (1 + accuracy) * sigma[0]
         # Triplets are of use once their residuals beta_k |P_k| have become small.
-        settled = beta[k - 1] * np.abs(P[-1, : min(count, k)]).max() <= 0.1 * sigma[0]
+        settled = beta[k - 1] * np.abs(P[-1, : min(count, k)]).max() <= 0.01 * sigma[0]
         if enough and settled:
             break
     lower = float(sigma[0])
     kept = min(count, k)
-    left, right = U[:, :k] @ P[:, :kept], V[:, :k] @ Q[:kept].T
+    left, right = U.combined(P[:, :kept]), V.combined(Q[:kept].T)
     upper = max(upper, lower) * (1 + 4 * ROUNDING)
     return Found(left, right, sigma[:kept].copy(), lower, upper)
 
@@ -96,15 +97,43 @@ def _random_start(matrix: ScoreMatrix) -> Array:
     return np.random.default_rng(np.random.SeedSequence(seed.tolist()[: 2**12])).normal(size=q)
 
 
-def _orthogonal(x: Array, basis: Array) -> tuple[Array, float]:
-    """Return x without its part in the span of the basis (twice is enough), unit, and its norm."""
-    before = float(np.linalg.norm(x))
-    for _ in range(2):
-        x = x - basis @ (basis.T @ x)
-    norm = float(np.linalg.norm(x))
-    if norm <= ROUNDING * before or norm == 0.0:
-        return np.zeros_like(x), 0.0
-    return x / norm, norm
+class _Basis:
+    """Orthonormal columns, kept in blocks: it grows without a copy and without room to spare."""
+
+    def __init__(self, length: int) -> None:
+        self._length, self._count = length, 0
+        self._blocks: list[Array] = []
+
+    def append(self, x: Array) -> None:
+        """Add a column."""
+        place = self._count % BLOCK
+        if place == 0:
+            self._blocks.append(np.empty((self._length, BLOCK), order="F"))
+        self._blocks[-1][:, place] = x
+        self._count += 1
+
+    def combined(self, weights: Array) -> Array:
+        """Return the basis, as many columns as weights has rows, times weights (k, t)."""
+        result = np.zeros((self._length, weights.shape[1]))
+        for used, start in self._used(weights.shape[0]):
+            result += used @ weights[start : start + BLOCK]
+        return result
+
+    def orthogonal(self, x: Array) -> tuple[Array, float]:
+        """Return x without its part in the span (twice is enough), unit, and its norm."""
+        before = float(np.linalg.norm(x))
+        for _ in range(2):
+            parts = [(used, used.T @ x) for used, _ in self._used(self._count)]
+            for used, weights in parts:
+                x = x - used @ weights
+        norm = float(np.linalg.norm(x))
+        if norm <= ROUNDING * before or norm == 0.0:
+            return np.zeros_like(x), 0.0
+        return x / norm, norm
+
+    def _used(self, count: int) -> Iterator[tuple[Array, int]]:
+        for start, block in zip(range(0, count, BLOCK), self._blocks, strict=False):
+            yield block[:, : count - start], start
 
 
 def _upper_bound(sigma: Array, couplings: Array, n: int) -> float:

@@ -1,0 +1,77 @@
+"""Products of factors at stored positions against dense twins: index types, empty rows, threads."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from atomlearn import _kernels as kernels
+from atomlearn._kernels import reference
+
+
+def positions(rng, p, q, count, index):
+    """Stored positions of a p x q matrix with empty rows and repeats."""
+    rows = np.sort(rng.integers(0, p, count))
+    pointer = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=p))])
+    return rng.integers(0, q, count).astype(index), pointer.astype(index)
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    p=st.integers(1, 30),
+    q=st.integers(1, 30),
+    width=st.integers(0, 20),
+    count=st.integers(0, 200),
+    index=st.sampled_from([np.int32, np.int64]),
+    seed=st.integers(0, 99),
+)
+def test_products_equal_their_twins(p, q, width, count, index, seed):
+    rng = np.random.default_rng(seed)
+    at, starts = positions(rng, p, q, count, index)
+    left, right = rng.normal(size=(p, width)), rng.normal(size=(q, width))
+    sampled = kernels.sampled_products(at, starts, left, right)
+    expected = reference.sampled_products(at, starts, left, right)
+    np.testing.assert_allclose(sampled, expected, atol=1e-12)
+    data = rng.normal(size=count)
+    product = kernels.matrix_product_csr(data, at, starts, right)
+    expected = reference.matrix_product_csr(data, at, starts, right)
+    np.testing.assert_allclose(product, expected, atol=1e-12)
+    assert product.shape == (p, width)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_large_products_do_not_depend_on_threads(order, index):
+    from threadpoolctl import threadpool_limits
+
+    rng = np.random.default_rng(0)
+    p, q, width = 3000, 500, 9
+    at, starts = positions(rng, p, q, 400_000, index)
+    left = np.asarray(rng.normal(size=(p, width)), order=order)
+    right = np.asarray(rng.normal(size=(q, width)), order=order)
+    data = rng.normal(size=at.size)
+    found = []
+    for threads in (1, 3):
+        with threadpool_limits(threads):
+            sampled = kernels.sampled_products(at, starts, left, right)
+            found.append((sampled, kernels.matrix_product_csr(data, at, starts, right)))
+    for first, second in zip(*found, strict=True):
+        np.testing.assert_array_equal(first, second)
+    rows = np.repeat(np.arange(p), np.diff(starts))
+    np.testing.assert_allclose(found[0][0], (left[rows] * right[at]).sum(axis=1), atol=1e-11)
+    X = sparse.csr_array((data, at, starts), shape=(p, q))
+    np.testing.assert_allclose(found[0][1], X @ right, atol=1e-10)
+
+
+def test_refusals_name_the_remedy():
+    at, starts = np.array([0, 1]), np.array([0, 1, 2])
+    two = np.ones((2, 3))
+    with pytest.raises(ValueError, match="left must have 2 rows"):
+        kernels.sampled_products(at, starts, np.ones((3, 3)), two)
+    with pytest.raises(ValueError, match="as many columns"):
+        kernels.sampled_products(at, starts, two, np.ones((2, 4)))
+    with pytest.raises(TypeError, match="one type"):
+        kernels.sampled_products(at.astype(np.int32), starts, two, two)
+    with pytest.raises(ValueError, match="data must have 2 entries"):
+        kernels.matrix_product_csr(np.ones(3), at, starts, two)
