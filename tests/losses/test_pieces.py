@@ -36,7 +36,7 @@ def sample(loss: Loss, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray, np
     return y, z, np.repeat(rng.uniform(0.1, 2.0, rows), 3)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
 @settings(deadline=None, max_examples=40)
 @given(
     rows=st.integers(1, 40),
