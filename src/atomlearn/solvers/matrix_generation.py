@@ -198,6 +198,7 @@ class MatrixGeneration(Solver):
         sizes = np.cumsum([0, *(term.size for term in terms)])
         pieces = [refit.weights[a:b] for a, b in pairwise(sizes)]
         small = [term.compressed(x) for term, x in zip(terms, pieces, strict=True)]
+        del terms, values  # the wide bases of the re-fit, before the search for the next atoms
         linear = shifted(refit.prediction, -refit.intercept)
         following = self._priced(
             problem,
