@@ -187,6 +187,43 @@ def test_surfaces_of_pairs():
         AtomicRegressor("groups", 0.1, features="splines").fit(frame, y).surface(0, 1)
 
 
+def test_generation_selects_terms():
+    """Curves and surfaces compete: a pair and an input are found, named, and predict together."""
+    rng = np.random.default_rng(4)
+    X = rng.uniform(-1, 1, (500, 7))
+    y = 3.0 * X[:, 2] * X[:, 5] + np.sin(3.0 * X[:, 0])
+    frame = pd.DataFrame(X, columns=list("abcdefg"))
+    model = FeatureGenerator(2, 1, loss="squared", features="anova").fit(frame, y)
+    assert sorted(model.selected_names_) == ["a", "c:f"]
+    pairs = {tuple(pair) for pair in model.pairs_.tolist()}
+    assert pairs == {(0, -1), (2, 5)}
+    # The inputs are the first terms, pairs come in their order.
+    order = [(i, j) for i in range(7) for j in range(i + 1, 7)]
+    assert sorted(model.selected_.tolist()) == [0, 7 + order.index((2, 5))]
+    assert model.scaling_.shape == (7 + len(order),)
+    assert np.flatnonzero(model.scaling_).tolist() == sorted(model.selected_.tolist())
+    assert model.n_selected_ == 2
+    assert model.get_support(indices=True).tolist() == [0, 2, 5]
+    assert model.get_feature_names_out().tolist() == ["a", "c", "f"]
+    assert model.transform(frame).shape == (500, 3)
+    assert_array_equal(model.transform(as_design(X)), X[:, [0, 2, 5]])
+    assert model.score(frame, y) > 0.9
+    total = np.full(len(X), float(model.intercept_))
+    levels, values = model.curve("a")
+    total += values[nearest(levels, X[:, 0])]
+    one, other, values = model.surface("c", "f")
+    total += values[nearest(one, X[:, 2]), nearest(other, X[:, 5])]
+    assert_allclose(model.predict(frame), total, atol=1e-9)
+    assert not model.surface("a", "b")[2].any()
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.predict(frame), model.predict(frame))
+    labels = np.where(y > np.median(y), "high", "low")
+    classes = FeatureGenerator(3, 1, features="anova").fit(X, labels)
+    assert "x2:x5" in classes.selected_names_
+    with pytest.raises(ValueError, match="leave groups out"):
+        FeatureGenerator(2, 1, features="anova", groups=[[0, 1]]).fit(X, labels)
+
+
 def test_designs_are_taken_as_inputs():
     X, y = waves(150)
     arguments = {"n_features": 2, "batch": 1, "loss": "squared", "features": "splines"}

@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
-from atomlearn.designs import as_design
-from atomlearn.interfaces import Master
+from atomlearn.designs import Additive, DenseDesign, as_design
+from atomlearn.interfaces import Design, Master
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.losses import as_loss
 from atomlearn.masters import AcceleratedGradient, SemismoothNewton
@@ -259,3 +259,29 @@ def test_refusals() -> None:
     problem = Problem.build(design, y, loss, Regularizer(KSupport(2), "squared", 1.0), tau=0.1)
     with pytest.raises(ValueError, match="tau"):
         run(problem, FeatureGeneration(), Iterations(1))
+
+
+@pytest.mark.parametrize("seed", [7, 22, 97, 247])
+def test_the_gap_asked_of_the_last_round_is_of_its_own_objective(seed: int) -> None:
+    """A round that lowers the objective far: the gap is a share of the new one, not of the old."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(10, 60)), int(rng.integers(3, 8))
+    X = rng.uniform(-1, 1, (n, d))
+    y = 3 * X[:, 0] + np.sin(3 * X[:, 1]) + 0.01 * rng.standard_normal(n)
+    y = np.sign(y - np.median(y) + 1e-9)
+    design: Design = DenseDesign(X)
+    groups = None
+    if seed % 2:
+        additive = Additive(X, "splines", normalize=True)
+        design, groups = additive, additive.groups
+    problem = Problem.build(
+        design,
+        y,
+        as_loss("squared_hinge"),
+        Regularizer(KSupport(1, groups), "squared", 1.0),
+        fit_intercept=True,
+        sample_weight=np.full(n, [1.0, 100.0, 1e4][seed % 5 % 3]),
+    )
+    solver = FeatureGeneration(n_features=min(3, d), inner_tolerance=0.5e-6)
+    state = run(problem, solver, RelativeGap(1e-6) | Iterations(200)).state
+    assert state.restricted_gap <= 0.5e-6 * abs(state.restricted_objective)

@@ -205,7 +205,7 @@ def _generate(
     wanted = min(plan.n_features or 1, n_units)
     norm = KSupport(min(plan.block, wanted), groups)
     loss = as_loss(plan.loss_for(target.task))
-    # Half the gap: the subproblem's own tolerance refers to the objective of the round before.
+    # Half the gap: what is reported is at most the gap asked for, rounding included.
     generation = FeatureGeneration(n_features=wanted, inner_tolerance=0.5 * plan.gap)
     solver = watch.over(generation)
     results: list[Result] = []

@@ -4,13 +4,16 @@ from atomlearn.designs.additive import Additive, AdditiveScores
 from atomlearn.designs.additive_map import AdditiveMap
 from atomlearn.designs.anova import Anova, AnovaScores
 from atomlearn.designs.anova_map import AnovaMap
-from atomlearn.designs.blocks import CenteredBlock, DenseBlock, SparseBlock
+from atomlearn.designs.blocks import DenseBlock, SparseBlock
+from atomlearn.designs.centered import CenteredBlock
+from atomlearn.designs.cluster import LostDataError
 from atomlearn.designs.coded_block import CodedBlock
 from atomlearn.designs.column_subset import ColumnSubset
 from atomlearn.designs.convert import as_design, feature_names, is_opened
 from atomlearn.designs.dense import DenseDesign
-from atomlearn.designs.distributed import ChunkScores, Dask, LostDataError
-from atomlearn.designs.kernels import KernelMaps, KernelOn, Kernels, kernel_grid
+from atomlearn.designs.distributed import ChunkScores, Dask
+from atomlearn.designs.kernel_map import KernelMaps
+from atomlearn.designs.kernels import KernelOn, Kernels, kernel_grid
 from atomlearn.designs.levels import codes_of, nearest
 from atomlearn.designs.lifted import Lifted
 from atomlearn.designs.matrices import Complement, Entries, Identity, Tasks, as_matrix_design

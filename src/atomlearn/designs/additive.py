@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,8 @@ from atomlearn.designs.blocks import DenseBlock
 from atomlearn.designs.coded_block import CodedBlock
 from atomlearn.designs.convert import as_design, feature_names
 from atomlearn.designs.levels import codes_of, codes_of_rows, encode, find_levels
-from atomlearn.designs.scores import ArrayScores
-from atomlearn.interfaces.design import Array, Block, Columns, Design, Scores
+from atomlearn.designs.terms import TermDesign, TermScores
+from atomlearn.interfaces.design import Array, Block, Columns
 
 #: The columns of one input with more entries than this (8 MB) are kept as codes in blocks.
 CODED_FROM = 2**20
@@ -26,58 +25,13 @@ CODED_FROM = 2**20
 LOOKED_UP = 2**20
 
 
-class AdditiveScores(Scores):
-    """z = Phi'v from the sums of v at each level: the norms of groups come without z itself."""
+class AdditiveScores(TermScores):
+    """z = Phi'v from the sums of v at each level."""
 
-    __slots__ = ("_design", "_full", "_norms", "_v")
-
-    def __init__(self, design: Additive, v: Array) -> None:
-        self._design = design
-        self._v = np.array(v, dtype=np.float64)
-        self._full: ArrayScores | None = None
-        self._norms: Array | None = None
-
-    @property
-    def n_columns(self) -> int:
-        return self._design.shape[1]
-
-    def full(self) -> Array:
-        """Return all of z, shape (n_columns,): once."""
-        return self._stored().full()
-
-    def _stored(self) -> ArrayScores:
-        if self._full is None:
-            self._full = ArrayScores(self._design.scores_of(self._v, None))
-        return self._full
-
-    def top(self, count: int) -> tuple[Columns, Array]:
-        return self._stored().top(count)
-
-    def at(self, columns: Columns) -> Array:
-        if self._full is not None:
-            return self._full.at(columns)
-        design = self._design
-        inputs, place = np.unique(design.input_of(columns), return_inverse=True)
-        if 4 * inputs.size > design.map.levels.n_inputs:
-            return self._stored().at(columns)
-        z = design.scores_of(self._v, inputs)
-        sizes = design.map.sizes[inputs]
-        begins = np.cumsum(sizes) - sizes
-        return z[begins[place.ravel()] + (columns - design.starts[inputs[place.ravel()]])]
-
-    def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
-        """Return the l2 norms over groups; where these are of whole inputs, without forming z."""
-        own = self._design.labels_of_inputs(labels)
-        if own is None:
-            return self._stored().group_norms(labels, n_groups)
-        if self._norms is None:
-            self._norms = self._design.norms_of(self._v)
-        if n_groups == own.size and np.array_equal(own, np.arange(n_groups)):
-            return self._norms
-        return _kernels.group_norms(self._norms, own, n_groups)
+    __slots__ = ()
 
 
-class Additive(Design):
+class Additive(TermDesign):
     """f(x) = sum_j f_j(x_j): every input j becomes the group of columns phi_j(x_j).
 
     w'phi_j is the curve f_j of input j, zero at the origin (0 where the input has values on both
@@ -197,9 +151,7 @@ class Additive(Design):
         self, codes: CodedColumns, map: AdditiveMap, dtype: np.dtype[Any], names: list[str] | None
     ) -> None:
         self.codes, self.map, self._dtype, self._names = codes, map, dtype, names
-        self.starts: Columns = np.concatenate([[0], np.cumsum(map.sizes)]).astype(np.int64)
-        self.inputs: Columns = np.flatnonzero(map.sizes)
-        self._known: tuple[NDArray[np.int64], NDArray[np.int64] | None] | None = None
+        self._set_terms(map.sizes)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -210,31 +162,13 @@ class Additive(Design):
         return self._dtype
 
     @property
-    def n_groups(self) -> int:
-        """Number of inputs that have columns."""
-        return self.inputs.size
-
-    @cached_property
-    def groups(self) -> NDArray[np.int64]:
-        """Group of each column, (n_columns,) int64 in 0..n_groups-1."""
-        return np.repeat(np.arange(self.n_groups, dtype=np.int64), self.map.sizes[self.inputs])
-
-    def labels_of_inputs(self, labels: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """Return the label of each of ``n_groups`` inputs, None where an input has several.
-
-        Looked at once an array.
-        """
-        if self._known is None or self._known[0] is not labels:
-            own = labels[self.starts[self.inputs]]
-            whole = np.array_equal(labels, np.repeat(own, self.map.sizes[self.inputs]))
-            self._known = (labels, own if whole else None)
-        return self._known[1]
+    def inputs(self) -> Columns:
+        """The inputs that have columns, (n_groups,)."""
+        return self.used
 
     def input_of(self, columns: ArrayLike) -> Columns:
         """Return the input that each column belongs to."""
-        given = np.asarray(columns, dtype=np.int64)
-        found: Columns = np.searchsorted(self.starts, given, side="right") - 1
-        return found
+        return self.term_of(columns)
 
     def columns_of(self, inputs: ArrayLike) -> Columns:
         """Return the columns of these inputs, input after input."""
@@ -250,16 +184,16 @@ class Additive(Design):
     def scores(self, v: Array) -> AdditiveScores:
         return AdditiveScores(self, v)
 
-    def scores_of(self, v: Array, inputs: Columns | None) -> Array:
+    def scores_of(self, v: Array, terms: Columns | None) -> Array:
         """Return Phi'v at the columns of these inputs, input after input (None: of all)."""
         map, levels = self.map, self.map.levels
         if map.is_thermometer:
-            z = _kernels.thermometer_scores(self.codes, levels.values, levels.zero, v, inputs)
-            chosen = slice(None) if inputs is None else inputs
+            z = _kernels.thermometer_scores(self.codes, levels.values, levels.zero, v, terms)
+            chosen = slice(None) if terms is None else terms
             if (map.factors[chosen] != 1.0).any():
                 z *= np.repeat(map.factors[chosen], map.sizes[chosen])
             return z
-        chosen = np.arange(levels.n_inputs, dtype=np.int64) if inputs is None else inputs
+        chosen = np.arange(levels.n_inputs, dtype=np.int64) if terms is None else terms
         sums = _kernels.code_histograms(self.codes, v, chosen)
         ends = np.cumsum(levels.sizes[chosen])
         parts = [np.zeros(0)]

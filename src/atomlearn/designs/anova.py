@@ -17,71 +17,20 @@ from atomlearn.designs.blocks import DenseBlock
 from atomlearn.designs.coded_block import CodedBlock
 from atomlearn.designs.convert import as_design, feature_names
 from atomlearn.designs.levels import codes_of
-from atomlearn.designs.scores import ArrayScores
-from atomlearn.interfaces.design import Array, Block, Columns, Design, Scores
+from atomlearn.designs.terms import TermDesign, TermScores
+from atomlearn.interfaces.design import Array, Block, Columns
 
 #: Pairs whose joint histograms are in memory at a time: 2 MB of them.
 AT_A_TIME = 1024
 
 
-class AnovaScores(Scores):
-    """z = Phi'v from joint histograms of v: the norms of groups come without z itself."""
+class AnovaScores(TermScores):
+    """z = Phi'v from joint histograms of v."""
 
-    __slots__ = ("_design", "_full", "_norms", "_v")
-
-    def __init__(self, design: Anova, v: Array) -> None:
-        self._design = design
-        self._v = np.array(v, dtype=np.float64)
-        self._full: ArrayScores | None = None
-        self._norms: Array | None = None
-
-    @property
-    def n_columns(self) -> int:
-        return self._design.shape[1]
-
-    def full(self) -> Array:
-        """Return all of z, shape (n_columns,): once."""
-        return self._stored().full()
-
-    def _stored(self) -> ArrayScores:
-        if self._full is None:
-            design = self._design
-            z = np.empty(self.n_columns)
-            z[: design.n_main] = design.curves.scores_of(self._v, None)
-            every = np.arange(design.map.first.size, dtype=np.int64)
-            z[design.n_main :] = design.pair_scores(self._v, every)
-            self._full = ArrayScores(z)
-        return self._full
-
-    def top(self, count: int) -> tuple[Columns, Array]:
-        return self._stored().top(count)
-
-    def at(self, columns: Columns) -> Array:
-        design = self._design
-        terms, place = np.unique(design.term_of(columns), return_inverse=True)
-        if self._full is not None or 4 * terms.size > design.map.sizes.size:
-            return self._stored().at(columns)
-        inputs = terms[terms < design.n_inputs]
-        pairs = terms[terms >= design.n_inputs] - design.n_inputs
-        z = np.concatenate(
-            [design.curves.scores_of(self._v, inputs), design.pair_scores(self._v, pairs)]
-        )
-        sizes = design.map.sizes[terms]
-        begins = np.cumsum(sizes) - sizes
-        within = np.asarray(columns, dtype=np.int64) - design.starts[terms[place.ravel()]]
-        return np.asarray(z[begins[place.ravel()] + within])
-
-    def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
-        """Return the l2 norms over groups; where these are of whole terms, without forming z."""
-        own = self._design.labels_of_terms(labels)
-        if own is None:
-            return self._stored().group_norms(labels, n_groups)
-        if self._norms is None:
-            self._norms = self._design.norms_of(self._v)
-        return _kernels.group_norms(self._norms, own, n_groups)
+    __slots__ = ()
 
 
-class Anova(Design):
+class Anova(TermDesign):
     """f(x) = sum_j f_j(x_j) + sum_{i<j} f_ij(x_i, x_j): every input and every pair is a group.
 
     The functional ANOVA of degree 2. f_ij is linear in the products psi_ia(x_i) psi_jb(x_j) of the
@@ -194,8 +143,7 @@ class Anova(Design):
         self.curves, self.map, self._names = curves, map, names
         every = np.arange(map.n_inputs, dtype=np.int64)
         self.codes = codes_of(margin.codes, map.margin.levels.zero, every)
-        self.starts: Columns = np.concatenate([[0], np.cumsum(map.sizes)]).astype(np.int64)
-        self._known: tuple[NDArray[np.int64], NDArray[np.int64] | None] | None = None
+        self._set_terms(map.sizes)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -216,21 +164,6 @@ class Anova(Design):
         return int(self.starts[self.n_inputs])
 
     @cached_property
-    def used(self) -> Columns:
-        """The terms that have columns, (n_groups,)."""
-        return np.flatnonzero(self.map.sizes)
-
-    @property
-    def n_groups(self) -> int:
-        """Number of terms that have columns."""
-        return self.used.size
-
-    @cached_property
-    def groups(self) -> NDArray[np.int64]:
-        """Group of each column, (n_columns,) int64 in 0..n_groups-1."""
-        return np.repeat(np.arange(self.n_groups, dtype=np.int64), self.map.sizes[self.used])
-
-    @cached_property
     def terms(self) -> list[tuple[int, ...]]:
         """The input, or the two, that each group is of."""
         return [self._term(term) for term in self.used.tolist()]
@@ -241,24 +174,27 @@ class Anova(Design):
         pair = term - self.n_inputs
         return int(self.map.first[pair]), int(self.map.second[pair])
 
-    def term_of(self, columns: ArrayLike) -> Columns:
-        """Return the number of the term of each column: an input, or n_inputs + a pair."""
-        given = np.asarray(columns, dtype=np.int64)
-        found: Columns = np.searchsorted(self.starts, given, side="right") - 1
+    def inputs_of_terms(self, terms: ArrayLike) -> NDArray[np.int64]:
+        """Return (i, j) of each term by its number, (n, 2): j = -1 for a single input i."""
+        numbers = np.asarray(terms, dtype=np.int64)
+        found = np.stack([numbers, np.full_like(numbers, -1)], axis=1)
+        pairs = numbers >= self.n_inputs
+        found[pairs, 0] = self.map.first[numbers[pairs] - self.n_inputs]
+        found[pairs, 1] = self.map.second[numbers[pairs] - self.n_inputs]
         return found
-
-    def labels_of_terms(self, labels: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """Return the label of each of ``n_groups`` terms, None where a term has several."""
-        if self._known is None or self._known[0] is not labels:
-            own = labels[self.starts[self.used]]
-            whole = np.array_equal(labels, np.repeat(own, self.map.sizes[self.used]))
-            self._known = (labels, own if whole else None)
-        return self._known[1]
 
     # --- the design -----------------------------------------------------------------------------
 
     def scores(self, v: Array) -> AnovaScores:
         return AnovaScores(self, v)
+
+    def scores_of(self, v: Array, terms: Columns | None) -> Array:
+        """Return Phi'v at the columns of these terms, inputs first (None: of all)."""
+        if terms is None:
+            terms = np.arange(self.map.sizes.size, dtype=np.int64)
+        inputs = terms[terms < self.n_inputs]
+        pairs = terms[inputs.size :] - self.n_inputs
+        return np.concatenate([self.curves.scores_of(v, inputs), self.pair_scores(v, pairs)])
 
     def pair_scores(self, v: Array, pairs: Columns) -> Array:
         """Return Phi'v at the columns of these pairs, pair after pair."""

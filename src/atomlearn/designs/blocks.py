@@ -46,6 +46,16 @@ class StructuredBlock(Block):
         """Return the same columns with their entries stored."""
 
 
+class WrappingBlock(Block):
+    """A block around another one, which blocks before it go into."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def after(self, first: Block) -> Block:
+        """Return the columns of ``first`` followed by these."""
+
+
 class _Room:
     """A Fortran array that successive blocks share; its first ``used`` columns are taken."""
 
@@ -184,8 +194,8 @@ class DenseBlock(Block):
         n_samples, size = self.shape
         total = size + other.shape[1]
         nonzeros = None
-        if isinstance(other, CenteredBlock):
-            return CenteredBlock(self, np.zeros(size)).append(other)
+        if isinstance(other, WrappingBlock):
+            return other.after(self)
         if not size and isinstance(other, DenseBlock) and other.nonzeros is None:
             return other
         if isinstance(other, (DenseBlock, SparseBlock)) and not (
@@ -317,8 +327,8 @@ class SparseBlock(Block):
 
     def append(self, other: Block) -> Block:
         _check_rows(self, other)
-        if isinstance(other, CenteredBlock):
-            return CenteredBlock(self, np.zeros(self.shape[1])).append(other)
+        if isinstance(other, WrappingBlock):
+            return other.after(self)
         if isinstance(other, StructuredBlock):
             other = other.explicit()
         if not isinstance(other, (DenseBlock, SparseBlock)):
@@ -351,100 +361,3 @@ class SparseBlock(Block):
         room.data[: self.nonzeros] = data
         room.indices[: self.nonzeros] = indices
         return room
-
-
-class CenteredBlock(Block):
-    """A - 1 o': sparse columns with offsets taken off every row, never made dense.
-
-    Digits cancel in ``gram`` and ``squared_norms`` only where a column's offset is large against
-    its spread, which columns that are mostly zeros cannot have.
-    """
-
-    __slots__ = ("_inner", "_offsets")
-
-    def __init__(self, inner: Block, offsets: Array) -> None:
-        self._inner = inner
-        self._offsets = np.asarray(offsets, dtype=np.float64)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._inner.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self._offsets.dtype
-
-    def dense(self) -> Array:
-        return np.asfortranarray(self._inner.dense() - self._offsets)
-
-    def scores(self, v: Array) -> Scores:
-        return ArrayScores(self.transpose_dot(v))
-
-    def dot(self, weights: Array) -> Array:
-        return self._inner.dot(weights) - self._offsets @ weights
-
-    def transpose_dot(self, v: Array) -> Array:
-        return self._inner.transpose_dot(v) - self._offsets * float(v.sum())
-
-    def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
-        """Return A'CA - o b' - b o' with b = A'c - (sum c / 2) o."""
-        pull, offsets = self._pull(curvature), self._offsets
-        if positions is not None:
-            pull, offsets = pull[positions], offsets[positions]
-        result = self._inner.gram(curvature, positions)
-        result -= np.outer(offsets, pull) + np.outer(pull, offsets)
-        return result
-
-    def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
-        """Return A D A' - u 1' - 1 u' with u = A D o - (o'D o / 2) 1."""
-        inner = self._inner if positions is None else self._inner.take(positions)
-        offsets = self._offsets if positions is None else self._offsets[positions]
-        pull = inner.dot(diagonal * offsets) - 0.5 * float(diagonal @ (offsets * offsets))
-        result = inner.outer(diagonal)
-        result -= pull[:, None] + pull
-        return result
-
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        weights = np.ones(self.shape[0]) if curvature is None else curvature
-        squares = self._inner.squared_norms(curvature)
-        squares -= 2.0 * self._offsets * self._pull(weights)
-        return np.maximum(squares, 0.0)
-
-    def _pull(self, curvature: Array) -> Array:
-        half = 0.5 * float(curvature.sum())
-        return self._inner.transpose_dot(curvature) - half * self._offsets
-
-    def take(self, positions: Columns) -> CenteredBlock:
-        return CenteredBlock(self._inner.take(positions), self._offsets[positions])
-
-    def take_rows(self, rows: NDArray[np.int64]) -> CenteredBlock:
-        """Return the block of these rows, in their order, repeated rows included."""
-        return CenteredBlock(rows_of(self._inner, rows), self._offsets)
-
-    def scaled(self, factors: Array) -> CenteredBlock:
-        """Return the block with column j multiplied by factors[j]."""
-        return CenteredBlock(scaled_columns(self._inner, factors), self._offsets * factors)
-
-    def append(self, other: Block) -> CenteredBlock:
-        inner, offsets = other, np.zeros(other.shape[1])
-        if isinstance(other, CenteredBlock):
-            inner, offsets = other._inner, other._offsets
-        return CenteredBlock(self._inner.append(inner), np.concatenate([self._offsets, offsets]))
-
-
-def rows_of(block: Block, rows: NDArray[np.int64]) -> Block:
-    """Return the given rows of any block."""
-    if isinstance(block, StructuredBlock):
-        block = block.explicit()
-    if isinstance(block, (DenseBlock, SparseBlock, CenteredBlock)):
-        return block.take_rows(rows)
-    return DenseBlock(block.dense()[rows])
-
-
-def scaled_columns(block: Block, factors: Array) -> Block:
-    """Return any block with column j multiplied by factors[j]."""
-    if isinstance(block, StructuredBlock):
-        block = block.explicit()
-    if isinstance(block, (DenseBlock, SparseBlock, CenteredBlock)):
-        return block.scaled(factors)
-    return DenseBlock(block.dense() * factors)

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-import uuid
-from collections.abc import Callable, Sequence
-from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,23 +11,13 @@ from numpy.typing import NDArray
 
 from atomlearn.designs import chunks as pieces
 from atomlearn.designs.blocks import DenseBlock, SparseBlock
+from atomlearn.designs.cluster import Cluster, Tasks, named, parts_of, tree
 from atomlearn.designs.scores import ArrayScores
 from atomlearn.designs.sparse import SparseDesign
 from atomlearn.interfaces.design import Array, Block, Columns, Design, Scores
 
-#: Sums and lists are put together from so many at a time.
-FAN_IN = 8
 #: Up to so many scores come back whole (8 MB); of more only those that are asked for.
 WHOLE_SCORES = 2**20
-#: What Dask raises where a worker took something with it that cannot be made again.
-_LOSSES = ("KilledWorker", "FutureCancelledError", "CancelledError", "FutureLostError")
-
-Tasks = dict[Any, Any]
-Result = TypeVar("Result")
-
-
-class LostDataError(RuntimeError):
-    """A part of X is gone with its worker, and Dask does not know how to make it again."""
 
 
 class Dask(Design):
@@ -89,7 +75,7 @@ class Dask(Design):
                 f"Dask needs a dask.array or dask.dataframe, got {type(X).__name__}; "
                 "dask.array.from_array(X, chunks=...) makes one"
             )
-        self._cluster = _Cluster(client)
+        self._cluster = Cluster(client)
         self._persist, self._whole = bool(persist), int(whole)
         grid = self._cluster.guard(lambda: pieces.grid_of(X), None)
         self._shape: tuple[int, int] = grid.shape
@@ -134,8 +120,8 @@ class Dask(Design):
         return self._scores(weights, squared=True).full()
 
     def _scores(self, v: Array, squared: bool) -> Scores:
-        name = _named("squares" if squared else "scores")
-        tasks: Tasks = {(f"send-{name}", i): v[part] for i, part in enumerate(_parts(self._rows))}
+        name = named("squares" if squared else "scores")
+        tasks: Tasks = {(f"send-{name}", i): v[part] for i, part in enumerate(parts_of(self._rows))}
         n_rows, n_columns = self.n_chunks
         ends: list[Any] = []
         for j in range(n_columns):
@@ -144,7 +130,7 @@ class Dask(Design):
                 key = (f"part-{name}", i, j)
                 tasks[key] = (pieces.scores_of, self._key(i, j), (f"send-{name}", i), squared)
                 sums.append(key)
-            ends.append(_tree(tasks, f"sum-{name}", (j,), sums, pieces.add_up))
+            ends.append(tree(tasks, f"sum-{name}", (j,), sums, pieces.add_up))
         held = self._chunks_for_a_pass()
         if self._shape[1] <= self._whole:
             return ArrayScores(np.concatenate(self._cluster.compute(tasks, ends, held)))
@@ -155,11 +141,11 @@ class Dask(Design):
         weights = np.asarray(weights, dtype=np.float64)
         if weights.shape != (self._shape[1],):
             raise ValueError(f"weights must have shape ({self._shape[1]},), got {weights.shape}")
-        name = _named("predict")
-        used = [j for j, part in enumerate(_parts(self._columns)) if weights[part].any()]
+        name = named("predict")
+        used = [j for j, part in enumerate(parts_of(self._columns)) if weights[part].any()]
         if not used:
             return np.zeros(self._shape[0])
-        parts = list(_parts(self._columns))
+        parts = list(parts_of(self._columns))
         tasks: Tasks = {(f"send-{name}", j): weights[parts[j]] for j in used}
         ends: list[Any] = []
         for i in range(self.n_chunks[0]):
@@ -168,7 +154,7 @@ class Dask(Design):
                 key = (f"part-{name}", i, j)
                 tasks[key] = (pieces.prediction_of, self._key(i, j), (f"send-{name}", j))
                 sums.append(key)
-            ends.append(_tree(tasks, f"sum-{name}", (i,), sums, pieces.add_up))
+            ends.append(tree(tasks, f"sum-{name}", (i,), sums, pieces.add_up))
         return np.concatenate(self._cluster.compute(tasks, ends, self._chunks_for_a_pass()))
 
     def gather(self, columns: Columns) -> Block:
@@ -180,7 +166,7 @@ class Dask(Design):
             )
         if not columns.size:
             return DenseBlock(np.zeros((self._shape[0], 0), dtype=self._dtype))
-        name = _named("gather")
+        name = named("gather")
         tasks: Tasks = {}
         ends: list[Any] = []
         owner = np.searchsorted(self._columns, columns, side="right") - 1
@@ -214,7 +200,7 @@ class Dask(Design):
 class ChunkScores(Scores):
     """z in pieces on the workers, of which only what is asked for travels."""
 
-    def __init__(self, cluster: _Cluster, parts: list[Any], starts: Columns) -> None:
+    def __init__(self, cluster: Cluster, parts: list[Any], starts: Columns) -> None:
         self._cluster, self._parts, self._starts = cluster, parts, starts
         self._best: tuple[Columns, Array] = np.zeros(0, dtype=np.int64), np.zeros(0)
         self._z: Array | None = None
@@ -228,14 +214,14 @@ class ChunkScores(Scores):
         if self._z is not None:
             return ArrayScores(self._z).top(count)
         if count > self._best[0].size:
-            name = _named("best")
+            name = named("best")
             tasks: Tasks = {}
             firsts: list[Any] = []
             for part, first in zip(self._parts, self._starts[:-1].tolist(), strict=True):
                 key = (f"part-{name}", first)
                 tasks[key] = (pieces.best_of, part.key, first, count)
                 firsts.append(key)
-            end = _tree(tasks, name, (), firsts, pieces.best_of_all, count)
+            end = tree(tasks, name, (), firsts, pieces.best_of_all, count)
             columns, values = self._cluster.compute(tasks, [end], self._parts)[0]
             self._best = pieces.aligned(columns), pieces.aligned(values)
         return self._best[0][:count], self._best[1][:count]
@@ -244,7 +230,7 @@ class ChunkScores(Scores):
         columns = np.asarray(columns, dtype=np.int64)
         if self._z is not None:
             return self._z[columns]
-        name = _named("at")
+        name = named("at")
         owner = np.searchsorted(self._starts, columns, side="right") - 1
         owners = np.unique(owner).tolist()
         tasks: Tasks = {
@@ -270,142 +256,6 @@ class ChunkScores(Scores):
 
     def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
         return ArrayScores(self.full()).group_norms(labels, n_groups)
-
-
-class _Cluster:
-    """The scheduler that runs tasks: a Client's, or Dask's current one."""
-
-    def __init__(self, client: Any) -> None:
-        self.client = client
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A connection does not travel; where a copy arrives, the current scheduler is asked.
-        return {"client": None}
-
-    def chunks(self, grid: pieces.Grid) -> list[Any]:
-        """Return one Delayed a chunk, which makes and checks it; row by row."""
-        name = _named("chunk")
-        tasks: Tasks = {}
-        for i, row in enumerate(_parts(grid.rows)):
-            for j, column in enumerate(_parts(grid.columns)):
-                shape = (row.stop - row.start, column.stop - column.start)
-                source = grid.chunks[i, j].key
-                made = (pieces.hold, source, grid.dtype, shape, row.start, column.start)
-                tasks[(name, row.start, column.start)] = made
-        return self._delayed(tasks, list(tasks), list(grid.chunks.ravel()))
-
-    def compute(self, tasks: Tasks, ends: Sequence[Any], held: list[Any]) -> list[Any]:
-        """Return the results at the keys ``ends``; ``held`` : what the tasks are made of."""
-        wanted = self._delayed(tasks, ends, held)
-        if not wanted:
-            return []
-
-        def call() -> list[Any]:
-            if self.client is not None:
-                return list(self.client.compute(wanted, sync=True))
-            import dask
-
-            return list(dask.compute(*wanted))
-
-        return self.guard(call, held)
-
-    def keep(self, tasks: Tasks, ends: Sequence[Any], held: list[Any]) -> list[Any]:
-        """Start the tasks and leave the results at ``ends`` on the workers."""
-        return self.guard(lambda: self.persist(self._delayed(tasks, ends, held)), held)
-
-    def persist(self, wanted: list[Any]) -> list[Any]:
-        """Return the same Delayed objects, whose results stay where they are made."""
-        if self.client is not None:
-            return list(self.client.persist(wanted))
-        import dask
-
-        return list(dask.persist(*wanted))
-
-    def guard(self, call: Callable[[], Result], held: list[Any] | None) -> Result:
-        """Call, and say what was lost where Dask gives up."""
-        try:
-            return call()
-        except Exception as error:
-            if type(error).__name__ not in _LOSSES:
-                raise
-            raise LostDataError(_what_was_lost(error, held)) from error
-
-    @staticmethod
-    def _delayed(tasks: Tasks, ends: Sequence[Any], held: list[Any]) -> list[Any]:
-        from dask.delayed import Delayed
-        from dask.highlevelgraph import HighLevelGraph
-
-        # Each Delayed has the graph of all of them where they came from one call of ours.
-        if not tasks:
-            by_key = {part.key: part for part in held}
-            return [by_key[key] for key in ends]
-        name = _named("atomlearn")
-        graph = HighLevelGraph.from_collections(name, tasks, dependencies=_sources(tasks, held))
-        return [Delayed(key, graph, layer=name) for key in ends]
-
-
-def _sources(tasks: Tasks, held: list[Any]) -> list[Any]:
-    """Return those held parts that some task reads."""
-    used: set[Any] = set()
-    for task in tasks.values():
-        if isinstance(task, tuple):
-            used.update(part for part in task[1:2] if isinstance(part, (str, tuple)))
-    return [part for part in held if part.key in used]
-
-
-def _tree(
-    tasks: Tasks, name: str, place: tuple[int, ...], keys: list[Any], join: Any, *more: Any
-) -> Any:
-    """Add tasks that join the results at ``keys``, some at a time; return the key of all.
-
-    One key needs no joining.
-    """
-    level = 0
-    while len(keys) > 1:
-        groups = [keys[start : start + FAN_IN] for start in range(0, len(keys), FAN_IN)]
-        keys = []
-        for number, group in enumerate(groups):
-            key = (name, *place, level, number)
-            tasks[key] = (join, group, *more)
-            keys.append(key)
-        level += 1
-    return keys[0]
-
-
-def _named(what: str) -> str:
-    """Return a name of its own, which dashboards show as ``what``."""
-    return f"{what}-{uuid.uuid4().hex}"
-
-
-def _parts(ends: Columns) -> list[slice]:
-    return [slice(int(a), int(b)) for a, b in pairwise(ends)]
-
-
-def _what_was_lost(error: Exception, held: list[Any] | None) -> str:
-    """Return which chunks an error of Dask is about, why, and what to do."""
-    text = str(error)
-    lost: list[Any] = []
-    for _ in range(20):
-        lost = [part.key for part in held or [] if _is_lost(part) or str(part.key) in text]
-        if lost or not held:
-            break
-        # The news of each chunk comes by itself, a moment after the error.
-        time.sleep(0.1)
-    where = ", ".join(f"the chunk at row {key[-2]}, column {key[-1]}" for key in lost[:5])
-    more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
-    return (
-        f"a worker was lost, and with it {where or 'data of X'}{more}, which Dask could not make "
-        f"again ({type(error).__name__}: {text[:500]}). Make X from files or arrays "
-        "(dask.array.from_zarr, from_delayed, from_array) rather than from scattered data, or give "
-        "the workers more memory; where workers come and go, let Dask's "
-        "distributed.scheduler.allowed-failures be more"
-    )
-
-
-def _is_lost(part: Any) -> bool:
-    """Return whether a chunk was kept by a worker and is there no more."""
-    future = dict(part.dask).get(part.key)
-    return getattr(future, "status", None) in ("cancelled", "lost", "error")
 
 
 def _put_together(

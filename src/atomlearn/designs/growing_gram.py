@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn._kernels import ActiveFactor, sum_of_pieces
-from atomlearn.designs.blocks import CenteredBlock, DenseBlock
+from atomlearn.designs.blocks import DenseBlock
+from atomlearn.designs.centered import CenteredBlock
 from atomlearn.interfaces import Block
 
 Array = NDArray[np.float64]

@@ -9,7 +9,8 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from atomlearn.designs.blocks import CenteredBlock, DenseBlock, scaled_columns
+from atomlearn.designs.blocks import DenseBlock
+from atomlearn.designs.centered import CenteredBlock, scaled_columns
 from atomlearn.designs.column_subset import ColumnSubset
 from atomlearn.designs.on_device import OnDevice
 from atomlearn.designs.scores import ArrayScores

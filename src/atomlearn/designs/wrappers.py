@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from atomlearn.designs.blocks import rows_of
+from atomlearn.designs.centered import rows_of
 from atomlearn.designs.column_subset import ColumnSubset
 from atomlearn.designs.pair_search import PairWork
 from atomlearn.designs.scores import ConcatenatedScores

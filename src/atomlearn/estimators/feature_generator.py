@@ -14,12 +14,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from atomlearn.designs import Additive, Polynomial, is_opened
+from atomlearn.designs import Additive, Anova, Polynomial, is_opened
 from atomlearn.designs.coefficients import MOST_DENSE, as_columns, coefficient_rows
 from atomlearn.designs.pair_index import PairIndex
 from atomlearn.estimators.base import AtomicModel, coefficients_of
 from atomlearn.estimators.checks import (
     ADDITIVE,
+    ANOVA,
     FEATURES,
     PRODUCTS,
     checked_design,
@@ -62,17 +63,21 @@ def _groups_of_columns(design: Additive, groups: Any) -> NDArray[np.int64]:
     return found
 
 
-def _inputs_selected(
-    design: Additive, columns: NDArray[np.int64], rounds: NDArray[np.int64]
+def _terms_selected(
+    design: Additive | Anova, columns: NDArray[np.int64], rounds: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the inputs of these columns in their order, each once, and the round of each."""
-    inputs = design.input_of(columns)
-    first = np.sort(np.unique(inputs, return_index=True)[1])
-    return inputs[first], rounds[first]
+    """Return the terms of these columns in their order, each once, and the round of each."""
+    terms = design.term_of(columns)
+    first = np.sort(np.unique(terms, return_index=True)[1])
+    return terms[first], rounds[first]
 
 
 def _of_products(estimator: Any) -> bool:
     return isinstance(estimator.features, str) and estimator.features in PRODUCTS
+
+
+def _of_pairs(estimator: Any) -> bool:
+    return isinstance(estimator.features, str) and estimator.features == ANOVA
 
 
 def _selects_columns(estimator: Any) -> bool:
@@ -108,9 +113,10 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         each pass searches all of them exactly, see ``designs.Polynomial``. With "intersection",
         "additive_gaussian", "additive_chi2" and "splines" inputs are selected whole, for a sum of
         curves of them, as ``designs.Additive(X, normalize=True)`` makes it; ``curve(j)`` is that
-        of input j.
+        of input j. With "anova" terms are selected: a curve of an input, or a surface of two
+        inputs (``designs.Anova``), all of which are searched; ``surface(i, j)`` is one of them.
     groups : list of lists of columns, or array of labels (n_features_in_,), optional
-        Disjoint groups to select whole, of columns of X; not with products.
+        Disjoint groups to select whole, of columns of X; not with products or "anova".
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalized.
     tol : float, default=1e-6
@@ -124,12 +130,13 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
     ----------
     selected_ : (n_selected,) ndarray of int64
         The selected columns in the order of selection, best first. ``get_support()`` is the mask.
-        With products, columns of the map: those of X come first.
+        With products, columns of the map: those of X come first. With "anova" terms: the inputs
+        come first; the mask, and what ``transform`` returns, are the inputs of the terms selected.
     selected_names_ : list of str
         Their names, products as "age:dose" and squares as "dose^2".
     pairs_ : (n_selected, 2) ndarray of int64
-        With products, the columns (i, j) of X in each: i = j for a square, j = -1 for a column of
-        X itself.
+        With products and "anova", the columns (i, j) of X in each: i = j for a square, j = -1 for
+        a column of X itself.
     rounds_ : (n_selected,) ndarray of int64
         The pass that found each of them, from 1.
     n_selected_ : int
@@ -140,7 +147,7 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
     coef_ : (1, n_features_in_) ndarray; (n_features_in_,) for regression; in the dtype of X
         With products, this and ``scaling_`` are of all columns of the map, and where these are
         more than 2^26 a csr_array of one row. Of additive models: of all columns of the design,
-        see ``additive_map_``, and ``scaling_`` is of the inputs.
+        see ``additive_map_``, and ``scaling_`` is of the inputs (of the terms with "anova").
     intercept_ : (1,) ndarray; float for regression
     classes_ : (2,) ndarray, for classification
     objective_, gap_ : float
@@ -218,7 +225,7 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         self._check_features()
         loss = as_loss(self.loss)
         inputs = checked_design(self, X, reset=True)
-        if isinstance(inputs, Additive):
+        if isinstance(inputs, Additive | Anova):
             raise TypeError(
                 "FeatureGenerator makes curves of inputs itself: pass the inputs, with "
                 "features='intersection' or another of an additive model, or use AtomicRegressor"
@@ -236,13 +243,18 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         return self
 
     def _check_features(self) -> None:
-        known = sorted([*FEATURES, *ADDITIVE])
+        known = sorted([*FEATURES, *ADDITIVE, ANOVA])
         if not isinstance(self.features, str) or self.features not in known:
             raise ValueError(f"features must be one of {known}, got {self.features!r}")
         if self.groups is not None and _of_products(self):
             raise ValueError(
                 f"groups are of columns of X, and features={self.features!r} selects products of "
                 "two; leave groups out, or use features='linear'"
+            )
+        if self.groups is not None and _of_pairs(self):
+            raise ValueError(
+                "groups are of columns of X, and features='anova' selects terms of one input or "
+                "two; leave groups out, or use features='splines'"
             )
 
     def _target(
@@ -269,6 +281,8 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         n_units, groups = design.shape[1], self.groups
         if isinstance(design, Additive):
             groups = _groups_of_columns(design, groups)
+        elif isinstance(design, Anova):
+            groups = design.groups
         if groups is not None:
             n_units = KSupport(1, groups).partition(n_units).n_groups
         norm = KSupport(min(self.batch, max(n_units, 1)), groups)
@@ -291,18 +305,25 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         design = problem.design
         self._remember(design)
         self.selected_, self.rounds_ = state.selection()
-        if isinstance(design, Additive):
-            self.selected_, self.rounds_ = _inputs_selected(design, self.selected_, self.rounds_)
+        if isinstance(design, Additive | Anova):
+            self.selected_, self.rounds_ = _terms_selected(design, self.selected_, self.rounds_)
         # Where whole inputs are selected, their names, and not those of their columns.
         named = None if isinstance(design, Additive) else design
-        self.selected_names_ = names_of(self, named, self.selected_)
+        if isinstance(design, Anova):
+            self.pairs_ = design.inputs_of_terms(self.selected_)
+            single = names_of(self, None, np.arange(self.n_features_in_))
+            self.selected_names_ = [
+                single[i] if j < 0 else f"{single[i]}:{single[j]}" for i, j in self.pairs_.tolist()
+            ]
+        else:
+            self.selected_names_ = names_of(self, named, self.selected_)
         self.n_selected_ = int(state.units)
         if isinstance(design, Polynomial):
             self.pairs_ = np.stack(design.pairs(self.selected_), axis=1)
         columns, scaling = state.scaling(norm, n_features)
-        if isinstance(design, Additive):
-            # All columns of an input have one scaling.
-            columns, n_features = design.input_of(columns), self.n_features_in_
+        if isinstance(design, Additive | Anova):
+            # All columns of a term have one scaling.
+            columns, n_features = design.term_of(columns), design.term_sizes.size
         self.scaling_ = coefficient_rows(
             [(columns, scaling)], n_features, np.float64, isinstance(design, Polynomial)
         )
@@ -330,13 +351,19 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
                 f"a mask of {n_columns} columns would not fit; use get_support(indices=True)"
             )
         mask = np.zeros(n_columns, dtype=bool)
-        mask[self.selected_] = True
+        mask[self._columns_selected()] = True
         return mask
+
+    def _columns_selected(self) -> NDArray[np.int64]:
+        """Return the columns of X (of the products) that are in use, increasing."""
+        if _of_pairs(self):
+            return np.unique(self.pairs_[self.pairs_ >= 0])
+        return np.sort(self.selected_)
 
     def get_support(self, indices: bool = False) -> NDArray[Any]:
         """Return the mask of the selected columns, or their increasing numbers (``indices``)."""
         check_is_fitted(self)
-        return np.sort(self.selected_) if indices else self._get_support_mask()
+        return self._columns_selected() if indices else self._get_support_mask()
 
     def transform(self, X: Any) -> Any:
         """Return the selected columns of X in increasing order, (n_samples, n_selected).
@@ -349,7 +376,7 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         design = checked_design(self, X, reset=False)
         if _of_products(self):
             design = self._expanded(design)
-        return as_columns(design.gather(np.sort(self.selected_)), design.dtype)
+        return as_columns(design.gather(self._columns_selected()), design.dtype)
 
     @available_if(_selects_columns)  # type: ignore[untyped-decorator]
     def inverse_transform(self, X: Any) -> Any:

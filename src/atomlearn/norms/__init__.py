@@ -1,7 +1,7 @@
 """Norms: gauges of atoms, known by value, polar, best columns and (where it exists) prox."""
 
 from atomlearn.norms.blocks import Blocks
-from atomlearn.norms.combine import Nonnegative, Restricted, Scaled
+from atomlearn.norms.combine import Nonnegative, Scaled
 from atomlearn.norms.elastic_net import ElasticNetNorm
 from atomlearn.norms.groups import Groups
 from atomlearn.norms.hierarchy import Hierarchy
@@ -15,6 +15,7 @@ from atomlearn.norms.matrices.tensor import TensorTrace
 from atomlearn.norms.operators import Operators
 from atomlearn.norms.ordered import OWL, LInf
 from atomlearn.norms.registry import as_norm
+from atomlearn.norms.restricted import Restricted
 from atomlearn.norms.trees import Trees
 from atomlearn.norms.union import Union
 from atomlearn.norms.user import UserNorm

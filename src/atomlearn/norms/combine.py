@@ -1,17 +1,16 @@
-"""Norms made of norms: Scaled, Nonnegative, Restricted."""
+"""Norms made of norms: Scaled, Nonnegative."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.interfaces.design import Columns, Scores
-from atomlearn.interfaces.lift import Lift, SupportsLift
+from atomlearn.interfaces.lift import Lift
 from atomlearn.interfaces.matrix import Shape, SupportsSearch, SupportsShape
 from atomlearn.interfaces.norm import (
     Atom,
@@ -21,36 +20,28 @@ from atomlearn.interfaces.norm import (
     ProxJacobian,
     ProxPoint,
     SupportsPrices,
-    SupportsProx,
-    SupportsRestriction,
-    SupportsScreening,
     SupportsZeroThreshold,
 )
 from atomlearn.norms.atoms import best_atom
 from atomlearn.norms.base import VectorNorm
 from atomlearn.norms.groups import Groups
+from atomlearn.norms.inside import (
+    check_inside,
+    least_polar_inside,
+    lift_inside,
+    possible_support_inside,
+    restriction,
+    with_prox,
+)
 from atomlearn.norms.l1 import L1
 from atomlearn.norms.latent import LatentNorm
 from atomlearn.norms.names import named
 from atomlearn.norms.parameters import positive_number
 from atomlearn.norms.partition import Partition
-from atomlearn.norms.scores import PositiveScores, SubsetScores
+from atomlearn.norms.scores import PositiveScores
 from atomlearn.norms.vectors import to_float64
 
 Array = NDArray[np.float64]
-
-
-def _with_prox(norm: Norm, owner: str) -> SupportsProx:
-    if not isinstance(norm, SupportsProx):
-        raise TypeError(
-            f"{owner} of {norm!r} has no proximal map because {type(norm).__name__} has none; "
-            "use a solver over atoms"
-        )
-    return norm
-
-
-def _lift(norm: Norm, n_features: int) -> Lift | None:
-    return norm.lift(n_features) if isinstance(norm, SupportsLift) else None
 
 
 def polar_bounds(norm: Norm, scores: Scores, thorough: bool = False) -> tuple[float, float]:
@@ -67,38 +58,6 @@ def scaled(norm: Norm, factor: float) -> Norm:
         weights = np.ones(norm.groups.n_groups) if norm.weights is None else norm.weights
         return norm.reweighted(weights * factor)
     return Scaled(norm, factor)
-
-
-def _restricted(norm: Norm, columns: Columns, n_features: int, owner: str) -> Norm:
-    if not isinstance(norm, SupportsRestriction):
-        raise TypeError(
-            f"{owner} of {norm!r} cannot be restricted to columns because "
-            f"{type(norm).__name__} cannot; use a solver over atoms"
-        )
-    return norm.restrict(columns, n_features)
-
-
-def _least_polar(norm: Norm, z: Array, error: Array) -> float:
-    return norm.least_polar(z, error) if isinstance(norm, VectorNorm) else 0.0
-
-
-def _possible_support(norm: Norm, z: Array, error: Array, polar: float) -> Mask | None:
-    if not isinstance(norm, SupportsScreening):
-        return None
-    return norm.possible_support(z, error, polar)
-
-
-def _check_inner(norm: object, owner: str, absolute: bool) -> None:
-    if not isinstance(norm, Norm):
-        raise TypeError(
-            f"{owner}: norm must be a norm object such as norms.KSupport(k=10), "
-            f"got {type(norm).__name__}"
-        )
-    if absolute and not (isinstance(norm, VectorNorm | LatentNorm) and norm.absolute):
-        raise TypeError(
-            f"{owner} needs a norm of vectors that depends on |w| only and grows with it, "
-            f"got {norm!r}; use l1, l2, groups or k-support"
-        )
 
 
 class Scaled(VectorNorm):
@@ -121,7 +80,7 @@ class Scaled(VectorNorm):
 
     def check(self, n_features: int) -> None:
         """Raise where the factor is not positive and finite, or the norm inside is unusable."""
-        _check_inner(self.norm, "Scaled", absolute=False)
+        check_inside(self.norm, "Scaled", absolute=False)
         positive_number("Scaled", "factor", self.factor)
         self.norm.check(n_features)
 
@@ -139,16 +98,16 @@ class Scaled(VectorNorm):
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         power = {"penalized": 1, "squared": 2, "constrained": -1}[form]
-        inner = _with_prox(self.norm, "Scaled").prox_point(v, amount * self.factor**power, form)
+        inner = with_prox(self.norm, "Scaled").prox_point(v, amount * self.factor**power, form)
         return ProxPoint(inner.point, self.factor * inner.gauge, inner.jacobian)
 
     def restrict(self, columns: Columns, n_features: int) -> Scaled:
         """factor times the restriction of the norm inside."""
-        return Scaled(_restricted(self.norm, columns, n_features, "Scaled"), self.factor)
+        return Scaled(restriction(self.norm, columns, n_features, "Scaled"), self.factor)
 
     def lift(self, n_features: int) -> Lift | None:
         """That of the norm inside, over which the norm is scaled; None where it has none."""
-        inner = _lift(self.norm, n_features)
+        inner = lift_inside(self.norm, n_features)
         return None if inner is None else replace(inner, norm=scaled(inner.norm, self.factor))
 
     def with_shape(self, shape: Shape | None) -> Scaled:
@@ -181,11 +140,11 @@ class Scaled(VectorNorm):
 
     def least_polar(self, z: Array, error: Array) -> float:
         """That of the norm inside, divided by the factor."""
-        return _least_polar(self.norm, z, error) / self.factor
+        return least_polar_inside(self.norm, z, error) / self.factor
 
     def possible_support(self, z: Array, error: Array, polar: float) -> Mask | None:
         """That of the norm inside, whose polar is factor times this one."""
-        return _possible_support(self.norm, z, error, polar * self.factor)
+        return possible_support_inside(self.norm, z, error, polar * self.factor)
 
     def prices(self, n_features: int) -> Array | None:
         """factor times those of the norm inside, where it has them."""
@@ -215,7 +174,7 @@ class Nonnegative(VectorNorm):
 
     def check(self, n_features: int) -> None:
         """Raise where the norm inside is unusable, or not a norm of |w|."""
-        _check_inner(self.norm, "Nonnegative", absolute=True)
+        check_inside(self.norm, "Nonnegative", absolute=True)
         self.norm.check(n_features)
 
     def value(self, w: Array) -> float:
@@ -234,7 +193,7 @@ class Nonnegative(VectorNorm):
         return columns[positive.at(columns) > 0]
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        inner = _with_prox(self.norm, "Nonnegative").prox_point(np.maximum(v, 0.0), amount, form)
+        inner = with_prox(self.norm, "Nonnegative").prox_point(np.maximum(v, 0.0), amount, form)
 
         def jacobian() -> ProxJacobian:
             return _masked(inner.jacobian(), v > 0)
@@ -243,11 +202,11 @@ class Nonnegative(VectorNorm):
 
     def restrict(self, columns: Columns, n_features: int) -> Nonnegative:
         """The non-negative part of the restriction of the norm inside."""
-        return Nonnegative(_restricted(self.norm, columns, n_features, "Nonnegative"))
+        return Nonnegative(restriction(self.norm, columns, n_features, "Nonnegative"))
 
     def lift(self, n_features: int) -> Lift | None:
         """That of the norm inside with non-negative parts; None where it has none."""
-        inner = _lift(self.norm, n_features)
+        inner = lift_inside(self.norm, n_features)
         return None if inner is None else replace(inner, norm=Nonnegative(inner.norm))
 
     def with_names(self, names: Sequence[str]) -> Nonnegative:
@@ -266,116 +225,15 @@ class Nonnegative(VectorNorm):
 
     def least_polar(self, z: Array, error: Array) -> float:
         """That of the norm inside for max(z, 0), which is no further from max(z*, 0)."""
-        return _least_polar(self.norm, np.maximum(z, 0.0), error)
+        return least_polar_inside(self.norm, np.maximum(z, 0.0), error)
 
     def possible_support(self, z: Array, error: Array, polar: float) -> Mask | None:
         """That of the norm inside: a w >= 0 aligned with z* is aligned with max(z*, 0)."""
-        return _possible_support(self.norm, np.maximum(z, 0.0), error, polar)
+        return possible_support_inside(self.norm, np.maximum(z, 0.0), error, polar)
 
     def prices(self, n_features: int) -> Array | None:
         """The weights of the l1 norm inside, scaled or in groups of one; None for other norms."""
         return _l1_weights(self.norm, n_features)
-
-
-class Restricted(VectorNorm):
-    """gauge(w) = norm(w) where w is zero outside ``columns``, infinite elsewhere.
-
-    Its polar, best columns and proximal maps are those of the norm's restriction to the columns.
-
-    Parameters
-    ----------
-    norm : Norm
-        One that can be restricted (l1, l2, elastic net, k-support, groups).
-    columns : array-like of int
-        The columns that may be used, without repetition.
-    """
-
-    def __init__(self, norm: Norm, columns: Any) -> None:
-        self.norm = norm
-        self.columns = columns
-
-    @property
-    def absolute(self) -> bool:
-        """As the norm inside."""
-        return isinstance(self.norm, VectorNorm | LatentNorm) and self.norm.absolute
-
-    def check(self, n_features: int) -> None:
-        """Raise where columns are out of range or repeated, or the norm inside is unusable."""
-        _check_inner(self.norm, "Restricted", absolute=False)
-        self.norm.check(n_features)
-        self._inner(n_features)
-
-    def value(self, w: Array) -> float:
-        """norm(w), or infinity where w is not zero outside the columns"""
-        w = to_float64(w)
-        columns, inner = self._inner(w.size)
-        if np.count_nonzero(w) > np.count_nonzero(w[columns]):
-            return math.inf
-        return inner.value(w[columns])
-
-    def polar(self, scores: Scores) -> float:
-        """The polar of the restriction at z over the columns."""
-        columns, inner = self._inner(scores.n_columns)
-        return inner.polar(SubsetScores(scores, columns))
-
-    def best_columns(self, scores: Scores, count: int) -> Columns:
-        """Those of the restriction, in the numbers of all columns."""
-        columns, inner = self._inner(scores.n_columns)
-        return columns[inner.best_columns(SubsetScores(scores, columns), count)]
-
-    def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        columns, norm = self._inner(v.size)
-        inner = _with_prox(norm, "Restricted").prox_point(v[columns], amount, form)
-        point = np.zeros_like(v)
-        point[columns] = inner.point
-
-        def jacobian() -> ProxJacobian:
-            return _embedded(inner.jacobian(), columns, v.size)
-
-        return ProxPoint(point, inner.gauge, jacobian)
-
-    def restrict(self, columns: Columns, n_features: int) -> Norm:
-        """The restriction to these columns, of which only those of this norm may be used."""
-        allowed = self._inner(n_features)[0]
-        inner = _restricted(self.norm, columns, n_features, "Restricted")
-        usable = np.flatnonzero(np.isin(columns, allowed))
-        return inner if usable.size == len(columns) else Restricted(inner, usable)
-
-    def zero_threshold(self, w: Array) -> float:
-        """That of the norm inside (0, which is always right, where it has none)."""
-        return self.norm.zero_threshold(w) if isinstance(self.norm, SupportsZeroThreshold) else 0.0
-
-    def least_polar(self, z: Array, error: Array) -> float:
-        """That of the restriction."""
-        columns, inner = self._inner(z.size)
-        return _least_polar(inner, z[columns], error[columns])
-
-    def possible_support(self, z: Array, error: Array, polar: float) -> Mask:
-        """That of the restriction; the other columns are always out."""
-        columns, inner = self._inner(z.size)
-        marked = np.zeros(z.size, dtype=bool)
-        found = _possible_support(inner, z[columns], error[columns], polar)
-        marked[columns] = True if found is None else found
-        return marked
-
-    def _inner(self, n_features: int) -> tuple[Columns, Norm]:
-        """Return the columns, checked, and the restriction of the norm to them."""
-        columns = np.asarray(self.columns)
-        if columns.ndim != 1 or columns.size == 0 or columns.dtype.kind not in "iu":
-            raise TypeError(
-                "Restricted: columns must be a non-empty list of whole column numbers, got dtype "
-                f"{columns.dtype} of shape {columns.shape}; pass [0, 3, 5] or np.flatnonzero(mask)"
-            )
-        outside = columns[(columns < 0) | (columns >= n_features)]
-        if outside.size:
-            raise ValueError(
-                f"Restricted: column {int(outside[0])} does not exist among {n_features}; columns "
-                f"are numbered 0 to {n_features - 1}"
-            )
-        columns = columns.astype(np.int64)
-        if np.unique(columns).size != columns.size:
-            raise ValueError("Restricted: columns repeat; pass each once, as np.unique(columns)")
-        return columns, _restricted(self.norm, columns, n_features, "Restricted")
 
 
 def _l1_weights(norm: Norm, n_features: int) -> Array | None:
@@ -398,19 +256,3 @@ def _masked(jacobian: ProxJacobian, keep: NDArray[np.bool_]) -> ProxJacobian:
         factors = factors.copy()
         factors.data *= mask[factors.indices]
     return ProxJacobian(jacobian.diagonal * mask, factors, jacobian.coefficients)
-
-
-def _embedded(jacobian: ProxJacobian, columns: Columns, size: int) -> ProxJacobian:
-    """Return E J E' where E puts the rows of J at ``columns``."""
-    diagonal = np.zeros(size)
-    diagonal[columns] = jacobian.diagonal
-    inner = jacobian.factors
-    factors: Any
-    if isinstance(inner, np.ndarray):
-        factors = np.zeros((size, inner.shape[1]))
-        factors[columns] = inner
-    else:
-        shape = (size, inner.shape[1])
-        factors = type(inner)((inner.data, columns[inner.indices], inner.indptr), shape=shape)
-        factors.sort_indices()
-    return ProxJacobian(diagonal, factors, jacobian.coefficients)

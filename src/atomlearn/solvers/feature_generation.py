@@ -227,9 +227,12 @@ class FeatureGeneration(Solver):
         following = self._with_block(problem, state)
         assert following.block is not None
         restricted = self._subproblem(problem, following)
-        refit = self._master(following).solve(
-            restricted, following.omega, following.intercept, self._gap_target(following)
-        )
+        master, target = self._master(following), self._gap_target(following)
+        refit = master.solve(restricted, following.omega, following.intercept, target)
+        # A round may lower the objective far below that of the one before, which the target is of.
+        lower = self.inner_tolerance * abs(refit.objective)
+        if self.inner_tolerance < INEXACT and lower < refit.gap <= target:
+            refit = master.solve(restricted, refit.weights, refit.intercept, lower)
         following.omega, following.intercept = refit.weights, refit.intercept
         following.prediction = refit.prediction
         following.restricted_objective, following.restricted_gap = refit.objective, refit.gap

@@ -13,16 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.designs import ArrayScores, SparseBlock
+from atomlearn.designs.matrices.score_matrix import MatrixScores
 from atomlearn.interfaces import Atom, Block, Design, Norm, Scores, SupportsRestriction
+from atomlearn.interfaces.matrix import SupportsSearch
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.losses import as_loss
 from atomlearn.masters.simplex import SimplexQuasiNewton
-from atomlearn.norms import UserNorm
+from atomlearn.norms import SparsePSD, SparseRankOne, UserNorm
 from atomlearn.norms.atoms import best_atom
+from atomlearn.norms.matrices import MatrixNorm
+from atomlearn.norms.matrices.flatten import terms_of
+from atomlearn.norms.matrices.sparse_search import BRANCH_ENTRIES
+from atomlearn.norms.matrices.terms import scale_of, unscaled
 from atomlearn.norms.vectors import l2_norm, to_float64
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.solvers.atoms import AtomSet
 from atomlearn.solvers.refit import refit_on_rays
+from atomlearn.solvers.sparse_gauge import sparse_gauge
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -93,7 +100,10 @@ def gauge_by_generation(
 
     Notes
     -----
-    O(p) memory for each atom in use, and one call of the oracle an iteration.
+    O(p) memory for each atom in use, and one call of the oracle an iteration. Where the oracle is
+    a search, lower bounds are those of the bound from above on its polar: exact for matrices of at
+    most 1024 entries, where sparse atoms have an interior-point method of their own, and else as
+    good as that bound.
     """
     w = to_float64(w)
     if not np.isfinite(w).all():
@@ -102,6 +112,12 @@ def gauge_by_generation(
     norm.check(w.size)
     if not w.any():
         return 0.0, 0.0
+    inner, factor = unscaled(norm), scale_of(norm)
+    if isinstance(inner, SparseRankOne | SparsePSD) and w.size <= BRANCH_ENTRIES:
+        value, bound, error = sparse_gauge(inner, w.reshape(inner.shape), gap)
+        if error > EXACT * l2_norm(w):
+            return math.inf, math.inf
+        return factor * value, factor * bound
     found = decompose(norm, w, gap, max_iter)
     if found.error > EXACT * l2_norm(w):
         return math.inf, math.inf
@@ -120,16 +136,23 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
     dense, z, lower = np.zeros(w.size), np.zeros(w.size), 0.0
     for _ in range(max_iter):
         following = z + (w - dense) / eps
-        scores = ArrayScores(following)
+        scores = _scores(norm, following)
         atom = best_atom(norm, scores)
-        reached = float(atom.values @ following[atom.columns])
-        if reached > 0.0:
-            lower = max(lower, float(w @ following) / reached)
+        reached = top = float(atom.values @ following[atom.columns])
+        new = reached > 1.0 + 0.1 * gap and atoms.find(atom) < 0
+        if isinstance(norm, SupportsSearch):
+            # A search bounds the polar from below: it proves nothing. Ask for the other bound.
+            top = math.inf if new else norm.bounds(scores, thorough=True)[1]
+            atom = best_atom(norm, scores)
+            reached = float(atom.values @ following[atom.columns])
+            new = reached > 1.0 + 0.1 * gap and atoms.find(atom) < 0
+        if top > 0.0:
+            lower = max(lower, float(w @ following) / top)
         error = l2_norm(w - dense)
         closed = float(shares.sum()) - lower <= gap * max(lower, 0.0)
         if closed and error <= 0.1 * EXACT * size:
             break
-        if reached > 1.0 + 0.1 * gap and atoms.find(atom) < 0:
+        if new:
             atoms, shares = atoms.append(design, atom), np.append(shares, 0.0)
             listed.append(atom)
         else:
@@ -142,6 +165,14 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
         dense = np.zeros(w.size)
         dense[atoms.columns] = atoms.combine(shares)
     return Decomposition(tuple(listed), shares, lower, l2_norm(w - dense))
+
+
+def _scores(norm: Norm, z: Array) -> Scores:
+    """Return z as scores: one matrix, whose searches are remembered, where the norm is of those."""
+    for term in terms_of(norm):
+        if isinstance(term.norm, MatrixNorm) and term.tensor is None:
+            return MatrixScores(z.reshape(term.norm.shape))
+    return ArrayScores(z)
 
 
 def _refit_problem(norm: Norm, design: Design, target: Array, eps: float) -> Problem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from atomlearn.interfaces import Atom
 from atomlearn.problem import Problem
 from atomlearn.solvers.atoms import AtomSet
+from atomlearn.solvers.factored_atoms import FactoredAtoms, RankOne
 from atomlearn.solvers.line_search import Way, best_step
 
 Array = NDArray[np.float64]
@@ -40,7 +42,7 @@ class Hull:
     What the sum leaves of reach is the share of zero. ``intercept`` follows along.
     """
 
-    atoms: AtomSet
+    atoms: AtomSet | FactoredAtoms
     shares: Array
     reach: float
     intercept: float
@@ -51,18 +53,19 @@ class Hull:
         rest = 1.0 - float(self.shares.sum()) / self.reach if self.reach > 0 else 1.0
         return rest if rest > NO_SHARE else 0.0
 
-    def used(self) -> tuple[AtomSet, Array]:
+    def used(self) -> tuple[AtomSet | FactoredAtoms, Array]:
         """Return the atoms with a share, and their weights."""
         kept = np.flatnonzero(self.shares)
         return self.atoms.take(kept), self.shares[kept]
 
-    def add(self, problem: Problem, atom: Atom) -> int:
-        """Return the number of this atom (ZERO where empty), appended where it is new."""
-        if not atom.columns.size:
+    def add(self, problem: Problem, atom: Atom | RankOne | None) -> int:
+        """Return the number of this atom (ZERO for None), appended where it is new."""
+        if atom is None:
             return ZERO
-        number = self.atoms.find(atom)
+        atoms: Any = self.atoms  # of the kind of this atom
+        number: int = atoms.find(atom)
         if number < 0:
-            self.atoms = self.atoms.append(problem.design, atom)
+            self.atoms = atoms.append(problem.design, atom)
             self.shares = np.append(self.shares, 0.0)
             number = self.atoms.size - 1
         return number

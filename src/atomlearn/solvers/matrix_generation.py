@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from atomlearn.designs.matrices.factor_blocks import SideBySide
 from atomlearn.designs.matrices.score_matrix import LessFactored
 from atomlearn.interfaces import Master, Norm, Refit, Scores, Solver, State
-from atomlearn.interfaces.matrix import Factored, Found, ScoreMatrix, score_matrix
+from atomlearn.interfaces.matrix import Factored, ScoreMatrix, score_matrix
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.losses.pieces import shifted
 from atomlearn.masters import AcceleratedGradient, CoupledNewton, SemismoothNewton, SequentialQP
@@ -25,6 +25,7 @@ from atomlearn.norms import Blocks
 from atomlearn.norms.combine import polar_bounds
 from atomlearn.norms.matrices import MatrixNorm
 from atomlearn.norms.matrices.flatten import terms_of
+from atomlearn.norms.matrices.sparse import joined
 from atomlearn.problem import Problem
 from atomlearn.result import Certificate, MatrixPart, Status
 from atomlearn.solvers.matrix_problem import check_problem, shape_of, view_of
@@ -37,12 +38,17 @@ from atomlearn.solvers.matrix_terms import (
     from_part,
     usable,
 )
+from atomlearn.solvers.ray_search import Placed, found_near, turned_rays
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
 
 #: Steps without progress after which a run has stalled.
 PATIENCE = 8
+#: A search near the rays in use is enough where it promises this share of the first one in a row.
+LAZY = 0.1
+#: Re-fits of rays that turn on their supports, between two passes.
+TURNS = 5
 #: Entries up to which a span at once holds a whole matrix, and its longer side up to which.
 WHOLE, LONGEST = 1024, 256
 #: Share of the last relative gap, and of 1, that the bounds on the polar may leave open.
@@ -57,7 +63,9 @@ class MatrixState(State):
 
     terms : the coordinates of each term; values : x of each; candidates : what the last pass
     found, (left, right) or columns for each term; stalled : steps without progress since
-    ``milestone``.
+    ``milestone``; nearby : what the first of the last passes in a row that searched near the rays
+    in use only promised, relative to the multiplier; 0 after a search everywhere. The search gap
+    of a certificate is that of its own search.
     """
 
     terms: tuple[Coordinates, ...] = ()
@@ -65,6 +73,7 @@ class MatrixState(State):
     candidates: tuple[Any, ...] = ()
     milestone: float = np.inf
     stalled: int = 0
+    nearby: float = 0.0
     master_steps: int = 0
 
     def n_active(self) -> int:
@@ -89,7 +98,10 @@ class MatrixState(State):
 
 @dataclass(frozen=True, slots=True)
 class Pricing:
-    """Scores X'v of a point, the multiplier of the norm there, tau, and how hard to search."""
+    """Scores X'v of a point, the multiplier of the norm there, tau, and how hard to search.
+
+    nearby : a search near the rays in use is enough where it promises at least this much.
+    """
 
     scores: Scores
     v: Array
@@ -97,6 +109,7 @@ class Pricing:
     multiplier: float
     accuracy: float
     thorough: bool
+    nearby: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,21 +208,43 @@ class MatrixGeneration(Solver):
         assert isinstance(state, MatrixState)
         terms, values = _with_candidates(state)
         refit = self._refitted(problem, state, terms, values)
-        sizes = np.cumsum([0, *(term.size for term in terms)])
-        pieces = [refit.weights[a:b] for a, b in pairwise(sizes)]
-        small = [term.compressed(x) for term, x in zip(terms, pieces, strict=True)]
+        small = _compressed(terms, refit)
+        for _ in range(TURNS):
+            if (turned := self._turned(problem, state, small, refit)) is None:
+                break
+            refit = self._refitted(problem, state, *turned)
+            small = _compressed(turned[0], refit)
         del terms, values  # the wide bases of the re-fit, before the search for the next atoms
         linear = shifted(refit.prediction, -refit.intercept)
         following = self._priced(
             problem,
-            [term for term, _ in small],
-            [x for _, x in small],
+            *_apart(small),
             linear,
             refit.intercept,
             state.certificate.relative_gap,
+            state.nearby,
         )
         following.master_steps = state.master_steps + refit.steps
         return self._judged(following, state)
+
+    def _turned(
+        self, problem: Problem, state: MatrixState, small: list[Placed], refit: Refit
+    ) -> tuple[list[Coordinates], list[Array]] | None:
+        """Return the terms with better rays on the supports in use, None where they gain little."""
+        if not any(isinstance(term, Rays) and term.size for term, _ in small):
+            return None
+        v = problem.negative_gradient(refit.prediction)
+        gauge = sum(term.norm.value(x) for term, x in small if x.size)
+        inner = float(v @ (refit.prediction - refit.intercept))
+        turned, gain = turned_rays(small, v, problem.regularizer.multiplier(gauge, inner))
+        enough = self._target(state)
+        return _apart(turned) if gain * gauge > enough else None
+
+    def _target(self, state: MatrixState) -> float:
+        """Return the gap that re-fits are asked for."""
+        certificate = state.certificate
+        enough = 0.1 * self.tolerance * abs(certificate.objective)
+        return max(self.inner_ratio * certificate.closable, enough)
 
     def _refitted(
         self,
@@ -231,11 +266,10 @@ class MatrixGeneration(Solver):
         block = blocks[0] if len(blocks) == 1 else SideBySide(blocks)
         regularizer = replace(problem.regularizer, norm=norm)
         restricted = replace(problem, design=block, regularizer=regularizer)
-        certificate = state.certificate
-        enough = 0.1 * self.tolerance * abs(certificate.objective)
         # Where spans are whole, nothing new comes with a pass: once all the way, and it is done.
         whole = any(isinstance(term, Span) and term.is_whole for term in used)
-        target = enough if whole else max(self.inner_ratio * certificate.closable, enough)
+        enough = 0.1 * self.tolerance * abs(state.certificate.objective)
+        target = enough if whole else self._target(state)
         master = master_for(used) if self.master is None else self.master
         return master.solve(restricted, start, state.intercept, target)
 
@@ -247,6 +281,7 @@ class MatrixGeneration(Solver):
         linear: Array,
         intercept: float,
         before: float,
+        nearby: float = 0.0,
     ) -> MatrixState:
         """One pass: scores, candidates of every term, and the certificate of this very point."""
         intercept = problem.optimal_intercept(linear, intercept)
@@ -261,14 +296,17 @@ class MatrixGeneration(Solver):
         accuracy = min(max(LOOSE * before, 0.05 * self.tolerance), LOOSE)
         bounds: list[tuple[float, float]] = []
         candidates: list[Any] = []
+        promised: list[float] = []
 
         def search(accuracy: float, thorough: bool) -> None:
-            bounds[:], candidates[:] = [], []
+            bounds[:], candidates[:], promised[:] = [], [], []
+            least = max(LAZY * nearby, 10.0 * self.tolerance)
             for term, x in zip(terms, values, strict=True):
-                pricing = Pricing(scores, v, problem.tau, multiplier, accuracy, thorough)
-                found, wanting = self._searched(term, x, pricing)
+                pricing = Pricing(scores, v, problem.tau, multiplier, accuracy, thorough, least)
+                found, wanting, near = self._searched(term, x, pricing)
                 bounds.append((found[0] / term.term.factor, found[1] / term.term.factor))
                 candidates.append(wanting)
+                promised.append(near)
 
         search(accuracy, thorough=False)
 
@@ -295,6 +333,7 @@ class MatrixGeneration(Solver):
             terms=tuple(terms),
             values=tuple(values),
             candidates=tuple(candidates),
+            nearby=max(promised) if nearby == 0.0 or not any(promised) else nearby,
         )
 
     def _searched(
@@ -302,26 +341,31 @@ class MatrixGeneration(Solver):
         term: Coordinates,
         x: Array,
         at: Pricing,
-    ) -> tuple[tuple[float, float], Any]:
-        """Return bounds on the polar of a term's norm, and what may enter it."""
+    ) -> tuple[tuple[float, float], Any, float]:
+        """Return bounds on the polar of a term's norm, what may enter, what ``found_near`` says."""
         norm, multiplier = term.term.norm, at.multiplier
         if isinstance(term, Entrywise):
             # A share of all entries at least: passes are dearer than idle columns.
             count = max(self.columns, 4 * term.size, at.scores.n_columns // 100)
-            return polar_bounds(norm, at.scores), term.wanting(x, at.scores, count, multiplier)
+            return polar_bounds(norm, at.scores), term.wanting(x, at.scores, count, multiplier), 0.0
         assert isinstance(norm, MatrixNorm)
         matrix = _matrix(term, at.scores, at.v)
         if at.tau and isinstance(term, Span) and x.size:
             S = x.reshape(term.left.shape[1], -1)
             matrix = LessFactored(matrix, at.tau, term.left, S, term.right)
-        found: Found = norm.found(matrix, self.batch, at.accuracy, at.thorough)
+        level = 0.0 if at.thorough else multiplier * term.term.factor
+        found, promised = found_near(term, matrix, level, at.nearby)
+        if not promised:
+            everywhere = norm.found(matrix, self.batch, at.accuracy, at.thorough)
+            found = everywhere if found is None else joined(everywhere, found)
+        assert found is not None
         left, right = usable(found, multiplier * term.term.factor * (1 + 1e-12))
         if isinstance(term, Span) and is_small(matrix.shape):
             left, right = np.eye(matrix.shape[0]), np.eye(matrix.shape[1])
         elif isinstance(term, Span) and x.size:
             turned = term.turns(matrix)
             left, right = np.hstack([turned[0], left]), np.hstack([turned[1], right])
-        return (found.lower, found.upper), (left, right)
+        return (found.lower, found.upper), (left, right), promised
 
     def _judged(self, state: MatrixState, before: MatrixState) -> MatrixState:
         """Count the step, and say whether a further one can change anything."""
@@ -395,6 +439,18 @@ def _inside(
     if gauge > radius:
         values = [x * (radius / gauge) for x in values]
     return terms, values
+
+
+def _compressed(terms: list[Coordinates], refit: Refit) -> list[Placed]:
+    """Return the terms with their coordinates of the re-fit, without what carries no weight."""
+    sizes = np.cumsum([0, *(term.size for term in terms)])
+    pieces = [refit.weights[a:b] for a, b in pairwise(sizes)]
+    return [term.compressed(x) for term, x in zip(terms, pieces, strict=True)]
+
+
+def _apart(placed: list[Placed]) -> tuple[list[Coordinates], list[Array]]:
+    """Return terms and values by themselves."""
+    return [term for term, _ in placed], [x for _, x in placed]
 
 
 def _entries(terms: list[Coordinates], values: list[Array]) -> tuple[Columns, Array]:

@@ -19,9 +19,10 @@ from atomlearn.interfaces import (
     SupportsRestriction,
     SupportsZeroThreshold,
 )
-from atomlearn.interfaces.matrix import Found, ScoreMatrix
+from atomlearn.interfaces.matrix import DenseMatrix, Found, ScoreMatrix
 from atomlearn.norms import L1, PSD, Nonnegative, Scaled, TraceNorm
 from atomlearn.norms.matrices import MatrixNorm
+from atomlearn.norms.matrices.sparse import SparseNorm, merged
 from atomlearn.norms.matrices.terms import Term
 from atomlearn.result import MatrixPart
 
@@ -171,8 +172,10 @@ class Rays(Coordinates):
         return Nonnegative(L1())
 
     def compressed(self, x: Array) -> tuple[Rays, Array]:
+        """Return the rays in use, orthogonal on each support: their weights add up to no more."""
         kept = np.flatnonzero(x > 0)
-        return replace(self, left=self.left[:, kept], right=self.right[:, kept]), x[kept]
+        left, values, right = merged(self.left[:, kept], x[kept], self.right[:, kept])
+        return replace(self, left=left, right=right), values
 
     def expanded(self, x: Array, left: Array, right: Array) -> tuple[Rays, Array]:
         """Return the rays with those of these atoms that are new, at weight zero."""
@@ -184,6 +187,20 @@ class Rays(Coordinates):
             right=np.hstack([self.right, right[:, new]]),
         )
         return following, np.append(x, np.zeros(new.size))
+
+    def on_supports(self, v: Array) -> Found:
+        """Return the best atoms on the supports of the rays for the scores X'v: no pass.
+
+        Only the entries of X'v that the supports touch are asked for.
+        """
+        norm = cast(SparseNorm, self.term.norm)
+        rows = np.flatnonzero(self.left.any(axis=1))
+        cols = np.flatnonzero(self.right.any(axis=1))
+        left, right = np.eye(self.left.shape[0])[:, rows], np.eye(self.right.shape[0])[:, cols]
+        some = cast(SupportsMatrix, self.design).span(left, right).transpose_dot(v)
+        Z = DenseMatrix(some.reshape(rows.size, cols.size))
+        found = norm.search_on_supports(Z, self.left[rows], self.right[cols])
+        return replace(found, left=left @ found.left, right=right @ found.right)
 
     def part(self, x: Array) -> MatrixPart:
         gauge = self.term.factor * float(x.sum())
@@ -284,7 +301,8 @@ def from_part(at_zero: Coordinates, part: MatrixPart) -> tuple[Coordinates, Arra
     ):
         return None
     if isinstance(at_zero, Rays):
-        return replace(at_zero, left=factored.left, right=factored.right), factored.weights
+        rays = replace(at_zero, left=factored.left, right=factored.right)
+        return rays.compressed(factored.weights)
     assert isinstance(at_zero, Span)
     values = np.diag(factored.weights).reshape(-1)
     return replace(at_zero, left=factored.left, right=factored.right), values

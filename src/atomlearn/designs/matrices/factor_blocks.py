@@ -119,6 +119,13 @@ class RayBlock(OperatorBlock):
         pulled = self._map.pulled(v, self._right)
         return np.asarray(np.einsum("ij,ij->j", self._images, pulled))
 
+    def dense(self) -> Array:
+        result = np.empty(self.shape, order="F")
+        for column in range(self.shape[1]):
+            one = slice(column, column + 1)
+            result[:, column] = self._map.predictions(self._images[:, one], self._right[:, one])
+        return result
+
 
 class SideBySide(OperatorBlock):
     """Blocks one beside the other: A w = sum_i A_i w_i."""
@@ -141,3 +148,7 @@ class SideBySide(OperatorBlock):
 
     def transpose_dot(self, v: Array) -> Array:
         return np.concatenate([block.transpose_dot(v) for block in self._blocks])
+
+    def dense(self) -> Array:
+        blocks = [np.asarray(block.dense(), dtype=np.float64) for block in self._blocks]
+        return np.asfortranarray(np.hstack(blocks))

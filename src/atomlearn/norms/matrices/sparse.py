@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.interfaces.matrix import Found, ScoreMatrix
+from atomlearn.norms.matrices import sparse_search, sparse_vectors
 from atomlearn.norms.matrices.base import ACCURACY, Coordinates, MatrixNorm
 from atomlearn.norms.matrices.lanczos import top_singular
 from atomlearn.norms.matrices.psd import SymmetricPart, check_square, positive_part
@@ -15,13 +18,19 @@ from atomlearn.norms.matrices.sparse_search import (
     BRANCH_ENTRIES,
     Branching,
     branch_pairs,
-    branch_vectors,
-    disc_bound,
     frobenius_bound,
     pair_starts,
+    pairs_on_supports,
     power_pairs,
+)
+from atomlearn.norms.matrices.sparse_vectors import (
+    branch_vectors,
+    disc_bound,
+    exchanged,
     power_vectors,
+    supports_of,
     vector_starts,
+    vectors_on_supports,
 )
 from atomlearn.norms.parameters import whole_number
 
@@ -44,6 +53,20 @@ class SparseNorm(MatrixNorm):
             f"the value of {type(self).__name__} is NP-hard; "
             "solvers.gauge_by_generation(norm, w) gives bounds on it"
         )
+
+    @abstractmethod
+    def search_near(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
+        """Return the best atoms on the supports of these, and where they lead by local search.
+
+        A fraction of the price of ``search``; ``upper`` is the same bound.
+        """
+
+    @abstractmethod
+    def search_on_supports(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
+        """Return all atoms of positive value on these supports: a small decomposition for each.
+
+        ``matrix`` may be that of some rows and columns only. ``upper`` is infinite.
+        """
 
 
 class SparseRankOne(SparseNorm):
@@ -91,7 +114,8 @@ class SparseRankOne(SparseNorm):
         k, q = min(self.k, Z.shape[0]), min(self.q, Z.shape[1])
         spectrum = top_singular(matrix, STARTS, 1e-3)
         rng = np.random.default_rng(0)
-        U, V, values = power_pairs(Z, k, q, pair_starts(Z, q, spectrum.right, rng))
+        sizes = sparse_search.THOROUGH if thorough else sparse_search.QUICK
+        U, V, values = power_pairs(Z, k, q, pair_starts(Z, q, spectrum.right, rng, sizes))
         if not values.size:
             return Found(U, V, values, 0.0, 0.0)
         upper = min(spectrum.upper, frobenius_bound(Z, k, q))
@@ -104,6 +128,19 @@ class SparseRankOne(SparseNorm):
                 values = np.append(tree.value, values)
         lower = float(values[0])
         return Found(U[:, :count], V[:, :count], values[:count], lower, max(upper, lower))
+
+    def search_near(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
+        """The singular vectors on each pair of supports, and power iterations from ``right``."""
+        Z = matrix.dense()
+        k, q = min(self.k, Z.shape[0]), min(self.q, Z.shape[1])
+        upper = min(top_singular(matrix, 1, 1e-3).upper, frobenius_bound(Z, k, q))
+        near = Found(*power_pairs(Z, k, q, right), 0.0, upper)
+        return joined(near, self.search_on_supports(matrix, left, right))
+
+    def search_on_supports(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
+        """The singular vectors on each pair of supports."""
+        U, V, values = pairs_on_supports(matrix.dense(), left, right)
+        return Found(U, V, values, float(values.max(initial=0.0)), math.inf)
 
 
 class SparsePSD(SparseNorm):
@@ -146,11 +183,12 @@ class SparsePSD(SparseNorm):
         A = SymmetricPart(matrix).dense()
         k = min(self.k, A.shape[0])
         eigenvalues, vectors = np.linalg.eigh(A)
-        rng = np.random.default_rng(0)
-        starts = vector_starts(A, k, vectors[:, ::-1][:, :STARTS], rng)
-        U, values = power_vectors(A, k, starts, max(0.0, -float(eigenvalues[0])))
-        discs, energy = disc_bound(A, k), frobenius_bound(A, k, k)
-        upper = max(min(float(eigenvalues[-1]), discs, energy), 0.0)
+        sizes = sparse_vectors.THOROUGH if thorough else sparse_vectors.QUICK
+        top, rng = vectors[:, ::-1][:, :STARTS], np.random.default_rng(0)
+        starts = vector_starts(A, k, top, rng, sizes)
+        supports = power_vectors(A, k, starts, max(0.0, -float(eigenvalues[0])))
+        values, U, _ = exchanged(A, supports)
+        upper = self._upper(A, k, float(eigenvalues[-1]))
         lower = max(float(values[0]), 0.0)
         apart = upper > lower * (1 + EXACT) and upper > 0.0
         if thorough and apart and A.size <= BRANCH_ENTRIES:
@@ -160,3 +198,68 @@ class SparsePSD(SparseNorm):
                 U, values = np.column_stack([tree.left, U]), np.append(tree.value, values)
                 lower = tree.value
         return positive_part(U[:, :count], values[:count], lower, max(upper, lower))
+
+    @staticmethod
+    def _upper(A: Array, k: int, largest: float) -> float:
+        """Return the least of the bounds that cost little: the eigenvalue, discs, squares."""
+        return max(min(largest, disc_bound(A, k), frobenius_bound(A, k, k)), 0.0)
+
+    def search_near(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
+        """The eigenvectors on each support, and exchanges of indices from there."""
+        A = SymmetricPart(matrix).dense()
+        k = min(self.k, A.shape[0])
+        values, U, _ = exchanged(A, supports_of(A, k, left))
+        upper = self._upper(A, k, float(np.linalg.eigvalsh(A)[-1]))
+        near = positive_part(U, values, max(float(values[0]), 0.0), upper)
+        return joined(near, self.search_on_supports(matrix, left, right))
+
+    def search_on_supports(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
+        """The eigenvectors on each support."""
+        A = SymmetricPart(matrix).dense()
+        U, values = vectors_on_supports(A, supports_of(A, min(self.k, A.shape[0]), left))
+        return positive_part(U, values, max(float(values.max()), 0.0), math.inf)
+
+
+def joined(first: Found, second: Found) -> Found:
+    """Return the atoms of both, best first, with the better bound on either side."""
+    values = np.concatenate([first.values, second.values])
+    order = np.argsort(-values, kind="stable")
+    lower = max(first.lower, second.lower, float(values.max(initial=0.0)))
+    return Found(
+        np.hstack([first.left, second.left])[:, order],
+        np.hstack([first.right, second.right])[:, order],
+        values[order],
+        lower,
+        max(min(first.upper, second.upper), lower),
+    )
+
+
+def merged(left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
+    """Return the same sum of atoms with those on one pair of supports made orthogonal.
+
+    The singular vectors of sum c_i u_i v_i' over the atoms on the same supports are atoms too, k at
+    most, and their weights add up to no more. Eigenvectors where left and right are one.
+    """
+    groups: dict[tuple[bytes, bytes], list[int]] = {}
+    for number, (u, v) in enumerate(zip(left.T, right.T, strict=True)):
+        key = np.flatnonzero(u).tobytes(), np.flatnonzero(v).tobytes()
+        groups.setdefault(key, []).append(number)
+    if len(groups) == left.shape[1]:
+        return left, weights, right
+    symmetric = np.array_equal(left, right)
+    parts: list[tuple[Array, Array, Array]] = []
+    for group in groups.values():
+        rows, cols = np.flatnonzero(left[:, group[0]]), np.flatnonzero(right[:, group[0]])
+        W = (left[:, group][rows] * weights[group]) @ right[:, group][cols].T
+        if symmetric:
+            values, P = np.linalg.eigh(0.5 * (W + W.T))
+            Q = P
+        else:
+            P, values, Qt = np.linalg.svd(W, full_matrices=False)
+            Q = Qt.T
+        kept = np.flatnonzero(values > 1e-14 * float(values.max(initial=0.0)))
+        U, V = np.zeros((left.shape[0], kept.size)), np.zeros((right.shape[0], kept.size))
+        U[rows], V[cols] = P[:, kept], Q[:, kept]
+        parts.append((U, values[kept], V))
+    lefts, sizes, rights = zip(*parts, strict=True)
+    return np.hstack(lefts), np.concatenate(sizes), np.hstack(rights)

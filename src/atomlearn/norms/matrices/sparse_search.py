@@ -1,8 +1,9 @@
-"""Search for sparse rank-one atoms: power iterations, exchanges, bounds, branch and bound.
+"""Search for sparse rank-one atoms u v': power iterations, bounds, branch and bound.
 
 max u'Zv over unit u, v with at most k and q non-zeros is NP-hard. What is found is a bound from
 below; from above there are the singular value, the largest k x q sums of squares, and, for small
 matrices, branch and bound, which is exact when it ends and a bound whenever it is cut off.
+Atoms u u' are searched for in ``sparse_vectors``.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Indices = NDArray[np.int64]
 
-#: Power iterations from one start; exchanges of the local search.
-POWER_STEPS, EXCHANGES = 60, 30
+#: Power iterations from one start.
+POWER_STEPS = 60
+#: Starts from rows and at random, in a quick search and in a thorough one.
+QUICK, THOROUGH = (30, 20), (200, 200)
 #: Matrices of at most so many entries are searched by branch and bound, to so many nodes.
 BRANCH_ENTRIES, BRANCH_NODES = 1024, 3000
 
@@ -35,12 +38,15 @@ def truncated(M: Array, count: int) -> Array:
     return np.asarray(result / np.where(norms > 0, norms, 1.0))
 
 
-def pair_starts(Z: Array, q: int, right: Array, rng: np.random.Generator) -> Array:
-    """Return starting v: truncated singular vectors, the best rows, and a few at random."""
+def pair_starts(
+    Z: Array, q: int, right: Array, rng: np.random.Generator, sizes: tuple[int, int] = QUICK
+) -> Array:
+    """Return starting v: truncated singular vectors, the best rows, and some at random."""
+    n_rows, n_random = sizes
     rows = truncated(Z.T, q)
     gains = np.einsum("ij,ji->i", Z, rows)
-    best = np.argsort(-gains, kind="stable")[:30]
-    random = rng.normal(size=(Z.shape[1], 20))
+    best = np.argsort(-gains, kind="stable")[:n_rows]
+    random = rng.normal(size=(Z.shape[1], n_random))
     return truncated(np.column_stack([right, rows[:, best], random]), q)
 
 
@@ -81,6 +87,24 @@ def _polished(Z: Array, U: Array, V: Array) -> tuple[Array, Array, Array]:
     )
 
 
+def pairs_on_supports(Z: Array, U: Array, V: Array) -> tuple[Array, Array, Array]:
+    """Return all singular triplets on each pair of supports of u, v, best first: u, v, values."""
+    seen: dict[tuple[bytes, bytes], tuple[Array, Array, Array]] = {}
+    for u, v in zip(U.T, V.T, strict=True):
+        rows, cols = np.flatnonzero(u), np.flatnonzero(v)
+        key = (rows.tobytes(), cols.tobytes())
+        if key not in seen:
+            P, sigma, Qt = np.linalg.svd(Z[np.ix_(rows, cols)], full_matrices=False)
+            left, right = np.zeros((Z.shape[0], sigma.size)), np.zeros((Z.shape[1], sigma.size))
+            left[rows], right[cols] = P, Qt.T
+            seen[key] = left, right, sigma
+    left, right, values = (
+        np.concatenate(parts, axis=-1) for parts in zip(*seen.values(), strict=True)
+    )
+    order = np.argsort(-values, kind="stable")
+    return left[:, order], right[:, order], values[order]
+
+
 def _top_sum(values: Array, count: int) -> float:
     """Return the sum of the ``count`` largest values."""
     if count >= values.size:
@@ -88,7 +112,7 @@ def _top_sum(values: Array, count: int) -> float:
     return float(np.partition(values, values.size - count)[values.size - count :].sum())
 
 
-def _top_sums(M: Array, count: int) -> Array:
+def top_sums(M: Array, count: int) -> Array:
     """Return the sum of the ``count`` largest entries of each row."""
     if count >= M.shape[1]:
         return np.asarray(M.sum(axis=1))
@@ -99,17 +123,9 @@ def _top_sums(M: Array, count: int) -> Array:
 def frobenius_bound(Z: Array, k: int, q: int) -> float:
     """Return a bound on sqrt of the largest k x q sum of squares, hence on the polar."""
     squares = Z * Z
-    by_rows = _top_sum(_top_sums(squares, q), k)
-    by_cols = _top_sum(_top_sums(squares.T, k), q)
+    by_rows = _top_sum(top_sums(squares, q), k)
+    by_cols = _top_sum(top_sums(squares.T, k), q)
     return math.sqrt(min(by_rows, by_cols))
-
-
-def disc_bound(A: Array, k: int) -> float:
-    """Return max_i a_ii + the k - 1 largest |a_ij|: Gershgorin's discs of every k x k block."""
-    magnitudes = np.abs(A)
-    np.fill_diagonal(magnitudes, 0.0)
-    radii = _top_sums(magnitudes, k - 1) if k > 1 else np.zeros(A.shape[0])
-    return float((np.diag(A) + radii).max())
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +154,8 @@ def branch_pairs(Z: Array, k: int, q: int, best: Branching, accuracy: float) -> 
         left, sigma, right = np.linalg.svd(Z[np.ix_(i, j)], full_matrices=False)
         part = squares[np.ix_(i, j)]
         energy = min(
-            _forced_sum(_top_sums(part, q), keep[:p][i], k),
-            _forced_sum(_top_sums(part.T, k), keep[p:][j], q),
+            forced_sum(top_sums(part, q), keep[:p][i], k),
+            forced_sum(top_sums(part.T, k), keep[p:][j], q),
         )
         u, v = np.zeros(p), np.zeros(n)
         u[i], v[j] = left[:, 0], right[0]
@@ -177,7 +193,7 @@ def branch_pairs(Z: Array, k: int, q: int, best: Branching, accuracy: float) -> 
     return Branching(best.value, best.left, best.right, max(best.value * (1 + accuracy), remaining))
 
 
-def _forced_sum(values: Array, forced: Mask, count: int) -> float:
+def forced_sum(values: Array, forced: Mask, count: int) -> float:
     """Return the sum of the forced values and the largest others, ``count`` in all."""
     rest = count - int(forced.sum())
     return float(values[forced].sum()) + (_top_sum(values[~forced], rest) if rest > 0 else 0.0)
@@ -195,127 +211,3 @@ def _better_pair(Z: Array, k: int, q: int, u: Array, v: Array, best: Branching) 
     if values.size and values[0] > best.value:
         return Branching(float(values[0]), U[:, 0], V[:, 0], best.bound)
     return best
-
-
-# --- symmetric atoms u u' ------------------------------------------------------------------------
-
-
-def vector_starts(A: Array, k: int, top: Array, rng: np.random.Generator) -> Array:
-    """Return starting u: truncated eigenvectors, the best discs, and a few at random."""
-    n = A.shape[0]
-    magnitudes = np.abs(A)
-    np.fill_diagonal(magnitudes, 0.0)
-    radii = _top_sums(magnitudes, k - 1) if k > 1 else np.zeros(n)
-    best = np.argsort(-(np.diag(A) + radii), kind="stable")[:12]
-    discs = A[:, best].copy()
-    # The centre of its disc is always kept, the others are the nearest to it.
-    discs[best, np.arange(best.size)] = 2.0 * np.abs(A[:, best]).max(axis=0) + 1e-300
-    discs = truncated(discs, k)
-    discs[best, np.arange(best.size)] = np.abs(discs).max(axis=0) * 0.5
-    random = rng.normal(size=(n, 6))
-    return truncated(np.column_stack([top, discs, random]), k)
-
-
-def power_vectors(A: Array, k: int, U: Array, shift: float) -> tuple[Array, Array]:
-    """u = T_k((A + shift I) u), then exchanges; return vectors and values, best first, distinct.
-
-    ``shift`` makes the matrix positive semidefinite, so that no step lowers u'Au.
-    """
-    values = np.full(U.shape[1], -math.inf)
-    for _ in range(POWER_STEPS):
-        images = A @ U
-        reached = np.einsum("ij,ij->j", U, images)
-        if (reached - 1e-12 * np.abs(reached) <= values).all():
-            break
-        values = reached
-        U = truncated(images + shift * U, k)
-    supports = {np.flatnonzero(u).astype(np.int64).tobytes() for u in U.T}
-    # Where every start is annihilated, the largest diagonal entry is one at least.
-    supports.add(np.array([int(np.argmax(np.diag(A)))], dtype=np.int64).tobytes())
-    found: dict[bytes, tuple[float, Array]] = {}
-    for key in sorted(supports):
-        support = np.frombuffer(key, dtype=np.int64)
-        if support.size:
-            value, vector, support = exchanged(A, k, support)
-            found[support.tobytes()] = (value, vector)
-    ordered = sorted(found.values(), key=lambda item: -item[0])
-    return np.column_stack([item[1] for item in ordered]), np.array([x[0] for x in ordered])
-
-
-def exchanged(A: Array, k: int, support: Indices) -> tuple[float, Array, Indices]:
-    """Improve a support by exchanges of one index; return value, vector and the support."""
-    n = A.shape[0]
-    value, x = _top_pair(A, support)
-    for _ in range(EXCHANGES):
-        others = np.setdiff1d(np.arange(n), support)
-        if not others.size:
-            break
-        pull = np.abs(A[np.ix_(others, support)] @ x)
-        entering = others[np.argsort(-pull, kind="stable")[:4]]
-        if support.size < k:
-            trials = [np.sort(np.append(support, j)) for j in entering]
-        else:
-            leaving = support[np.argsort(np.abs(x), kind="stable")[:4]]
-            trials = [
-                np.sort(np.append(support[support != i], j)) for i in leaving for j in entering
-            ]
-        results = [(*_top_pair(A, trial), trial) for trial in trials]
-        best = max(results, key=lambda item: item[0])
-        if best[0] <= value + 1e-13 * abs(value):
-            break
-        value, x, support = best
-    vector = np.zeros(n)
-    vector[support] = x
-    return value, vector, support
-
-
-def _top_pair(A: Array, support: Indices) -> tuple[float, Array]:
-    values, vectors = np.linalg.eigh(A[np.ix_(support, support)])
-    return float(values[-1]), vectors[:, -1]
-
-
-def branch_vectors(A: Array, k: int, best: Branching, accuracy: float) -> Branching:
-    """max u'Au by best-first branch and bound over indices left out or kept; see branch_pairs."""
-    n, tie = A.shape[0], itertools.count()
-    magnitudes = np.abs(A)
-    np.fill_diagonal(magnitudes, 0.0)
-    diagonal = np.diag(A)
-
-    def node(alive: Mask, keep: Mask) -> tuple[float, Array]:
-        i = np.flatnonzero(alive)
-        value, x = _top_pair(A, i)
-        part = magnitudes[np.ix_(i, i)]
-        radii = _top_sums(part, k - 1) if k > 1 else np.zeros(i.size)
-        discs = float((diagonal[i] + radii).max())
-        energy = diagonal[i] ** 2 + (_top_sums(part * part, k - 1) if k > 1 else 0.0)
-        u = np.zeros(n)
-        u[i] = x
-        return min(value, discs, math.sqrt(_forced_sum(energy, keep[i], k))), u
-
-    alive, keep = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
-    bound, u = node(alive, keep)
-    queue = [(-bound, next(tie), alive, keep, u)]
-    for _ in range(BRANCH_NODES):
-        if not queue or -queue[0][0] <= best.value * (1 + accuracy):
-            break
-        _, _, alive, keep, u = heapq.heappop(queue)
-        order = np.argsort(-np.where(alive, np.abs(u) + 2.0 * keep, -1.0), kind="stable")
-        value, vector, _ = exchanged(A, k, np.sort(order[: min(k, int(alive.sum()))]))
-        if value > best.value:
-            best = Branching(value, vector, vector, best.bound)
-        if alive.sum() <= k:
-            continue
-        chosen = int(np.where(alive & ~keep, np.abs(u), -1.0).argmax())
-        for kept in (True, False):
-            fewer, new_keep = alive.copy(), keep.copy()
-            if kept:
-                new_keep[chosen] = True
-                if new_keep.sum() == k:
-                    fewer &= new_keep
-            else:
-                fewer[chosen] = False
-            bound, new_u = node(fewer, new_keep)
-            if bound > best.value * (1 + accuracy):
-                heapq.heappush(queue, (-bound, next(tie), fewer, new_keep, new_u))
-    remaining = max((-entry[0] for entry in queue), default=0.0)
-    return Branching(best.value, best.left, best.right, max(best.value * (1 + accuracy), remaining))

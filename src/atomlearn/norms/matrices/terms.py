@@ -28,6 +28,15 @@ def unscaled(norm: Norm) -> Norm:
     return norm
 
 
+def scale_of(norm: Norm) -> float:
+    """Return the product of the factors of all ``Scaled`` around the norm inside."""
+    factor = 1.0
+    while isinstance(norm, Scaled):
+        factor *= norm.factor
+        norm = norm.norm
+    return factor
+
+
 def scaled_terms(terms: list[Term], factor: float) -> list[Term]:
     """Return the terms with their factors multiplied."""
     return [replace(term, factor=term.factor * factor) for term in terms]

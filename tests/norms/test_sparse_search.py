@@ -1,0 +1,128 @@
+"""Local search for sparse atoms: against all supports, against one exchange, and sums of atoms."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from atomlearn.interfaces.matrix import DenseMatrix
+from atomlearn.norms import SparsePSD, SparseRankOne
+from atomlearn.norms.matrices.sparse import merged
+from atomlearn.norms.matrices.sparse_vectors import exchanged, filled
+
+
+def symmetric(seed: int, n: int) -> np.ndarray:
+    Z = np.random.default_rng(seed).normal(size=(n, n))
+    return 0.5 * (Z + Z.T)
+
+
+def top(A: np.ndarray, support: np.ndarray) -> float:
+    return float(np.linalg.eigvalsh(A[np.ix_(support, support)])[-1])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_exchanges_end_where_the_best_promise_is_none(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, k = int(rng.integers(3, 12)), int(rng.integers(1, 5))
+    k = min(k, n)
+    A = symmetric(seed, n)
+    starts = np.array([np.sort(rng.permutation(n)[:k]) for _ in range(6)])
+    before = starts.copy()
+    values, U, found = exchanged(A, starts)
+    assert np.array_equal(starts, before)
+    assert np.unique(found, axis=0).shape == found.shape
+    assert (np.diff(values) <= 0).all()
+    assert values[0] >= max(top(A, support) for support in starts) - 1e-12
+    for value, u, support in zip(values, U.T, found, strict=True):
+        assert_allclose(value, top(A, support), atol=1e-12)
+        assert_allclose(u @ A @ u, value, atol=1e-12)
+        assert_allclose(np.linalg.norm(u), 1.0)
+        assert set(np.flatnonzero(u)) <= set(support.tolist())
+    # k = 1: the largest diagonal entry is one exchange away from everywhere.
+    if k == 1:
+        assert_allclose(values[0], np.diag(A).max())
+
+
+def test_one_start_finds_what_one_exchange_away_is_best() -> None:
+    """A planted block with one wrong index: the exchange that mends it is found."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        A = 0.1 * symmetric(seed, 40)
+        block = np.sort(rng.permutation(40)[:8])
+        A[np.ix_(block, block)] += 1.0
+        wrong = np.sort(np.append(block[1:], np.setdiff1d(np.arange(40), block)[seed]))
+        _, _, found = exchanged(A, wrong[None, :])
+        assert np.array_equal(found[0], block)
+
+
+def test_filled_supports_are_never_worse() -> None:
+    A = symmetric(3, 9)
+    assert np.array_equal(filled(A, 1, np.zeros(0, dtype=np.int64)), [np.diag(A).argmax()])
+    for size in range(1, 5):
+        support = np.arange(size)
+        more = filled(A, 5, support)
+        assert more.size == 5
+        assert np.isin(support, more).all()
+        assert top(A, more) >= top(A, support) - 1e-12
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_near_searches_bound_the_polar(seed: int) -> None:
+    """On supports, near them, and everywhere: each finds at least as much; bounds hold."""
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(6, 6))
+    matrix, norms = DenseMatrix(Z), (SparsePSD(2, (6, 6)), SparseRankOne(2, 3, (6, 6)))
+    for norm, q in zip(norms, (2, 3), strict=True):
+        left = np.zeros((6, 2))
+        right = np.zeros((6, 2))
+        for column in range(2):
+            left[rng.permutation(6)[:2], column] = np.sqrt(0.5)
+            right[rng.permutation(6)[:q], column] = np.sqrt(1.0 / q)
+        right = left if norm is norms[0] else right
+        own = norm.search_on_supports(matrix, left, right)
+        near = norm.search_near(matrix, left, right)
+        best = norm.search(matrix, 3, thorough=True).lower
+        assert own.lower <= near.lower + 1e-12
+        assert near.lower <= best + 1e-12 <= near.upper + 2e-12
+        A = 0.5 * (Z + Z.T) if norm is norms[0] else Z
+        tops = [
+            np.linalg.norm(A[np.ix_(np.flatnonzero(u), np.flatnonzero(v))], 2)
+            for u, v in zip(left.T, right.T, strict=True)
+        ]
+        if norm is norms[0]:
+            tops = [max(top(A, np.flatnonzero(u)), 0.0) for u in left.T]
+        assert own.lower >= max(tops) - 1e-12
+        for found in (own, near):
+            values = np.einsum("ij,ik,kj->j", found.left, A, found.right)
+            assert_allclose(values, found.values, atol=1e-12)
+            assert (np.count_nonzero(found.left, axis=0) <= 2).all()
+            assert (np.count_nonzero(found.right, axis=0) <= q).all()
+
+
+@pytest.mark.parametrize("symmetric_atoms", [False, True])
+def test_merged_atoms_are_the_same_sum_for_less(symmetric_atoms: bool) -> None:
+    rng = np.random.default_rng(0)
+    supports = [np.array([0, 2]), np.array([1, 2, 4])]
+    left, right, weights = np.zeros((6, 9)), np.zeros((5, 9)), rng.uniform(0.1, 1.0, 9)
+    for column, support in zip(range(9), itertools.cycle(supports)):
+        left[support, column] = rng.normal(size=support.size)
+        right[support, column] = rng.normal(size=support.size)
+    left, right = left / np.linalg.norm(left, axis=0), right / np.linalg.norm(right, axis=0)
+    if symmetric_atoms:
+        right = left
+    W = (left * weights) @ right.T
+    U, c, V = merged(left, weights, right)
+    assert_allclose((U * c) @ V.T, W, atol=1e-12)
+    assert U.shape[1] == 2 + 3
+    assert (c > 0).all()
+    assert_allclose(np.linalg.norm(U, axis=0), 1.0)
+    if symmetric_atoms:
+        assert np.array_equal(U, V)
+        assert_allclose(c.sum(), weights.sum())
+    else:
+        assert c.sum() < weights.sum()
+    alone = merged(left[:, :2], weights[:2], right[:, :2])
+    assert alone[0].shape[1] == 2
