@@ -24,7 +24,7 @@ from atomlearn.norms import (
     SparseRankOne,
     UserNorm,
 )
-from atomlearn.solvers import gauge_by_generation
+from atomlearn.solvers import gauge_by_generation, sparse_gauge
 
 Array = NDArray[np.float64]
 
@@ -136,3 +136,30 @@ def test_semidefinite_parts_refuse_what_is_no_sum(k: int) -> None:
         value, _ = gauge_by_generation(SparsePSD(k, W.shape), W.reshape(-1))
         inside = k == 2 and np.array_equal(W, W.T) and np.linalg.eigvalsh(W)[0] > 0
         assert math.isfinite(value) == inside
+
+
+@pytest.mark.parametrize("enumerated", [True, False])
+def test_semidefinite_parts_at_the_border_of_the_cone(
+    enumerated: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few sparse atoms that overlap: the duals of most supports lie at infinity."""
+    if not enumerated:
+        monkeypatch.setattr(sparse_gauge, "ENUMERATED", 0)
+    for seed in range(12, 24):
+        rng = np.random.default_rng(seed)
+        U = np.zeros((6, 3))
+        for column in range(3):
+            U[rng.permutation(6)[:3], column] = rng.standard_normal(3)
+        W, sets = U @ U.T, list(itertools.combinations(range(6), 3))
+        parts = [cp.Variable((3, 3), PSD=True) for _ in sets]
+        total = sum(
+            np.eye(6)[:, list(rows)] @ Z @ np.eye(6)[list(rows)]
+            for rows, Z in zip(sets, parts, strict=True)
+        )
+        program = cp.Problem(cp.Minimize(sum(cp.trace(Z) for Z in parts)), [total == W])
+        expected = program.solve(solver=cp.CLARABEL)
+        value, gap = gauge_by_generation(SparsePSD(3, (6, 6)), W.reshape(-1))
+        # Without all supports the bound from below takes what limits only could prove.
+        assert_allclose(value, expected, rtol=2e-7)
+        assert value - gap <= expected * (1 + 2e-7)
+        assert gap <= (1e-6 * value if enumerated else np.inf)

@@ -13,11 +13,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from itertools import combinations
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.interfaces.matrix import DenseMatrix, Found
+from atomlearn.interfaces.matrix import DenseMatrix
 from atomlearn.norms.matrices.sparse import SparsePSD, SparseRankOne
 
 Array = NDArray[np.float64]
@@ -29,6 +30,12 @@ BATCH, ROUNDS, NEWTON_STEPS, HALVINGS = 20, 300, 60, 40
 GROWTH, LARGEST = 10.0, 1e12
 #: Where supports came in, the path begins anew at this value: far along it is narrow.
 RECENTERED = 1e4
+#: Eigenvalues below this share of the largest are zeros; how far down the dual is beside the range.
+RANK, FAR = 1e-12, 1e6
+#: Supports that are looked at one by one where W is singular.
+ENUMERATED = 20_000
+#: Semidefinite parts may miss W by this share of it.
+MISSED = 5e-11
 #: A Newton step that promises less than this is none.
 SMALLEST = 1e-26
 #: Weight of ||Y||^2 / 2 in the barrier of semidefinite parts, where solutions of the dual may lie
@@ -61,20 +68,46 @@ class Supports(ABC):
         sums: Array = np.bincount(index.reshape(-1), blocks.reshape(-1), size**2).astype(np.float64)
         return sums.reshape(size, size)
 
-    def violated(self, found: Found, n: int) -> Indices:
-        """Return the places of the supports of atoms of value above 1 that are new."""
+    def reduced(self, W: Array) -> Array:
+        """Return W in the coordinates of Y."""
+        return W
+
+    def whole(self, Y: Array) -> Array:
+        """Return Y over all entries of W."""
+        return Y
+
+    def dual_value(self, W: Array, Y: Array) -> float:
+        """Return <W, Y> for the dual whose polar is told by ``priced``."""
+        return float((W * self.whole(Y)).sum())
+
+    def total(self, Z: Array, shape: tuple[int, int]) -> Array:
+        """Return the sum of the parts, over all entries of W."""
+        return self.put(Z, shape[0] * shape[1]).reshape(shape)
+
+    def joined(self, places: Indices) -> Supports:
+        """Return these and more supports."""
+        return replace(self, places=np.vstack([self.places, places]))
+
+    def priced(
+        self, norm: SparseRankOne | SparsePSD, Y: Array, n: int, thorough: bool
+    ) -> tuple[float, float, Indices]:
+        """Return bounds on the polar of Y, and the places of new supports that it violates."""
         k, q = self.sides
-        known = {place.tobytes() for place in self.places}
+        found = norm.search(DenseMatrix(self.whole(Y)), BATCH, thorough=thorough)
         new: list[Indices] = []
         for u, v, value in zip(found.left.T, found.right.T, found.values, strict=True):
             # Where there are fewer entries than may be, any others will do.
             rows = np.sort(np.argsort(-np.abs(u), kind="stable")[:k])
             cols = np.sort(np.argsort(-np.abs(v), kind="stable")[:q])
-            place = (rows[:, None] * n + cols).reshape(-1)
-            if value > 1.0 and place.tobytes() not in known:
-                known.add(place.tobytes())
-                new.append(place)
-        return np.array(new, dtype=np.int64).reshape(len(new), k * q)
+            if value > 1.0:
+                new.append((rows[:, None] * n + cols).reshape(-1))
+        return found.lower, found.upper, self.unknown(new)
+
+    def unknown(self, places: list[Indices]) -> Indices:
+        """Return those that are not among these supports, each once."""
+        known = {place.tobytes() for place in self.places}
+        new = {place.tobytes(): place for place in places if place.tobytes() not in known}
+        return np.array(list(new.values()), dtype=np.int64).reshape(len(new), self.places.shape[1])
 
     @abstractmethod
     def log_det(self, Ys: Array) -> float:
@@ -132,17 +165,30 @@ class Pairs(Supports):
         return self.gauge(Z) + float(np.abs(missed).sum())
 
 
+@dataclass(frozen=True, slots=True)
 class Squares(Supports):
-    """Supports (I, I) of atoms u u'."""
+    """Supports (I, I) of atoms u u'.
 
-    __slots__ = ()
+    A semidefinite part of W has its range in that of W. Where W is singular the parts are therefore
+    Z_s = B_s M_s B_s' for a basis B_s of the vectors on I within the range of W, in coordinates of
+    the range: the duals of the parts beside it would go to infinity.
+
+    basis : (p, r) orthonormal, of the range of W; null : (p, p - r), of the rest;
+    inner : (s, r, k) the B_s in these coordinates, padded with zeros; every : all supports, where
+    W is singular and they are not too many; the polar is then the largest value over their B_s.
+    """
+
+    basis: Array
+    null: Array
+    inner: Array
+    every: Squares | None = None
 
     pull = PULL
 
     @classmethod
-    def covering(cls, p: int, k: int) -> Squares:
+    def covering(cls, W: Array, k: int) -> Squares:
         """Return supports that cover all pairs of indices (all indices where k = 1)."""
-        half = max(k // 2, 1)
+        p, half = W.shape[0], max(k // 2, 1)
         blocks = [np.arange(i, min(i + half, p)) for i in range(0, p, half)]
         pairs = (
             list(combinations(blocks, 2)) if k > 1 and len(blocks) > 1 else [(b,) for b in blocks]
@@ -153,7 +199,70 @@ class Squares(Supports):
             others = np.setdiff1d(np.arange(p), chosen)[: k - chosen.size]
             found.add(tuple(np.sort(np.concatenate([chosen, others])).tolist()))
         sets = np.array(sorted(found))
-        return cls((sets[:, :, None] * p + sets[:, None, :]).reshape(len(sets), -1), (k, k))
+        values, Q = np.linalg.eigh(W)
+        ranged = values > RANK * np.abs(values).max()
+        basis, null = (np.eye(p), Q[:, :0]) if ranged.all() else (Q[:, ranged], Q[:, ~ranged])
+        empty = np.zeros((0, k * k), dtype=np.int64), (k, k), basis, null
+        none, every = cls(*empty, np.zeros((0, basis.shape[1], k))), None
+        if null.shape[1] and comb(p, k) <= ENUMERATED:
+            every = none.joined(_squares(np.array(list(combinations(range(p), k))), p))
+        return replace(none, every=every).joined(_squares(sets, p))
+
+    def joined(self, places: Indices) -> Squares:
+        """Return these and more supports; those without a vector in the range of W add nothing."""
+        k, p = self.sides[0], self.basis.shape[0]
+        inner = np.zeros((len(places), self.basis.shape[1], k))
+        for number, place in enumerate(places):
+            rows = place[:k] % p
+            _, sigma, Vt = np.linalg.svd(self.null[rows].T, full_matrices=True)
+            vectors = Vt[int((sigma > np.sqrt(RANK)).sum()) :].T
+            inner[number, :, : vectors.shape[1]] = self.basis[rows].T @ vectors
+        both = np.concatenate([self.inner, inner])
+        return replace(self, places=np.vstack([self.places, places]), inner=both)
+
+    def reduced(self, W: Array) -> Array:
+        """Return W in coordinates of its range."""
+        return self.basis.T @ W @ self.basis
+
+    def whole(self, Y: Array) -> Array:
+        """Return a dual over all entries of W: far below on what no part reaches."""
+        far = FAR * max(1.0, float(np.abs(Y).max()))
+        return self.basis @ Y @ self.basis.T - far * (self.null @ self.null.T)
+
+    def dual_value(self, W: Array, Y: Array) -> float:
+        """Return <W, Y> in the range of W where the polar is that of all supports, else whole."""
+        whole = self.every is None
+        return float((W * self.whole(Y)).sum() if whole else (self.reduced(W) * Y).sum())
+
+    def priced(
+        self, norm: SparseRankOne | SparsePSD, Y: Array, n: int, thorough: bool
+    ) -> tuple[float, float, Indices]:
+        """Return bounds on the polar of Y, and the places of new supports that it violates."""
+        if self.every is None:
+            return super(Squares, self).priced(norm, Y, n, thorough)
+        values = np.linalg.eigvalsh(self.every.take(Y))[:, -1]
+        order = np.argsort(-values, kind="stable")[:BATCH]
+        polar = max(float(values[order[0]]), 0.0)
+        violated = [self.every.places[number] for number in order if values[number] > 1.0]
+        return polar, polar, self.unknown(violated)
+
+    def take(self, Y: Array) -> Array:
+        return np.asarray(self.inner.transpose(0, 2, 1) @ Y @ self.inner)
+
+    def put(self, Z: Array, size: int) -> Array:
+        sums = np.einsum("sik,skl,sjl->ij", self.inner, Z, self.inner, optimize=True)
+        return np.asarray(sums.reshape(size))
+
+    def put_squares(self, blocks: Array, size: int) -> Array:
+        s, k = self.inner.shape[0], self.inner.shape[2]
+        both = np.einsum("sia,sjb->ijsab", self.inner, self.inner).reshape(size, s, k * k)
+        flat = blocks.reshape(s, k * k, k * k)
+        left = np.einsum("xsa,sab->xsb", both, flat, optimize=True).reshape(size, -1)
+        return np.asarray(left @ both.reshape(size, -1).T)
+
+    def total(self, Z: Array, shape: tuple[int, int]) -> Array:
+        r = self.basis.shape[1]
+        return np.asarray(self.basis @ self.put(Z, r * r).reshape(r, r) @ self.basis.T)
 
     def log_det(self, Ys: Array) -> float:
         least = np.linalg.eigvalsh(np.eye(self.sides[0]) - Ys)
@@ -166,10 +275,16 @@ class Squares(Supports):
         return inverse, np.einsum("sij,sab->siajb", inverse, inverse)
 
     def gauge(self, Z: Array) -> float:
-        return float(np.trace(Z, axis1=1, axis2=2).sum())
+        # Of what the padding is, nothing counts.
+        return float(np.einsum("sik,skl,sil->", self.inner, Z, self.inner))
 
     def value(self, Z: Array, missed: Array) -> float:
         return self.gauge(Z)
+
+
+def _squares(sets: Indices, p: int) -> Indices:
+    """Return the places of supports (I, I) for sets (s, k)."""
+    return np.asarray((sets[:, :, None] * p + sets[:, None, :]).reshape(len(sets), -1))
 
 
 def sparse_gauge(
@@ -188,31 +303,35 @@ def sparse_gauge(
         supports = Pairs.covering((p, n), (min(norm.k, p), min(norm.q, n)))
     else:
         W = 0.5 * (W + W.T)
-        supports = Squares.covering(p, min(norm.k, p))
+        if np.linalg.eigvalsh(W)[-1] <= 0.0:
+            return np.inf, np.inf, np.inf
+        supports = Squares.covering(W, min(norm.k, p))
+    W = supports.reduced(W)
     Y, t, value, lower, error = np.zeros(W.shape), 1.0, np.inf, 0.0, np.inf
     for _ in range(ROUNDS):
         Y, Z = _centered(W, Y, t, supports)
-        missed = given - supports.put(Z, W.size).reshape(W.shape)
-        if (trial := supports.value(Z, missed)) < value or not isinstance(supports, Pairs):
-            value, error = trial, float(np.linalg.norm(missed))
-        found, reached = norm.search(DenseMatrix(Y), BATCH), float((W * Y).sum())
-        more = supports.violated(found, n)
-        if not more.size and (value - reached <= 0.5 * gap * value or t >= LARGEST):
+        missed = given - supports.total(Z, given.shape)
+        if isinstance(supports, Pairs):
+            value, error = min(value, supports.value(Z, missed)), 0.0
+        else:
+            value, error = supports.value(Z, missed), float(np.linalg.norm(missed))
+        reached = supports.dual_value(given, Y)
+        low, high, more = supports.priced(norm, Y, n, thorough=False)
+        near = value - reached <= 0.5 * gap * value and error <= MISSED * np.linalg.norm(given)
+        if not more.size and (near or t >= LARGEST):
             # Branch and bound takes longer than all the rest: only where it can end the matter.
-            found = norm.search(DenseMatrix(Y), BATCH, thorough=True)
-            more = supports.violated(found, n)
-            lower = max(lower, reached / found.upper if found.upper > 0 else 0.0)
+            low, high, more = supports.priced(norm, Y, n, thorough=True)
+            lower = max(lower, reached / high if high > 0 else 0.0)
             if value - lower <= gap * value:
                 break
         if more.size:
             # Back inside what the new supports allow.
-            supports = replace(supports, places=np.vstack([supports.places, more]))
-            Y, t = Y * (0.9 / max(found.lower, 1.0)), min(t, RECENTERED)
+            supports = supports.joined(more)
+            Y, t = Y * (0.9 / max(low, 1.0)), min(t, RECENTERED)
         elif t >= LARGEST:
             break
         else:
             t *= GROWTH
-    error = 0.0 if isinstance(supports, Pairs) else error
     return scale * value, scale * max(value - lower, 0.0), scale * error
 
 
@@ -258,7 +377,7 @@ def _primal(W: Array, Y: Array, t: float, supports: Supports) -> Array:
     gradient, hessian, own, blocks = _derivatives(W, Y, t, supports)
     step = -_solved(hessian, gradient)
     step -= _solved(hessian, gradient + hessian @ step)
-    change = np.einsum("siajb,sjb->sia", blocks, supports.take(step))
+    change = np.einsum("siajb,sjb->sia", blocks, supports.take(step.reshape(Y.shape)))
     return np.asarray((own + change) / t)
 
 
