@@ -14,6 +14,7 @@ from atomlearn.interfaces.design import (
     SupportsCompression,
     SupportsCoupledGram,
     SupportsPredict,
+    SupportsPredictInto,
 )
 from atomlearn.interfaces.lift import Expansion, Lift, SupportsLift
 from atomlearn.interfaces.loss import Loss, SupportsAlign, SupportsCoupling
@@ -70,6 +71,7 @@ __all__ = [
     "SupportsLift",
     "SupportsMatrix",
     "SupportsPredict",
+    "SupportsPredictInto",
     "SupportsPrices",
     "SupportsProx",
     "SupportsRestriction",

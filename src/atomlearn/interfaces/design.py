@@ -140,6 +140,15 @@ class SupportsPredict(Protocol):
 
 
 @runtime_checkable
+class SupportsPredictInto(Protocol):
+    """Designs that can form X w in an array that is there already."""
+
+    def predict_into(self, weights: Array, out: Array) -> Array:
+        """Return X w, in ``out`` (n_samples,) where that spares an array, else in a new one."""
+        ...
+
+
+@runtime_checkable
 class SupportsColumnNorms(Protocol):
     """Designs that know sum_i x_ij^2 of every column (screening, step sizes)."""
 

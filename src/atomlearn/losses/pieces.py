@@ -39,12 +39,19 @@ def value(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0
     )
 
 
-def gradient(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0) -> Array:
-    """Return f'(linear + shift), (n_samples,)."""
+def gradient(
+    loss: Loss,
+    y: Array,
+    linear: Array,
+    weight: Array,
+    shift: float = 0.0,
+    out: Array | None = None,
+) -> Array:
+    """Return f'(linear + shift), (n_samples,); in ``out`` where it is given."""
     parts = list(pieces(loss, y.size))
-    if len(parts) == 1:
+    if len(parts) == 1 and out is None:
         return loss.gradient(y, shifted(linear, shift), weight)
-    result = np.empty(y.size)
+    result = np.empty(y.size) if out is None else out
     for part in parts:
         result[part] = loss.gradient(y[part], shifted(linear[part], shift), weight[part])
     return result

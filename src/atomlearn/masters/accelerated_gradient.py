@@ -15,7 +15,14 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.interfaces import Block, Master, Refit, SupportsPredict, SupportsProx
+from atomlearn.interfaces import (
+    Block,
+    Master,
+    Refit,
+    SupportsPredict,
+    SupportsPredictInto,
+    SupportsProx,
+)
 from atomlearn.losses import pieces
 from atomlearn.problem import Problem
 
@@ -44,7 +51,8 @@ class Iterate:
 
     weights, linear, intercept : w_k, X w_k, b_k; loss_value : f there; ahead_* : v, X v, v_b;
     momentum : rho_k; lipschitz, lipschitz_intercept : the current estimates L of w and L_b of b;
-    gradient : X'f' at v where it is known already.
+    gradient : X'f' at v where it is known already; spare : an array of n_samples numbers that the
+    next iteration may write to.
     """
 
     weights: Array
@@ -58,6 +66,7 @@ class Iterate:
     lipschitz: float
     lipschitz_intercept: float
     gradient: Array | None = None
+    spare: Array | None = None
 
     @classmethod
     def at(
@@ -134,20 +143,24 @@ class Acceleration:
     shrink : eta in (0, 1], the estimates of L may fall by this factor from one iteration to the
     next; growth : factor on L where the line search refuses; refit_intercept : b is minimised
     over at every point (FISTA), else it takes its own line-searched step ([T] Algorithm 4);
-    reuse : the iterate given is spent, its extrapolated predictions are overwritten.
+    reuse : the iterate given is spent, its arrays of n_samples numbers are written to; into : the
+    design can write its predictions into one of them.
     """
 
     shrink: float = 0.9
     growth: float = 2.0
     refit_intercept: bool = False
     reuse: bool = False
+    into: bool = False
 
     def iterate(self, problem: Problem, proximal: Proximal, at: Iterate) -> Iterate:
         """Return the next iterate: one product with X', one with X for each trial of L."""
         b = at.ahead_intercept
         if self.refit_intercept:
             b = problem.optimal_intercept(at.ahead_linear, b)
-        model = _linearize(problem, at.ahead_linear, b, at.gradient)
+        model, dual = _linearize(problem, at.ahead_linear, b, at.gradient, at.spare)
+        at.spare = dual if self.into else None
+        del dual
         following = self._line_search(problem, proximal, at, model, b)
         if not self.refit_intercept and problem.fit_intercept:
             self._intercept_step(problem, following)
@@ -157,11 +170,10 @@ class Acceleration:
         self, problem: Problem, proximal: Proximal, at: Iterate, model: Linearization, b: float
     ) -> Iterate:
         """Return w with the accepted L, lowered to what this very step would have needed."""
-        lipschitz = at.lipschitz
-        design = cast(SupportsPredict, problem.design)
+        lipschitz, spare = at.lipschitz, at.spare
         while True:
             weights = proximal(at.ahead_weights - model.gradient / lipschitz, 1.0 / lipschitz)
-            linear = design.predict(weights)
+            linear = _predicted(problem, weights, spare)
             movement = weights - at.ahead_weights
             square = float(movement @ movement)
             if self.refit_intercept:
@@ -172,7 +184,8 @@ class Acceleration:
             if local <= lipschitz * (1 + SEARCH_SLACK) or lipschitz > 1e300:
                 break
             lipschitz = max(self.growth * lipschitz, min(local, 8.0 * lipschitz))
-            del linear  # before the next one is made
+            if linear is not spare:
+                del linear  # before the next one is made
         lower = max(self.shrink * lipschitz, min(local, lipschitz))
         return replace(
             at,
@@ -182,6 +195,7 @@ class Acceleration:
             loss_value=reached,
             lipschitz=lower if square > 0.0 else lipschitz,
             gradient=None,
+            spare=None,
         )
 
     def _intercept_step(self, problem: Problem, at: Iterate) -> None:
@@ -213,13 +227,24 @@ class Acceleration:
 
 
 def _linearize(
-    problem: Problem, linear: Array, shift: float, gradient: Array | None
-) -> Linearization:
-    dual = problem.loss_gradient(linear, shift)
+    problem: Problem, linear: Array, shift: float, gradient: Array | None, spare: Array | None
+) -> tuple[Linearization, Array]:
+    """Return the model at linear + shift, and the array of the derivatives there."""
+    dual = problem.loss_gradient(linear, shift, spare)
     slope = float(dual.sum())
     if gradient is None:
         gradient = problem.design.scores(dual).full()
-    return Linearization(linear, shift, problem.loss_value(linear, shift), gradient, slope)
+        if np.may_share_memory(gradient, dual):
+            gradient = gradient.copy()
+    value = problem.loss_value(linear, shift)
+    return Linearization(linear, shift, value, gradient, slope), dual
+
+
+def _predicted(problem: Problem, weights: Array, spare: Array | None) -> Array:
+    """Return X w, in the spare array where there is one, which the design can use then."""
+    if spare is not None:
+        return cast(SupportsPredictInto, problem.design).predict_into(weights, spare)
+    return cast(SupportsPredict, problem.design).predict(weights)
 
 
 def _extrapolated(at: Iterate, following: Iterate, reuse: bool) -> Iterate:
@@ -238,6 +263,7 @@ def _extrapolated(at: Iterate, following: Iterate, reuse: bool) -> Iterate:
     ahead *= push
     ahead += following.linear
     following.ahead_linear = ahead
+    following.spare = at.linear if reuse else None
     following.ahead_intercept = following.intercept + push * shift
     return following
 
@@ -277,7 +303,8 @@ class AcceleratedGradient(Master):
         first = objective = best.objective
         at, steps = Iterate.at(problem, weights, linear, best.intercept, scores), 0
         del linear  # held by the iterate only, which moves on
-        acceleration = Acceleration(shrink=self.shrink, reuse=True)
+        into = isinstance(problem.design, SupportsPredictInto)
+        acceleration = Acceleration(shrink=self.shrink, reuse=True, into=into)
 
         def proximal(point: Array, step: float) -> Array:
             return problem.regularizer.prox_point(point, step, problem.tau).point
@@ -293,7 +320,7 @@ class AcceleratedGradient(Master):
                 objective = at.loss_value + _penalty(problem, at.weights)
                 ends |= 0.0 <= previous - objective <= self.relative_decrease * abs(previous)
             if ends or steps % self.check_every == 0 or steps == self.max_iter:
-                trial, _ = _certified(problem, at.weights, at.linear, at.intercept)
+                trial, _ = _certified(problem, at.weights, at.linear, at.intercept, at.spare)
                 closer = trial.gap < best.gap and trial.objective <= first
                 if closer or trial.objective < best.objective:
                     best = trial
@@ -331,12 +358,12 @@ class _Point:
 
 
 def _certified(
-    problem: Problem, weights: Array, linear: Array, intercept: float
+    problem: Problem, weights: Array, linear: Array, intercept: float, spare: Array | None = None
 ) -> tuple[_Point, Array]:
     """Return the point with optimal intercept and its certified gap, and its scores."""
     intercept = problem.optimal_intercept(linear, intercept)
     prediction = pieces.shifted(linear, intercept)
-    v = problem.negative_gradient(prediction)
+    v = problem.negative_gradient(prediction, spare)
     scores = problem.design.scores(v)
     certificate = problem.certificate(None, weights, intercept, prediction, scores, dual=v)
     point = _Point(weights, intercept, certificate.gap, certificate.objective)

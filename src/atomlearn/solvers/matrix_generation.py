@@ -214,6 +214,7 @@ class MatrixGeneration(Solver):
                 break
             refit = self._refitted(problem, state, *turned)
             small = _compressed(turned[0], refit)
+        del terms, values  # the wide bases of the re-fit, before the search for the next atoms
         linear = shifted(refit.prediction, -refit.intercept)
         following = self._priced(
             problem,

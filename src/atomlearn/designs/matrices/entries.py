@@ -116,6 +116,12 @@ class Entries(Design):
         """Return the observed entries of images right': O(n_samples r)."""
         return self._unsorted(_kernels.sampled_products(self._cols, self._starts, images, right))
 
+    def predictions_into(self, images: Array, right: Array, out: Array) -> Array:
+        """Return the predictions in this array."""
+        if self._order is None:
+            return _kernels.sampled_products(self._cols, self._starts, images, right, out)
+        return self.predictions(images, right)
+
     def pulled(self, v: Array, right: Array) -> Array:
         """Return Z right for the sparse matrix Z of v."""
         return self._scores(v).matrix().dot(right)

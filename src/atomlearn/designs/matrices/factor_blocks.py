@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -75,28 +75,47 @@ class Bilinear(Protocol):
         ...
 
 
+@runtime_checkable
+class SupportsInto(Protocol):
+    """Maps that can write their predictions into an array."""
+
+    def predictions_into(self, images: Array, right: Array, out: Array) -> Array:
+        """Return the predictions, in ``out`` where that spares an array."""
+        ...
+
+
 class SpanBlock(OperatorBlock):
     """S -> predictions of left S right', S in row-major order; ``images`` stand for left."""
 
     def __init__(self, map_: Bilinear, images: Array, right: Array) -> None:
         self._map, self._images, self._right = map_, images, right
+        self._into = map_ if isinstance(map_, SupportsInto) else None
 
     @property
     def shape(self) -> tuple[int, int]:
         return self._map.n_samples, self._images.shape[1] * self._right.shape[1]
 
     def dot(self, weights: Array) -> Array:
+        return self._map.predictions(*self._factors(weights))
+
+    def predict_into(self, weights: Array, out: Array) -> Array:
+        """Return the predictions, in ``out`` where the design can do that."""
+        if self._into is None:
+            return self.dot(weights)
+        return self._into.predictions_into(*self._factors(weights), out)
+
+    def _factors(self, weights: Array) -> tuple[Array, Array]:
+        """Return the images of left and right of W = left S right', with few columns."""
         S = weights.reshape(self._images.shape[1], self._right.shape[1])
         if SMALL * S.size <= self._map.n_samples:
             P, sigma, Qt = np.linalg.svd(S, full_matrices=False)
             floor = max(S.shape) * float(np.finfo(np.float64).eps) * sigma.max(initial=0.0)
             rank = int(np.count_nonzero(sigma > floor))
             if rank < sigma.size:  # as proximal maps of the trace norm leave it
-                left = self._images @ (P[:, :rank] * sigma[:rank])
-                return self._map.predictions(left, self._right @ Qt[:rank].T)
+                return self._images @ (P[:, :rank] * sigma[:rank]), self._right @ Qt[:rank].T
         if S.shape[0] <= S.shape[1]:
-            return self._map.predictions(self._images, self._right @ S.T)
-        return self._map.predictions(self._images @ S, self._right)
+            return self._images, self._right @ S.T
+        return self._images @ S, self._right
 
     def transpose_dot(self, v: Array) -> Array:
         return np.asarray(self._images.T @ self._map.pulled(v, self._right)).reshape(-1)
