@@ -20,6 +20,7 @@ from atomlearn.norms import (
     TensorTrace,
     TraceNorm,
     Union,
+    lifted_value,
 )
 from atomlearn.norms.matrices import sparse_search
 from atomlearn.norms.matrices.lanczos import lanczos
@@ -270,6 +271,26 @@ def test_sparse_plus_low_rank_is_that_of_the_cone_program(seed: int) -> None:
     assert_allclose(shaped.polar(ArrayScores(W.reshape(-1))), polar)
     atom = atom_of(norm, W)
     assert_allclose((atom * W).sum(), polar)
+
+
+def test_the_value_takes_few_iterations_where_duals_are_small(monkeypatch) -> None:
+    # Steps balanced by absolute residuals ran away here: bounds had not met after 50,000.
+    W = np.array(
+        [
+            [0.272, 0.439, 0.0, 0.24],
+            [0.0, 0.83, 0.0, 0.111],
+            [-0.015, 0.471, -0.158, 0.0],
+            [0.0, 0.0, -0.293, 0.0],
+            [0.02, 0.0, -0.292, 0.404],
+            [0.455, 0.0, 0.0, 1.0],
+        ]
+    )
+    low, rest = cp.Variable(W.shape), cp.Variable(W.shape)
+    cost = cp.normNuc(low) + 0.475 * cp.sum(cp.abs(rest))
+    optimum = cp.Problem(cp.Minimize(cost), [low + rest == W]).solve(solver=cp.CLARABEL)
+    monkeypatch.setattr(lifted_value, "MAX_ITERATIONS", 5_000)
+    norm = Union([TraceNorm(), Scaled(L1(), 0.475)])
+    assert_allclose(norm.value(W), optimum, rtol=1e-7)
 
 
 @pytest.mark.parametrize(
