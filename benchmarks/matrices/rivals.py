@@ -1,22 +1,18 @@
 """Rivals for problems over matrices, in plain NumPy: each gives the curve (seconds, objective).
 
 ADMM for matrix pursuit [L]; accelerated proximal gradient and ADMM for sparse plus low rank
-(Candes, Li, Ma, Wright 2011, in the form with noise); soft-impute (Mazumder, Hastie, Tibshirani
-2010) and its logistic kin; block descent over supports (Richard, Obozinski, Vert 2014, and [V]
-section 4.5).
+(Candes, Li, Ma, Wright 2011, in the form with noise); block descent over supports (Richard,
+Obozinski, Vert 2014, and [V] section 4.5).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse import csr_array
-from scipy.sparse.linalg import LinearOperator, svds
 
 from atomlearn import _kernels
 from atomlearn.designs import ArrayScores
@@ -146,61 +142,6 @@ def robust_admm(
 def _robust_objective(Y: Array, L: Array, S: Array, level: float, mu: float, trace: float) -> float:
     residual = Y - L - S
     return 0.5 * float((residual * residual).sum()) + level * (trace + mu * np.abs(S).sum())
-
-
-@dataclass(slots=True)
-class Observed:
-    """Observed entries of a matrix, with the loss of predictions there.
-
-    rows, cols, y : (n,); slope : z -> derivative of the loss; value : z -> its sum; step : 1 over
-    the largest second derivative.
-    """
-
-    rows: Columns
-    cols: Columns
-    shape: tuple[int, int]
-    value: Callable[[Array], float]
-    slope: Callable[[Array], Array]
-    step: float
-
-    def at(self, left: Array, right: Array) -> Array:
-        """Return the entries of left right' there, in pieces."""
-        result = np.empty(self.rows.size)
-        for start in range(0, result.size, 2**18):
-            part = slice(start, start + 2**18)
-            result[part] = np.einsum("ij,ij->i", left[self.rows[part]], right[self.cols[part]])
-        return result
-
-
-def soft_impute(
-    data: Observed, level: float, most_rank: int, enough: float, limit_s: float
-) -> tuple[Curve, Array, Array]:
-    """Soft-impute: shrink(Z - step P'(f'(P Z)), step level), by Lanczos on sparse plus low rank.
-
-    For the squared loss this is filling in the missing entries with those of Z. Z is kept as
-    left right', of at most ``most_rank`` columns.
-    """
-    curve = Curve(enough, limit_s)
-    p, q = data.shape
-    left, right, start = np.zeros((p, 0)), np.zeros((q, 0)), None
-    z, rank = np.zeros(data.rows.size), 0
-    while True:
-        parts = (-data.step * data.slope(z), (data.rows, data.cols))
-        change = csr_array(parts, shape=data.shape)
-        filled = LinearOperator(
-            data.shape,
-            matvec=lambda v, c=change, a=left, b=right: c @ v.ravel() + a @ (b.T @ v.ravel()),
-            rmatvec=lambda u, c=change, a=left, b=right: c.T @ u.ravel() + b @ (a.T @ u.ravel()),
-            dtype=np.float64,
-        )
-        U, s, Vt = svds(filled, k=min(rank + 3, most_rank), v0=start, solver="arpack")
-        s = np.maximum(s - data.step * level, 0.0)
-        used = s > 0
-        rank, start = int(used.sum()), Vt[-1] if p > q else U[:, -1]
-        left, right = U[:, used] * s[used], Vt[used].T
-        z = data.at(left, right)
-        if not curve.goes_on(data.value(z) + level * float(s.sum())):
-            return curve, left, right
 
 
 def block_descent(
