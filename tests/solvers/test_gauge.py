@@ -24,7 +24,8 @@ from atomlearn.norms import (
     SparseRankOne,
     UserNorm,
 )
-from atomlearn.solvers import gauge_by_generation, sparse_gauge
+from atomlearn.solvers import gauge_by_generation
+from atomlearn.solvers.matrices import sparse_gauge
 
 Array = NDArray[np.float64]
 

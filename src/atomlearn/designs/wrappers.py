@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn.designs.centered import rows_of
 from atomlearn.designs.column_subset import ColumnSubset
-from atomlearn.designs.pair_search import PairWork
+from atomlearn.designs.pairs.search import PairWork
 from atomlearn.designs.scores import ConcatenatedScores
 from atomlearn.interfaces.design import (
     Array,

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from atomlearn.datasets.arrays import names_of, target_of
 from atomlearn.datasets.conversion.sources import About, ColumnSource, RowPiece, RowSource
 from atomlearn.datasets.table import near_names
-from atomlearn.designs.plink import PlinkBed
-from atomlearn.designs.store_file import CHUNK_BYTES
-from atomlearn.designs.stored_columns import cut
+from atomlearn.designs.stored.plink import PlinkBed
+from atomlearn.designs.stored.store_file import CHUNK_BYTES
+from atomlearn.designs.stored.stored_columns import cut
 
 _SPARSE = ("data", "indices", "indptr", "shape")
 

@@ -25,7 +25,7 @@ from atomlearn.datasets.conversion.text import DelimitedRows, LibsvmRows
 from atomlearn.datasets.conversion.transpose import Transposition
 from atomlearn.datasets.conversion.writer import StoreWriter
 from atomlearn.datasets.readers import format_of
-from atomlearn.designs.store_file import VALUE_TYPES, Manifest, read_manifest
+from atomlearn.designs.stored.store_file import VALUE_TYPES, Manifest, read_manifest
 
 #: Memory below this leaves no room for a piece of anything.
 LEAST_MEMORY = 2**20
