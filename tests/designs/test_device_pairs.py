@@ -16,18 +16,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from atomlearn import AtomicClassifier, AtomicRegressor, FeatureGenerator, solve
-from atomlearn.designs import (
-    Counted,
-    OnDevice,
-    Polynomial,
-    RowSubset,
-    Standardized,
-    as_design,
-    device_columns,
-    device_pairs,
-    polynomial,
-)
+from atomlearn.designs import Counted, OnDevice, Polynomial, RowSubset, Standardized, as_design
+from atomlearn.designs.device import columns as device_columns
 from atomlearn.designs.device.tensors import BFLOAT16, TF32, SingleRounding, as_written, namespace
+from atomlearn.designs.pairs import device as device_pairs
+from atomlearn.designs.pairs import scores as pair_scores
 from atomlearn.designs.pairs.device import DevicePairs, SparseDevicePairs
 from atomlearn.designs.pairs.sparse import SparsePairs
 from atomlearn.interfaces.design import Array, Design
@@ -122,7 +115,7 @@ class TestPolynomialOnDevice(DesignChecks):
         self.share = 2.0 if only else 0.05
         monkeypatch.setattr(device_pairs, "BLAS_FROM", self.share)
         if not storable:
-            monkeypatch.setattr(polynomial, "MAX_STORED", 20)
+            monkeypatch.setattr(pair_scores, "MAX_STORED", 20)
 
     def build(self) -> tuple[Design, Array]:
         X = inputs(dtype=self.dtype)
@@ -144,7 +137,7 @@ class TestPolynomialOnDevice(DesignChecks):
 def searched(design: Polynomial, v: Array, count: int) -> tuple[Array, Array]:
     """top() of a design that pretends to be too large for full()."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(polynomial, "MAX_STORED", 0)
+        patch.setattr(pair_scores, "MAX_STORED", 0)
         return design.scores(v).top(count)
 
 

@@ -11,15 +11,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
 from atomlearn import solve
-from atomlearn.designs import (
-    Concatenated,
-    Counted,
-    Polynomial,
-    RowSubset,
-    Standardized,
-    as_design,
-    polynomial,
-)
+from atomlearn.designs import Concatenated, Counted, Polynomial, RowSubset, Standardized, as_design
+from atomlearn.designs.pairs import scores as pair_scores
 from atomlearn.designs.pairs.products import DensePairs
 from atomlearn.designs.pairs.rows import RowPairs
 from atomlearn.designs.pairs.sparse import SparsePairs
@@ -111,7 +104,7 @@ class TestNotStorable(PolynomialChecks):
     @pytest.fixture(autouse=True)
     def _setting(self, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
         self.layout = layout
-        monkeypatch.setattr(polynomial, "MAX_STORED", 20)
+        monkeypatch.setattr(pair_scores, "MAX_STORED", 20)
 
     def build(self) -> tuple[Design, np.ndarray]:
         X = inputs(density=1.0 if self.layout == "C" else 0.03)
@@ -214,7 +207,7 @@ def random_inputs(rng: np.random.Generator, kind: str) -> tuple[Any, np.ndarray]
 def searched(design: Polynomial, v: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """top() of a design that pretends to be too large for full()."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(polynomial, "MAX_STORED", 0)
+        patch.setattr(pair_scores, "MAX_STORED", 0)
         scores = design.scores(v)
         result = scores.top(count)
         assert scores._full is None
@@ -327,7 +320,7 @@ def test_leading_inputs_of_many_searches(
     monkeypatch.setattr("atomlearn.designs.pairs.leading.ENTRIES_SHARE", 0.9)
     monkeypatch.setattr("atomlearn.designs.pairs.leading.MOST_SUMMED", most)
     monkeypatch.setattr("atomlearn.designs.pairs.leading.SUMS_PER_ENTRY", 1e3)
-    monkeypatch.setattr(polynomial, "MAX_STORED", 0)
+    monkeypatch.setattr(pair_scores, "MAX_STORED", 0)
     rng = np.random.default_rng(9)
     n, d = 900, 600
     X = (rng.random((n, d)) < np.minimum(1.0, 2.0 * np.arange(1.0, d + 1) ** -1.3)).astype(float)
@@ -547,7 +540,7 @@ def test_solve_where_nothing_can_be_listed(monkeypatch: pytest.MonkeyPatch) -> N
     X = rng.standard_normal((60, 30))
     y = X[:, 0] * X[:, 9] + 0.05 * rng.standard_normal(60)
     listed = solve(formed(X), y, norm="l1", level=3.0, intercept=True)
-    monkeypatch.setattr(polynomial, "MAX_STORED", 0)
+    monkeypatch.setattr(pair_scores, "MAX_STORED", 0)
     design = Polynomial(X)
     result = solve(design, y, norm="l1", level=3.0, intercept=True)
     assert result.converged

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from atomlearn.designs.compressed import checked_parts, is_sparse
 from atomlearn.designs.dense import DenseDesign
+from atomlearn.designs.device.layouts import host_sparse
 from atomlearn.designs.device.on_device import OnDevice
-from atomlearn.designs.device.sparse import host_sparse
 from atomlearn.designs.device.tensors import (
     host_view,
     is_foreign_sparse,

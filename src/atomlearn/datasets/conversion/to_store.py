@@ -12,13 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.datasets.conversion.binary import (
-    BedColumns,
-    ParquetColumns,
-    open_h5ad,
-    open_npy,
-    open_npz,
-)
+from atomlearn.datasets.conversion.binary import BedColumns, ParquetColumns, open_npy, open_npz
+from atomlearn.datasets.conversion.hdf import open_h5ad
 from atomlearn.datasets.conversion.journal import Workplace
 from atomlearn.datasets.conversion.sources import ColumnSource, RowSource, encode
 from atomlearn.datasets.conversion.text import DelimitedRows, LibsvmRows

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.designs.device.dense import DenseTensor
-from atomlearn.designs.device.sparse import SparseTensor, check_layout
+from atomlearn.designs.device.layouts import check_layout
+from atomlearn.designs.device.sparse import SparseTensor
 from atomlearn.designs.device.tensors import (
     SAFETY,
     TINY,

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn.designs.blocks import DENSE_FROM
+from atomlearn.designs.device.layouts import add_up, by_columns, torch_module
 from atomlearn.designs.device.tensors import as_written, dtype_of, to_host
 from atomlearn.designs.entries import refuse_entry
 from atomlearn.designs.sparse import block_of
@@ -24,8 +25,6 @@ from atomlearn.interfaces.design import Array, Block, Columns
 TILE_ENTRIES = 2**23
 #: Entries of a column over which float32 sums run before they are added in float64.
 SINGLE_TERMS = 4096
-
-_REMEDY = "rebuild it with torch.sparse_coo_tensor(torch.stack([rows, columns]), values, shape)"
 
 
 class SparseTensor:
@@ -42,7 +41,7 @@ class SparseTensor:
     def __init__(self, X: Any) -> None:
         self.shape = int(X.shape[0]), int(X.shape[1])
         self.dtype = dtype_of(X)
-        self._own(*_by_columns(X.detach(), *self.shape))
+        self._own(*by_columns(X.detach(), *self.shape))
 
     def _own(self, values: Any, rows: Any, starts: Any) -> None:
         self._values, self._rows, self._starts = values, rows, starts
@@ -84,7 +83,7 @@ class SparseTensor:
         weights = self._to_device(v)
         starts, ends = self._single_segments()
         sums = _sums(self._values, self._rows, starts, weights)
-        return sums.double() if ends is None else _add_up(sums.double(), ends)
+        return sums.double() if ends is None else add_up(sums.double(), ends)
 
     def terms(self) -> tuple[Any, Any]:
         """Return how many terms the sums of ``single`` have in float32, and in all."""
@@ -93,7 +92,7 @@ class SparseTensor:
 
     def predict(self, weights: Array) -> Array:
         """Return X w, summed in float64, in an order that the device chooses."""
-        torch = _torch()
+        torch = torch_module()
         used = np.flatnonzero(weights)
         columns = used if 4 * used.size < self.shape[1] else None
         w = self._to_device(weights if columns is None else weights[used])
@@ -113,7 +112,7 @@ class SparseTensor:
 
     def columns(self, lo: int, hi: int) -> Any:
         """Return columns lo..hi as a dense tensor (n_samples, hi - lo)."""
-        torch, width = _torch(), hi - lo
+        torch, width = torch_module(), hi - lo
         begin, end = int(self._begins[lo]), int(self._begins[hi])
         device = self._values.device
         lengths = self._starts[lo : hi + 1].diff()
@@ -137,14 +136,16 @@ class SparseTensor:
     def largest_magnitudes(self) -> Array:
         """Return max_i |x_ij| of every column, float64."""
         sizes = self._values.abs()
-        peaks = _torch().segment_reduce(sizes, "max", offsets=self._starts.long(), initial=0.0)
+        peaks = torch_module().segment_reduce(
+            sizes, "max", offsets=self._starts.long(), initial=0.0
+        )
         return to_host(peaks).astype(np.float64)
 
     def scaled(self, factors: Array) -> SparseTensor:
         """Return X diag(factors), rounded to the type of X."""
         other = SparseTensor.__new__(SparseTensor)
         other.shape, other.dtype = self.shape, self.dtype
-        each = _torch().repeat_interleave(
+        each = torch_module().repeat_interleave(
             self._to_device(np.asarray(factors, dtype=np.float64)),
             self._starts.diff(),
             output_size=self.nonzeros,
@@ -155,7 +156,7 @@ class SparseTensor:
 
     def check_finite(self) -> None:
         """Refuse NaN and infinity, with row and column."""
-        bad = (~_torch().isfinite(self._values)).nonzero()
+        bad = (~torch_module().isfinite(self._values)).nonzero()
         if bad.numel():
             place = int(bad[0])
             column = int(np.searchsorted(self._begins, place, side="right")) - 1
@@ -164,11 +165,11 @@ class SparseTensor:
     # --- entries --------------------------------------------------------------------------------
 
     def _to_device(self, array: NDArray[Any]) -> Any:
-        return _torch().from_numpy(np.array(array, order="C")).to(self._values.device)
+        return torch_module().from_numpy(np.array(array, order="C")).to(self._values.device)
 
     def _places(self, columns: Columns) -> tuple[Any, NDArray[np.int64]]:
         """Return where the entries of columns are, and how many each has."""
-        torch = _torch()
+        torch = torch_module()
         first = self._begins[columns]
         lengths = self._begins[columns + 1] - first
         ends = np.cumsum(lengths)
@@ -226,25 +227,22 @@ def _sums(values: Any, rows: Any, starts: Any, v: Any) -> Any:
     it has none for the device, run by run from the products of all entries.
     """
     if not _has_product(values.device.type, values.dtype):
-        return _add_up(values * v[rows.long()], starts)
+        return add_up(values * v[rows.long()], starts)
     size = (starts.numel() - 1, v.numel())
     with as_written(values):
-        return _torch().mv(_compressed(starts, rows, values, size), v)
-
-
-def _add_up(values: Any, starts: Any) -> Any:
-    """Return the sum of each run of values."""
-    return _torch().segment_reduce(values, "sum", offsets=starts.long())
+        return torch_module().mv(_compressed(starts, rows, values, size), v)
 
 
 def _compressed(starts: Any, indices: Any, values: Any, size: tuple[int, int]) -> Any:
-    return _torch().sparse_csr_tensor(starts, indices, values, size=size, check_invariants=False)
+    return torch_module().sparse_csr_tensor(
+        starts, indices, values, size=size, check_invariants=False
+    )
 
 
 @functools.cache
 def _has_product(device: str, dtype: Any) -> bool:
     """Return whether PyTorch multiplies a sparse matrix of this type with a vector there."""
-    torch = _torch()
+    torch = torch_module()
     starts = torch.tensor([0, 1], device=device)
     one = torch.ones(1, dtype=dtype, device=device)
     with warnings.catch_warnings():
@@ -258,147 +256,3 @@ def _has_product(device: str, dtype: Any) -> bool:
 
 
 # --- reading what is given ------------------------------------------------------------------------
-
-
-def _torch() -> Any:
-    import torch
-
-    return torch
-
-
-def host_sparse(X: Any) -> Any | None:
-    """Return a sparse tensor as a SciPy array that shares its memory; None where that cannot be.
-
-    The ranges of its indices are not checked; ``as_design`` does that with all sparse arrays.
-    """
-    check_layout(X)
-    if X.device.type != "cpu" or len(X.shape) != 2:
-        return None
-    kind, shape = _layout(X), (int(X.shape[0]), int(X.shape[1]))
-    try:
-        if kind == "coo":
-            values, rows, columns = _triplets(X, *shape)
-            parts = values.detach().numpy(), (rows.numpy(), columns.numpy())
-            return sp.coo_array(parts, shape=shape)
-        _check_starts(f"{kind.upper()} tensor", *_parts(X), shape[0 if kind == "csr" else 1])
-        starts, indices, values = (part.detach().numpy() for part in _parts(X))
-    except TypeError:
-        return None  # Of a type that NumPy does not have.
-    array = sp.csr_array(shape) if kind == "csr" else sp.csc_array(shape)
-    array.data, array.indices, array.indptr = values, indices, starts
-    return array
-
-
-def check_layout(X: Any) -> None:
-    """Refuse sparse layouts other than COO, CSR and CSC, and entries that are vectors."""
-    kind = _layout(X)
-    if kind not in ("coo", "csr", "csc") or X.dense_dim():
-        what = "entries that are not numbers" if kind in ("coo", "csr", "csc") else f"layout {kind}"
-        raise TypeError(
-            f"X is a sparse tensor with {what}; pass a COO, CSR or CSC tensor of numbers, for "
-            "example X.to_dense().to_sparse_csc()"
-        )
-
-
-def _layout(X: Any) -> str:
-    name = str(X.layout).rpartition(".")[2]
-    return name.removeprefix("sparse_")
-
-
-def _parts(X: Any) -> tuple[Any, Any, Any]:
-    """Return starts, indices and values of a CSR or CSC tensor."""
-    if _layout(X) == "csr":
-        return X.crow_indices(), X.col_indices(), X.values()
-    return X.ccol_indices(), X.row_indices(), X.values()
-
-
-def _by_columns(X: Any, n_samples: int, n_features: int) -> tuple[Any, Any, Any]:
-    """Return values, rows and starts of compressed columns, rows increasing, none twice."""
-    torch, kind = _torch(), _layout(X)
-    if kind == "coo":
-        return _from_triplets(*_triplets(X, n_samples, n_features), n_samples, n_features)
-    starts, minor, values = _parts(X)
-    n_major, n_minor = (n_samples, n_features) if kind == "csr" else (n_features, n_samples)
-    _check_starts(f"{kind.upper()} tensor", starts, minor, values, n_major)
-    _check_range(f"{kind.upper()} tensor: {'column' if kind == 'csr' else 'row'}", minor, n_minor)
-    if kind == "csc" and _increasing(minor, starts):
-        return values, minor, starts
-    major = torch.repeat_interleave(
-        torch.arange(n_major, device=minor.device), starts.diff(), output_size=minor.numel()
-    )
-    rows, columns = (major, minor) if kind == "csr" else (minor, major)
-    return _from_triplets(values, rows, columns, n_samples, n_features)
-
-
-def _triplets(X: Any, n_samples: int, n_features: int) -> tuple[Any, Any, Any]:
-    """Return values, rows and columns of a COO tensor, coalesced or not, checked."""
-    indices, values = X._indices(), X._values()
-    if indices.ndim != 2 or tuple(indices.shape) != (2, values.shape[0]):
-        raise ValueError(
-            f"COO tensor has indices of shape {tuple(indices.shape)} for {tuple(values.shape)} "
-            f"values; {_REMEDY}"
-        )
-    rows, columns = indices[0], indices[1]
-    _check_range("COO tensor: row", rows, n_samples)
-    _check_range("COO tensor: column", columns, n_features)
-    return values, rows, columns
-
-
-def _check_starts(what: str, starts: Any, indices: Any, values: Any, n_major: int) -> None:
-    if starts.ndim != 1 or indices.ndim != 1 or values.ndim != 1:
-        raise ValueError(f"{what}: starts, indices and values must be 1-d; {_REMEDY}")
-    count = int(values.numel())
-    if int(indices.numel()) != count:
-        raise ValueError(f"{what} has {indices.numel()} indices and {count} values; {_REMEDY}")
-    if int(starts.numel()) != n_major + 1:
-        raise ValueError(f"{what} has {starts.numel()} starts, expected {n_major + 1}; {_REMEDY}")
-    if int(starts[0]) != 0 or int(starts[-1]) != count or bool((starts.diff() < 0).any()):
-        raise ValueError(f"{what}: starts must rise from 0 to {count}, the number of values; "
-                         f"{_REMEDY}")  # fmt: skip
-
-
-def _check_range(what: str, indices: Any, limit: int) -> None:
-    if indices.numel():
-        low, high = int(indices.min()), int(indices.max())
-        if low < 0 or high >= limit:
-            raise ValueError(
-                f"{what} indices must lie in [0, {limit}), got values from {low} to {high}; "
-                f"{_REMEDY}"
-            )
-
-
-def _increasing(rows: Any, starts: Any) -> bool:
-    """Return whether rows increase within each column."""
-    if rows.numel() < 2:
-        return True
-    rises = rows[1:] > rows[:-1]
-    # Not rising is allowed where a column starts, and only there.
-    begins = starts[(starts > 0) & (starts < rows.numel())].long()
-    rises[begins - 1] = True
-    return bool(rises.all())
-
-
-def _from_triplets(
-    values: Any, rows: Any, columns: Any, n_samples: int, n_features: int
-) -> tuple[Any, Any, Any]:
-    """Return compressed columns of triplets in any order; those of one place are added up."""
-    torch = _torch()
-    # By rows, then by columns: what is at one place keeps its order, so sums do not vary.
-    if bool((rows.diff() < 0).any()):
-        order = torch.argsort(rows, stable=True)
-        values, rows, columns = values[order], rows[order], columns[order]
-    columns, order = torch.sort(columns, stable=True)
-    values, rows = values[order], rows[order]
-    if rows.numel():
-        first = torch.ones(rows.numel(), dtype=torch.bool, device=rows.device)
-        first[1:] = (columns[1:] != columns[:-1]) | (rows[1:] != rows[:-1])
-        if not bool(first.all()):
-            ends = torch.cat(
-                [first.nonzero()[:, 0], first.new_tensor([rows.numel()], dtype=torch.int64)]
-            )
-            values, rows, columns = _add_up(values, ends), rows[first], columns[first]
-    numbers = torch.arange(n_features + 1, device=rows.device, dtype=columns.dtype)
-    starts = torch.searchsorted(columns.contiguous(), numbers)
-    narrow = max(n_samples, n_features, int(rows.numel())) < 2**31
-    kind = torch.int32 if narrow else torch.int64
-    return values, rows.to(kind), starts.to(kind)

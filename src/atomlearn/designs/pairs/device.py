@@ -22,15 +22,10 @@ from atomlearn.designs.device.tensors import (
     to_host,
 )
 from atomlearn.designs.pairs.index import PairIndex
-from atomlearn.designs.pairs.products import (
-    DensePairs,
-    check_peak,
-    pairs_in_tile,
-    put_tile,
-    weights_of_inputs,
-)
+from atomlearn.designs.pairs.products import DensePairs
 from atomlearn.designs.pairs.search import SINGLE_ROWS, ErrorBound, Finalists
 from atomlearn.designs.pairs.sparse import SparsePairs
+from atomlearn.designs.pairs.tiles import check_peak, pairs_in_tile, put_tile, weights_of_inputs
 from atomlearn.designs.sparse import SparseDesign
 from atomlearn.interfaces.design import Array, Block, Columns, Design
 

@@ -17,10 +17,10 @@ from atomlearn.designs.pairs.index import PairIndex, upper_part
 from atomlearn.designs.pairs.products import DensePairs, PairProducts
 from atomlearn.designs.pairs.rows import RowPairs
 from atomlearn.designs.pairs.scores import (
-    MAX_STORED,
     Memory,
     PolynomialScores,
     Scaling,
+    can_be_listed,
     scale_pairs,
 )
 from atomlearn.designs.pairs.search import PairWork
@@ -131,7 +131,7 @@ class Polynomial(Design):
         self.index = PairIndex(base.shape[1], not self.interaction_only)
         self._pairs = _products(base)
         self._memory = Memory()
-        if self.index.n_columns > MAX_STORED:
+        if not can_be_listed(self.index):
             return
         if isinstance(base, SupportsPredict):
             self.predict = partial(_predict, base, self._pairs, self.index, scaling)

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.designs.blocks import DenseBlock, SparseBlock, prefers_dense
 from atomlearn.designs.pairs.index import PairIndex
-from atomlearn.designs.pairs.products import DensePairs, clear_below, offer_tile
+from atomlearn.designs.pairs.products import DensePairs
 from atomlearn.designs.pairs.search import SINGLE_ROWS, Finalists
+from atomlearn.designs.pairs.tiles import clear_below, offer_tile
 from atomlearn.designs.sparse import SparseDesign
 from atomlearn.interfaces.design import Array, Block, Columns, Design
 

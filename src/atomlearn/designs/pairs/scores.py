@@ -34,6 +34,11 @@ class Scaling:
         return np.where(j < 0, self.linear, np.where(i == j, self.square, self.pair))
 
 
+def can_be_listed(index: PairIndex) -> bool:
+    """Return whether numbers of all columns fit into an array."""
+    return index.n_columns <= MAX_STORED
+
+
 class PolynomialScores(Scores):
     """z = Phi'v for the degree-2 map Phi of a design: formed by ``full``, or only searched.
 
@@ -62,7 +67,7 @@ class PolynomialScores(Scores):
         self._v = np.array(v, dtype=np.float64)
         # Of all inputs, or left until it is known which of them matter.
         self._linear: Array | None = None
-        if pairs.linear_bounds() is None or self.n_columns <= MAX_STORED:
+        if pairs.linear_bounds() is None or can_be_listed(index):
             self._all_linear()
         self._memory = Memory() if memory is None else memory
         self._full: ArrayScores | None = None
@@ -84,14 +89,10 @@ class PolynomialScores(Scores):
             return self._linear[columns]
         return self._pairs.linear_at(self._v, columns) * self._scaling.linear
 
-    @property
-    def _storable(self) -> bool:
-        return self.n_columns <= MAX_STORED
-
     def full(self) -> Array:
         """Return all of z, shape (n_columns,), at most 2^28: n d^2 multiplications, once."""
         if self._full is None:
-            if not self._storable:
+            if not can_be_listed(self._index):
                 return super().full()
             z = np.empty(self.n_columns)
             z[: self._index.n_inputs] = self._all_linear()
@@ -109,7 +110,7 @@ class PolynomialScores(Scores):
 
     def _list_if_cheaper(self, count: int) -> None:
         """Compute all scores where so many are wanted that one by one would cost more."""
-        if self._full is None and self._storable:
+        if self._full is None and can_be_listed(self._index):
             work = 0.5 * self._v.size * float(self._index.n_inputs) ** 2
             if 16 * count > self.n_columns or (work < SMALL and count > 0):
                 self.full()

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from atomlearn.designs.matrices.factor_blocks import SideBySide
 from atomlearn.designs.matrices.score_matrix import LessFactored
-from atomlearn.interfaces import Master, Norm, Refit, Scores, Solver, State
-from atomlearn.interfaces.matrix import Factored, ScoreMatrix, score_matrix
+from atomlearn.interfaces import Master, Norm, Refit, Solver, State
+from atomlearn.interfaces.matrix import Factored
 from atomlearn.interfaces.solver import WarmStart
 from atomlearn.losses.pieces import shifted
 from atomlearn.masters import AcceleratedGradient, CoupledNewton, SemismoothNewton, SequentialQP
@@ -30,6 +30,16 @@ from atomlearn.problem import Problem
 from atomlearn.result import Certificate, MatrixPart, Status
 from atomlearn.solvers.matrices.problem import check_problem, shape_of, view_of
 from atomlearn.solvers.matrices.ray_search import Placed, found_near, turned_rays
+from atomlearn.solvers.matrices.state import (
+    MatrixState,
+    Pricing,
+    apart,
+    compressed,
+    inside,
+    scores_of,
+    summed_entries,
+    with_candidates,
+)
 from atomlearn.solvers.matrices.terms import (
     Coordinates,
     Entrywise,
@@ -55,61 +65,6 @@ WHOLE, LONGEST = 1024, 256
 LOOSE = 0.1
 #: Coordinates of spans beside rays up to which Newton steps pay.
 NEWTON_SIZE = 400
-
-
-@dataclass(slots=True)
-class MatrixState(State):
-    """State of W = sum of terms: ``columns`` and ``weights`` hold the entrywise terms only.
-
-    terms : the coordinates of each term; values : x of each; candidates : what the last pass
-    found, (left, right) or columns for each term; stalled : steps without progress since
-    ``milestone``; nearby : what the first of the last passes in a row that searched near the rays
-    in use only promised, relative to the multiplier; 0 after a search everywhere. The search gap
-    of a certificate is that of its own search.
-    """
-
-    terms: tuple[Coordinates, ...] = ()
-    values: tuple[Array, ...] = ()
-    candidates: tuple[Any, ...] = ()
-    milestone: float = np.inf
-    stalled: int = 0
-    nearby: float = 0.0
-    master_steps: int = 0
-
-    def n_active(self) -> int:
-        """Rank of the spans, number of rays and of entries in use."""
-        total = 0
-        for term in self.terms:
-            total += term.left.shape[1] if isinstance(term, Span) else term.size
-        return total
-
-    def matrix_parts(self) -> tuple[MatrixPart, ...]:
-        """Return the terms as results show them."""
-        return tuple(term.part(x) for term, x in zip(self.terms, self.values, strict=True))
-
-    def check(self) -> None:
-        State.check(self)
-        for term, x in zip(self.terms, self.values, strict=True):
-            assert x.shape == (term.size,)
-            if isinstance(term, Span):
-                for basis in (term.left, term.right):
-                    np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-9)
-
-
-@dataclass(frozen=True, slots=True)
-class Pricing:
-    """Scores X'v of a point, the multiplier of the norm there, tau, and how hard to search.
-
-    nearby : a search near the rays in use is enough where it promises at least this much.
-    """
-
-    scores: Scores
-    v: Array
-    tau: float
-    multiplier: float
-    accuracy: float
-    thorough: bool
-    nearby: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +126,7 @@ class MatrixGeneration(Solver):
                 known = from_part(terms[number], part)
                 if known is not None:
                     terms[number], values[number] = known
-        terms, values = _inside(problem, terms, values)
+        terms, values = inside(problem, terms, values)
         linear = SideBySide([term.block() for term in terms]).dot(np.concatenate(values))
         return self._priced(problem, terms, values, linear, intercept, np.inf)
 
@@ -206,19 +161,19 @@ class MatrixGeneration(Solver):
     def step(self, problem: Problem, state: State) -> MatrixState:
         """Let the candidates in, re-fit all coordinates, drop zeros, price: one pass."""
         assert isinstance(state, MatrixState)
-        terms, values = _with_candidates(state)
+        terms, values = with_candidates(state)
         refit = self._refitted(problem, state, terms, values)
-        small = _compressed(terms, refit)
+        small = compressed(terms, refit)
         for _ in range(TURNS):
             if (turned := self._turned(problem, state, small, refit)) is None:
                 break
             refit = self._refitted(problem, state, *turned)
-            small = _compressed(turned[0], refit)
+            small = compressed(turned[0], refit)
         del terms, values  # the wide bases of the re-fit, before the search for the next atoms
         linear = shifted(refit.prediction, -refit.intercept)
         following = self._priced(
             problem,
-            *_apart(small),
+            *apart(small),
             linear,
             refit.intercept,
             state.certificate.relative_gap,
@@ -238,7 +193,7 @@ class MatrixGeneration(Solver):
         inner = float(v @ (refit.prediction - refit.intercept))
         turned, gain = turned_rays(small, v, problem.regularizer.multiplier(gauge, inner))
         enough = self._target(state)
-        return _apart(turned) if gain * gauge > enough else None
+        return apart(turned) if gain * gauge > enough else None
 
     def _target(self, state: MatrixState) -> float:
         """Return the gap that re-fits are asked for."""
@@ -323,7 +278,7 @@ class MatrixGeneration(Solver):
             room = 0.4 * (enough - searched) / abs(certificate.objective)
             search(max(room, 0.02 * self.tolerance), thorough=True)
             certificate = certified()
-        columns, weights = _entries(terms, values)
+        columns, weights = summed_entries(terms, values)
         return MatrixState(
             columns=columns,
             weights=weights,
@@ -349,7 +304,7 @@ class MatrixGeneration(Solver):
             count = max(self.columns, 4 * term.size, at.scores.n_columns // 100)
             return polar_bounds(norm, at.scores), term.wanting(x, at.scores, count, multiplier), 0.0
         assert isinstance(norm, MatrixNorm)
-        matrix = _matrix(term, at.scores, at.v)
+        matrix = scores_of(term, at.scores, at.v)
         if at.tau and isinstance(term, Span) and x.size:
             S = x.reshape(term.left.shape[1], -1)
             matrix = LessFactored(matrix, at.tau, term.left, S, term.right)
@@ -402,64 +357,3 @@ def master_for(terms: list[Coordinates]) -> Master:
     if any(isinstance(term, Span) for term in terms) and not (rays and size <= NEWTON_SIZE):
         return CoupledNewton(AcceleratedGradient())
     return CoupledNewton(SemismoothNewton())
-
-
-def _matrix(term: Coordinates, scores: Scores, v: Array) -> ScoreMatrix:
-    """Return the scores of a term as a matrix: those of W, or of its own unfolding."""
-    design: Any = term.design
-    if term.term.tensor is not None:
-        scores = design.scores(v)
-    return score_matrix(scores, design.matrix_shape)
-
-
-def _with_candidates(state: MatrixState) -> tuple[list[Coordinates], list[Array]]:
-    """Return the terms with the candidates of the last pass, at weight zero."""
-    terms: list[Coordinates] = []
-    values: list[Array] = []
-    for term, x, wanting in zip(state.terms, state.values, state.candidates, strict=True):
-        larger: tuple[Coordinates, Array]
-        if isinstance(term, Span | Rays):
-            larger = term.expanded(x, *wanting)
-        else:
-            assert isinstance(term, Entrywise)
-            larger = term.expanded(x, wanting)
-        terms.append(larger[0])
-        values.append(larger[1])
-    return terms, values
-
-
-def _inside(
-    problem: Problem, terms: list[Coordinates], values: list[Array]
-) -> tuple[list[Coordinates], list[Array]]:
-    """Return the warm start, scaled into the ball of the constrained form."""
-    if problem.regularizer.form != "constrained":
-        return terms, values
-    gauge = sum(term.norm.value(x) for term, x in zip(terms, values, strict=True) if x.size)
-    radius = problem.regularizer.amount
-    if gauge > radius:
-        values = [x * (radius / gauge) for x in values]
-    return terms, values
-
-
-def _compressed(terms: list[Coordinates], refit: Refit) -> list[Placed]:
-    """Return the terms with their coordinates of the re-fit, without what carries no weight."""
-    sizes = np.cumsum([0, *(term.size for term in terms)])
-    pieces = [refit.weights[a:b] for a, b in pairwise(sizes)]
-    return [term.compressed(x) for term, x in zip(terms, pieces, strict=True)]
-
-
-def _apart(placed: list[Placed]) -> tuple[list[Coordinates], list[Array]]:
-    """Return terms and values by themselves."""
-    return [term for term, _ in placed], [x for _, x in placed]
-
-
-def _entries(terms: list[Coordinates], values: list[Array]) -> tuple[Columns, Array]:
-    """Return the sum of the entrywise terms: distinct columns, and their weights."""
-    mine = [(t.columns, x) for t, x in zip(terms, values, strict=True) if isinstance(t, Entrywise)]
-    if not mine:
-        return np.zeros(0, dtype=np.int64), np.zeros(0)
-    columns, places = np.unique(np.concatenate([c for c, _ in mine]), return_inverse=True)
-    weights = np.bincount(
-        places.ravel(), weights=np.concatenate([x for _, x in mine]), minlength=columns.size
-    )
-    return columns, weights.astype(np.float64)
