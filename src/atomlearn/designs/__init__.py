@@ -16,7 +16,8 @@ from atomlearn.designs.maps.kernel_map import KernelMaps
 from atomlearn.designs.maps.kernels import KernelOn, Kernels, kernel_grid
 from atomlearn.designs.maps.levels import codes_of, nearest
 from atomlearn.designs.matrices import Complement, Entries, Identity, Tasks, as_matrix_design
-from atomlearn.designs.pairs.polynomial import Polynomial, PolynomialScores
+from atomlearn.designs.pairs.polynomial import Polynomial
+from atomlearn.designs.pairs.scores import PolynomialScores
 from atomlearn.designs.repeated import RepeatedBlock
 from atomlearn.designs.scores import ArrayScores, ConcatenatedScores, ShiftedScores
 from atomlearn.designs.sparse import SparseDesign

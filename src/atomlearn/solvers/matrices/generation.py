@@ -40,6 +40,7 @@ from atomlearn.solvers.matrices.state import (
     summed_entries,
     with_candidates,
 )
+from atomlearn.solvers.matrices.sweeps import can_sweep, swept
 from atomlearn.solvers.matrices.terms import (
     Coordinates,
     Entrywise,
@@ -171,6 +172,7 @@ class MatrixGeneration(Solver):
             small = compressed(turned[0], refit)
         del terms, values  # the wide bases of the re-fit, before the search for the next atoms
         linear = shifted(refit.prediction, -refit.intercept)
+        small, linear = self._swept(problem, state, small, linear, refit.intercept)
         following = self._priced(
             problem,
             *apart(small),
@@ -194,6 +196,23 @@ class MatrixGeneration(Solver):
         turned, gain = turned_rays(small, v, problem.regularizer.multiplier(gauge, inner))
         enough = self._target(state)
         return apart(turned) if gain * gauge > enough else None
+
+    def _swept(
+        self,
+        problem: Problem,
+        state: MatrixState,
+        small: list[Placed],
+        linear: Array,
+        intercept: float,
+    ) -> tuple[list[Placed], Array]:
+        """Return the terms and their predictions after sweeps over the factors of spans."""
+        for number, (term, x) in enumerate(small):
+            if can_sweep(problem, term):
+                assert isinstance(term, Span)
+                enough = 0.01 * self.tolerance * abs(state.certificate.objective)
+                term, x, linear = swept(problem, term, x, linear, intercept, enough)
+                small[number] = term, x
+        return small, linear
 
     def _target(self, state: MatrixState) -> float:
         """Return the gap that re-fits are asked for."""
