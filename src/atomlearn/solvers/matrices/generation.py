@@ -330,7 +330,10 @@ class MatrixGeneration(Solver):
         level = 0.0 if at.thorough else multiplier * term.term.factor
         found, promised = found_near(term, matrix, level, at.nearby)
         if not promised:
-            everywhere = norm.found(matrix, self.batch, at.accuracy, at.thorough)
+            count = self.batch
+            if isinstance(term, Span):  # a large rank is not reached in many small steps
+                count = max(count, term.left.shape[1] // 2)
+            everywhere = norm.found(matrix, count, at.accuracy, at.thorough)
             found = everywhere if found is None else joined(everywhere, found)
         assert found is not None
         left, right = usable(found, multiplier * term.term.factor * (1 + 1e-12))

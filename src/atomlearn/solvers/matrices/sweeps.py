@@ -19,14 +19,15 @@ from numpy.typing import NDArray
 from atomlearn.interfaces.matrix import RidgeSteps, SupportsRidgeSteps
 from atomlearn.losses import pieces
 from atomlearn.problem import Problem
-from atomlearn.solvers.matrices.terms import Coordinates, Span
+from atomlearn.solvers.matrices.terms import INDEPENDENT, Coordinates, Span
 
 Array = NDArray[np.float64]
 
-#: Sweeps between two passes; a sweep must gain this share of what all of them have gained so far.
-MOST_SWEEPS, SHARE = 30, 1e-3
+#: Sweeps between two passes; a sweep must gain this share of what all of them have gained so far
+#: for each unit of rank: it costs O(n r^2).
+MOST_SWEEPS, SHARE = 30, 1e-4
 #: Rank up to which a sweep, O(n r^2), is worth its price beside steps within the span, O(n r).
-MOST_RANK = 64
+MOST_RANK = 128
 #: Halvings of a step that does not lower the objective.
 HALVINGS = 8
 
@@ -59,7 +60,8 @@ def swept(
     first = before = sweep.begin(x)
     for _ in range(MOST_SWEEPS):
         after = sweep.once()
-        if before - after <= max(enough, SHARE * (first - after)):
+        rank = sweep.values.size
+        if not rank or before - after <= max(enough, SHARE * rank * (first - after)):
             break
         before = after
     values = sweep.values
@@ -133,11 +135,10 @@ class _Sweeps:
         left, left_core = np.linalg.qr(self.left)
         right, right_core = np.linalg.qr(self.right)
         P, values, Qt = np.linalg.svd(left_core @ right_core.T)
-        kept = values > 1e-12 * float(values.max(initial=0.0))
-        if kept.any():
-            root = np.sqrt(values[kept])
-            self.left, self.right = left @ (P[:, kept] * root), right @ (Qt[kept].T * root)
-            self.values = values[kept]
+        kept = values > INDEPENDENT**2 * float(values.max(initial=0.0))
+        root = np.sqrt(values[kept])
+        self.left, self.right = left @ (P[:, kept] * root), right @ (Qt[kept].T * root)
+        self.values = values[kept]
         self.objective = self._loss(self.linear) + self.price * float(self.values.sum())
 
     def _predictions(self, left: Array, right: Array) -> Array:
