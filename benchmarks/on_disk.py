@@ -26,7 +26,7 @@ import numpy as np
 from atomlearn import _kernels
 from atomlearn.datasets import convert
 from atomlearn.designs import OnDisk, PlinkBed
-from atomlearn.designs.store_file import ByteFile
+from atomlearn.designs.stored.store_file import ByteFile
 from benchmarks.harness import Options, Table
 
 #: A table of kills has one row of each kind.

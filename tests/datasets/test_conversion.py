@@ -37,7 +37,7 @@ TIGHT = 4000
 def memory(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr("atomlearn.datasets.conversion.to_store.LEAST_MEMORY", 1)
     monkeypatch.setattr(journal, "RECORD_S", 0.0)
-    monkeypatch.setattr("atomlearn.designs.store_file.CHUNK_BYTES", 700)
+    monkeypatch.setattr("atomlearn.designs.stored.store_file.CHUNK_BYTES", 700)
     return TIGHT if request.param == "tight" else 2**24
 
 
@@ -232,7 +232,7 @@ def test_round_trips(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("atomlearn.datasets.conversion.to_store.LEAST_MEMORY", 1)
-        patch.setattr("atomlearn.designs.store_file.CHUNK_BYTES", 64)
+        patch.setattr("atomlearn.designs.stored.store_file.CHUNK_BYTES", 64)
         folder = tmp_path_factory.mktemp("round")
         source = folder / ("x.npy" if form == "npy" else "x.npz")
         held = np.asfortranarray(X) if fortran else np.ascontiguousarray(X)

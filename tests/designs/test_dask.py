@@ -28,7 +28,7 @@ from atomlearn import (
 )
 from atomlearn.designs import Dask, LostDataError, Standardized, as_design, feature_names
 from atomlearn.designs.blocks import SparseBlock
-from atomlearn.designs.distributed import ChunkScores
+from atomlearn.designs.spread.distributed import ChunkScores
 from atomlearn.interfaces.design import Array, Design
 from atomlearn.testing.designs import DesignChecks
 

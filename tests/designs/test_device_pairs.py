@@ -16,20 +16,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from atomlearn import AtomicClassifier, AtomicRegressor, FeatureGenerator, solve
-from atomlearn.designs import (
-    Counted,
-    OnDevice,
-    Polynomial,
-    RowSubset,
-    Standardized,
-    as_design,
-    device_columns,
-    device_pairs,
-    polynomial,
-)
-from atomlearn.designs.device_pairs import DevicePairs, SparseDevicePairs
-from atomlearn.designs.sparse_pairs import SparsePairs
-from atomlearn.designs.tensors import BFLOAT16, TF32, SingleRounding, as_written, namespace
+from atomlearn.designs import Counted, OnDevice, Polynomial, RowSubset, Standardized, as_design
+from atomlearn.designs.device import columns as device_columns
+from atomlearn.designs.device.tensors import BFLOAT16, TF32, SingleRounding, as_written, namespace
+from atomlearn.designs.pairs import device as device_pairs
+from atomlearn.designs.pairs import scores as pair_scores
+from atomlearn.designs.pairs.device import DevicePairs, SparseDevicePairs
+from atomlearn.designs.pairs.sparse import SparsePairs
 from atomlearn.interfaces.design import Array, Design
 from atomlearn.testing.designs import DesignChecks, brute_force_top
 
@@ -122,7 +115,7 @@ class TestPolynomialOnDevice(DesignChecks):
         self.share = 2.0 if only else 0.05
         monkeypatch.setattr(device_pairs, "BLAS_FROM", self.share)
         if not storable:
-            monkeypatch.setattr(polynomial, "MAX_STORED", 20)
+            monkeypatch.setattr(pair_scores, "MAX_STORED", 20)
 
     def build(self) -> tuple[Design, Array]:
         X = inputs(dtype=self.dtype)
@@ -144,7 +137,7 @@ class TestPolynomialOnDevice(DesignChecks):
 def searched(design: Polynomial, v: Array, count: int) -> tuple[Array, Array]:
     """top() of a design that pretends to be too large for full()."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(polynomial, "MAX_STORED", 0)
+        patch.setattr(pair_scores, "MAX_STORED", 0)
         return design.scores(v).top(count)
 
 
@@ -292,7 +285,7 @@ def test_near_ties_over_many_tiles(library: str, monkeypatch: pytest.MonkeyPatch
 
 
 def test_ties_by_the_thousand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atomlearn.designs.pair_search.SPARE", 10)
+    monkeypatch.setattr("atomlearn.designs.pairs.search.SPARE", 10)
     X = np.zeros((50, 40))
     X[:, ::2] = 1.0
     design = Polynomial.interactions(OnDevice(strict_tensor(X)))
@@ -382,7 +375,7 @@ def test_settings_of_pytorch_are_known() -> None:
 
 NEWER = """
 import torch
-from atomlearn.designs.tensors import SingleRounding
+from atomlearn.designs.device.tensors import SingleRounding
 
 def cut():
     return SingleRounding.of(torch.ones(1)).cut
@@ -417,7 +410,7 @@ def test_other_libraries_are_taken_for_coarse_ones(monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("NVIDIA_TF32_OVERRIDE")
     for name, cut in (("array_api_compat.cupy", TF32), ("jax.numpy", BFLOAT16)):
         other = type("Other", (), {"__name__": name})()
-        monkeypatch.setattr("atomlearn.designs.tensors.namespace", lambda tensor, x=other: x)
+        monkeypatch.setattr("atomlearn.designs.device.tensors.namespace", lambda tensor, x=other: x)
         assert SingleRounding.of(tensor).cut == cut
 
 

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from atomlearn.designs import DenseBlock, Lifted, as_design
 from atomlearn.designs.cached_block import CachedBlock
-from atomlearn.norms.expansion import Selection, SparseExpansion
+from atomlearn.norms.lifted.expansion import Selection, SparseExpansion
 
 N, P, M = 15, 8, 20
 

@@ -9,14 +9,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from atomlearn import AtomicClassifier, AtomicRegressor, designs
-from atomlearn.designs import (
-    DenseDesign,
-    OnDevice,
-    RecheckedScores,
-    as_design,
-    dense_tensor,
-    on_device,
-)
+from atomlearn.designs import DenseDesign, OnDevice, RecheckedScores, as_design
+from atomlearn.designs.device import dense as dense_tensor
+from atomlearn.designs.device import on_device
 from atomlearn.interfaces.design import Array, Design
 from atomlearn.testing.designs import DesignChecks, brute_force_top
 
@@ -190,7 +185,7 @@ def test_tensors_that_numpy_can_read_are_read_in_place() -> None:
 def test_tensors_that_numpy_cannot_read_stay_where_they_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for module in ("convert", "tensors"):
+    for module in ("convert", "device.tensors"):
         monkeypatch.setattr(f"atomlearn.designs.{module}.host_view", lambda tensor: None)
     X = normal()
     design = as_design(strict_tensor(X))

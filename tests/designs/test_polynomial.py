@@ -11,18 +11,11 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
 from atomlearn import solve
-from atomlearn.designs import (
-    Concatenated,
-    Counted,
-    Polynomial,
-    RowSubset,
-    Standardized,
-    as_design,
-    polynomial,
-)
-from atomlearn.designs.pair_products import DensePairs
-from atomlearn.designs.pair_rows import RowPairs
-from atomlearn.designs.sparse_pairs import SparsePairs
+from atomlearn.designs import Concatenated, Counted, Polynomial, RowSubset, Standardized, as_design
+from atomlearn.designs.pairs import scores as pair_scores
+from atomlearn.designs.pairs.products import DensePairs
+from atomlearn.designs.pairs.rows import RowPairs
+from atomlearn.designs.pairs.sparse import SparsePairs
 from atomlearn.interfaces import Design
 from atomlearn.norms import KSupport
 from atomlearn.testing.designs import DesignChecks, assert_within, brute_force_top
@@ -93,7 +86,7 @@ class TestTallSparse(PolynomialChecks):
         self, dtype: type, interaction_only: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self.dtype, self.only = dtype, interaction_only
-        monkeypatch.setattr("atomlearn.designs.pair_rows.PIECE_ENTRIES", 5 * N_INPUTS)
+        monkeypatch.setattr("atomlearn.designs.pairs.rows.PIECE_ENTRIES", 5 * N_INPUTS)
 
     def build(self) -> tuple[Design, np.ndarray]:
         X = inputs(density=0.6).astype(self.dtype)
@@ -111,7 +104,7 @@ class TestNotStorable(PolynomialChecks):
     @pytest.fixture(autouse=True)
     def _setting(self, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
         self.layout = layout
-        monkeypatch.setattr(polynomial, "MAX_STORED", 20)
+        monkeypatch.setattr(pair_scores, "MAX_STORED", 20)
 
     def build(self) -> tuple[Design, np.ndarray]:
         X = inputs(density=1.0 if self.layout == "C" else 0.03)
@@ -214,7 +207,7 @@ def random_inputs(rng: np.random.Generator, kind: str) -> tuple[Any, np.ndarray]
 def searched(design: Polynomial, v: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """top() of a design that pretends to be too large for full()."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(polynomial, "MAX_STORED", 0)
+        patch.setattr(pair_scores, "MAX_STORED", 0)
         scores = design.scores(v)
         result = scores.top(count)
         assert scores._full is None
@@ -227,8 +220,8 @@ def searched(design: Polynomial, v: np.ndarray, count: int) -> tuple[np.ndarray,
 @pytest.mark.parametrize("seed", range(60))
 def test_search_is_brute_force(kind: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if kind == "leading":  # however many entries they hold
-        monkeypatch.setattr("atomlearn.designs.pair_leading.ENTRIES_SHARE", 1.0)
-        monkeypatch.setattr("atomlearn.designs.pair_leading.SUMS_PER_ENTRY", 1e3)
+        monkeypatch.setattr("atomlearn.designs.pairs.leading.ENTRIES_SHARE", 1.0)
+        monkeypatch.setattr("atomlearn.designs.pairs.leading.SUMS_PER_ENTRY", 1e3)
     rng = np.random.default_rng([seed, len(kind), ord(kind[-1])])
     data, X = random_inputs(rng, kind)
     gamma, r = rng.uniform(0.2, 3.0, 2)
@@ -284,7 +277,7 @@ def test_search_over_many_tiles_and_threads(n: int, d: int, container: Any, dtyp
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 def test_ties_by_the_thousand(container: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Far more columns of one and the same score than are kept: memory bounded, order kept."""
-    monkeypatch.setattr("atomlearn.designs.pair_search.SPARE", 10)
+    monkeypatch.setattr("atomlearn.designs.pairs.search.SPARE", 10)
     X = np.zeros((50, 40))
     X[:, ::2] = 1.0
     design = Polynomial.interactions(container(X))
@@ -324,10 +317,10 @@ def test_leading_inputs_of_many_searches(
     signs: bool, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Columns of Zipf popularity, a product that matters, and v that moves little by little."""
-    monkeypatch.setattr("atomlearn.designs.pair_leading.ENTRIES_SHARE", 0.9)
-    monkeypatch.setattr("atomlearn.designs.pair_leading.MOST_SUMMED", most)
-    monkeypatch.setattr("atomlearn.designs.pair_leading.SUMS_PER_ENTRY", 1e3)
-    monkeypatch.setattr(polynomial, "MAX_STORED", 0)
+    monkeypatch.setattr("atomlearn.designs.pairs.leading.ENTRIES_SHARE", 0.9)
+    monkeypatch.setattr("atomlearn.designs.pairs.leading.MOST_SUMMED", most)
+    monkeypatch.setattr("atomlearn.designs.pairs.leading.SUMS_PER_ENTRY", 1e3)
+    monkeypatch.setattr(pair_scores, "MAX_STORED", 0)
     rng = np.random.default_rng(9)
     n, d = 900, 600
     X = (rng.random((n, d)) < np.minimum(1.0, 2.0 * np.arange(1.0, d + 1) ** -1.3)).astype(float)
@@ -413,11 +406,11 @@ def test_search_stores_no_scores(container: Any) -> None:
 def test_columns_wider_than_a_tile(monkeypatch: pytest.MonkeyPatch) -> None:
     """Narrow tiles, pieces and held data: all seams are crossed."""
     for name, value in {"TILE_ROWS": 3, "TILE_COLUMNS": 5, "HELD_ENTRIES": 0}.items():
-        monkeypatch.setattr(f"atomlearn.designs.pair_products.{name}", value)
-    monkeypatch.setattr("atomlearn.designs.pair_products.PIECE_ENTRIES", 40)
-    monkeypatch.setattr("atomlearn.designs.pair_rows.PIECE_ENTRIES", 40)
-    monkeypatch.setattr("atomlearn.designs.sparse_pairs.PIECE_PRODUCTS", 30)
-    monkeypatch.setattr("atomlearn.designs.sparse_pairs.PIECE_NONZEROS", 20)
+        monkeypatch.setattr(f"atomlearn.designs.pairs.products.{name}", value)
+    monkeypatch.setattr("atomlearn.designs.pairs.products.PIECE_ENTRIES", 40)
+    monkeypatch.setattr("atomlearn.designs.pairs.rows.PIECE_ENTRIES", 40)
+    monkeypatch.setattr("atomlearn.designs.pairs.sparse.PIECE_PRODUCTS", 30)
+    monkeypatch.setattr("atomlearn.designs.pairs.sparse.PIECE_NONZEROS", 20)
     rng = np.random.default_rng(1)
     for data in (rng.standard_normal((9, 17)), rng.standard_normal((9, 17)).astype(np.float32)):
         sparse = data * (rng.random(data.shape) < 0.4)
@@ -547,7 +540,7 @@ def test_solve_where_nothing_can_be_listed(monkeypatch: pytest.MonkeyPatch) -> N
     X = rng.standard_normal((60, 30))
     y = X[:, 0] * X[:, 9] + 0.05 * rng.standard_normal(60)
     listed = solve(formed(X), y, norm="l1", level=3.0, intercept=True)
-    monkeypatch.setattr(polynomial, "MAX_STORED", 0)
+    monkeypatch.setattr(pair_scores, "MAX_STORED", 0)
     design = Polynomial(X)
     result = solve(design, y, norm="l1", level=3.0, intercept=True)
     assert result.converged

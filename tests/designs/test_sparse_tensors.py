@@ -22,8 +22,8 @@ from atomlearn.designs import (
     SparseDesign,
     Standardized,
     as_design,
-    sparse_tensor,
 )
+from atomlearn.designs.device import sparse as sparse_tensor
 from atomlearn.designs.standardized import centered, scaled_design, scales_of_inputs
 from atomlearn.interfaces.design import Array, Design
 from atomlearn.testing.designs import DesignChecks, assert_within, brute_force_top

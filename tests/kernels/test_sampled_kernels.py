@@ -80,3 +80,62 @@ def test_refusals_name_the_remedy():
         kernels.sampled_products(at, starts, two, two, np.empty(3))
     with pytest.raises(ValueError, match="data must have 2 entries"):
         kernels.matrix_product_csr(np.ones(3), at, starts, two)
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    p=st.integers(1, 20),
+    q=st.integers(1, 20),
+    width=st.integers(0, 19),
+    count=st.integers(0, 200),
+    index=st.sampled_from([np.int32, np.int64]),
+    ordered=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_ridge_steps_equal_their_twin(p, q, width, count, index, ordered, seed):
+    rng = np.random.default_rng(seed)
+    at, starts = positions(rng, p, q, count, index)
+    slope, curvature = rng.normal(size=count), rng.uniform(0.0, 2.0, count)
+    factor, current = rng.normal(size=(q, width)), rng.normal(size=(p, width))
+    order = None if ordered else rng.permutation(count).astype(index)
+    given_ = current.copy()
+    found = kernels.factor_ridge(at, starts, slope, curvature, factor, current, 0.3, order)
+    expected = reference.factor_ridge(at, starts, slope, curvature, factor, current, 0.3, order)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
+    np.testing.assert_array_equal(current, given_)
+
+
+def test_ridge_steps_do_not_depend_on_threads_and_leave_what_is_not_finite():
+    from threadpoolctl import threadpool_limits
+
+    rng = np.random.default_rng(0)
+    p, q, width = 2000, 300, 11
+    at, starts = positions(rng, p, q, 200_000, np.int32)
+    slope, curvature = rng.normal(size=at.size), rng.uniform(0.0, 2.0, at.size)
+    curvature[starts[7]] = np.nan
+    factor, current = rng.normal(size=(q, width)), rng.normal(size=(p, width))
+    found = []
+    for threads in (1, 3):
+        with threadpool_limits(threads):
+            found.append(kernels.factor_ridge(at, starts, slope, curvature, factor, current, 1.0))
+    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(found[0][7], current[7])
+    assert np.isfinite(found[0]).all()
+
+
+def test_ridge_steps_refuse_other_shapes():
+    at, starts = np.zeros(2, dtype=np.int32), np.array([0, 2], dtype=np.int32)
+    good = [at, starts, np.ones(2), np.ones(2), np.ones((1, 3)), np.ones((1, 3)), 1.0]
+    for place, wrong, message in (
+        (2, np.ones(3), "slope"),
+        (3, np.ones(1), "curvature"),
+        (5, np.ones((2, 3)), "rows"),
+        (5, np.ones((1, 2)), "as many columns"),
+        (6, 0.0, "positive"),
+        (6, np.nan, "positive"),
+    ):
+        given_ = [*good[:place], wrong, *good[place + 1 :]]
+        with pytest.raises(ValueError, match=message):
+            kernels.factor_ridge(*given_)
+    with pytest.raises(ValueError, match="order"):
+        kernels.factor_ridge(*good, order=np.zeros(3, dtype=np.int32))

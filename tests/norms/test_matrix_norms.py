@@ -11,17 +11,8 @@ from numpy.testing import assert_allclose
 
 from atomlearn.designs import ArrayScores
 from atomlearn.interfaces.matrix import DenseMatrix
-from atomlearn.norms import (
-    L1,
-    PSD,
-    Scaled,
-    SparsePSD,
-    SparseRankOne,
-    TensorTrace,
-    TraceNorm,
-    Union,
-    lifted_value,
-)
+from atomlearn.norms import L1, PSD, Scaled, SparsePSD, SparseRankOne, TensorTrace, TraceNorm, Union
+from atomlearn.norms.lifted import value as lifted_value
 from atomlearn.norms.matrices import sparse_search
 from atomlearn.norms.matrices.lanczos import lanczos
 from atomlearn.testing.norms import NormChecks

@@ -24,7 +24,8 @@ from atomlearn.norms import (
     SparseRankOne,
     UserNorm,
 )
-from atomlearn.solvers import gauge_by_generation, sparse_gauge
+from atomlearn.solvers import gauge_by_generation
+from atomlearn.solvers.matrices import supports
 
 Array = NDArray[np.float64]
 
@@ -144,7 +145,7 @@ def test_semidefinite_parts_at_the_border_of_the_cone(
 ) -> None:
     """Few sparse atoms that overlap: the duals of most supports lie at infinity."""
     if not enumerated:
-        monkeypatch.setattr(sparse_gauge, "ENUMERATED", 0)
+        monkeypatch.setattr(supports, "ENUMERATED", 0)
     for seed in range(12, 24):
         rng = np.random.default_rng(seed)
         U = np.zeros((6, 3))

@@ -17,13 +17,9 @@ from atomlearn.interfaces import Design, Factored
 from atomlearn.interfaces.matrix import DenseMatrix
 from atomlearn.norms.matrices import lanczos, sparse_search
 from atomlearn.result import Result, Status
-from atomlearn.solvers import (
-    FISTA,
-    AtomGeneration,
-    MatrixGeneration,
-    matrix_generation,
-    matrix_terms,
-)
+from atomlearn.solvers import FISTA, AtomGeneration, MatrixGeneration
+from atomlearn.solvers.matrices import generation as matrix_generation
+from atomlearn.solvers.matrices import terms as matrix_terms
 from atomlearn.testing import tolerances
 
 P, Q = 8, 6

@@ -47,7 +47,7 @@ from atomlearn._kernels.pairs import (
     tile_peak,
     tile_places,
 )
-from atomlearn._kernels.sampled import matrix_product_csr, sampled_products
+from atomlearn._kernels.sampled import factor_ridge, matrix_product_csr, sampled_products
 from atomlearn._kernels.sparse import (
     SPARSE_FAULTS,
     check_sparse,
@@ -93,6 +93,7 @@ __all__ = [
     "count_genotypes",
     "factor_append",
     "factor_delete",
+    "factor_ridge",
     "factor_solve",
     "gather_dense",
     "gather_genotypes",

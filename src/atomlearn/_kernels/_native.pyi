@@ -60,6 +60,17 @@ def sampled_products(
 def sparse_times_rows(
     data: Array, indices: Indices, indptr: Indices, right: Array, out: Array, /
 ) -> None: ...
+def factor_ridge(
+    indices: Indices,
+    indptr: Indices,
+    order: Indices,
+    slope: Array,
+    curvature: Array,
+    factor: Array,
+    amount: float,
+    out: Array,
+    /,
+) -> None: ...
 def sparse_pairs(
     data: Data,
     indices: Indices,

@@ -149,6 +149,26 @@ def matrix_product_csr(data: Array, indices: Indices, indptr: Indices, right: Da
     return np.asarray(_dense(data, indices, indptr, R.shape[0], False) @ R)
 
 
+def factor_ridge(
+    indices: Indices,
+    indptr: Indices,
+    slope: Array,
+    curvature: Array,
+    factor: Data,
+    current: Data,
+    amount: float,
+    order: Indices | None = None,
+) -> Array:
+    B, A = np.asarray(factor, dtype=np.float64), np.array(current, dtype=np.float64)
+    samples = np.arange(np.size(indices)) if order is None else np.asarray(order)
+    for row in range(A.shape[0]):
+        places = slice(indptr[row], indptr[row + 1])
+        b, at = B[indices[places]], samples[places]
+        H = (b.T * curvature[at]) @ b + amount * np.eye(B.shape[1])
+        A[row] -= np.linalg.solve(H, b.T @ slope[at] + amount * A[row])
+    return A
+
+
 def weighted_squares_csr(
     data: Data, indices: Indices, indptr: Indices, weights: Data, n_columns: int
 ) -> Array:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from atomlearn.designs import Polynomial, as_design
-from atomlearn.designs.pair_index import PairIndex
+from atomlearn.designs.pairs.index import PairIndex
 from atomlearn.interfaces import Design
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from atomlearn.cli.errors import CommandError
 from atomlearn.datasets.arrays import target_of
-from atomlearn.datasets.conversion.binary import open_h5ad
+from atomlearn.datasets.conversion.hdf import open_h5ad
 from atomlearn.datasets.table import DataTable, Schema
 from atomlearn.designs import OnDisk, PlinkBed, as_design, feature_names
 

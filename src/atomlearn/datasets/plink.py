@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.datasets.conversion.sources import encode, pack
-from atomlearn.designs.plink import MAGIC
+from atomlearn.designs.stored.plink import MAGIC
 
 #: Genotypes packed at a time.
 _ENTRIES = 2**24

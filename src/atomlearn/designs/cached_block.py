@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.designs.blocks import DenseBlock, SparseBlock
-from atomlearn.designs.coded_block import CodedBlock
 from atomlearn.designs.growing_gram import GrowingGram
+from atomlearn.designs.maps.coded_block import CodedBlock
 from atomlearn.interfaces import Block, Scores
 
 Array = NDArray[np.float64]

@@ -7,12 +7,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.designs.chunks import is_dask, names_of_dask
 from atomlearn.designs.compressed import checked_parts, is_sparse
 from atomlearn.designs.dense import DenseDesign
-from atomlearn.designs.distributed import Dask
+from atomlearn.designs.device.layouts import host_sparse
+from atomlearn.designs.device.on_device import OnDevice
+from atomlearn.designs.device.tensors import (
+    host_view,
+    is_foreign_sparse,
+    is_sparse_tensor,
+    is_tensor,
+)
 from atomlearn.designs.entries import refuse_entry
-from atomlearn.designs.files import (
+from atomlearn.designs.frames import frame_to_array, library_of, narrowest, table_names
+from atomlearn.designs.sparse import SparseDesign
+from atomlearn.designs.spread.chunks import is_dask, names_of_dask
+from atomlearn.designs.spread.distributed import Dask
+from atomlearn.designs.stored.files import (
     array_of_anndata,
     is_anndata,
     is_path,
@@ -20,11 +30,6 @@ from atomlearn.designs.files import (
     names_of_path,
     open_path,
 )
-from atomlearn.designs.frames import frame_to_array, library_of, narrowest, table_names
-from atomlearn.designs.on_device import OnDevice
-from atomlearn.designs.sparse import SparseDesign
-from atomlearn.designs.sparse_tensor import host_sparse
-from atomlearn.designs.tensors import host_view, is_foreign_sparse, is_sparse_tensor, is_tensor
 from atomlearn.interfaces.design import Design
 
 #: Entries checked at a time, so that no check allocates anything of the size of X.

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from atomlearn.designs.blocks import DenseBlock
 from atomlearn.designs.centered import CenteredBlock, scaled_columns
 from atomlearn.designs.column_subset import ColumnSubset
-from atomlearn.designs.on_device import OnDevice
+from atomlearn.designs.device.on_device import OnDevice
 from atomlearn.designs.scores import ArrayScores
 from atomlearn.designs.sparse import SparseDesign
 from atomlearn.designs.wrappers import RowSubset

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn.designs.centered import rows_of
 from atomlearn.designs.column_subset import ColumnSubset
-from atomlearn.designs.pair_search import PairWork
+from atomlearn.designs.pairs.search import PairWork
 from atomlearn.designs.scores import ConcatenatedScores
 from atomlearn.interfaces.design import (
     Array,
@@ -28,7 +28,7 @@ from atomlearn.interfaces.design import (
     SupportsColumnSubset,
     SupportsPredict,
 )
-from atomlearn.interfaces.matrix import SupportsMatrix, SupportsUnfolding
+from atomlearn.interfaces.matrix import SupportsMatrix, SupportsRidgeSteps, SupportsUnfolding
 
 Rows = NDArray[np.int64]
 
@@ -243,6 +243,8 @@ class Counted(Design):
             self.span, self.rays = design.span, design.rays
         if isinstance(design, SupportsUnfolding):
             self.unfolded = design.unfolded
+        if isinstance(design, SupportsRidgeSteps):
+            self.ridge_steps = design.ridge_steps
 
     @property
     def passes(self) -> float:

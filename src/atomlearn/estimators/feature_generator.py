@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from atomlearn.designs import Additive, Anova, Polynomial, is_opened
 from atomlearn.designs.coefficients import MOST_DENSE, as_columns, coefficient_rows
-from atomlearn.designs.pair_index import PairIndex
+from atomlearn.designs.pairs.index import PairIndex
 from atomlearn.estimators.base import AtomicModel, coefficients_of
 from atomlearn.estimators.checks import (
     ADDITIVE,

@@ -13,7 +13,7 @@ from sklearn.utils.validation import (
 )
 
 from atomlearn.designs import Additive
-from atomlearn.designs.additive_map import Kernel
+from atomlearn.designs.maps.additive_map import Kernel
 from atomlearn.estimators.checks import checked_design
 
 

@@ -140,6 +140,39 @@ class SupportsUnfolding(Protocol):
         ...
 
 
+class RidgeSteps(Protocol):
+    """Steps of Newton for the rows of one factor of W = left right', the other one held.
+
+    slope, curvature : (n_samples,) of the loss at the predictions of W, and amount / 2 times the
+    squared norms of the factors: exact where the loss is squared.
+    """
+
+    def predictions(self, left: Array, right: Array) -> Array:
+        """Return the predictions of left right'."""
+        ...
+
+    def left(
+        self, slope: Array, curvature: Array, left: Array, right: Array, amount: float
+    ) -> Array:
+        """Return the next left factor."""
+        ...
+
+    def right(
+        self, slope: Array, curvature: Array, left: Array, right: Array, amount: float
+    ) -> Array:
+        """Return the next right factor."""
+        ...
+
+
+@runtime_checkable
+class SupportsRidgeSteps(Protocol):
+    """Designs over matrices each of whose samples sees one row of either factor."""
+
+    def ridge_steps(self) -> RidgeSteps:
+        """Return what makes the steps; it may hold 8 bytes a sample while it is in use."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Factored:
     """W = left diag(weights) right', kept as factors: (p + q + 1) r numbers for rank r.

@@ -4,19 +4,19 @@ from atomlearn.norms.blocks import Blocks
 from atomlearn.norms.combine import Nonnegative, Scaled
 from atomlearn.norms.elastic_net import ElasticNetNorm
 from atomlearn.norms.groups import Groups
-from atomlearn.norms.hierarchy import Hierarchy
 from atomlearn.norms.ksupport import KSupport
 from atomlearn.norms.l1 import L1
 from atomlearn.norms.l2 import L2
-from atomlearn.norms.latent import Chains, LatentGroups
+from atomlearn.norms.lifted.hierarchy import Hierarchy
+from atomlearn.norms.lifted.latent import Chains, LatentGroups
+from atomlearn.norms.lifted.operators import Operators
+from atomlearn.norms.lifted.trees import Trees
 from atomlearn.norms.matrices import PSD, SparsePSD, SparseRankOne, TraceNorm
 from atomlearn.norms.matrices.rows import RowGroups
 from atomlearn.norms.matrices.tensor import TensorTrace
-from atomlearn.norms.operators import Operators
 from atomlearn.norms.ordered import OWL, LInf
 from atomlearn.norms.registry import as_norm
 from atomlearn.norms.restricted import Restricted
-from atomlearn.norms.trees import Trees
 from atomlearn.norms.union import Union
 from atomlearn.norms.user import UserNorm
 

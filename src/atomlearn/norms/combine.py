@@ -34,7 +34,7 @@ from atomlearn.norms.inside import (
     with_prox,
 )
 from atomlearn.norms.l1 import L1
-from atomlearn.norms.latent import LatentNorm
+from atomlearn.norms.lifted.latent import LatentNorm
 from atomlearn.norms.names import named
 from atomlearn.norms.parameters import positive_number
 from atomlearn.norms.partition import Partition

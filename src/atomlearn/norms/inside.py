@@ -15,7 +15,7 @@ from atomlearn.interfaces.norm import (
     SupportsScreening,
 )
 from atomlearn.norms.base import VectorNorm
-from atomlearn.norms.latent import LatentNorm
+from atomlearn.norms.lifted.latent import LatentNorm
 
 Array = NDArray[np.float64]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from atomlearn.interfaces.norm import Norm
-from atomlearn.norms.membership import needs_names, resolved
+from atomlearn.norms.lifted.membership import needs_names, resolved
 
 
 @runtime_checkable

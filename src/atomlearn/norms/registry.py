@@ -7,15 +7,15 @@ from typing import Any
 from atomlearn.interfaces.norm import Norm
 from atomlearn.norms.elastic_net import ElasticNetNorm
 from atomlearn.norms.groups import Groups
-from atomlearn.norms.hierarchy import Hierarchy
 from atomlearn.norms.ksupport import KSupport
 from atomlearn.norms.l1 import L1
 from atomlearn.norms.l2 import L2
-from atomlearn.norms.latent import Chains, LatentGroups
+from atomlearn.norms.lifted.hierarchy import Hierarchy
+from atomlearn.norms.lifted.latent import Chains, LatentGroups
+from atomlearn.norms.lifted.trees import Trees
 from atomlearn.norms.matrices import PSD, SparsePSD, SparseRankOne, TraceNorm
 from atomlearn.norms.matrices.rows import RowGroups
 from atomlearn.norms.ordered import OWL, LInf
-from atomlearn.norms.trees import Trees
 
 #: Names users may give, with the class and the parameters that class cannot do without.
 NAMES: dict[str, tuple[type[Norm], tuple[str, ...]]] = {

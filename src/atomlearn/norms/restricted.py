@@ -25,7 +25,7 @@ from atomlearn.norms.inside import (
     restriction,
     with_prox,
 )
-from atomlearn.norms.latent import LatentNorm
+from atomlearn.norms.lifted.latent import LatentNorm
 from atomlearn.norms.scores import SubsetScores
 from atomlearn.norms.vectors import to_float64
 

@@ -14,8 +14,8 @@ from atomlearn.interfaces.matrix import Shape, SupportsShape
 from atomlearn.interfaces.norm import Atom, Norm, SupportsProx, SupportsRestriction
 from atomlearn.norms.atoms import best_atom
 from atomlearn.norms.combine import polar_bounds
-from atomlearn.norms.latent import LiftedNorm
-from atomlearn.norms.lifting import lift_of, plain_lift, union
+from atomlearn.norms.lifted.latent import LiftedNorm
+from atomlearn.norms.lifted.lifting import lift_of, plain_lift, union
 from atomlearn.norms.matrices.base import MatrixNorm
 from atomlearn.norms.matrices.terms import unscaled
 from atomlearn.norms.names import named

@@ -13,7 +13,7 @@ from atomlearn.solvers.frank_wolfe import FrankWolfe
 from atomlearn.solvers.gauge import gauge_by_generation
 from atomlearn.solvers.generation import AtomGeneration
 from atomlearn.solvers.kfcfw import KFCFW
-from atomlearn.solvers.matrix_generation import MatrixGeneration
+from atomlearn.solvers.matrices.generation import MatrixGeneration
 from atomlearn.solvers.observed import Observed
 from atomlearn.solvers.observers import PrintProgress
 from atomlearn.solvers.run import Progress, run

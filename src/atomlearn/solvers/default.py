@@ -7,7 +7,7 @@ from atomlearn.norms import Scaled
 from atomlearn.norms.matrices.flatten import is_of_matrices
 from atomlearn.solvers.column_generation import ColumnGeneration
 from atomlearn.solvers.generation import AtomGeneration
-from atomlearn.solvers.matrix_generation import MatrixGeneration
+from atomlearn.solvers.matrices.generation import MatrixGeneration
 
 
 def default_solver(norm: Norm, tolerance: float) -> Solver:

@@ -20,15 +20,15 @@ from atomlearn.norms.atoms import best_atom
 from atomlearn.problem import Problem
 from atomlearn.result import MatrixPart, Status
 from atomlearn.solvers.atoms import AtomSet
-from atomlearn.solvers.factored_atoms import (
+from atomlearn.solvers.gauge import warm_atoms
+from atomlearn.solvers.hull import Hull, Move, slope_of_gauge
+from atomlearn.solvers.line_search import Way, best_step
+from atomlearn.solvers.matrices.factored_atoms import (
     FactoredAtoms,
     RankOne,
     factored_atoms,
     warm_factors,
 )
-from atomlearn.solvers.gauge import warm_atoms
-from atomlearn.solvers.hull import Hull, Move, slope_of_gauge
-from atomlearn.solvers.line_search import Way, best_step
 from atomlearn.solvers.refit import truncation
 
 Array = NDArray[np.float64]

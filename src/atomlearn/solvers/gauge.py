@@ -28,8 +28,8 @@ from atomlearn.norms.matrices.terms import scale_of, unscaled
 from atomlearn.norms.vectors import l2_norm, to_float64
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.solvers.atoms import AtomSet
+from atomlearn.solvers.matrices.sparse_gauge import sparse_gauge
 from atomlearn.solvers.refit import refit_on_rays
-from atomlearn.solvers.sparse_gauge import sparse_gauge
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]

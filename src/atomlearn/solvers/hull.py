@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from atomlearn.interfaces import Atom
 from atomlearn.problem import Problem
 from atomlearn.solvers.atoms import AtomSet
-from atomlearn.solvers.factored_atoms import FactoredAtoms, RankOne
 from atomlearn.solvers.line_search import Way, best_step
+from atomlearn.solvers.matrices.factored_atoms import FactoredAtoms, RankOne
 
 Array = NDArray[np.float64]
 

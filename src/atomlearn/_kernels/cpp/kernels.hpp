@@ -70,6 +70,20 @@ template <class I>
 void sparse_times_rows(const double* data, const I* indices, const I* indptr, Index n_rows,
                        Index width, const double* right, double* out);
 
+// For each row i of stored positions (i, j): one step of Newton for the row a of ``out``,
+// a - (sum h b b' + amount)^-1 (sum g b + amount a), over its positions e with b = factor_j, slope
+// g and curvature h of sample order[e] (e itself where there is no order). amount > 0, h >= 0; rows
+// whose system has no Cholesky factor (numbers that are not finite) stay.
+template <class I>
+struct FactorRidge {
+    const I *indices, *indptr, *order;
+    Index n_rows, width;
+    const double *slope, *curvature, *factor;
+    double amount;
+};
+template <class I>
+void factor_ridge(const FactorRidge<I>& ridge, double* out);
+
 enum class SparseFault : int {
     none = 0,
     first_pointer = 1,

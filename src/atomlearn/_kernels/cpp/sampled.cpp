@@ -1,4 +1,7 @@
-// Products of factors at the positions of a compressed matrix, and of that matrix with a factor.
+// Products of factors at the positions of a compressed matrix, of that matrix with a factor, and
+// the ridge regressions of its rows on a factor.
+#include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include "kernels.hpp"
@@ -59,7 +62,119 @@ ATOMLEARN_CLONES void rows_of(const double* data, const I* indices, const I* ind
     }
 }
 
+// Cholesky's factor of the lower triangle, in place; false where a pivot is not positive.
+ATOMLEARN_INLINE bool factored(double* G, Index width, Index stride) {
+    for (Index j = 0; j < width; ++j) {
+        double* row = G + j * stride;
+        for (Index k = 0; k <= j; ++k) {
+            const double* other = G + k * stride;
+            double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+            for (Index l = 0; l < k; ++l) sum += row[l] * other[l];
+            const double left = row[k] - sum;
+            if (k < j) {
+                row[k] = left / other[k];
+            } else if (left > 0.0) {
+                row[j] = std::sqrt(left);
+            } else {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+// x = (L L')^-1 x.
+ATOMLEARN_INLINE void solve_factored(const double* L, Index width, Index stride, double* x) {
+    for (Index j = 0; j < width; ++j) {
+        for (Index k = 0; k < j; ++k) x[j] -= L[j * stride + k] * x[k];
+        x[j] /= L[j * stride + j];
+    }
+    for (Index j = width - 1; j >= 0; --j) {
+        x[j] /= L[j * stride + j];
+        for (Index k = 0; k < j; ++k) x[k] -= L[j * stride + k] * x[j];
+    }
+}
+
+// Rows of the factor, copied to padded ones, so many at a time: sums are loaded and stored once
+// for all of them.
+constexpr Index kRowsAtOnce = 4;
+// Doubles in a vector of the widest registers.
+constexpr Index kLane = 8;
+
+struct RidgeRoom {
+    explicit RidgeRoom(Index width)
+        : stride((width + kLane - 1) / kLane * kLane),
+          memory(static_cast<std::size_t>(stride * (width + kRowsAtOnce + 1) + kLane)) {
+        const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
+        G = memory.data() + (64 - address % 64) % 64 / sizeof(double);
+        b = G + stride * width;
+        step = b + stride * kRowsAtOnce;
+    }
+    Index stride;
+    std::vector<double> memory;
+    double *G, *b, *step;
+};
+
+template <class I>
+ATOMLEARN_INLINE void ridge_sums(const FactorRidge<I>& ridge, Index row, const RidgeRoom& room) {
+    const Index width = ridge.width, stride = room.stride, stop = ridge.indptr[row + 1];
+    std::fill(room.G, room.G + stride * width, 0.0);
+    std::fill(room.step, room.step + stride, 0.0);
+    const double *b0 = room.b, *b1 = b0 + stride, *b2 = b1 + stride, *b3 = b2 + stride;
+    for (Index e = ridge.indptr[row]; e < stop; e += kRowsAtOnce) {
+        double g[kRowsAtOnce] = {}, h[kRowsAtOnce] = {};
+        for (Index i = 0; i < kRowsAtOnce; ++i) {
+            double* to = room.b + i * stride;
+            if (e + i >= stop) {
+                std::fill(to, to + width, 0.0);
+                continue;
+            }
+            const Index sample = ridge.order == nullptr ? e + i : Index(ridge.order[e + i]);
+            const double* from = ridge.factor + static_cast<Index>(ridge.indices[e + i]) * width;
+            std::copy(from, from + width, to);
+            g[i] = ridge.slope[sample];
+            h[i] = ridge.curvature[sample];
+        }
+#pragma omp simd
+        for (Index k = 0; k < stride; ++k)
+            room.step[k] -= g[0] * b0[k] + g[1] * b1[k] + g[2] * b2[k] + g[3] * b3[k];
+        for (Index j = 0; j < width; ++j) {
+            const double c0 = h[0] * b0[j], c1 = h[1] * b1[j];
+            const double c2 = h[2] * b2[j], c3 = h[3] * b3[j];
+            double* sums = room.G + j * stride;
+            const Index needed = (j / kLane + 1) * kLane;
+#pragma omp simd
+            for (Index k = 0; k < needed; ++k)
+                sums[k] += c0 * b0[k] + c1 * b1[k] + c2 * b2[k] + c3 * b3[k];
+        }
+    }
+}
+
+template <class I>
+ATOMLEARN_CLONES void ridge_rows(const FactorRidge<I>& ridge, Range rows, double* out) {
+    const Index width = ridge.width;
+    const RidgeRoom room(width);
+    for (Index row = rows.begin; row < rows.end; ++row) {
+        ridge_sums(ridge, row, room);
+        double* a = out + row * width;
+        for (Index k = 0; k < width; ++k) {
+            room.G[k * room.stride + k] += ridge.amount;
+            room.step[k] -= ridge.amount * a[k];
+        }
+        if (!factored(room.G, width, room.stride)) continue;
+        solve_factored(room.G, width, room.stride, room.step);
+        for (Index k = 0; k < width; ++k) a[k] += room.step[k];
+    }
+}
+
 }  // namespace
+
+template <class I>
+void factor_ridge(const FactorRidge<I>& ridge, double* out) {
+    by_rows(ridge.indptr, ridge.n_rows, ridge.width * ridge.width,
+            [&](Range rows) { ridge_rows(ridge, rows, out); });
+}
 
 template <class I>
 void sampled_products(const I* indices, const I* indptr, Index n_rows, Index width,
@@ -79,7 +194,8 @@ void sparse_times_rows(const double* data, const I* indices, const I* indptr, In
     template void sampled_products<I>(const I*, const I*, Index, Index, const double*,  \
                                       const double*, double*);                          \
     template void sparse_times_rows<I>(const double*, const I*, const I*, Index, Index, \
-                                       const double*, double*);
+                                       const double*, double*);                         \
+    template void factor_ridge<I>(const FactorRidge<I>&, double*);
 ATOMLEARN_INSTANTIATE(std::int32_t)
 ATOMLEARN_INSTANTIATE(std::int64_t)
 

@@ -27,6 +27,29 @@ void times_rows(const Doubles& data, const Vector& indices, const Vector& indptr
     });
 }
 
+// ``order`` is empty where samples come in the order of the positions.
+void ridge(const Vector& indices, const Vector& indptr, const Vector& order, const Doubles& slope,
+           const Doubles& curvature, const Rows& factor, double amount,
+           const OutDoubleMatrix& out) {
+    const nb::gil_scoped_release release;
+    by_index(indices, [&](auto* positions) {
+        using Pointer = decltype(positions);
+        using I = std::remove_const_t<std::remove_pointer_t<Pointer>>;
+        const FactorRidge<I> given{
+            positions,
+            static_cast<Pointer>(indptr.data()),
+            order.shape(0) == 0 ? nullptr : static_cast<Pointer>(order.data()),
+            static_cast<Index>(indptr.shape(0)) - 1,
+            static_cast<Index>(factor.shape(1)),
+            slope.data(),
+            curvature.data(),
+            factor.data(),
+            amount,
+        };
+        factor_ridge(given, out.data());
+    });
+}
+
 }  // namespace
 
 void bind_sampled(nb::module_& m) {
@@ -34,6 +57,9 @@ void bind_sampled(nb::module_& m) {
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     m.def("sparse_times_rows", &times_rows, nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("factor_ridge", &ridge, nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg(), nb::arg().noconvert());
 }
 
 }  // namespace atomlearn

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.designs.store_file import as_bytes
+from atomlearn.designs.stored.store_file import as_bytes
 
 _JOURNAL = "journal.json"
 #: Seconds of work that a kill may cost: what is done is put on record so often.

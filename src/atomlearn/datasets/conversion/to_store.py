@@ -12,20 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.datasets.conversion.binary import (
-    BedColumns,
-    ParquetColumns,
-    open_h5ad,
-    open_npy,
-    open_npz,
-)
+from atomlearn.datasets.conversion.binary import BedColumns, ParquetColumns, open_npy, open_npz
+from atomlearn.datasets.conversion.hdf import open_h5ad
 from atomlearn.datasets.conversion.journal import Workplace
 from atomlearn.datasets.conversion.sources import ColumnSource, RowSource, encode
 from atomlearn.datasets.conversion.text import DelimitedRows, LibsvmRows
 from atomlearn.datasets.conversion.transpose import Transposition
 from atomlearn.datasets.conversion.writer import StoreWriter
 from atomlearn.datasets.readers import format_of
-from atomlearn.designs.store_file import VALUE_TYPES, Manifest, read_manifest
+from atomlearn.designs.stored.store_file import VALUE_TYPES, Manifest, read_manifest
 
 #: Memory below this leaves no room for a piece of anything.
 LEAST_MEMORY = 2**20

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from atomlearn.datasets.conversion.journal import Workplace, sync_folder
 from atomlearn.datasets.conversion.sources import RowPiece, RowSource, encode
 from atomlearn.datasets.conversion.writer import StoreWriter
-from atomlearn.designs.store_file import ByteFile, as_bytes
+from atomlearn.designs.stored.store_file import ByteFile, as_bytes
 
 #: Memory is shared between a block's rows, their transposed copy, and what parsing leaves about.
 _BLOCKS = 6

@@ -13,7 +13,7 @@ from atomlearn import _kernels
 from atomlearn.datasets.conversion.journal import Appended, Workplace, write_safely
 from atomlearn.datasets.conversion.sources import pack
 from atomlearn.datasets.table import tidy_target
-from atomlearn.designs import store_file as store
+from atomlearn.designs.stored import store_file as store
 
 
 class StoreWriter:

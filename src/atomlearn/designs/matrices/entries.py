@@ -126,6 +126,10 @@ class Entries(Design):
         """Return Z right for the sparse matrix Z of v."""
         return self._scores(v).matrix().dot(right)
 
+    def ridge_steps(self) -> EntryRidge:
+        """Return steps for the factors of W: 8 bytes a sample while it is held, O(n r^2) each."""
+        return EntryRidge(self, self._cols, self._starts, self._order)
+
     def unfolded(self, shape: tuple[int, ...], mode: int) -> Design:
         """Return the design of the entries of the mode-th unfolding, the samples unchanged."""
         flat = np.empty(self.n_samples, dtype=np.int64)
@@ -159,6 +163,37 @@ class Entries(Design):
         data = np.ascontiguousarray(data)
         Z = sparse.csr_array((data, self._indices, self._indptr), shape=self.matrix_shape)
         return EntryScores(Z)
+
+
+class EntryRidge:
+    """Steps for the factors of W: each sample is in the regressions of its row and its column."""
+
+    def __init__(
+        self, entries: Entries, cols: Columns, starts: Columns, order: Columns | None
+    ) -> None:
+        self._entries, self._rows = entries, (cols, starts, order)
+        places: Any = np.arange(cols.size, dtype=cols.dtype)
+        by_columns = sparse.csr_array((places, cols, starts), shape=entries.matrix_shape).tocsc()
+        places = by_columns.data if order is None else order[by_columns.data]
+        self._cols = (by_columns.indices, by_columns.indptr, places)
+
+    def predictions(self, left: Array, right: Array) -> Array:
+        """Return the observed entries of left right'."""
+        return self._entries.predictions(left, right)
+
+    def left(
+        self, slope: Array, curvature: Array, left: Array, right: Array, amount: float
+    ) -> Array:
+        """Return the next left factor."""
+        at, starts, order = self._rows
+        return _kernels.factor_ridge(at, starts, slope, curvature, right, left, amount, order)
+
+    def right(
+        self, slope: Array, curvature: Array, left: Array, right: Array, amount: float
+    ) -> Array:
+        """Return the next right factor."""
+        at, starts, order = self._cols
+        return _kernels.factor_ridge(at, starts, slope, curvature, left, right, amount, order)
 
 
 class EntryScores(Scores):

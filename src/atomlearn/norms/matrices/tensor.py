@@ -13,8 +13,8 @@ from atomlearn.interfaces.lift import Lift
 from atomlearn.interfaces.matrix import DenseMatrix, check_tensor_shape
 from atomlearn.norms.blocks import Blocks
 from atomlearn.norms.combine import Scaled
-from atomlearn.norms.expansion import Selection, stacked
-from atomlearn.norms.latent import LiftedNorm
+from atomlearn.norms.lifted.expansion import Selection, stacked
+from atomlearn.norms.lifted.latent import LiftedNorm
 from atomlearn.norms.matrices.terms import Term
 from atomlearn.norms.matrices.trace import TraceNorm
 from atomlearn.norms.parameters import positive_number

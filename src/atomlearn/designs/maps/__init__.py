@@ -1,0 +1,1 @@
+"""Feature maps of one or two inputs: curves, surfaces and kernels as columns."""

@@ -1,0 +1,1 @@
+"""Products of two inputs as columns that are never stored, and the exact search among them."""

@@ -1,0 +1,1 @@
+"""X in chunks on the workers of a Dask cluster."""

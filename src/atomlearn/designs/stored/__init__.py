@@ -1,0 +1,1 @@
+"""X on disk: column stores and genotype files, read by memory map."""

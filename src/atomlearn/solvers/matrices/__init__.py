@@ -1,0 +1,1 @@
+"""Generation over matrices: iterates kept as factors, rays and entries."""
