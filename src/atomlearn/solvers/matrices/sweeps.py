@@ -56,8 +56,8 @@ def swept(
     x : S of a compressed term; linear : predictions of all terms without intercept; enough : a
     sweep that gains less than this is the last.
     """
-    sweep = _Sweeps(problem, term, linear, intercept)
-    first = before = sweep.begin(x)
+    sweep = _begun(problem, term, x, linear, intercept)
+    first = before = sweep.objective
     for _ in range(MOST_SWEEPS):
         after = sweep.once()
         rank = sweep.values.size
@@ -71,32 +71,22 @@ def swept(
 
 @dataclass(slots=True)
 class _Sweeps:
-    """W = left right' with balanced factors, both of squared column norms ``values``."""
+    """W = left right' with balanced factors, both of squared column norms ``values``.
+
+    price : of the gauge of W; linear : predictions of all terms, those of the ``others`` included;
+    objective : without the gauges of other terms.
+    """
 
     problem: Problem
-    term: Span
-    linear: Array
+    steps: RidgeSteps
+    price: float
     intercept: float
-    left: Array = None  # type: ignore[assignment]  # ``begin`` sets all of these
-    right: Array = None  # type: ignore[assignment]
-    values: Array = None  # type: ignore[assignment]
-    others: Array | None = None
-    objective: float = np.inf
-    price: float = 0.0
-    steps: RidgeSteps = None  # type: ignore[assignment]
-
-    def begin(self, x: Array) -> float:
-        """Take over the factors; return the objective, without the gauges of other terms."""
-        term, rank = self.term, self.term.left.shape[1]
-        self.price = self.problem.regularizer.amount * term.term.factor
-        self.steps = cast(SupportsRidgeSteps, term.design).ridge_steps()
-        root = np.sqrt(np.diag(x.reshape(rank, rank)))
-        self.left, self.right, self.values = term.left * root, term.right * root, root**2
-        others = self.linear - self.steps.predictions(self.left, self.right)
-        if float(np.abs(others).max()) > 1e-12 * float(np.abs(self.linear).max()):
-            self.others = others
-        self.objective = self._loss(self.linear) + self.price * float(self.values.sum())
-        return self.objective
+    left: Array
+    right: Array
+    values: Array
+    linear: Array
+    others: Array | None
+    objective: float
 
     def once(self) -> float:
         """Fit left, then right, balance them; return the objective."""
@@ -146,5 +136,27 @@ class _Sweeps:
         return linear if self.others is None else np.add(linear, self.others, out=linear)
 
     def _loss(self, linear: Array) -> float:
-        problem = self.problem
-        return pieces.value(problem.loss, problem.y, linear, problem.weight, self.intercept)
+        return _loss(self.problem, linear, self.intercept)
+
+
+def _begun(problem: Problem, term: Span, x: Array, linear: Array, intercept: float) -> _Sweeps:
+    """Return the sweeps at the point where the term is."""
+    price = problem.regularizer.amount * term.term.factor
+    steps = cast(SupportsRidgeSteps, term.design).ridge_steps()
+    rank = term.left.shape[1]
+    values = np.diag(x.reshape(rank, rank)).copy()
+    left, right = term.left * np.sqrt(values), term.right * np.sqrt(values)
+    rest = steps.predictions(left, right)
+    np.subtract(linear, rest, out=rest)
+    others = None if _largest(rest) <= 1e-12 * _largest(linear) else rest
+    objective = _loss(problem, linear, intercept) + price * float(values.sum())
+    return _Sweeps(problem, steps, price, intercept, left, right, values, linear, others, objective)
+
+
+def _loss(problem: Problem, linear: Array, intercept: float) -> float:
+    return pieces.value(problem.loss, problem.y, linear, problem.weight, intercept)
+
+
+def _largest(z: Array) -> float:
+    """Return max |z|, without an array of magnitudes."""
+    return max(float(z.max()), -float(z.min()))
