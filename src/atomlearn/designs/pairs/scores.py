@@ -128,7 +128,7 @@ class PolynomialScores(Scores):
         """Return the columns of largest \\|z_j\\|, exactly, with their z_j.
 
         Sums of tiles, or of the sparse pairs that meet, are compared with a running threshold;
-        memory O(count + d) and a tile. See ``pair_search``.
+        memory O(count + d) and a tile. See ``pairs.search``.
         """
         count = min(int(count), self.n_columns)
         if count <= 0:
