@@ -55,6 +55,30 @@ def generate(problem: Problem, gap: float = 1e-300, steps: int = 500, **settings
     return run(problem, solver, RelativeGap(gap) | Iterations(steps))
 
 
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_only_the_last_round_is_exact(loss: str) -> None:
+    X, y = data(3, 400, 60)
+    problem = problem_of(X, y, loss=loss, shift=True)
+    rounds: list[float] = []
+
+    class Noted(FeatureGeneration):
+        def step(self, problem: Problem, state: object) -> object:
+            following = super().step(problem, state)  # type: ignore[arg-type]
+            rounds.append(following.restricted_gap / following.restricted_objective)
+            return following
+
+    solver = Noted(n_features=20, final_tolerance=1e-9)
+    result = run(problem, solver, RelativeGap(1e-300) | Iterations(100))
+    assert result.status is Status.COLUMN_LIMIT
+    assert result.columns.size == 20
+    assert rounds[-1] <= 1e-9
+    assert min(rounds[:-1]) > 1e-9
+    exact = generate(problem, n_features=20, inner_tolerance=1e-9)
+    assert np.intersect1d(result.columns, exact.columns).size >= 18
+    loose = generate(problem, n_features=20)
+    assert loose.state.restricted_gap > 1e-9 * loose.state.restricted_objective
+
+
 def test_first_block_is_the_worst_case_of_the_paper() -> None:
     """alpha = C 1, c = sum_i alpha_i y_i x_i: the B largest c_j^2 are the first block."""
     X, y = data()

@@ -206,7 +206,7 @@ def _generate(
     norm = KSupport(min(plan.block, wanted), groups)
     loss = as_loss(plan.loss_for(target.task))
     # Half the gap: what is reported is at most the gap asked for, rounding included.
-    generation = FeatureGeneration(n_features=wanted, inner_tolerance=0.5 * plan.gap)
+    generation = FeatureGeneration(n_features=wanted, final_tolerance=0.5 * plan.gap)
     solver = watch.over(generation)
     results: list[Result] = []
     gaps: list[float | None] = []

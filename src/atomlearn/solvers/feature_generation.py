@@ -134,6 +134,8 @@ class FeatureGeneration(Solver):
     inner_tolerance : float
         Relative accuracy of the subproblem: 1e-3 is the inexact, 1e-6 the exact FGM of [T] 5.4.2.
         Where the gap of the whole problem gets near, it is tightened.
+    final_tolerance : float or None
+        Relative accuracy of a round that reaches ``n_features``; None: the inner tolerance.
     outer_tolerance : float or None
         eps_c: stop once (F_t-1 - F_t) / F_0 is at most this, [T] (38).
     max_blocks : int or None
@@ -145,6 +147,7 @@ class FeatureGeneration(Solver):
 
     master: Master | None = None
     inner_tolerance: float = 1e-3
+    final_tolerance: float | None = None
     outer_tolerance: float | None = None
     max_blocks: int | None = None
     n_features: int | None = None
@@ -227,11 +230,13 @@ class FeatureGeneration(Solver):
         following = self._with_block(problem, state)
         assert following.block is not None
         restricted = self._subproblem(problem, following)
-        master, target = self._master(following), self._gap_target(following)
+        accuracy = self._accuracy(problem, following)
+        master = self._master(following, accuracy)
+        target = self._gap_target(following, accuracy)
         refit = master.solve(restricted, following.omega, following.intercept, target)
         # A round may lower the objective far below that of the one before, which the target is of.
-        lower = self.inner_tolerance * abs(refit.objective)
-        if self.inner_tolerance < INEXACT and lower < refit.gap <= target:
+        lower = accuracy * abs(refit.objective)
+        if accuracy < INEXACT and lower < refit.gap <= target:
             refit = master.solve(restricted, refit.weights, refit.intercept, lower)
         following.omega, following.intercept = refit.weights, refit.intercept
         following.prediction = refit.prediction
@@ -261,19 +266,24 @@ class FeatureGeneration(Solver):
         regularizer = Regularizer(groups, "squared", problem.regularizer.amount)
         return replace(problem, design=state.block, regularizer=regularizer)
 
-    def _master(self, state: GenerationState) -> Master:
+    def _accuracy(self, problem: Problem, state: GenerationState) -> float:
+        """Return the relative accuracy asked of this round's subproblem."""
+        if self.final_tolerance is None or self.n_features is None:
+            return self.inner_tolerance
+        units = _units(_check(problem), state.members, problem.design.shape[1])
+        reached = np.unique(units).size >= self.n_features
+        return min(self.inner_tolerance, self.final_tolerance) if reached else self.inner_tolerance
+
+    def _master(self, state: GenerationState, accuracy: float) -> Master:
         if self.master is not None:
             return self.master
-        near = 10.0 * self.inner_tolerance * abs(state.restricted_objective)
-        if self.inner_tolerance < INEXACT or not state.candidate.size:
+        near = 10.0 * accuracy * abs(state.restricted_objective)
+        if accuracy < INEXACT or not state.candidate.size or state.certificate.gap <= near:
             return SemismoothNewton()
-        if state.certificate.gap <= near:
-            return SemismoothNewton()
-        return AcceleratedGradient(relative_decrease=self.inner_tolerance)
+        return AcceleratedGradient(relative_decrease=accuracy)
 
-    def _gap_target(self, state: GenerationState) -> float:
-        target = self.inner_tolerance * abs(state.restricted_objective)
-        target = min(target, 0.1 * state.certificate.gap)
+    def _gap_target(self, state: GenerationState, accuracy: float) -> float:
+        target = min(accuracy * abs(state.restricted_objective), 0.1 * state.certificate.gap)
         if not state.candidate.size:
             # No new block: only a more exact subproblem can close what is left.
             target = min(target, 0.1 * state.restricted_gap)
