@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from atomlearn import solve
 from atomlearn.designs import Entries
 from atomlearn.losses import Logistic, Squared, SquaredHinge
-from atomlearn.norms import L1, PSD, Scaled, TraceNorm, Union
+from atomlearn.norms import L1, PSD, Scaled, TensorTrace, TraceNorm, Union
 from atomlearn.norms.matrices.flatten import terms_of
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
@@ -162,3 +162,29 @@ def test_only_where_the_price_is_known() -> None:
     assert not could(TraceNorm(), form="constrained")
     assert not could(TraceNorm(), tau=0.5)
     assert not could(PSD())
+
+
+def test_factors_of_norms_and_tensors_are_priced(gains: list[float]) -> None:
+    rows, cols, y = observed(5)
+    design = Entries(rows, cols, (P, Q))
+    scaled = solve(design, y, norm=Scaled(TraceNorm(), 0.5), level=1.6, gap=1e-8)
+    plain = solve(design, y, norm=TraceNorm(), level=0.8, gap=1e-8)
+    assert scaled.status is plain.status is Status.CONVERGED
+    assert_allclose(scaled.objective, plain.objective, rtol=1e-7)
+    assert len(gains) >= 2
+    at = np.random.default_rng(1).permutation(6 * 5 * 4)[:70]
+    y = np.cos(at)
+    tensor = Entries(at, None, (6, 5, 4))
+    fit = solve(tensor, y, norm=TensorTrace((6, 5, 4)), level=0.6, gap=1e-6)
+    parts, total = [], 0
+    index = np.arange(120).reshape(6, 5, 4)
+    for mode, size in enumerate((6, 5, 4)):
+        Z = cp.Variable((size, 120 // size))
+        parts.append(cp.normNuc(Z))
+        order = np.moveaxis(index, mode, 0).reshape(-1)
+        total = total + np.eye(120)[:, order] @ cp.vec(Z, order="C")
+    cost = 0.5 * cp.sum_squares(y - total[at]) + 0.6 * sum(parts)
+    best = cp.Problem(cp.Minimize(cost)).solve(solver=cp.CLARABEL)
+    assert fit.status is Status.CONVERGED
+    assert_allclose(fit.objective, best, rtol=2e-6)
+    assert len(gains) > 4
