@@ -59,22 +59,22 @@ def swept(
     sweep = _begun(problem, term, x, linear, intercept)
     first = before = sweep.objective
     for _ in range(MOST_SWEEPS):
-        after = sweep.once()
-        rank = sweep.values.size
+        sweep.once()
+        rank, after = sweep.left.shape[1], sweep.objective
         if not rank or before - after <= max(enough, SHARE * rank * (first - after)):
             break
         before = after
-    values = sweep.values
-    turned = replace(term, left=sweep.left / np.sqrt(values), right=sweep.right / np.sqrt(values))
-    return turned, np.diag(values).reshape(-1), sweep.linear
+    root = np.linalg.norm(sweep.left, axis=0)
+    turned = replace(term, left=sweep.left / root, right=sweep.right / root)
+    return turned, np.diag(root**2).reshape(-1), sweep.linear
 
 
 @dataclass(slots=True)
 class _Sweeps:
-    """W = left right' with balanced factors, both of squared column norms ``values``.
+    """W = left right' with balanced factors: their columns are orthogonal, and of the same norms.
 
     price : of the gauge of W; linear : predictions of all terms, those of the ``others`` included;
-    objective : without the gauges of other terms.
+    loss : its value there.
     """
 
     problem: Problem
@@ -83,39 +83,39 @@ class _Sweeps:
     intercept: float
     left: Array
     right: Array
-    values: Array
     linear: Array
     others: Array | None
-    objective: float
+    loss: float
 
-    def once(self) -> float:
-        """Fit left, then right, balance them; return the objective."""
+    @property
+    def objective(self) -> float:
+        """The loss and the price of the factors, without the gauges of other terms."""
+        return self.loss + self._penalty(self.left, self.right)
+
+    def once(self) -> None:
+        """Fit left, then right, and balance them."""
         self._half(to_left=True)
         self._half(to_left=False)
         self._balance()
-        return self.objective
 
     def _half(self, to_left: bool) -> None:
         """Fit one factor; a step that does not lower the objective is halved, or not made."""
-        loss, y, weight = self.problem.loss, self.problem.y, self.problem.weight
-        slope, curvature = np.empty(y.size), np.empty(y.size)
-        for part in pieces.pieces(loss, y.size):
-            at = y[part], pieces.shifted(self.linear[part], self.intercept), weight[part]
-            slope[part], curvature[part] = loss.gradient(*at), loss.curvature(*at)
+        problem, shift = self.problem, self.intercept
+        slope = problem.loss_gradient(self.linear, shift)
+        curvature = np.empty_like(slope)
+        for part in pieces.pieces(problem.loss, slope.size):
+            z = pieces.shifted(self.linear[part], shift)
+            curvature[part] = problem.loss.curvature(problem.y[part], z, problem.weight[part])
         before = self.left if to_left else self.right
         fit = self.steps.left if to_left else self.steps.right
         after = fit(slope, curvature, self.left, self.right, self.price)
         del slope, curvature
         linear = self._predictions(*((after, self.right) if to_left else (self.left, after)))
-        held = float((self.right**2 if to_left else self.left**2).sum())
         for _ in range(HALVINGS):
-            objective = self._loss(linear) + 0.5 * self.price * (held + float((after**2).sum()))
-            if objective < self.objective:
-                self.objective, self.linear = objective, linear
-                if to_left:
-                    self.left = after
-                else:
-                    self.right = after
+            left, right = (after, self.right) if to_left else (self.left, after)
+            loss = problem.loss_value(linear, shift)
+            if loss + self._penalty(left, right) < self.objective:
+                self.left, self.right, self.linear, self.loss = left, right, linear, loss
                 return
             after = 0.5 * (after + before)
             linear = 0.5 * (linear + self.linear)
@@ -128,15 +128,13 @@ class _Sweeps:
         kept = values > INDEPENDENT**2 * float(values.max(initial=0.0))
         root = np.sqrt(values[kept])
         self.left, self.right = left @ (P[:, kept] * root), right @ (Qt[kept].T * root)
-        self.values = values[kept]
-        self.objective = self._loss(self.linear) + self.price * float(self.values.sum())
 
     def _predictions(self, left: Array, right: Array) -> Array:
         linear = self.steps.predictions(left, right)
         return linear if self.others is None else np.add(linear, self.others, out=linear)
 
-    def _loss(self, linear: Array) -> float:
-        return _loss(self.problem, linear, self.intercept)
+    def _penalty(self, left: Array, right: Array) -> float:
+        return 0.5 * self.price * float((left**2).sum() + (right**2).sum())
 
 
 def _begun(problem: Problem, term: Span, x: Array, linear: Array, intercept: float) -> _Sweeps:
@@ -144,17 +142,13 @@ def _begun(problem: Problem, term: Span, x: Array, linear: Array, intercept: flo
     price = problem.regularizer.amount * term.term.factor
     steps = cast(SupportsRidgeSteps, term.design).ridge_steps()
     rank = term.left.shape[1]
-    values = np.diag(x.reshape(rank, rank)).copy()
-    left, right = term.left * np.sqrt(values), term.right * np.sqrt(values)
+    root = np.sqrt(np.diag(x.reshape(rank, rank)))
+    left, right = term.left * root, term.right * root
     rest = steps.predictions(left, right)
     np.subtract(linear, rest, out=rest)
     others = None if _largest(rest) <= 1e-12 * _largest(linear) else rest
-    objective = _loss(problem, linear, intercept) + price * float(values.sum())
-    return _Sweeps(problem, steps, price, intercept, left, right, values, linear, others, objective)
-
-
-def _loss(problem: Problem, linear: Array, intercept: float) -> float:
-    return pieces.value(problem.loss, problem.y, linear, problem.weight, intercept)
+    loss = problem.loss_value(linear, intercept)
+    return _Sweeps(problem, steps, price, intercept, left, right, linear, others, loss)
 
 
 def _largest(z: Array) -> float:
