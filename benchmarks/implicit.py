@@ -32,7 +32,7 @@ from sklearn.svm import LinearSVC
 from atomlearn import FeatureGenerator
 from atomlearn.datasets import load
 from atomlearn.designs import Polynomial, Standardized, as_design
-from atomlearn.designs.pairs import scores as pair_scores
+from atomlearn.maps.pairs import scores as pair_scores
 from benchmarks.harness import Options, Table, Worker
 from benchmarks.harness.memory import peak_bytes, reset_peak, resident_bytes
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from atomlearn import solve
+from atomlearn.core.norms.atoms import best_atom
 from atomlearn.designs import ArrayScores
-from atomlearn.norms.atoms import best_atom
 from atomlearn.testing.lifted_cases import KINDS, LiftedCase, random_scores
 from benchmarks.harness import Options, Table
 

@@ -26,7 +26,7 @@ import numpy as np
 from atomlearn import _kernels
 from atomlearn.datasets import convert
 from atomlearn.designs import OnDisk, PlinkBed
-from atomlearn.designs.stored.store_file import ByteFile
+from atomlearn.storage.store.store_file import ByteFile
 from benchmarks.harness import Options, Table
 
 #: A table of kills has one row of each kind.
@@ -174,7 +174,7 @@ def bits(table: Table, folder: Path, options: Options) -> None:
 _CONVERT = """
 import sys
 from atomlearn.datasets import convert
-from atomlearn.datasets.conversion import journal
+from atomlearn.storage.conversion import journal
 journal.RECORD_S = 0.1
 print("ready", flush=True)
 convert(sys.argv[1], sys.argv[2], memory=2**22)

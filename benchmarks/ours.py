@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from atomlearn.core.paths.levels import largest_useful_level
+from atomlearn.core.solvers.stopping import RelativeGap, Seconds, StoppingRule
 from atomlearn.interfaces import Solver
-from atomlearn.paths.levels import largest_useful_level
 from atomlearn.problem import Problem
 from atomlearn.solvers import run
-from atomlearn.solvers.stopping import RelativeGap, Seconds, StoppingRule
 from benchmarks.harness import Entrant, Outcome, solve_outcome
 
 

@@ -21,13 +21,15 @@ from typing import Any
 
 import numpy as np
 
+from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.solvers.stopping import Iterations, RelativeGap, Seconds
 from atomlearn.datasets import load
 from atomlearn.designs import Polynomial, as_design
 from atomlearn.interfaces import Norm, Solver
-from atomlearn.interfaces.norm import Form
 from atomlearn.losses import Squared
 from atomlearn.masters import ActiveSetQP, InteriorPoint
 from atomlearn.norms import Chains, Groups, Hierarchy
+from atomlearn.papers import active_groups
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Result
 from atomlearn.solvers import (
@@ -37,10 +39,8 @@ from atomlearn.solvers import (
     CoGEnT,
     ColumnGeneration,
     FrankWolfe,
-    active_groups,
     run,
 )
-from atomlearn.solvers.stopping import Iterations, RelativeGap, Seconds
 from benchmarks.groups.problems import GroupProblem
 from benchmarks.harness import Options, Table
 from benchmarks.ours import at_level

@@ -22,11 +22,11 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import svds
 
 from atomlearn import solve
+from atomlearn.core.solvers.stopping import Seconds, TargetObjective
 from atomlearn.designs import Entries
 from atomlearn.norms import TraceNorm
+from atomlearn.papers.frank_wolfe import Direction
 from atomlearn.solvers import FrankWolfe
-from atomlearn.solvers.frank_wolfe import Direction
-from atomlearn.solvers.stopping import Seconds, TargetObjective
 from benchmarks.harness import Options, Table, Worker
 from benchmarks.harness.memory import peak_bytes, reset_peak, resident_bytes
 from benchmarks.matrices.completion_rivals import (

@@ -19,10 +19,10 @@ import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.norms.combine import polar_bounds
 from atomlearn.designs import ArrayScores
 from atomlearn.interfaces import Norm
 from atomlearn.norms import L1, PSD, Scaled, SparsePSD, SparseRankOne, TensorTrace, TraceNorm, Union
-from atomlearn.norms.combine import polar_bounds
 from atomlearn.solvers import gauge_by_generation
 from benchmarks.harness import Options, Table
 

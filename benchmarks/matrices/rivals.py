@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from atomlearn import _kernels
+from atomlearn.core.interfaces.matrix import DenseMatrix
 from atomlearn.designs import ArrayScores
-from atomlearn.interfaces.matrix import DenseMatrix
+from atomlearn.matrices.norms.base import MatrixNorm
 from atomlearn.norms import KSupport
-from atomlearn.norms.matrices.base import MatrixNorm
 from atomlearn.problem import Problem
 from benchmarks.harness import Outcome
 

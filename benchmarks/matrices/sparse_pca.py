@@ -21,11 +21,11 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.decomposition import SparsePCA
 
 from atomlearn import solve
+from atomlearn.core.solvers.stopping import Seconds, TargetObjective
 from atomlearn.designs import Identity
 from atomlearn.norms import SparsePSD
 from atomlearn.result import Result
 from atomlearn.solvers import FrankWolfe
-from atomlearn.solvers.stopping import Seconds, TargetObjective
 from benchmarks.harness import Options, Table
 from benchmarks.matrices.rivals import block_descent
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _LAZY = {
-    "solve": "atomlearn.solve_function",
+    "solve": "atomlearn.solvers",
     "AtomicRegressor": "atomlearn.estimators",
     "AtomicClassifier": "atomlearn.estimators",
     "AtomicRegressorCV": "atomlearn.estimators",
@@ -52,21 +52,19 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from atomlearn import datasets, designs, losses, masters, norms, paths, reports, solvers
-    from atomlearn.estimators import (
-        AdditiveKernelSampler,
-        AtomicClassifier,
-        AtomicClassifierCV,
-        AtomicRegressor,
-        AtomicRegressorCV,
-        FeatureGenerator,
-        MatrixPursuit,
-        MultipleKernelClassifier,
-        MultipleKernelRegressor,
-        SparseLowRank,
-        SparsePCA,
-    )
-    from atomlearn.solve_function import solve
+    from atomlearn import datasets, reports
+    from atomlearn.core import data as designs
+    from atomlearn.core import losses, masters, norms, paths, solvers
+    from atomlearn.estimators.classifier import AtomicClassifier
+    from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
+    from atomlearn.estimators.feature_generator import FeatureGenerator
+    from atomlearn.estimators.kernel_models import MultipleKernelClassifier, MultipleKernelRegressor
+    from atomlearn.estimators.matrices.matrix_pursuit import MatrixPursuit
+    from atomlearn.estimators.matrices.sparse_low_rank import SparseLowRank
+    from atomlearn.estimators.matrices.sparse_pca import SparsePCA
+    from atomlearn.estimators.regressor import AtomicRegressor
+    from atomlearn.estimators.sampler import AdditiveKernelSampler
+    from atomlearn.solvers import solve
 
 
 def __getattr__(name: str) -> Any:

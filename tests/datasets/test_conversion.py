@@ -23,9 +23,9 @@ from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn.datasets import convert, read_table, write_plink
-from atomlearn.datasets.conversion import journal
-from atomlearn.datasets.conversion.sources import pack
 from atomlearn.designs import OnDisk, PlinkBed
+from atomlearn.storage.conversion import journal
+from atomlearn.storage.conversion.sources import pack
 from atomlearn.testing.genotypes import filled, genotypes, naive_write_plink
 
 Array = NDArray[np.float64]
@@ -35,9 +35,9 @@ TIGHT = 4000
 
 @pytest.fixture(params=["tight", "roomy"])
 def memory(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr("atomlearn.datasets.conversion.to_store.LEAST_MEMORY", 1)
+    monkeypatch.setattr("atomlearn.storage.conversion.to_store.LEAST_MEMORY", 1)
     monkeypatch.setattr(journal, "RECORD_S", 0.0)
-    monkeypatch.setattr("atomlearn.designs.stored.store_file.CHUNK_BYTES", 700)
+    monkeypatch.setattr("atomlearn.storage.store.store_file.CHUNK_BYTES", 700)
     return TIGHT if request.param == "tight" else 2**24
 
 
@@ -231,8 +231,8 @@ def test_round_trips(
     X: Any, form: str, fortran: bool, budget: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("atomlearn.datasets.conversion.to_store.LEAST_MEMORY", 1)
-        patch.setattr("atomlearn.designs.stored.store_file.CHUNK_BYTES", 64)
+        patch.setattr("atomlearn.storage.conversion.to_store.LEAST_MEMORY", 1)
+        patch.setattr("atomlearn.storage.store.store_file.CHUNK_BYTES", 64)
         folder = tmp_path_factory.mktemp("round")
         source = folder / ("x.npy" if form == "npy" else "x.npz")
         held = np.asfortranarray(X) if fortran else np.ascontiguousarray(X)
@@ -385,7 +385,7 @@ def test_killed_while_it_is_finished(
 _CONVERT = """
 import sys
 from atomlearn.datasets import convert
-from atomlearn.datasets.conversion import journal
+from atomlearn.storage.conversion import journal
 journal.RECORD_S = 0.0
 print("ready", flush=True)
 made = convert(sys.argv[1], sys.argv[2], memory=2**20)

@@ -84,7 +84,7 @@ def test_k_support_logistic_is_the_same_in_both_orders(monkeypatch: pytest.Monke
     np.testing.assert_array_equal(row_major.X, column_major.X)
     np.testing.assert_array_equal(row_major.y, column_major.y)
     # Nor do the blocks in which it is filled show.
-    monkeypatch.setattr("atomlearn.datasets.synthetic._BLOCK_ENTRIES", 50 * 37)
+    monkeypatch.setattr("atomlearn.testing.synthetic._BLOCK_ENTRIES", 50 * 37)
     in_blocks = make_k_support_logistic(*parts, order="F", seed=2)
     np.testing.assert_allclose(in_blocks.X, column_major.X, rtol=1e-5)
     np.testing.assert_array_equal(in_blocks.y, column_major.y)
@@ -102,7 +102,7 @@ def test_k_support_logistic_is_the_same_in_both_orders(monkeypatch: pytest.Monke
 def test_memory_is_that_of_x(
     make: Callable[[], Synthetic], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("atomlearn.datasets.synthetic._BLOCK_ENTRIES", 1 << 18)
+    monkeypatch.setattr("atomlearn.testing.synthetic._BLOCK_ENTRIES", 1 << 18)
     tracemalloc.start()
     try:
         data = make()

@@ -15,8 +15,8 @@ from sklearn.preprocessing import SplineTransformer
 
 from atomlearn import norms, solve
 from atomlearn.designs import Additive, CodedBlock, DenseDesign, Standardized, as_design
-from atomlearn.designs.maps import additive as additive_module
-from atomlearn.designs.maps.levels import nearest
+from atomlearn.maps import additive as additive_module
+from atomlearn.maps.levels import nearest
 from atomlearn.testing.designs import DesignChecks
 
 KERNELS = ["intersection", "gaussian", "splines"]

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import AtomicRegressor, norms, solve
 from atomlearn.designs import Additive, Anova, CodedBlock, as_design
-from atomlearn.designs.maps import anova as anova_module
+from atomlearn.maps import anova as anova_module
 
 
 def data(seed: int = 0, n: int = 60) -> np.ndarray:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from atomlearn.core.data import blocks, compressed
 from atomlearn.designs import (
     CenteredBlock,
     Concatenated,
@@ -19,8 +20,6 @@ from atomlearn.designs import (
     SparseBlock,
     SparseDesign,
     Standardized,
-    blocks,
-    compressed,
 )
 from atomlearn.interfaces import Block, Design
 from atomlearn.testing.designs import DesignChecks

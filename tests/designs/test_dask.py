@@ -26,10 +26,10 @@ from atomlearn import (
     norms,
     solve,
 )
+from atomlearn.core.data.blocks import SparseBlock
+from atomlearn.core.interfaces.design import Array, Design
 from atomlearn.designs import Dask, LostDataError, Standardized, as_design, feature_names
-from atomlearn.designs.blocks import SparseBlock
-from atomlearn.designs.spread.distributed import ChunkScores
-from atomlearn.interfaces.design import Array, Design
+from atomlearn.storage.spread.distributed import ChunkScores
 from atomlearn.testing.designs import DesignChecks
 
 dask = pytest.importorskip("dask")

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from atomlearn import AtomicClassifier, AtomicRegressor, FeatureGenerator, solve
+from atomlearn.core.interfaces.design import Array, Design
 from atomlearn.designs import Counted, OnDevice, Polynomial, RowSubset, Standardized, as_design
-from atomlearn.designs.device import columns as device_columns
-from atomlearn.designs.device.tensors import BFLOAT16, TF32, SingleRounding, as_written, namespace
-from atomlearn.designs.pairs import device as device_pairs
-from atomlearn.designs.pairs import scores as pair_scores
-from atomlearn.designs.pairs.device import DevicePairs, SparseDevicePairs
-from atomlearn.designs.pairs.sparse import SparsePairs
-from atomlearn.interfaces.design import Array, Design
+from atomlearn.maps.pairs import device as device_pairs
+from atomlearn.maps.pairs import scores as pair_scores
+from atomlearn.maps.pairs.device import DevicePairs, SparseDevicePairs
+from atomlearn.maps.pairs.sparse import SparsePairs
+from atomlearn.storage.device import columns as device_columns
+from atomlearn.storage.device.tensors import BFLOAT16, TF32, SingleRounding, as_written, namespace
 from atomlearn.testing.designs import DesignChecks, brute_force_top
 
 pytest.importorskip("array_api_compat")
@@ -285,7 +285,7 @@ def test_near_ties_over_many_tiles(library: str, monkeypatch: pytest.MonkeyPatch
 
 
 def test_ties_by_the_thousand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atomlearn.designs.pairs.search.SPARE", 10)
+    monkeypatch.setattr("atomlearn.maps.pairs.search.SPARE", 10)
     X = np.zeros((50, 40))
     X[:, ::2] = 1.0
     design = Polynomial.interactions(OnDevice(strict_tensor(X)))
@@ -375,7 +375,7 @@ def test_settings_of_pytorch_are_known() -> None:
 
 NEWER = """
 import torch
-from atomlearn.designs.device.tensors import SingleRounding
+from atomlearn.storage.device.tensors import SingleRounding
 
 def cut():
     return SingleRounding.of(torch.ones(1)).cut
@@ -410,7 +410,7 @@ def test_other_libraries_are_taken_for_coarse_ones(monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("NVIDIA_TF32_OVERRIDE")
     for name, cut in (("array_api_compat.cupy", TF32), ("jax.numpy", BFLOAT16)):
         other = type("Other", (), {"__name__": name})()
-        monkeypatch.setattr("atomlearn.designs.device.tensors.namespace", lambda tensor, x=other: x)
+        monkeypatch.setattr("atomlearn.storage.device.tensors.namespace", lambda tensor, x=other: x)
         assert SingleRounding.of(tensor).cut == cut
 
 

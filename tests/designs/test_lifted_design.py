@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
+from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.designs import DenseBlock, Lifted, as_design
-from atomlearn.designs.cached_block import CachedBlock
-from atomlearn.norms.lifted.expansion import Selection, SparseExpansion
+from atomlearn.lifting.expansion import Selection, SparseExpansion
 
 N, P, M = 15, 8, 20
 

@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
+from atomlearn.core.interfaces.matrix import score_matrix
 from atomlearn.designs import Counted, DenseDesign, Entries, Identity, Tasks, as_matrix_design
 from atomlearn.interfaces import Design, SupportsMatrix
-from atomlearn.interfaces.matrix import score_matrix
 from atomlearn.testing.designs import DesignChecks
 
 P, Q = 7, 6
@@ -64,8 +64,8 @@ class TestTaskBlocks(DesignChecks):
     @pytest.fixture(autouse=True)
     def _setting(self, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
         self.kind = kind
-        monkeypatch.setattr("atomlearn.designs.matrices.tasks.SMALL_ENTRIES", 0)
-        monkeypatch.setattr("atomlearn.designs.matrices.task_block.CHUNK", 40)
+        monkeypatch.setattr("atomlearn.matrices.designs.tasks.SMALL_ENTRIES", 0)
+        monkeypatch.setattr("atomlearn.matrices.designs.task_block.CHUNK", 40)
 
     def build(self) -> tuple[Design, np.ndarray]:
         return tasks(self.kind)

@@ -9,10 +9,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from atomlearn import AtomicClassifier, AtomicRegressor, designs
+from atomlearn.core.interfaces.design import Array, Design
 from atomlearn.designs import DenseDesign, OnDevice, RecheckedScores, as_design
-from atomlearn.designs.device import dense as dense_tensor
-from atomlearn.designs.device import on_device
-from atomlearn.interfaces.design import Array, Design
+from atomlearn.storage.device import dense as dense_tensor
+from atomlearn.storage.device import on_device
 from atomlearn.testing.designs import DesignChecks, brute_force_top
 
 pytest.importorskip("array_api_compat")

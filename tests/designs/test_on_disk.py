@@ -18,11 +18,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn import norms, solve
+from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.interfaces.design import Design
 from atomlearn.datasets import convert
 from atomlearn.designs import OnDisk, PlinkBed, Standardized, StoreError, as_design
-from atomlearn.designs.scores import ArrayScores
-from atomlearn.designs.stored import store_file as store
-from atomlearn.interfaces.design import Design
+from atomlearn.storage.store import store_file as store
 from atomlearn.testing.designs import DesignChecks
 from atomlearn.testing.genotypes import filled, genotypes, naive_write_plink
 
@@ -83,7 +83,7 @@ class TestInt8(_InStore):
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     # Some columns a chunk only, so that there are many.
-    for module in ("atomlearn.designs.stored.store_file", "atomlearn.designs.stored.plink"):
+    for module in ("atomlearn.storage.store.store_file", "atomlearn.storage.store.plink"):
         monkeypatch.setattr(f"{module}.CHUNK_BYTES", 256)
 
 
@@ -413,7 +413,7 @@ print(design.n_bytes)
 def test_a_store_three_times_the_memory_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("atomlearn.designs.stored.store_file", "atomlearn.designs.stored.plink"):
+    for module in ("atomlearn.storage.store.store_file", "atomlearn.storage.store.plink"):
         monkeypatch.setattr(f"{module}.CHUNK_BYTES", 2**20)
     X = np.random.default_rng(0).standard_normal((20_000, 1000)).astype(np.float32)
     np.save(tmp_path / "x.npy", np.asfortranarray(X.T))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from atomlearn.designs.pairs.index import MAX_INPUTS, PairIndex
+from atomlearn.maps.pairs.index import MAX_INPUTS, PairIndex
 
 
 def listed(d: int, squares: bool) -> list[tuple[int, int]]:

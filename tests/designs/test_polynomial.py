@@ -12,11 +12,11 @@ from numpy.testing import assert_array_equal
 
 from atomlearn import solve
 from atomlearn.designs import Concatenated, Counted, Polynomial, RowSubset, Standardized, as_design
-from atomlearn.designs.pairs import scores as pair_scores
-from atomlearn.designs.pairs.products import DensePairs
-from atomlearn.designs.pairs.rows import RowPairs
-from atomlearn.designs.pairs.sparse import SparsePairs
 from atomlearn.interfaces import Design
+from atomlearn.maps.pairs import scores as pair_scores
+from atomlearn.maps.pairs.products import DensePairs
+from atomlearn.maps.pairs.rows import RowPairs
+from atomlearn.maps.pairs.sparse import SparsePairs
 from atomlearn.norms import KSupport
 from atomlearn.testing.designs import DesignChecks, assert_within, brute_force_top
 
@@ -86,7 +86,7 @@ class TestTallSparse(PolynomialChecks):
         self, dtype: type, interaction_only: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self.dtype, self.only = dtype, interaction_only
-        monkeypatch.setattr("atomlearn.designs.pairs.rows.PIECE_ENTRIES", 5 * N_INPUTS)
+        monkeypatch.setattr("atomlearn.maps.pairs.rows.PIECE_ENTRIES", 5 * N_INPUTS)
 
     def build(self) -> tuple[Design, np.ndarray]:
         X = inputs(density=0.6).astype(self.dtype)
@@ -220,8 +220,8 @@ def searched(design: Polynomial, v: np.ndarray, count: int) -> tuple[np.ndarray,
 @pytest.mark.parametrize("seed", range(60))
 def test_search_is_brute_force(kind: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if kind == "leading":  # however many entries they hold
-        monkeypatch.setattr("atomlearn.designs.pairs.leading.ENTRIES_SHARE", 1.0)
-        monkeypatch.setattr("atomlearn.designs.pairs.leading.SUMS_PER_ENTRY", 1e3)
+        monkeypatch.setattr("atomlearn.maps.pairs.leading.ENTRIES_SHARE", 1.0)
+        monkeypatch.setattr("atomlearn.maps.pairs.leading.SUMS_PER_ENTRY", 1e3)
     rng = np.random.default_rng([seed, len(kind), ord(kind[-1])])
     data, X = random_inputs(rng, kind)
     gamma, r = rng.uniform(0.2, 3.0, 2)
@@ -277,7 +277,7 @@ def test_search_over_many_tiles_and_threads(n: int, d: int, container: Any, dtyp
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 def test_ties_by_the_thousand(container: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Far more columns of one and the same score than are kept: memory bounded, order kept."""
-    monkeypatch.setattr("atomlearn.designs.pairs.search.SPARE", 10)
+    monkeypatch.setattr("atomlearn.maps.pairs.search.SPARE", 10)
     X = np.zeros((50, 40))
     X[:, ::2] = 1.0
     design = Polynomial.interactions(container(X))
@@ -317,9 +317,9 @@ def test_leading_inputs_of_many_searches(
     signs: bool, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Columns of Zipf popularity, a product that matters, and v that moves little by little."""
-    monkeypatch.setattr("atomlearn.designs.pairs.leading.ENTRIES_SHARE", 0.9)
-    monkeypatch.setattr("atomlearn.designs.pairs.leading.MOST_SUMMED", most)
-    monkeypatch.setattr("atomlearn.designs.pairs.leading.SUMS_PER_ENTRY", 1e3)
+    monkeypatch.setattr("atomlearn.maps.pairs.leading.ENTRIES_SHARE", 0.9)
+    monkeypatch.setattr("atomlearn.maps.pairs.leading.MOST_SUMMED", most)
+    monkeypatch.setattr("atomlearn.maps.pairs.leading.SUMS_PER_ENTRY", 1e3)
     monkeypatch.setattr(pair_scores, "MAX_STORED", 0)
     rng = np.random.default_rng(9)
     n, d = 900, 600
@@ -406,11 +406,11 @@ def test_search_stores_no_scores(container: Any) -> None:
 def test_columns_wider_than_a_tile(monkeypatch: pytest.MonkeyPatch) -> None:
     """Narrow tiles, pieces and held data: all seams are crossed."""
     for name, value in {"TILE_ROWS": 3, "TILE_COLUMNS": 5, "HELD_ENTRIES": 0}.items():
-        monkeypatch.setattr(f"atomlearn.designs.pairs.products.{name}", value)
-    monkeypatch.setattr("atomlearn.designs.pairs.products.PIECE_ENTRIES", 40)
-    monkeypatch.setattr("atomlearn.designs.pairs.rows.PIECE_ENTRIES", 40)
-    monkeypatch.setattr("atomlearn.designs.pairs.sparse.PIECE_PRODUCTS", 30)
-    monkeypatch.setattr("atomlearn.designs.pairs.sparse.PIECE_NONZEROS", 20)
+        monkeypatch.setattr(f"atomlearn.maps.pairs.products.{name}", value)
+    monkeypatch.setattr("atomlearn.maps.pairs.products.PIECE_ENTRIES", 40)
+    monkeypatch.setattr("atomlearn.maps.pairs.rows.PIECE_ENTRIES", 40)
+    monkeypatch.setattr("atomlearn.maps.pairs.sparse.PIECE_PRODUCTS", 30)
+    monkeypatch.setattr("atomlearn.maps.pairs.sparse.PIECE_NONZEROS", 20)
     rng = np.random.default_rng(1)
     for data in (rng.standard_normal((9, 17)), rng.standard_normal((9, 17)).astype(np.float32)):
         sparse = data * (rng.random(data.shape) < 0.4)

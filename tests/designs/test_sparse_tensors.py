@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from atomlearn import AtomicClassifier, AtomicClassifierCV, AtomicRegressor, designs
+from atomlearn.core.data.standardized import centered, scaled_design, scales_of_inputs
+from atomlearn.core.interfaces.design import Array, Design
 from atomlearn.designs import (
     OnDevice,
     RecheckedScores,
@@ -23,9 +25,7 @@ from atomlearn.designs import (
     Standardized,
     as_design,
 )
-from atomlearn.designs.device import sparse as sparse_tensor
-from atomlearn.designs.standardized import centered, scaled_design, scales_of_inputs
-from atomlearn.interfaces.design import Array, Design
+from atomlearn.storage.device import sparse as sparse_tensor
 from atomlearn.testing.designs import DesignChecks, assert_within, brute_force_top
 
 pytest.importorskip("array_api_compat")
@@ -242,7 +242,7 @@ def test_tensors_of_the_processor_are_read_in_place(layout: str, dtype: type) ->
 def test_tensors_that_numpy_cannot_read_stay_where_they_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("atomlearn.designs.convert.host_sparse", lambda tensor: None)
+    monkeypatch.setattr("atomlearn.core.data.convert.host_sparse", lambda tensor: None)
     X = few()
     design = as_design(torch.from_numpy(X).to_sparse_csr())
     assert isinstance(design, OnDevice)

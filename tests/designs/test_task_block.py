@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.designs import DenseBlock, RowSubset, SparseBlock, Tasks
-from atomlearn.designs.cached_block import CachedBlock
-from atomlearn.designs.matrices.task_block import TaskBlock
 from atomlearn.interfaces import SupportsCompression
+from atomlearn.matrices.designs.task_block import TaskBlock
 
 ROWS, P, Q = 40, 9, 50
 PAIRS = {

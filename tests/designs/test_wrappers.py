@@ -20,7 +20,7 @@ from atomlearn.designs import (
     Standardized,
 )
 from atomlearn.interfaces import Block, Design, Scores, SupportsColumnNorms, SupportsPredict
-from atomlearn.norms.lifted.expansion import Selection, SparseExpansion
+from atomlearn.lifting.expansion import Selection, SparseExpansion
 
 X = np.random.default_rng(0).standard_normal((9, 5))
 

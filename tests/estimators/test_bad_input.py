@@ -25,8 +25,8 @@ from atomlearn import (
     norms,
     solve,
 )
-from atomlearn.interfaces.solver import WarmStart
-from atomlearn.solvers.stopping import Seconds
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.solvers.stopping import Seconds
 
 N, P = 12, 5
 X = np.random.default_rng(0).standard_normal((N, P))

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from atomlearn import FeatureGenerator, norms, solve
-from atomlearn.paths import generation
+from atomlearn.core.paths import generation
 from atomlearn.result import Status
 from atomlearn.solvers import run
 

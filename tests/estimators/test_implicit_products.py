@@ -16,7 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from atomlearn import AtomicClassifier, AtomicRegressor, FeatureGenerator, norms
-from atomlearn.designs import Polynomial, coefficients
+from atomlearn.core.data import coefficients
+from atomlearn.designs import Polynomial
 from atomlearn.result import Status
 
 

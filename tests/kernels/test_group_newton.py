@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from atomlearn._kernels import NewtonStatus, group_newton, has_group_newton
+from atomlearn.core.masters.newton import certified
+from atomlearn.core.masters.scaling_newton import _Descent
 from atomlearn.designs import DenseBlock
 from atomlearn.losses import as_loss
-from atomlearn.masters.newton import certified
-from atomlearn.masters.scaling_newton import _Descent
 from atomlearn.norms import Groups
 from atomlearn.problem import Problem, Regularizer
 

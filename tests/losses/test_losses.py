@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atomlearn.interfaces.loss import Loss, SupportsAlign
+from atomlearn.core.interfaces.loss import Loss, SupportsAlign
+from atomlearn.core.losses.domain import EDGE_TOLERANCE
 from atomlearn.losses import Logistic, Squared, SquaredHinge, as_loss
-from atomlearn.losses.domain import EDGE_TOLERANCE
 from atomlearn.testing import tolerances
 from atomlearn.testing.losses import LossChecks
 

@@ -157,7 +157,7 @@ def test_a_class_without_weight_is_left_out() -> None:
 
 def test_balanced_duals_stay_in_the_domain_at_any_intercept() -> None:
     """The certificate is a bound even where b is far from optimal."""
-    from atomlearn.losses.intercepts import _balanced_shares
+    from atomlearn.core.losses.intercepts import _balanced_shares
 
     y, z, s = case(3)
     loss = Multinomial(Q)

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn.interfaces.loss import Loss
-from atomlearn.losses import FreeIntercepts, Logistic, Multinomial, Squared, SquaredHinge, pieces
+from atomlearn.core.interfaces.loss import Loss
+from atomlearn.core.losses import pieces
+from atomlearn.losses import FreeIntercepts, Logistic, Multinomial, Squared, SquaredHinge
 
 LOSSES = (
     Squared(),

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
 from atomlearn.designs import as_design
-from atomlearn.designs.blocks import DenseBlock
 from atomlearn.interfaces import Refit
 from atomlearn.losses import as_loss
 from atomlearn.masters import AcceleratedGradient
-from atomlearn.masters.accelerated_gradient import Acceleration, Iterate
 from atomlearn.norms import L1
 from atomlearn.problem import Problem, Regularizer
 

@@ -10,14 +10,15 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 from atomlearn import norms, solve
-from atomlearn.designs import ArrayScores, Tasks, as_design, growing_gram
-from atomlearn.designs.blocks import DenseBlock
-from atomlearn.designs.cached_block import CachedBlock
+from atomlearn.core.data import growing_gram
+from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.masters.compressed import compressed
+from atomlearn.designs import ArrayScores, Tasks, as_design
 from atomlearn.interfaces import Master, Norm, Refit
-from atomlearn.interfaces.norm import Form
 from atomlearn.losses import Logistic, Squared
 from atomlearn.masters import CompressedSamples, SemismoothNewton
-from atomlearn.masters.compressed import compressed
 from atomlearn.problem import Problem, Regularizer
 
 ROWS, P, Q = 30, 12, 60
@@ -196,7 +197,7 @@ def test_a_fit_of_many_tasks_is_the_fit_without_structure(
     X /= np.linalg.norm(X, axis=0)
     asked = {"norm": norms.KSupport(150), "form": "squared", "level": 3.0, "gap": 1e-9}
     ours = solve(X, X, **asked)
-    monkeypatch.setattr("atomlearn.designs.matrices.tasks.SMALL_ENTRIES", 2**40)
+    monkeypatch.setattr("atomlearn.matrices.designs.tasks.SMALL_ENTRIES", 2**40)
     plain = solve(X, X, **asked)
     assert ours.converged
     assert plain.converged

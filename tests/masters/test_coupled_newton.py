@@ -10,12 +10,12 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from atomlearn import designs, norms
-from atomlearn.designs.blocks import DenseBlock
-from atomlearn.designs.matrices import task_span
-from atomlearn.interfaces import Norm, SupportsCoupledGram
-from atomlearn.losses import FreeIntercepts, Logistic, Loss, Multinomial
+from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.masters.coupled_newton import hessian, is_coupled
+from atomlearn.interfaces import Loss, Norm, SupportsCoupledGram
+from atomlearn.losses import FreeIntercepts, Logistic, Multinomial
 from atomlearn.masters import AcceleratedGradient, CoupledNewton, SemismoothNewton
-from atomlearn.masters.coupled_newton import hessian, is_coupled
+from atomlearn.matrices.designs import task_span
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.testing.masters import MasterChecks
 

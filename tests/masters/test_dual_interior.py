@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn._kernels import group_newton
-from atomlearn.masters.dual_interior import DualInterior, FeatureGroups, LeastSquaresModel
+from atomlearn.core.masters.dual_interior import DualInterior, FeatureGroups, LeastSquaresModel
 
 
 def group_case(seed, n, p, repeats=0):

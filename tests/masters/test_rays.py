@@ -10,8 +10,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
+from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.designs import DenseBlock, as_design
-from atomlearn.designs.cached_block import CachedBlock
 from atomlearn.interfaces import Block, Refit
 from atomlearn.losses import as_loss
 from atomlearn.masters import ActiveSetQP, InteriorPoint, SemismoothNewton, SequentialQP

@@ -9,13 +9,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import solve
+from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.masters import scaling_kernel, scaling_newton
+from atomlearn.core.masters.nonnegative import nonnegative_minimum
+from atomlearn.core.masters.ridge_of_groups import GroupRidge
 from atomlearn.designs import DenseBlock, RepeatedBlock, SparseBlock
-from atomlearn.designs.cached_block import CachedBlock
 from atomlearn.interfaces import Master, Refit
 from atomlearn.losses import as_loss
-from atomlearn.masters import ScalingNewton, SemismoothNewton, scaling_kernel, scaling_newton
-from atomlearn.masters.nonnegative import nonnegative_minimum
-from atomlearn.masters.ridge_of_groups import GroupRidge
+from atomlearn.masters import ScalingNewton, SemismoothNewton
 from atomlearn.norms import L1, Groups
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from atomlearn.core.norms.atoms import best_atom
 from atomlearn.designs import ArrayScores
-from atomlearn.norms.atoms import best_atom
 from atomlearn.testing import tolerances
 from atomlearn.testing.lifted_cases import KINDS, random_scores
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from atomlearn.core.interfaces.matrix import DenseMatrix
 from atomlearn.designs import ArrayScores
-from atomlearn.interfaces.matrix import DenseMatrix
+from atomlearn.lifting import value as lifted_value
+from atomlearn.matrices.norms import sparse_search
+from atomlearn.matrices.norms.lanczos import lanczos
 from atomlearn.norms import L1, PSD, Scaled, SparsePSD, SparseRankOne, TensorTrace, TraceNorm, Union
-from atomlearn.norms.lifted import value as lifted_value
-from atomlearn.norms.matrices import sparse_search
-from atomlearn.norms.matrices.lanczos import lanczos
 from atomlearn.testing.norms import NormChecks
 
 SEEDS = range(150)

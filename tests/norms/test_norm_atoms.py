@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from atomlearn.core.norms.atoms import best_atom
 from atomlearn.designs import ArrayScores
 from atomlearn.interfaces import Norm, Scores
 from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport, Scaled
-from atomlearn.norms.atoms import best_atom
 
 GROUPS = [[0, 1, 2], [3, 4], [5, 6, 7, 8]]
 NORMS = (

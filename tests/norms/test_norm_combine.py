@@ -7,6 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
+from atomlearn.core.norms import lift
+from atomlearn.core.norms.scores import PositiveScores, SubsetScores
 from atomlearn.designs import ArrayScores
 from atomlearn.interfaces import Norm, Scores
 from atomlearn.norms import (
@@ -18,9 +20,7 @@ from atomlearn.norms import (
     Nonnegative,
     Restricted,
     Scaled,
-    lift,
 )
-from atomlearn.norms.scores import PositiveScores, SubsetScores
 from atomlearn.testing import tolerances
 
 SAME = tolerances.SAME_FLOAT64
@@ -219,7 +219,7 @@ class TestLargeInputs:
     @pytest.mark.parametrize("form", ["penalized", "constrained"])
     def test_hard_inputs_take_few_proxes(self, form, monkeypatch):
         """Heavy tails, ties and sixteen decades: optimal, in a few evaluations each."""
-        from atomlearn.norms import ksupport_point
+        from atomlearn.core.norms import ksupport_point
 
         calls = []
         original = ksupport_point._kernels.ksupport_prox

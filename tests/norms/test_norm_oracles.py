@@ -12,7 +12,8 @@ from numpy.testing import assert_allclose
 
 from atomlearn.designs import ArrayScores
 from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport, Nonnegative
-from atomlearn.norms.naive import (
+from atomlearn.testing import tolerances
+from atomlearn.testing.naive import (
     naive_elastic_net_polar,
     naive_ksupport_polar,
     naive_ksupport_prox,
@@ -20,7 +21,6 @@ from atomlearn.norms.naive import (
     naive_other_form,
     naive_threshold_prox,
 )
-from atomlearn.testing import tolerances
 
 SAME = tolerances.SAME_FLOAT64
 FORMS = ("penalized", "squared", "constrained")

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from atomlearn.core.norms.partition import Partition
+from atomlearn.core.norms.scores import SubsetScores
 from atomlearn.designs import ArrayScores
 from atomlearn.norms import (
     L1,
@@ -18,8 +20,6 @@ from atomlearn.norms import (
     Scaled,
     as_norm,
 )
-from atomlearn.norms.partition import Partition
-from atomlearn.norms.scores import SubsetScores
 
 
 class TestNames:

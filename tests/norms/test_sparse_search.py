@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn.interfaces.matrix import DenseMatrix
+from atomlearn.core.interfaces.matrix import DenseMatrix
+from atomlearn.matrices.norms.sparse import merged
+from atomlearn.matrices.norms.sparse_vectors import exchanged, filled
 from atomlearn.norms import SparsePSD, SparseRankOne
-from atomlearn.norms.matrices.sparse import merged
-from atomlearn.norms.matrices.sparse_vectors import exchanged, filled
 
 
 def symmetric(seed: int, n: int) -> np.ndarray:

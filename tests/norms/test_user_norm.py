@@ -13,10 +13,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from atomlearn.core.norms.atoms import best_atom
 from atomlearn.designs import ArrayScores, ShiftedScores
 from atomlearn.interfaces import SupportsAtoms, SupportsProx, SupportsRestriction
 from atomlearn.norms import L1, KSupport, UserNorm
-from atomlearn.norms.atoms import best_atom
 
 Array = NDArray[np.float64]
 

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from atomlearn.core.interfaces.norm import Form
 from atomlearn.interfaces import Norm
-from atomlearn.interfaces.norm import Form
 from atomlearn.masters import SemismoothNewton
 from atomlearn.norms import L1, KSupport
-from atomlearn.solvers import (
-    AtomGeneration,
-    BlockCoordinateDescent,
-    CoGEnT,
-    FrankWolfe,
-    active_groups,
-)
+from atomlearn.papers.active_groups import active_groups
+from atomlearn.solvers import AtomGeneration, BlockCoordinateDescent, CoGEnT, FrankWolfe
 from atomlearn.testing.solvers import SolverChecks
 
 

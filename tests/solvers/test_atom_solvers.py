@@ -10,18 +10,18 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.solvers.atom_generation import RayState
+from atomlearn.core.solvers.refit import truncation
+from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import Counted, as_design
 from atomlearn.interfaces import Norm, Solver
-from atomlearn.interfaces.solver import WarmStart
 from atomlearn.masters import AcceleratedGradient, SemismoothNewton
 from atomlearn.norms import L1, L2, Groups, KSupport, Nonnegative, UserNorm
+from atomlearn.papers.line_search import Way, best_step
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
 from atomlearn.solvers import AtomGeneration, CoGEnT, ColumnGeneration, FrankWolfe, run
-from atomlearn.solvers.generation import RayState
-from atomlearn.solvers.line_search import Way, best_step
-from atomlearn.solvers.refit import truncation
-from atomlearn.solvers.stopping import Iterations, RelativeGap
 from atomlearn.testing import tolerances
 from atomlearn.testing.problems import FORMS, LOSSES, Case, cvxpy_optimum, optimum
 
@@ -493,8 +493,8 @@ def test_truncation_keeps_the_share_of_the_decrease_it_must() -> None:
 
 
 def test_removal_costs_are_exact_for_the_squared_loss() -> None:
-    from atomlearn.solvers.cogent import removal_costs
-    from atomlearn.solvers.refit import RayFit
+    from atomlearn.core.solvers.refit import RayFit
+    from atomlearn.papers.cogent import removal_costs
 
     for form in ("penalized", "squared"):
         problem = Case("squared", form, tau=0.3, seed=32).problem(KSupport(3))  # type: ignore[arg-type]

@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
+from atomlearn.core.solvers.atoms import AtomSet, Growing, fingerprint
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Atom
-from atomlearn.solvers.atoms import AtomSet, Growing, fingerprint
 
 Array = NDArray[np.float64]
 

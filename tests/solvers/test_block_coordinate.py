@@ -7,13 +7,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
+from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import Counted, as_design
 from atomlearn.norms import L1, Groups, KSupport
+from atomlearn.papers.active_groups import active_groups
+from atomlearn.papers.group_step import Spectrum, exact_step, majorized_step, newton_radius
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
-from atomlearn.solvers import BlockCoordinateDescent, ColumnGeneration, active_groups, run
-from atomlearn.solvers.group_step import Spectrum, exact_step, majorized_step, newton_radius
-from atomlearn.solvers.stopping import Iterations, RelativeGap
+from atomlearn.solvers import BlockCoordinateDescent, ColumnGeneration, run
 from atomlearn.testing import tolerances
 from atomlearn.testing.problems import Case, all_cases, optimum
 

@@ -16,10 +16,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn import AtomicRegressor, designs, norms, solve, solvers
+from atomlearn.core.solvers.fingerprint import fingerprint
 from atomlearn.paths import path
 from atomlearn.result import Status
 from atomlearn.solvers import Checkpoint, Observed
-from atomlearn.solvers.fingerprint import fingerprint
 
 Array = NDArray[np.float64]
 

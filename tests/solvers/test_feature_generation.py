@@ -8,17 +8,17 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.solvers.feature_generation import scaling_vector
+from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import Additive, DenseDesign, as_design
 from atomlearn.interfaces import Design, Master
-from atomlearn.interfaces.solver import WarmStart
 from atomlearn.losses import as_loss
 from atomlearn.masters import AcceleratedGradient, SemismoothNewton
 from atomlearn.norms import L1, KSupport
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Result, Status
 from atomlearn.solvers import ColumnGeneration, FeatureGeneration, run
-from atomlearn.solvers.feature_generation import scaling_vector
-from atomlearn.solvers.stopping import Iterations, RelativeGap
 from atomlearn.testing import tolerances
 from atomlearn.testing.problems import cvxpy_optimum
 

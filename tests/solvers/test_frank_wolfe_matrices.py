@@ -12,9 +12,10 @@ from numpy.testing import assert_allclose
 
 from atomlearn import designs, losses, norms, solve
 from atomlearn.interfaces import Norm
-from atomlearn.norms.matrices import sparse_search
+from atomlearn.matrices.norms import sparse_search
+from atomlearn.papers import frank_wolfe
 from atomlearn.result import Result, Status
-from atomlearn.solvers import FrankWolfe, MatrixGeneration, frank_wolfe
+from atomlearn.solvers import FrankWolfe, MatrixGeneration
 
 P, Q = 6, 5
 FORMS: list[dict[str, Any]] = [

@@ -12,8 +12,9 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from atomlearn.core.interfaces.matrix import Found
 from atomlearn.interfaces import Norm
-from atomlearn.interfaces.matrix import Found
+from atomlearn.matrices.solver import supports
 from atomlearn.norms import (
     L1,
     L2,
@@ -25,7 +26,6 @@ from atomlearn.norms import (
     UserNorm,
 )
 from atomlearn.solvers import gauge_by_generation
-from atomlearn.solvers.matrices import supports
 
 Array = NDArray[np.float64]
 

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from atomlearn import solve
+from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
 from atomlearn.norms import (
@@ -30,7 +31,6 @@ from atomlearn.norms import (
 from atomlearn.paths import path
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.solvers import FISTA, ColumnGeneration, run
-from atomlearn.solvers.stopping import Iterations, RelativeGap
 
 P = 12
 NORMS = {

@@ -12,14 +12,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import designs, losses, norms, solve
-from atomlearn.designs.matrices.score_matrix import LessFactored
+from atomlearn.core.interfaces.matrix import DenseMatrix
 from atomlearn.interfaces import Design, Factored
-from atomlearn.interfaces.matrix import DenseMatrix
-from atomlearn.norms.matrices import lanczos, sparse_search
+from atomlearn.matrices.designs.score_matrix import LessFactored
+from atomlearn.matrices.norms import lanczos, sparse_search
+from atomlearn.matrices.solver import generation as matrix_generation
+from atomlearn.matrices.solver import terms as matrix_terms
 from atomlearn.result import Result, Status
 from atomlearn.solvers import FISTA, AtomGeneration, MatrixGeneration
-from atomlearn.solvers.matrices import generation as matrix_generation
-from atomlearn.solvers.matrices import terms as matrix_terms
 from atomlearn.testing import tolerances
 
 P, Q = 8, 6

@@ -11,16 +11,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from atomlearn.core.interfaces.design import Block, Columns, Design, Scores
+from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Norm, Solver
-from atomlearn.interfaces.design import Block, Columns, Design, Scores
 from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport
+from atomlearn.papers.proximal import NamedProx
+from atomlearn.papers.ridge import CoordinateSpace, RidgeSystem, SampleSpace
 from atomlearn.problem import Problem
 from atomlearn.result import Status
 from atomlearn.solvers import ADMM, FISTA, KFCFW, run
-from atomlearn.solvers.proximal import NamedProx
-from atomlearn.solvers.ridge import CoordinateSpace, RidgeSystem, SampleSpace
-from atomlearn.solvers.stopping import Iterations, RelativeGap
 from atomlearn.testing import tolerances
 from atomlearn.testing.problems import FORMS, LOSSES, Case, optimum
 

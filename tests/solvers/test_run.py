@@ -10,15 +10,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from atomlearn.designs import Counted, as_design
-from atomlearn.interfaces import Solver, State
-from atomlearn.interfaces.solver import WarmStart
-from atomlearn.losses import as_loss
-from atomlearn.norms import KSupport
-from atomlearn.problem import Problem, Regularizer
-from atomlearn.result import Certificate, Status
-from atomlearn.solvers import ColumnGeneration, PrintProgress, Progress, run
-from atomlearn.solvers.stopping import (
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.solvers.stopping import (
     AbsoluteGap,
     Callback,
     Iterations,
@@ -29,6 +22,13 @@ from atomlearn.solvers.stopping import (
     StoppingRule,
     TargetObjective,
 )
+from atomlearn.designs import Counted, as_design
+from atomlearn.interfaces import Solver, State
+from atomlearn.losses import as_loss
+from atomlearn.norms import KSupport
+from atomlearn.problem import Problem, Regularizer
+from atomlearn.result import Certificate, Status
+from atomlearn.solvers import ColumnGeneration, PrintProgress, Progress, run
 from atomlearn.testing.problems import Case
 
 

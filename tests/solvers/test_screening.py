@@ -12,6 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from atomlearn import solve
+from atomlearn.core.solvers.screening import column_reach, dual_ball, possibly_active
+from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import Counted, Standardized, as_design
 from atomlearn.losses import as_loss
 from atomlearn.norms import (
@@ -31,8 +33,6 @@ from atomlearn.norms import (
 from atomlearn.paths import path
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.solvers import ColumnGeneration, run
-from atomlearn.solvers.screening import column_reach, dual_ball, possibly_active
-from atomlearn.solvers.stopping import Iterations, RelativeGap
 from atomlearn.testing.problems import FORMS, LOSSES, Case, problem_on
 
 P = 24

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from atomlearn.interfaces.norm import Form
+from atomlearn.core.interfaces.norm import Form
 from atomlearn.masters import AcceleratedGradient, SemismoothNewton
 from atomlearn.solvers import ADMM, FISTA, KFCFW, ColumnGeneration, FeatureGeneration
 from atomlearn.testing.solvers import SolverChecks

@@ -13,12 +13,12 @@ from numpy.testing import assert_allclose
 from atomlearn import solve
 from atomlearn.designs import Entries
 from atomlearn.losses import Logistic, Squared, SquaredHinge
+from atomlearn.matrices.norms.flatten import terms_of
+from atomlearn.matrices.solver import generation, sweeps
+from atomlearn.matrices.solver.terms import Span
 from atomlearn.norms import L1, PSD, Scaled, TensorTrace, TraceNorm, Union
-from atomlearn.norms.matrices.flatten import terms_of
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
-from atomlearn.solvers.matrices import generation, sweeps
-from atomlearn.solvers.matrices.terms import Span
 
 P, Q = 14, 11
 LOSSES = {"squared": Squared(), "logistic": Logistic(), "squared_hinge": SquaredHinge()}

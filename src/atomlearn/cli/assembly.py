@@ -13,18 +13,10 @@ from atomlearn import __version__
 from atomlearn.cli.curves import curves_of, model_curve, selected_inputs
 from atomlearn.cli.fitting import Fitted
 from atomlearn.cli.plan import Plan
-from atomlearn.designs.compressed import is_sparse
-from atomlearn.reports import (
-    Content,
-    FitSummary,
-    HeldOut,
-    ModelCertificate,
-    ModelFeature,
-    ModelInput,
-    SavedModel,
-    SelectedFeature,
-)
-from atomlearn.result import Result, Status
+from atomlearn.core.data.compressed import is_sparse
+from atomlearn.core.problem.result import Result, Status
+from atomlearn.reports.content import Content, FitSummary, HeldOut, SelectedFeature
+from atomlearn.reports.model import ModelCertificate, ModelFeature, ModelInput, SavedModel
 
 if TYPE_CHECKING:
     from atomlearn.cli.select import Source

@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from atomlearn.datasets.conversion import convert as convert_file
+from atomlearn.storage.conversion.to_store import convert as convert_file
 
 
 def convert(options: argparse.Namespace) -> int:

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.cli.fitting import Fitted
-from atomlearn.designs import codes_of
-from atomlearn.reports import Curve, ModelCurve, SelectedFeature
+from atomlearn.maps.levels import codes_of
+from atomlearn.reports.content import Curve, SelectedFeature
+from atomlearn.reports.model import ModelCurve
 
 Array = NDArray[np.float64]
 

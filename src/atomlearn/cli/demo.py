@@ -9,7 +9,7 @@ from atomlearn.cli.interactions import Features
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.select import Source, Way, output_folder, select_from
 from atomlearn.cli.targets import prepare_target
-from atomlearn.datasets.table import Schema
+from atomlearn.storage.formats.table import Schema
 
 _N_FEATURES = 20
 

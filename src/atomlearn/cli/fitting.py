@@ -16,22 +16,22 @@ from atomlearn.cli.errors import CommandError
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch, gap_on_selected
-from atomlearn.designs import Additive, Polynomial, RowSubset, Standardized
-from atomlearn.designs.standardized import moments_of, scales_of_inputs
-from atomlearn.estimators import (
-    AtomicClassifier,
-    AtomicClassifierCV,
-    AtomicRegressor,
-    AtomicRegressorCV,
-)
-from atomlearn.interfaces import Design, Norm
-from atomlearn.losses import as_loss
-from atomlearn.norms import KSupport
-from atomlearn.problem import Problem, Regularizer
-from atomlearn.result import Result, Status
-from atomlearn.solvers import ColumnGeneration, FeatureGeneration, run
-from atomlearn.solvers.feature_generation import scaling_vector
-from atomlearn.solvers.stopping import Iterations, RelativeGap
+from atomlearn.core.data.standardized import Standardized, moments_of, scales_of_inputs
+from atomlearn.core.data.wrappers import RowSubset
+from atomlearn.core.interfaces import Design, Norm
+from atomlearn.core.losses import as_loss
+from atomlearn.core.norms.ksupport import KSupport
+from atomlearn.core.problem.problem import Problem, Regularizer
+from atomlearn.core.problem.result import Result, Status
+from atomlearn.core.solvers.column_generation import ColumnGeneration
+from atomlearn.core.solvers.feature_generation import FeatureGeneration, scaling_vector
+from atomlearn.core.solvers.run import run
+from atomlearn.core.solvers.stopping import Iterations, RelativeGap
+from atomlearn.estimators.classifier import AtomicClassifier
+from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
+from atomlearn.estimators.regressor import AtomicRegressor
+from atomlearn.maps.additive import Additive
+from atomlearn.maps.pairs.polynomial import Polynomial
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from atomlearn.designs import Polynomial, as_design
-from atomlearn.designs.pairs.index import PairIndex
-from atomlearn.interfaces import Design
+from atomlearn.core.data.convert import as_design
+from atomlearn.core.interfaces import Design
+from atomlearn.maps.pairs.index import PairIndex
+from atomlearn.maps.pairs.polynomial import Polynomial
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from atomlearn.cli.errors import CommandError
-from atomlearn.datasets.arrays import target_of
-from atomlearn.datasets.conversion.hdf import open_h5ad
-from atomlearn.datasets.table import DataTable, Schema
-from atomlearn.designs import OnDisk, PlinkBed, as_design, feature_names
+from atomlearn.core.data.convert import as_design, feature_names
+from atomlearn.storage.conversion.hdf import open_h5ad
+from atomlearn.storage.formats.arrays import target_of
+from atomlearn.storage.formats.table import DataTable, Schema
+from atomlearn.storage.store.on_disk import OnDisk
+from atomlearn.storage.store.plink import PlinkBed
 
 _SUFFIXES = (".bed", ".h5ad")
 

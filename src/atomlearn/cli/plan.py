@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from atomlearn.cli.errors import CommandError
-from atomlearn.interfaces.norm import Form, Norm
-from atomlearn.norms import L1, Groups, KSupport, as_norm
+from atomlearn.core.interfaces.norm import Form, Norm
+from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.ksupport import KSupport
+from atomlearn.core.norms.l1 import L1
+from atomlearn.core.norms.registry import as_norm
 
 _DEFAULT_N_FEATURES = 50
 _DEFAULT_C = 10.0

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.opened import is_opened_path, open_table
-from atomlearn.datasets.readers import read_table
-from atomlearn.datasets.table import Schema
-from atomlearn.designs import as_design
-from atomlearn.reports import SavedModel, read_model
+from atomlearn.core.data.convert import as_design
 from atomlearn.reports.atomic_write import write_text
-from atomlearn.reports.model import Label
+from atomlearn.reports.model import Label, SavedModel
+from atomlearn.reports.model_file import read_model
+from atomlearn.storage.formats.readers import read_table
+from atomlearn.storage.formats.table import Schema
 
 Array = NDArray[np.float64]
 

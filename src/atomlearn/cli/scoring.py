@@ -8,7 +8,7 @@ from sklearn.metrics import roc_auc_score
 
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.targets import Target
-from atomlearn.reports import Score
+from atomlearn.reports.content import Score
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]

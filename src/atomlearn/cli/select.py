@@ -21,20 +21,15 @@ from atomlearn.cli.plan import Plan, read_plan
 from atomlearn.cli.scoring import confusion, held_out_scores, split
 from atomlearn.cli.targets import Target, prepare_target
 from atomlearn.cli.watching import Watch
-from atomlearn.datasets.readers import read_table
-from atomlearn.datasets.table import Schema
-from atomlearn.designs import Additive
-from atomlearn.designs.compressed import is_sparse
-from atomlearn.interfaces import Design
-from atomlearn.reports import (
-    Content,
-    HeldOut,
-    ReportUnavailable,
-    summary_lines,
-    write_model,
-    write_report,
-    write_selected_csv,
-)
+from atomlearn.core.data.compressed import is_sparse
+from atomlearn.core.interfaces import Design
+from atomlearn.maps.additive import Additive
+from atomlearn.reports.content import Content, HeldOut
+from atomlearn.reports.html import ReportUnavailable, write_report
+from atomlearn.reports.model_file import write_model
+from atomlearn.reports.tables import summary_lines, write_selected_csv
+from atomlearn.storage.formats.readers import read_table
+from atomlearn.storage.formats.table import Schema
 
 Rows = NDArray[np.int64]
 

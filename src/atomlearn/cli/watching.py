@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.cli.errors import CommandError
-from atomlearn.interfaces import Solver, State
-from atomlearn.interfaces.solver import WarmStart
-from atomlearn.problem import Problem
-from atomlearn.result import Status
-from atomlearn.solvers import Checkpoint, Observed
-from atomlearn.solvers.checkpoint import arrays_of, state_of
-from atomlearn.solvers.feature_generation import GenerationState
+from atomlearn.core.interfaces import Solver, State
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import Status
+from atomlearn.core.solvers.checkpoint import Checkpoint, arrays_of, state_of
+from atomlearn.core.solvers.feature_generation import GenerationState
+from atomlearn.core.solvers.observed import Observed
 
 _SEARCHES_A_LINE = 50
 #: A bound this large says nothing worth a line.

@@ -1,11 +1,12 @@
 """Data: synthetic problems with known solutions, public data sets, and readers of data files."""
 
-from atomlearn.datasets.conversion import Conversion, convert
 from atomlearn.datasets.gene_sets import read_gene_sets
 from atomlearn.datasets.loaders import RealData, load, names
-from atomlearn.datasets.plink import write_plink
-from atomlearn.datasets.readers import read_table
-from atomlearn.datasets.synthetic import (
+from atomlearn.storage.conversion.to_store import Conversion, convert
+from atomlearn.storage.formats.plink import write_plink
+from atomlearn.storage.formats.readers import read_table
+from atomlearn.storage.formats.table import DataTable, Schema
+from atomlearn.testing.synthetic import (
     Synthetic,
     make_correlated,
     make_feature_generation,
@@ -14,7 +15,6 @@ from atomlearn.datasets.synthetic import (
     make_text_like_sparse,
     make_zou_hastie,
 )
-from atomlearn.datasets.table import DataTable, Schema
 
 __all__ = [
     "Conversion",

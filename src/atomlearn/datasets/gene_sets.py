@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from atomlearn.datasets.compressed import open_text
+from atomlearn.storage.formats.compressed import open_text
 
 
 def read_gene_sets(path: str | Path) -> dict[str, list[str]]:

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from atomlearn.datasets.arrays import load_npz, matrix_of, names_of, target_of
-from atomlearn.datasets.compressed import open_text
-from atomlearn.datasets.readers import read_table
-from atomlearn.datasets.table import near_names, tidy_target
+from atomlearn.storage.formats.arrays import load_npz, matrix_of, names_of, target_of
+from atomlearn.storage.formats.compressed import open_text
+from atomlearn.storage.formats.readers import read_table
+from atomlearn.storage.formats.table import near_names, tidy_target
 
 ENVIRONMENT_VARIABLE = "ATOMLEARN_DATA"
 

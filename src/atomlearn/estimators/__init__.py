@@ -3,15 +3,12 @@
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
 from atomlearn.estimators.feature_generator import FeatureGenerator
-from atomlearn.estimators.kernel_models import (
-    MultipleKernelClassifier,
-    MultipleKernelRegressor,
-)
-from atomlearn.estimators.matrix_pursuit import MatrixPursuit
+from atomlearn.estimators.kernel_models import MultipleKernelClassifier, MultipleKernelRegressor
+from atomlearn.estimators.matrices.matrix_pursuit import MatrixPursuit
+from atomlearn.estimators.matrices.sparse_low_rank import SparseLowRank
+from atomlearn.estimators.matrices.sparse_pca import SparsePCA
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.estimators.sampler import AdditiveKernelSampler
-from atomlearn.estimators.sparse_low_rank import SparseLowRank
-from atomlearn.estimators.sparse_pca import SparsePCA
 
 __all__ = [
     "AdditiveKernelSampler",

@@ -14,8 +14,17 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.designs import Additive, Anova, AnovaMap, Polynomial
-from atomlearn.designs.coefficients import coefficient_rows, nonzero_coefficients
+from atomlearn.core.data.coefficients import coefficient_rows, nonzero_coefficients
+from atomlearn.core.interfaces import Design, Loss, Norm, Solver, SupportsMatrix, SupportsPredict
+from atomlearn.core.interfaces.matrix import SupportsShape
+from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.norms.names import named
+from atomlearn.core.norms.registry import as_norm
+from atomlearn.core.paths.settings import Settings
+from atomlearn.core.problem.problem import Problem, Regularizer, positive
+from atomlearn.core.problem.result import Result, Status
+from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.estimators.checks import (
     ADDITIVE,
     ANOVA,
@@ -26,16 +35,10 @@ from atomlearn.estimators.checks import (
     names_of,
     whole,
 )
-from atomlearn.interfaces import Design, Loss, Norm, Solver, SupportsMatrix, SupportsPredict
-from atomlearn.interfaces.matrix import SupportsShape
-from atomlearn.interfaces.norm import Form
-from atomlearn.interfaces.solver import WarmStart
-from atomlearn.norms import as_norm
-from atomlearn.norms.names import named
-from atomlearn.paths import Settings
-from atomlearn.problem import Problem, Regularizer, positive
-from atomlearn.result import Result, Status
-from atomlearn.solvers import PrintProgress
+from atomlearn.maps.additive import Additive
+from atomlearn.maps.anova import Anova
+from atomlearn.maps.anova_map import AnovaMap
+from atomlearn.maps.pairs.polynomial import Polynomial
 
 Array = NDArray[np.float64]
 

@@ -10,23 +10,19 @@ from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from atomlearn import solvers
-from atomlearn.designs import (
-    Additive,
-    AdditiveMap,
-    Anova,
-    AnovaMap,
-    Kernels,
-    Polynomial,
-    as_design,
-    feature_names,
-    is_opened,
-)
-from atomlearn.designs.convert import as_compressed
-from atomlearn.interfaces import Design, Loss, Norm, Solver
-from atomlearn.losses import as_loss
-from atomlearn.norms import Groups, KSupport
-from atomlearn.problem import positive
+from atomlearn.core import solvers
+from atomlearn.core.data.convert import as_compressed, as_design, feature_names, is_opened
+from atomlearn.core.interfaces import Design, Loss, Norm, Solver
+from atomlearn.core.losses import as_loss
+from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.ksupport import KSupport
+from atomlearn.core.problem.problem import positive
+from atomlearn.maps.additive import Additive
+from atomlearn.maps.additive_map import AdditiveMap
+from atomlearn.maps.anova import Anova
+from atomlearn.maps.anova_map import AnovaMap
+from atomlearn.maps.kernels import Kernels
+from atomlearn.maps.pairs.polynomial import Polynomial
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]

@@ -13,6 +13,11 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
+from atomlearn.core.interfaces import Design, Loss, Norm, Solver
+from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.losses import Logistic, Multinomial
+from atomlearn.core.problem.problem import check_weight
 from atomlearn.estimators.base import AtomicModel, coefficients_of, warm_starts
 from atomlearn.estimators.checks import (
     amount_of,
@@ -23,12 +28,7 @@ from atomlearn.estimators.checks import (
     expanded,
     normalized,
 )
-from atomlearn.estimators.tasks import fit_tasks
-from atomlearn.interfaces import Design, Loss, Norm, Solver
-from atomlearn.interfaces.norm import Form
-from atomlearn.interfaces.solver import WarmStart
-from atomlearn.losses import Logistic, Multinomial
-from atomlearn.problem import check_weight
+from atomlearn.estimators.matrices.tasks import fit_tasks
 
 Array = NDArray[np.float64]
 

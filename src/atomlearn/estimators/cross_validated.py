@@ -14,22 +14,22 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _check_method_params
 
-from atomlearn.designs import is_opened
-from atomlearn.designs.wrappers import check_rows
+from atomlearn.core.data.convert import is_opened
+from atomlearn.core.data.wrappers import check_rows
+from atomlearn.core.interfaces import Design, Loss, Norm, Solver
+from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.names import named
+from atomlearn.core.norms.registry import as_norm
+from atomlearn.core.paths.cross_validation import Rows, Rule, Score, cross_validate, held_out_loss
+from atomlearn.core.paths.levels import check_levels, largest_useful_level, level_grid
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import Result
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import ADDITIVE, ANOVA, checked_loss, grouped
 from atomlearn.estimators.classifier import LinearClassifier, checked_classification
 from atomlearn.estimators.regressor import LinearRegressor, checked_regression
 from atomlearn.estimators.routing import raise_unless_routed, routing_enabled
-from atomlearn.interfaces import Design, Loss, Norm, Solver
-from atomlearn.interfaces.norm import Form
-from atomlearn.norms import Groups, as_norm
-from atomlearn.norms.names import named
-from atomlearn.paths import cross_validate, held_out_loss, largest_useful_level, level_grid
-from atomlearn.paths.cross_validation import Rows, Rule, Score
-from atomlearn.paths.levels import check_levels
-from atomlearn.problem import Problem
-from atomlearn.result import Result
 
 Array = NDArray[np.float64]
 Norms = str | Norm | Sequence[str | Norm]

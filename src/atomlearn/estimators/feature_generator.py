@@ -14,9 +14,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from atomlearn.designs import Additive, Anova, Polynomial, is_opened
-from atomlearn.designs.coefficients import MOST_DENSE, as_columns, coefficient_rows
-from atomlearn.designs.pairs.index import PairIndex
+from atomlearn.core.data.coefficients import MOST_DENSE, as_columns, coefficient_rows
+from atomlearn.core.data.convert import is_opened
+from atomlearn.core.interfaces import Design, Loss
+from atomlearn.core.losses import as_loss
+from atomlearn.core.losses.targets import regression_target
+from atomlearn.core.norms.ksupport import KSupport
+from atomlearn.core.paths.generation import generated
+from atomlearn.core.problem.problem import Problem, Regularizer, check_weight, positive
+from atomlearn.core.problem.result import Result
+from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.estimators.base import AtomicModel, coefficients_of
 from atomlearn.estimators.checks import (
     ADDITIVE,
@@ -30,14 +37,10 @@ from atomlearn.estimators.checks import (
     names_of,
     whole,
 )
-from atomlearn.interfaces import Design, Loss
-from atomlearn.losses import as_loss
-from atomlearn.losses.targets import regression_target
-from atomlearn.norms import KSupport
-from atomlearn.paths.generation import generated
-from atomlearn.problem import Problem, Regularizer, check_weight, positive
-from atomlearn.result import Result
-from atomlearn.solvers import PrintProgress
+from atomlearn.maps.additive import Additive
+from atomlearn.maps.anova import Anova
+from atomlearn.maps.pairs.index import PairIndex
+from atomlearn.maps.pairs.polynomial import Polynomial
 
 Array = NDArray[np.float64]
 

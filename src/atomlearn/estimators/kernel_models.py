@@ -9,17 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.designs import KernelOn, Kernels
-from atomlearn.estimators.checks import (
-    amount_of,
-    checked_loss,
-    whole,
-)
+from atomlearn.core.interfaces import Design, Loss, Norm, Solver
+from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.problem.problem import positive
+from atomlearn.estimators.checks import amount_of, checked_loss, whole
 from atomlearn.estimators.classifier import LinearClassifier, checked_classification
 from atomlearn.estimators.regressor import LinearRegressor, checked_regression
-from atomlearn.interfaces import Design, Loss, Norm, Solver
-from atomlearn.interfaces.norm import Form
-from atomlearn.problem import positive
+from atomlearn.maps.kernels import KernelOn, Kernels
 
 Array = NDArray[np.float64]
 

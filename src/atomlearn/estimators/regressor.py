@@ -8,6 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from atomlearn.core.interfaces import Design, Loss, Norm, Solver
+from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.losses.targets import regression_target
+from atomlearn.core.problem.problem import check_weight
+from atomlearn.core.problem.result import Result
 from atomlearn.estimators.base import AtomicModel, coefficients_of, warm_starts
 from atomlearn.estimators.checks import (
     amount_of,
@@ -17,12 +22,7 @@ from atomlearn.estimators.checks import (
     expanded,
     normalized,
 )
-from atomlearn.estimators.tasks import checked_tasks, fit_tasks, is_of_tasks
-from atomlearn.interfaces import Design, Loss, Norm, Solver
-from atomlearn.interfaces.norm import Form
-from atomlearn.losses.targets import regression_target
-from atomlearn.problem import check_weight
-from atomlearn.result import Result
+from atomlearn.estimators.matrices.tasks import checked_tasks, fit_tasks, is_of_tasks
 
 Array = NDArray[np.float64]
 

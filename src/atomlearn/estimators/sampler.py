@@ -12,9 +12,9 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from atomlearn.designs import Additive
-from atomlearn.designs.maps.additive_map import Kernel
 from atomlearn.estimators.checks import checked_design
+from atomlearn.maps.additive import Additive
+from atomlearn.maps.additive_map import Kernel
 
 
 class AdditiveKernelSampler(TransformerMixin, BaseEstimator):

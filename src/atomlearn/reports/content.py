@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from atomlearn.result import Record
+from atomlearn.core.problem.result import Record
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from atomlearn.core.problem.result import Status
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.model import (
     Label,
@@ -23,7 +24,6 @@ from atomlearn.reports.model import (
     ModelInput,
     SavedModel,
 )
-from atomlearn.result import Status
 
 FORMAT = "atomlearn-model"
 VERSION = 1

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from atomlearn.core.problem.result import Record
 from atomlearn.reports import svg
 from atomlearn.reports.content import Curve, SelectedFeature
-from atomlearn.result import Record
 
 #: A gap of zero has no logarithm; it is drawn at the bottom, at this value.
 _LEAST_GAP = 1e-16

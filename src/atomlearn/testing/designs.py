@@ -16,8 +16,9 @@ import pytest
 from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 
-from atomlearn.designs import RowSubset, ShiftedScores
-from atomlearn.interfaces.design import (
+from atomlearn.core.data.scores import ShiftedScores
+from atomlearn.core.data.wrappers import RowSubset
+from atomlearn.core.interfaces.design import (
     Array,
     Block,
     Columns,

@@ -15,22 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.interfaces import Norm
-from atomlearn.norms import (
-    L1,
-    OWL,
-    Blocks,
-    Chains,
-    Groups,
-    Hierarchy,
-    KSupport,
-    LatentGroups,
-    LInf,
-    Operators,
-    Scaled,
-    Trees,
-    Union,
-)
+from atomlearn.core.interfaces import Norm
+from atomlearn.core.norms.blocks import Blocks
+from atomlearn.core.norms.combine import Scaled
+from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.ksupport import KSupport
+from atomlearn.core.norms.l1 import L1
+from atomlearn.core.norms.ordered import OWL, LInf
+from atomlearn.lifting.hierarchy import Hierarchy
+from atomlearn.lifting.latent import Chains, LatentGroups
+from atomlearn.lifting.operators import Operators
+from atomlearn.lifting.trees import Trees
+from atomlearn.lifting.union import Union
 
 Array = NDArray[np.float64]
 #: A set of atoms { M'u : ||u||_2 <= 1 }, M dense with one column a feature.

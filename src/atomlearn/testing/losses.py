@@ -13,7 +13,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
-from atomlearn.interfaces.loss import Loss, SupportsAlign
+from atomlearn.core.interfaces.loss import Loss, SupportsAlign
 from atomlearn.testing import tolerances
 
 Array = NDArray[np.float64]

@@ -14,21 +14,17 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
-from atomlearn.designs import as_design
-from atomlearn.designs.cached_block import CachedBlock
-from atomlearn.interfaces import Master, Norm, Refit
-from atomlearn.norms import L1, L2, Groups, KSupport, Nonnegative, Scaled
-from atomlearn.problem import Problem
+from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.data.convert import as_design
+from atomlearn.core.interfaces import Master, Norm, Refit
+from atomlearn.core.norms.combine import Nonnegative, Scaled
+from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.ksupport import KSupport
+from atomlearn.core.norms.l1 import L1
+from atomlearn.core.norms.l2 import L2
+from atomlearn.core.problem.problem import Problem
 from atomlearn.testing import tolerances
-from atomlearn.testing.problems import (
-    FORMS,
-    LOSSES,
-    Case,
-    all_cases,
-    as_block,
-    optimum,
-    problem_on,
-)
+from atomlearn.testing.problems import FORMS, LOSSES, Case, all_cases, as_block, optimum, problem_on
 
 Array = NDArray[np.float64]
 

@@ -16,8 +16,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
-from atomlearn.designs import ArrayScores
-from atomlearn.interfaces.norm import (
+from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.interfaces.norm import (
     Form,
     Norm,
     ProxPoint,

@@ -10,12 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.designs import as_design
-from atomlearn.interfaces import Block, Norm
-from atomlearn.interfaces.norm import Form
-from atomlearn.losses import as_loss
-from atomlearn.norms import L1, L2, Groups, KSupport, Nonnegative, Scaled
-from atomlearn.problem import Problem, Regularizer
+from atomlearn.core.data.convert import as_design
+from atomlearn.core.interfaces import Block, Norm
+from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.losses import as_loss
+from atomlearn.core.norms.combine import Nonnegative, Scaled
+from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.ksupport import KSupport
+from atomlearn.core.norms.l1 import L1
+from atomlearn.core.norms.l2 import L2
+from atomlearn.core.problem.problem import Problem, Regularizer
 
 Array = NDArray[np.float64]
 

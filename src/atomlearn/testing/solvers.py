@@ -14,17 +14,16 @@ import pytest
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
-from atomlearn.designs import as_design
-from atomlearn.interfaces import Design, Norm, Scores, Solver
-from atomlearn.interfaces.design import Block
-from atomlearn.interfaces.norm import Form
-from atomlearn.interfaces.solver import WarmStart
-from atomlearn.norms import KSupport
-from atomlearn.problem import Problem
-from atomlearn.result import Result, Status
-from atomlearn.solvers import run
-from atomlearn.solvers.run import Progress
-from atomlearn.solvers.stopping import Iterations, RelativeGap
+from atomlearn.core.data.convert import as_design
+from atomlearn.core.interfaces import Design, Norm, Scores, Solver
+from atomlearn.core.interfaces.design import Block
+from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.norms.ksupport import KSupport
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import Result, Status
+from atomlearn.core.solvers.run import Progress, run
+from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.testing import tolerances
 from atomlearn.testing.problems import FORMS, LOSSES, Case, all_cases, optimum, problem_on
 

@@ -1,0 +1,363 @@
+"""Blocks: a few columns in memory, dense or sparse, products in float64; masters work on them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from atomlearn import _kernels
+from atomlearn.core.data.compressed import take_compressed, weighted_squares
+from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.interfaces.design import Array, Block, Columns, Scores
+
+#: Columns this full, or fuller, are worked on faster by BLAS than by sparse products.
+DENSE_FROM = 0.15
+#: A block that turned out sparser than this goes back to sparse; the margin stops flip-flopping.
+SPARSE_BELOW = 0.10
+#: Blocks of at most this many entries (1 MB) are always dense: there overhead decides.
+SMALL_ENTRIES = 2**17
+
+
+def prefers_dense(n_samples: int, n_columns: int, nonzeros: int) -> bool:
+    """Return True where columns with this many non-zeros belong in a dense array."""
+    entries = n_samples * n_columns
+    return entries <= SMALL_ENTRIES or nonzeros >= DENSE_FROM * entries
+
+
+def _check_rows(first: Block, second: Block) -> None:
+    if first.shape[0] != second.shape[0]:
+        raise ValueError(
+            f"cannot append columns of {second.shape[0]} rows to a block of {first.shape[0]} "
+            "rows; both must come from the same samples"
+        )
+
+
+class StructuredBlock(Block):
+    """A block whose columns have a structure that products use, and need not be stored."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def explicit(self) -> SparseBlock:
+        """Return the same columns with their entries stored."""
+
+
+class WrappingBlock(Block):
+    """A block around another one, which blocks before it go into."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def after(self, first: Block) -> Block:
+        """Return the columns of ``first`` followed by these."""
+
+
+class _Room:
+    """A Fortran array that successive blocks share; its first ``used`` columns are taken."""
+
+    __slots__ = ("array", "used")
+
+    def __init__(self, array: NDArray[Any], used: int) -> None:
+        self.array = array
+        self.used = used
+
+
+class DenseBlock(Block):
+    """A as a Fortran array with spare room on the right; float32 data stay float32, sums do not.
+
+    ``append`` writes into the spare room where this block is the room's latest owner, and copies
+    otherwise, so a block never changes. ``nonzeros`` is set where the columns come from sparse
+    data: such a block becomes sparse again once sparse columns outnumber the full ones.
+    """
+
+    __slots__ = ("_array", "_room", "nonzeros")
+
+    def __init__(self, array: NDArray[Any], nonzeros: int | None = None) -> None:
+        single = np.asarray(array).dtype == np.float32
+        array = np.asarray(array, dtype=np.float32 if single else np.float64, order="F")
+        self._own(_Room(array, array.shape[1]), nonzeros)
+
+    @classmethod
+    def _in_room(cls, room: _Room, nonzeros: int | None) -> DenseBlock:
+        block = cls.__new__(cls)
+        block._own(room, nonzeros)
+        return block
+
+    def _own(self, room: _Room, nonzeros: int | None) -> None:
+        self._room = room
+        self._array = room.array[:, : room.used]
+        self._array.flags.writeable = False
+        self.nonzeros = nonzeros
+
+    def __reduce__(self) -> tuple[type[DenseBlock], tuple[NDArray[Any], int | None]]:
+        return DenseBlock, (self._array, self.nonzeros)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._array.shape[0], self._array.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._array.dtype
+
+    def dense(self) -> NDArray[Any]:
+        return self._array
+
+    def scores(self, v: Array) -> Scores:
+        return ArrayScores(self.transpose_dot(v))
+
+    def dot(self, weights: Array) -> Array:
+        return _kernels.predict_dense(self._array, weights)
+
+    def transpose_dot(self, v: Array) -> Array:
+        return _kernels.scores_dense(self._array, v)
+
+    def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
+        """Return A_S' diag(curvature) A_S for curvature >= 0; rows of curvature 0 are skipped."""
+        rows = np.flatnonzero(curvature)
+        few = rows if 4 * rows.size <= 3 * curvature.size else None
+        root = np.sqrt(curvature if few is None else curvature[few])
+        if positions is None and few is None:
+            scaled = self._array * root[:, None]
+        else:
+            if positions is None:
+                positions = np.arange(self.shape[1])
+            scaled = _kernels.gather_dense(self._array, positions, few)
+            scaled *= root[:, None]
+
+        def product(rows: slice) -> Array:
+            # NumPy sees one array with its own transpose and calls BLAS's syrk: half the work.
+            return np.asarray(scaled[rows].T @ scaled[rows])
+
+        return _kernels.sum_of_pieces(product, scaled.shape[0], scaled.size * scaled.shape[1] / 2)
+
+    def cross_gram(self, curvature: Array, other: DenseBlock) -> Array:
+        """Return A' diag(curvature) B for the block B of the same samples."""
+        weighted = curvature[:, None] * other.dense()
+        return np.asarray(self._array.astype(np.float64, copy=False).T @ weighted)
+
+    def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
+        """Return A_S diag(diagonal) A_S', a bounded number of columns at a time."""
+        n_samples = self.shape[0]
+        keep = np.flatnonzero(diagonal)
+        positions = keep if positions is None else positions[keep]
+        diagonal = diagonal[keep]
+        result = np.zeros((n_samples, n_samples))
+        for sign in (1.0, -1.0):
+            mine = np.flatnonzero(sign * diagonal > 0)
+            if mine.size:
+                result += sign * self._outer(np.abs(diagonal[mine]), positions[mine])
+        return result
+
+    def _outer(self, diagonal: Array, positions: Columns) -> Array:
+        n_samples = self.shape[0]
+        width = max(n_samples, 256)
+
+        def product(piece: slice) -> Array:
+            total = np.zeros((n_samples, n_samples))
+            for start in range(piece.start, piece.stop, width):
+                chosen = slice(start, min(start + width, piece.stop))
+                scaled = _kernels.gather_dense(self._array, positions[chosen])
+                scaled *= np.sqrt(diagonal[chosen])
+                total += scaled @ scaled.T
+            return total
+
+        operations = 0.5 * n_samples * n_samples * positions.size
+        return _kernels.sum_of_pieces(product, positions.size, operations)
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        return _kernels.squared_norms_dense(self._array, curvature)
+
+    def take(self, positions: Columns) -> DenseBlock:
+        n_columns = self.shape[1]
+        if positions.size == n_columns and (positions == np.arange(n_columns)).all():
+            return self
+        taken = _kernels.gather_dense(self._array, positions, None, self.dtype)
+        return DenseBlock(taken, None if self.nonzeros is None else int(np.count_nonzero(taken)))
+
+    def take_rows(self, rows: NDArray[np.int64]) -> DenseBlock:
+        """Return the block of these rows, in their order, repeated rows included."""
+        everything = np.arange(self.shape[1])
+        taken = _kernels.gather_dense(self._array, everything, rows, self.dtype)
+        return DenseBlock(taken, None if self.nonzeros is None else int(np.count_nonzero(taken)))
+
+    def scaled(self, factors: Array) -> DenseBlock:
+        """Return the block with column j multiplied by factors[j]."""
+        return DenseBlock(self._array * factors, self.nonzeros)
+
+    def append(self, other: Block) -> Block:
+        _check_rows(self, other)
+        n_samples, size = self.shape
+        total = size + other.shape[1]
+        nonzeros = None
+        if isinstance(other, WrappingBlock):
+            return other.after(self)
+        if not size and isinstance(other, DenseBlock) and other.nonzeros is None:
+            return other
+        if isinstance(other, (DenseBlock, SparseBlock)) and not (
+            self.nonzeros is None and other.nonzeros is None
+        ):
+            entries = n_samples * total
+            nonzeros = count_nonzeros(self) + count_nonzeros(other)
+            if entries > SMALL_ENTRIES and nonzeros < SPARSE_BELOW * entries:
+                return SparseBlock.from_dense(self._array).append(other)
+        room, columns = self._room, other.dense()
+        dtype = np.result_type(self.dtype, columns.dtype) if size else columns.dtype
+        if room.used != size or room.array.shape[1] < total or room.array.dtype != dtype:
+            # Spare room costs address space, not memory, until it is written to.
+            capacity = max(total, size + size // 2 + 8)
+            room = _Room(np.empty((n_samples, capacity), dtype=dtype, order="F"), size)
+            room.array[:, :size] = self._array
+        room.array[:, size:total] = columns
+        room.used = total
+        return DenseBlock._in_room(room, nonzeros)
+
+
+def count_nonzeros(block: DenseBlock | SparseBlock) -> int:
+    """Return the known number of stored non-zeros; all entries where a dense block has no count."""
+    if block.nonzeros is None:
+        return block.shape[0] * block.shape[1]
+    return block.nonzeros
+
+
+class _SparseRoom:
+    """Buffers of data and row indices shared by a sparse block and its successors."""
+
+    __slots__ = ("data", "indices", "used")
+
+    def __init__(self, data: Array, indices: NDArray[Any], used: int) -> None:
+        self.data = data
+        self.indices = indices
+        self.used = used
+
+
+class SparseBlock(Block):
+    """A in compressed columns: float64 data, sorted or unsorted row indices, no duplicates."""
+
+    __slots__ = ("_indptr", "_n_samples", "_room", "nonzeros")
+
+    def __init__(
+        self, data: Array, indices: NDArray[Any], indptr: NDArray[Any], n_samples: int
+    ) -> None:
+        self._own(_SparseRoom(data, indices, data.shape[0]), indptr, n_samples)
+
+    def _own(self, room: _SparseRoom, indptr: NDArray[Any], n_samples: int) -> None:
+        self._room = room
+        self._indptr = indptr.astype(room.indices.dtype, copy=False)
+        self._n_samples = n_samples
+        self.nonzeros: int = room.used
+
+    @classmethod
+    def from_dense(cls, array: Array) -> SparseBlock:
+        """Return the non-zeros of a dense array as a sparse block."""
+        matrix = sp.csc_array(np.asarray(array, dtype=np.float64))
+        return cls(matrix.data, matrix.indices, matrix.indptr, array.shape[0])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SparseBlock, (*self._parts, self._n_samples)
+
+    @property
+    def _parts(self) -> tuple[Array, NDArray[Any], NDArray[Any]]:
+        size = self.nonzeros
+        return self._room.data[:size], self._room.indices[:size], self._indptr
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._n_samples, self._indptr.shape[0] - 1
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._room.data.dtype
+
+    def matrix(self) -> sp.csc_array:
+        """Return A as a SciPy array that shares this block's memory; read-only use."""
+        return sp.csc_array(self._parts, shape=self.shape, copy=False)
+
+    def dense(self) -> Array:
+        return self.matrix().toarray(order="F")
+
+    def scores(self, v: Array) -> Scores:
+        return ArrayScores(self.transpose_dot(v))
+
+    def dot(self, weights: Array) -> Array:
+        return _kernels.predict_csc(*self._parts, weights, self._n_samples)
+
+    def transpose_dot(self, v: Array) -> Array:
+        return _kernels.scores_csc(*self._parts, v)
+
+    def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
+        """Return A_S' diag(curvature) A_S: samples are the vectors of the sum."""
+        chosen = self if positions is None else self.take(positions)
+        return weighted_squares(chosen.matrix().tocsr(), curvature)
+
+    def cross_gram(self, curvature: Array, other: SparseBlock) -> Array:
+        """Return A' diag(curvature) B for the block B of the same samples."""
+        weighted = sp.diags_array(curvature) @ other.matrix()
+        return np.asarray((self.matrix().T @ weighted).toarray())
+
+    def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
+        """Return A_S diag(diagonal) A_S': columns are the vectors of the sum."""
+        chosen = self if positions is None else self.take(positions)
+        return weighted_squares(chosen.matrix().T, diagonal)
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        return _kernels.squared_norms_csc(*self._parts, self._n_samples, curvature)
+
+    def take(self, positions: Columns) -> SparseBlock:
+        n_columns = self.shape[1]
+        if positions.size == n_columns and (positions == np.arange(n_columns)).all():
+            return self
+        return SparseBlock(*take_compressed(*self._parts, positions), self._n_samples)
+
+    def take_rows(self, rows: NDArray[np.int64]) -> SparseBlock:
+        """Return the block of these rows, in their order, repeated rows included."""
+        matrix = self.matrix()[rows]
+        return SparseBlock(matrix.data, matrix.indices, matrix.indptr, rows.shape[0])
+
+    def scaled(self, factors: Array) -> SparseBlock:
+        """Return the block with column j multiplied by factors[j]."""
+        data, indices, indptr = self._parts
+        return SparseBlock(
+            data * np.repeat(factors, np.diff(indptr)), indices, indptr, self._n_samples
+        )
+
+    def append(self, other: Block) -> Block:
+        _check_rows(self, other)
+        if isinstance(other, WrappingBlock):
+            return other.after(self)
+        if isinstance(other, StructuredBlock):
+            other = other.explicit()
+        if not isinstance(other, (DenseBlock, SparseBlock)):
+            other = DenseBlock(other.dense())
+        total = self.shape[1] + other.shape[1]
+        if prefers_dense(self._n_samples, total, self.nonzeros + count_nonzeros(other)):
+            return DenseBlock(self.dense(), self.nonzeros).append(other)
+        if isinstance(other, DenseBlock):
+            other = SparseBlock.from_dense(other.dense())
+        used, size = self.nonzeros, self.nonzeros + other.nonzeros
+        room = self._room
+        if room.used != used or room.data.shape[0] < size:
+            room = self._larger_room(size)
+        data, indices, indptr = other._parts
+        room.data[used:size] = data
+        room.indices[used:size] = indices
+        room.used = size
+        block = SparseBlock.__new__(SparseBlock)
+        starts = np.concatenate([self._indptr, indptr[1:].astype(np.int64) + used])
+        block._own(room, starts, self._n_samples)
+        return block
+
+    def _larger_room(self, size: int) -> _SparseRoom:
+        data, indices, _ = self._parts
+        capacity = max(size, self.nonzeros + self.nonzeros // 2 + 1024)
+        fits = max(capacity, self._n_samples) <= np.iinfo(np.int32).max
+        room = _SparseRoom(
+            np.empty(capacity), np.empty(capacity, np.int32 if fits else np.int64), self.nonzeros
+        )
+        room.data[: self.nonzeros] = data
+        room.indices[: self.nonzeros] = indices
+        return room

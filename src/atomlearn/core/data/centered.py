@@ -1,0 +1,112 @@
+"""CenteredBlock: columns with offsets taken off; rows and multiples of any block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.data.blocks import DenseBlock, SparseBlock, StructuredBlock, WrappingBlock
+from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.interfaces.design import Array, Block, Columns, Scores
+
+
+class CenteredBlock(WrappingBlock):
+    """A - 1 o': sparse columns with offsets taken off every row, never made dense.
+
+    Digits cancel in ``gram`` and ``squared_norms`` only where a column's offset is large against
+    its spread, which columns that are mostly zeros cannot have.
+    """
+
+    __slots__ = ("_inner", "_offsets")
+
+    def __init__(self, inner: Block, offsets: Array) -> None:
+        self._inner = inner
+        self._offsets = np.asarray(offsets, dtype=np.float64)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._inner.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._offsets.dtype
+
+    def dense(self) -> Array:
+        return np.asfortranarray(self._inner.dense() - self._offsets)
+
+    def scores(self, v: Array) -> Scores:
+        return ArrayScores(self.transpose_dot(v))
+
+    def dot(self, weights: Array) -> Array:
+        return self._inner.dot(weights) - self._offsets @ weights
+
+    def transpose_dot(self, v: Array) -> Array:
+        return self._inner.transpose_dot(v) - self._offsets * float(v.sum())
+
+    def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
+        """Return A'CA - o b' - b o' with b = A'c - (sum c / 2) o."""
+        pull, offsets = self._pull(curvature), self._offsets
+        if positions is not None:
+            pull, offsets = pull[positions], offsets[positions]
+        result = self._inner.gram(curvature, positions)
+        result -= np.outer(offsets, pull) + np.outer(pull, offsets)
+        return result
+
+    def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
+        """Return A D A' - u 1' - 1 u' with u = A D o - (o'D o / 2) 1."""
+        inner = self._inner if positions is None else self._inner.take(positions)
+        offsets = self._offsets if positions is None else self._offsets[positions]
+        pull = inner.dot(diagonal * offsets) - 0.5 * float(diagonal @ (offsets * offsets))
+        result = inner.outer(diagonal)
+        result -= pull[:, None] + pull
+        return result
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        weights = np.ones(self.shape[0]) if curvature is None else curvature
+        squares = self._inner.squared_norms(curvature)
+        squares -= 2.0 * self._offsets * self._pull(weights)
+        return np.maximum(squares, 0.0)
+
+    def _pull(self, curvature: Array) -> Array:
+        half = 0.5 * float(curvature.sum())
+        return self._inner.transpose_dot(curvature) - half * self._offsets
+
+    def take(self, positions: Columns) -> CenteredBlock:
+        return CenteredBlock(self._inner.take(positions), self._offsets[positions])
+
+    def take_rows(self, rows: NDArray[np.int64]) -> CenteredBlock:
+        """Return the block of these rows, in their order, repeated rows included."""
+        return CenteredBlock(rows_of(self._inner, rows), self._offsets)
+
+    def scaled(self, factors: Array) -> CenteredBlock:
+        """Return the block with column j multiplied by factors[j]."""
+        return CenteredBlock(scaled_columns(self._inner, factors), self._offsets * factors)
+
+    def append(self, other: Block) -> CenteredBlock:
+        inner, offsets = other, np.zeros(other.shape[1])
+        if isinstance(other, CenteredBlock):
+            inner, offsets = other._inner, other._offsets
+        return CenteredBlock(self._inner.append(inner), np.concatenate([self._offsets, offsets]))
+
+    def after(self, first: Block) -> CenteredBlock:
+        return CenteredBlock(first, np.zeros(first.shape[1])).append(self)
+
+
+def rows_of(block: Block, rows: NDArray[np.int64]) -> Block:
+    """Return the given rows of any block."""
+    if isinstance(block, StructuredBlock):
+        block = block.explicit()
+    if isinstance(block, (DenseBlock, SparseBlock, CenteredBlock)):
+        return block.take_rows(rows)
+    return DenseBlock(block.dense()[rows])
+
+
+def scaled_columns(block: Block, factors: Array) -> Block:
+    """Return any block with column j multiplied by factors[j]."""
+    if isinstance(block, StructuredBlock):
+        block = block.explicit()
+    if isinstance(block, (DenseBlock, SparseBlock, CenteredBlock)):
+        return block.scaled(factors)
+    return DenseBlock(block.dense() * factors)

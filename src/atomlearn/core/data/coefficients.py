@@ -1,0 +1,67 @@
+"""Coefficient vectors as people receive them: dense, or sparse where implicit columns are many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import DTypeLike, NDArray
+
+from atomlearn.core.data.compressed import is_sparse
+from atomlearn.core.interfaces.design import Array, Columns
+
+#: Coefficients of up to this many implicit columns are dense (512 MB in float64).
+MOST_DENSE = 2**26
+
+
+def coefficient_rows(
+    parts: Sequence[tuple[Columns, Array]], n_columns: int, dtype: DTypeLike, implicit: bool
+) -> Any:
+    """Return coefficients (n_outputs, n_columns) in ``dtype``, given their non-zeros by output.
+
+    A dense array; where the columns are ``implicit`` and more than 2^26, a csr_array.
+    """
+    if implicit and n_columns > MOST_DENSE:
+        columns = np.concatenate([part[0] for part in parts]).astype(np.int64)
+        weights = np.concatenate([part[1] for part in parts]).astype(dtype)
+        starts = np.cumsum([0, *(part[0].size for part in parts)], dtype=np.int64)
+        return sp.csr_array((weights, columns, starts), shape=(len(parts), n_columns))
+    rows = np.zeros((len(parts), n_columns), dtype=dtype)
+    for row, (columns, weights) in zip(rows, parts, strict=True):
+        row[columns] = weights
+    return rows
+
+
+def nonzero_coefficients(coef: Any) -> tuple[Columns, Array]:
+    """Return the columns where an output has a coefficient, and those (n_outputs, m), float64.
+
+    ``coef`` : what ``coefficient_rows`` returns, or one row of it.
+    """
+    if not is_sparse(coef):
+        rows = np.atleast_2d(coef)
+        columns = np.flatnonzero(rows.any(axis=0))
+        return columns, rows[:, columns].astype(np.float64)
+    table = coef.tocoo()
+    # Not by slicing: that takes memory for all columns.
+    entries, used = np.asarray(table.data, dtype=np.float64), table.data != 0
+    columns, places = np.unique(table.col[used].astype(np.int64), return_inverse=True)
+    weights = np.zeros((table.shape[0], columns.size))
+    weights[table.row[used], places] = entries[used]
+    return columns, weights
+
+
+def coefficient_matrix(columns: Columns, weights: Array, shape: tuple[int, int]) -> Any:
+    """Return the matrix with these entries, numbered row after row, as a csr_array."""
+    # scikit-learn takes indices of 32 bits only.
+    rows, cols = (part.astype(np.int32) for part in np.divmod(columns, shape[1]))
+    return sp.csr_array(sp.coo_array((weights, (rows, cols)), shape=shape))
+
+
+def as_columns(block: Any, dtype: DTypeLike) -> NDArray[Any] | Any:
+    """Return a block of columns as an array for people: sparse where the block is."""
+    matrix = getattr(block, "matrix", None)
+    if matrix is not None:
+        return matrix().astype(dtype)
+    return np.asarray(block.dense(), dtype=dtype)

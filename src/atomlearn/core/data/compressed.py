@@ -1,0 +1,172 @@
+"""Compressed columns and rows: checked, searched, and multiplied with themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from atomlearn import _kernels
+from atomlearn.core.interfaces.design import Array, Columns
+
+#: Indices examined at a time while looking for duplicates (bounds temporary memory).
+SEARCH_ENTRIES = 2**20
+#: Codes of ``check_sparse`` whose position is one in indptr.
+_POINTER_FAULTS = (1, 2, 3)
+#: Sparse vectors this full are multiplied with one another faster by BLAS, made dense in pieces.
+BLAS_FROM = 0.05
+#: Entries made dense at a time (8 MB).
+PIECE_ENTRIES = 2**20
+
+
+def is_sparse(X: object) -> bool:
+    """Return True for every SciPy sparse array and matrix."""
+    return bool(sp.issparse(X))
+
+
+def checked_parts(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return data, indices and indptr of a CSC or CSR array, or say what is broken in them.
+
+    No index is followed before it has been checked.
+    """
+    kind, by_columns = X.format.upper(), X.format == "csc"
+    n_minor, n_major = X.shape if by_columns else X.shape[::-1]
+    remedy = "rebuild it from (row, column, value) triplets with scipy.sparse.coo_array"
+    parts = [np.asarray(part) for part in (X.data, X.indices, X.indptr)]
+    for name, part in zip(("data", "indices", "indptr"), parts, strict=True):
+        if part.ndim != 1:
+            raise ValueError(f"{kind} array: {name} must be 1-d, got {part.ndim}-d; {remedy}")
+        if name != "data" and part.dtype.kind not in "iu":
+            raise ValueError(f"{kind} array: {name} must be integers, got {part.dtype}; {remedy}")
+    data, indices, indptr = parts
+    if indptr.shape[0] != n_major + 1:
+        raise ValueError(
+            f"{kind} array of shape {tuple(X.shape)}: indptr must have {n_major + 1} entries, "
+            f"got {indptr.shape[0]}; {remedy}"
+        )
+    stored = int(indptr[-1])
+    if not 0 <= stored <= min(data.shape[0], indices.shape[0]):
+        raise ValueError(
+            f"{kind} array: indptr ends at {stored}, but there are {data.shape[0]} values and "
+            f"{indices.shape[0]} indices; {remedy}"
+        )
+    index_type = np.int32 if indices.dtype == np.int32 and stored < 2**31 else np.int64
+    indices = in_place_or_copied(indices[:stored].astype(index_type, copy=False))
+    indptr = _narrowed(indptr, np.dtype(index_type), kind, remedy)
+    fault, position = _kernels.check_sparse(indices, indptr, n_major, n_minor)
+    if fault:
+        part = indptr if fault in _POINTER_FAULTS else indices
+        raise ValueError(
+            f"{kind} array of shape {tuple(X.shape)}: {_kernels.SPARSE_FAULTS[fault]} "
+            f"({part[position]} at position {position}); {remedy}"
+        )
+    return in_place_or_copied(data[:stored]), indices, indptr
+
+
+def in_place_or_copied(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array as kernels read it: a copy only where it has gaps, or lies at odd addresses.
+
+    Arrays out of network buffers and records may lie anywhere.
+    """
+    return np.require(array, requirements=["C", "A"])
+
+
+def _narrowed(
+    indptr: NDArray[Any], index_type: np.dtype[Any], kind: str, remedy: str
+) -> NDArray[Any]:
+    """Return indptr in the type of the indices; what does not fit is out of range anyway."""
+    if indptr.dtype == index_type:
+        return in_place_or_copied(indptr)
+    narrowed = indptr.astype(index_type)
+    if (narrowed != indptr).any():
+        raise ValueError(f"{kind} array: indptr holds values out of range; {remedy}")
+    return narrowed
+
+
+def has_duplicates(indices: NDArray[Any], indptr: NDArray[Any]) -> bool:
+    """Return True where a column (or row) names one index twice; indices may be unsorted."""
+    if indices.size < 2:
+        return False
+    for start in range(0, indices.size - 1, SEARCH_ENTRIES):
+        piece = indices[start : start + SEARCH_ENTRIES + 1]
+        # Not increasing is allowed where a new column starts, and only there.
+        stuck = piece[1:] <= piece[:-1]
+        begins = np.searchsorted(indptr, [start + 1, start + piece.size])
+        stuck[indptr[begins[0] : begins[1]] - (start + 1)] = False
+        if stuck.any():
+            return _unsorted_duplicates(indices, indptr)
+    return False
+
+
+def _unsorted_duplicates(indices: NDArray[Any], indptr: NDArray[Any]) -> bool:
+    """Sort one bounded run of columns at a time: no copy of the whole structure."""
+    n_major = indptr.size - 1
+    first = 0
+    while first < n_major:
+        last = int(np.searchsorted(indptr, int(indptr[first]) + SEARCH_ENTRIES, side="right")) - 1
+        last = min(max(last, first + 1), n_major)
+        piece = indices[int(indptr[first]) : int(indptr[last])].astype(np.int64)
+        owner = np.repeat(np.arange(last - first), np.diff(indptr[first : last + 1]))
+        order = np.lexsort((piece, owner))
+        piece, owner = piece[order], owner[order]
+        if ((piece[1:] == piece[:-1]) & (owner[1:] == owner[:-1])).any():
+            return True
+        first = last
+    return False
+
+
+def search_rows(
+    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], columns: Columns, width: int
+) -> tuple[Array, NDArray[Any], NDArray[Any]]:
+    """Return float64 data, row indices and pointers of these columns of a CSR array: one pass."""
+    X = sp.csr_array((indptr.shape[0] - 1, width), dtype=data.dtype)
+    # Set one by one: the constructor would copy 64-bit indices that fit into 32 bits.
+    X.data, X.indices, X.indptr = data, indices, indptr
+    found = X[:, columns].tocsc()
+    return found.data.astype(np.float64), found.indices, found.indptr
+
+
+def weighted_squares(vectors: sp.csr_array, weights: Array) -> Array:
+    """Return sum_i w_i x_i x_i' for sparse rows x_i, dense; vectors of weight 0 are skipped.
+
+    Pair by pair where rows are nearly empty, else through BLAS, a bounded piece at a time.
+    """
+    count, size = vectors.shape
+    if not size:
+        return np.zeros((0, 0))
+    if vectors.nnz < BLAS_FROM * count * size:
+        parts = vectors.data, vectors.indices, vectors.indptr
+        return _kernels.weighted_squares_csr(*parts, weights, size)
+    keep = np.flatnonzero(weights)
+    if 4 * keep.size <= 3 * weights.size:
+        vectors, weights = vectors[keep], weights[keep]
+        count = keep.size
+    result = np.zeros((size, size))
+    roots = np.sqrt(np.abs(weights))
+    width = max(64, PIECE_ENTRIES // size)
+    for start in range(0, count, width):
+        part = slice(start, start + width)
+        piece = vectors[part].toarray()
+        piece *= roots[part, None]
+        negative = weights[part] < 0
+        if negative.any():
+            result -= piece[negative].T @ piece[negative]
+            piece = piece[~negative]
+        result += piece.T @ piece
+    return result
+
+
+def take_compressed(
+    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], columns: Columns
+) -> tuple[Array, NDArray[Any], NDArray[Any]]:
+    """Return float64 data, row indices and pointers of these columns, in their order."""
+    starts = indptr[columns].astype(np.int64)
+    lengths = indptr[columns + 1].astype(np.int64) - starts
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if ends.size else 0
+    places = np.repeat(starts - (ends - lengths), lengths)
+    places += np.arange(total)
+    pointers = np.concatenate([np.zeros(1, dtype=np.int64), ends])
+    return data[places].astype(np.float64), indices[places], pointers.astype(indices.dtype)

@@ -1,0 +1,230 @@
+"""as_design(X): the one place that looks at types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.data.compressed import checked_parts, is_sparse
+from atomlearn.core.data.dense import DenseDesign
+from atomlearn.core.data.entries import refuse_entry
+from atomlearn.core.data.frames import frame_to_array, library_of, narrowest, table_names
+from atomlearn.core.data.sparse import SparseDesign
+from atomlearn.core.interfaces.design import Design
+from atomlearn.storage.device.layouts import host_sparse
+from atomlearn.storage.device.on_device import OnDevice
+from atomlearn.storage.device.tensors import (
+    host_view,
+    is_foreign_sparse,
+    is_sparse_tensor,
+    is_tensor,
+)
+from atomlearn.storage.spread.chunks import is_dask, names_of_dask
+from atomlearn.storage.spread.distributed import Dask
+from atomlearn.storage.store.files import (
+    array_of_anndata,
+    is_anndata,
+    is_path,
+    names_of_design,
+    names_of_path,
+    open_path,
+)
+
+#: Entries checked at a time, so that no check allocates anything of the size of X.
+CHECKED_ENTRIES = 2**20
+
+
+def as_design(X: object, *, check_finite: bool = True) -> Design:
+    """Return X as a Design, without copying float32 and float64 arrays.
+
+    Parameters
+    ----------
+    X : array, sparse array or matrix, table (pandas, polars, pyarrow), list of rows, or Design;
+        the path of a column store, a PLINK .bed or an .h5ad; an AnnData object; a dask.array or
+        dask.dataframe; a tensor of an array library, or a sparse tensor of PyTorch, which becomes
+        ``OnDevice`` where NumPy cannot read it in place
+        Integers, booleans and half precision are converted once, to float32 where that is exact,
+        else to float64. Sparse formats other than CSC and CSR are converted to CSC.
+    check_finite : bool, default=True
+        Refuse NaN and infinity (one pass over the data, no copy). A Design is never checked.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Where X has the wrong number of dimensions, no rows or columns, entries that are not
+        finite real numbers, or a broken sparse structure; the message says what to do. Entries of
+        Dask collections are checked in the first pass over them.
+    """
+    if is_path(X):
+        X = open_path(X)  # type: ignore[arg-type]
+    if isinstance(X, Design):
+        return X
+    if is_dask(X):
+        return Dask(X)
+    if is_tensor(X):
+        view = host_sparse(X) if is_sparse_tensor(X) else host_view(X)
+        if view is None:
+            return OnDevice(X)
+        X = view
+    if is_foreign_sparse(X):
+        raise TypeError(
+            f"X is a sparse array of {type(X).__module__.partition('.')[0]}, which is not read; "
+            "pass a sparse tensor of PyTorch, which shares the device's memory, or a SciPy array"
+        )
+    if is_anndata(X):
+        X = array_of_anndata(X)
+    if is_sparse(X):
+        return _sparse_design(X, check_finite)
+    array = frame_to_array(X) if library_of(X) else _numeric_array(X)
+    _check_shape(array.shape, X)
+    design = DenseDesign(array)
+    if check_finite:
+        _check_finite_dense(array, design, table_names(X))
+    return design
+
+
+def is_opened(X: object) -> bool:
+    """Return whether X is a design, or becomes one by being opened: not an array or a table."""
+    return isinstance(X, Design) or is_path(X) or is_anndata(X) or is_dask(X) or is_tensor(X)
+
+
+def feature_names(X: object) -> list[str] | None:
+    """Return the column names of a table or file as strings, None where X has none.
+
+    As in scikit-learn, names of a table count only where all of them are strings.
+    """
+    if is_path(X):
+        return names_of_path(X)  # type: ignore[arg-type]
+    if isinstance(X, Design):
+        return names_of_design(X)
+    if is_dask(X):
+        return names_of_dask(X)
+    if is_anndata(X):
+        return [str(name) for name in X.var_names]  # type: ignore[attr-defined]
+    return table_names(X)
+
+
+def _check_shape(shape: tuple[int, ...], X: object) -> None:
+    kind = type(X).__name__
+    if len(shape) == 1:
+        raise ValueError(
+            f"X must be 2-d (rows are samples), got a 1-d {kind} of length {shape[0]}. Reshape "
+            "your data: X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one sample"
+        )
+    if len(shape) != 2:
+        raise ValueError(
+            f"X must be 2-d (rows are samples), got a {len(shape)}-d {kind} of shape {shape}. "
+            "Reshape your data: X.reshape(len(X), -1) flattens every sample"
+        )
+    for count, what in zip(shape, ("sample", "feature"), strict=True):
+        if count == 0:
+            raise ValueError(
+                f"X has 0 {what}(s) (shape={shape}) while a minimum of 1 is required; "
+                "check how the data was loaded or filtered"
+            )
+
+
+def _numeric_array(X: object) -> NDArray[Any]:
+    """Return anything array-like as float32 or float64, copying only where the type forces it."""
+    if isinstance(X, np.ma.MaskedArray):
+        if np.ma.is_masked(X):
+            raise ValueError("X is a masked array with masked entries; fill them, X.filled(value)")
+        X = X.data
+    try:
+        array = np.asarray(X)
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"X of type {type(X).__name__} is not a rectangular array of numbers ({error}); "
+            "give all rows the same length"
+        ) from error
+    _check_kind(array.dtype)
+    if array.dtype not in (np.float32, np.float64):
+        return array.astype(narrowest([array.dtype]))
+    if not array.dtype.isnative or not array.flags.aligned:
+        return array.astype(array.dtype.newbyteorder("="))
+    return array
+
+
+def _check_kind(dtype: np.dtype[Any]) -> None:
+    if dtype.kind == "c":
+        raise ValueError(
+            f"Complex data not supported: X has dtype {dtype}; pass X.real, or real and imaginary "
+            "parts as separate columns"
+        )
+    if dtype.kind not in "biuf":
+        raise TypeError(
+            f"X must hold numbers, got dtype {dtype}; convert it with X.astype(float) where its "
+            "entries are numbers, encode categories with sklearn.preprocessing.OneHotEncoder"
+        )
+
+
+def _check_finite_dense(array: NDArray[Any], design: DenseDesign, names: list[str] | None) -> None:
+    # One threaded pass without a copy: a sum is finite only where all its terms are.
+    sums = design.scores(np.ones(array.shape[0])).full()
+    for column in np.flatnonzero(~np.isfinite(sums)):
+        # The exact test of a suspect: finite entries near 1e308 overflow a sum, too.
+        for start in range(0, array.shape[0], CHECKED_ENTRIES):
+            bad = np.flatnonzero(~np.isfinite(array[start : start + CHECKED_ENTRIES, column]))
+            if bad.size:
+                row = start + int(bad[0])
+                refuse_entry(array[row, column], row, int(column), names)
+
+
+def _sparse_design(X: Any, check_finite: bool) -> SparseDesign:
+    _check_shape(X.shape, X)
+    _check_kind(X.dtype)
+    X = as_compressed(X)
+    if X.dtype not in (np.float32, np.float64) or not X.dtype.isnative:
+        data, indices, indptr = checked_parts(X)
+        converted = data.astype(narrowest([data.dtype]))
+        X = type(X)((converted, indices, indptr), shape=X.shape)
+    design = SparseDesign(X)
+    if check_finite:
+        _check_finite_sparse(X)
+    return design
+
+
+def as_compressed(X: Any) -> Any:
+    """Return a sparse array of any format in CSR or CSC; what is not sparse comes back as it is.
+
+    Triplets are checked before SciPy follows them; CSR and CSC of float32 and float64, which need
+    no conversion, are checked where a design is made of them.
+    """
+    if not is_sparse(X):
+        return X
+    if X.format in ("csc", "csr"):
+        if X.dtype not in (np.float32, np.float64):
+            checked_parts(X)
+        return X
+    remedy = "rebuild it with scipy.sparse.coo_array((values, (rows, columns)), shape)"
+    try:
+        triplets = X.tocoo()
+        rows, columns = triplets.coords if hasattr(triplets, "coords") else (X.row, X.col)
+    except (ValueError, IndexError, TypeError) as error:
+        raise ValueError(f"{X.format.upper()} array is broken ({error}); {remedy}") from error
+    if not rows.shape == columns.shape == triplets.data.shape:
+        raise ValueError(
+            f"{X.format.upper()} array has {rows.size} rows, {columns.size} columns and "
+            f"{triplets.data.size} values; {remedy}"
+        )
+    for name, places, limit in (("row", rows, X.shape[0]), ("column", columns, X.shape[1])):
+        if places.size and (int(places.min()) < 0 or int(places.max()) >= limit):
+            raise ValueError(
+                f"{X.format.upper()} array of shape {tuple(X.shape)} has {name} indices from "
+                f"{places.min()} to {places.max()}; {remedy}"
+            )
+    return triplets.tocsc()
+
+
+def _check_finite_sparse(X: Any) -> None:
+    data = X.data
+    for start in range(0, data.shape[0], CHECKED_ENTRIES):
+        bad = np.flatnonzero(~np.isfinite(data[start : start + CHECKED_ENTRIES]))
+        place = start + int(bad[0]) if bad.size else data.shape[0]
+        if place < int(X.indptr[-1]):
+            major = int(np.searchsorted(X.indptr, place, side="right")) - 1
+            minor = int(X.indices[place])
+            row, column = (minor, major) if X.format == "csc" else (major, minor)
+            refuse_entry(data[place], row, column, None)

@@ -1,0 +1,179 @@
+"""X as an array: both orders, both precisions, any strides, read-only and memory-mapped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn import _kernels
+from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.interfaces.design import Array, Columns, Design, Scores
+
+#: Entries copied at a time from arrays whose rows and columns both have gaps.
+COPIED_ENTRIES = 2**18
+#: A few columns of an array stored by rows are copied where they have at most so many entries ...
+SUBSET_ENTRIES = 2**26
+#: ... and are at most this share of all: a copy takes about as long as a pass.
+SUBSET_SHARE = 0.5
+
+
+class DenseDesign(Design):
+    """z = X'v for a float32 or float64 array, which is never copied, cast or written to.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n_samples_stored, n_features)
+        float32 or float64 in native byte order; ``as_design`` converts other types once.
+    rows : ndarray of int64, optional
+        The rows to use, in this order (repeats allowed): X is then read through them.
+
+    Notes
+    -----
+    Sums are accumulated in float64 whatever the dtype of X. Where neither rows nor columns are
+    contiguous, as in ``X[::2, ::3]``, small pieces are copied on the way, never all of X.
+    """
+
+    __slots__ = ("_X", "_is_contiguous", "_rows")
+
+    def __init__(self, X: NDArray[Any], rows: NDArray[np.int64] | None = None) -> None:
+        if not isinstance(X, np.ndarray) or X.ndim != 2:
+            raise ValueError(
+                f"DenseDesign needs a 2-d NumPy array, got {type(X).__name__} of shape "
+                f"{np.shape(X)}; as_design(X) converts tables and lists"
+            )
+        if X.dtype not in (np.float32, np.float64) or not X.dtype.isnative or not X.flags.aligned:
+            raise ValueError(
+                f"DenseDesign needs aligned float32 or float64 data in native byte order, got "
+                f"dtype {X.dtype}; as_design(X) converts it once"
+            )
+        # A plain view: subclasses (memmap, matrix) have their own ideas of slicing.
+        self._X: NDArray[Any] = X.view(np.ndarray)
+        self._rows = None if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
+        self._is_contiguous = _unit_stride(self._X, 0) or _unit_stride(self._X, 1)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n_rows = self._X.shape[0] if self._rows is None else self._rows.shape[0]
+        return n_rows, self._X.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._X.dtype
+
+    @property
+    def array(self) -> NDArray[Any]:
+        """The array that was given, of which ``rows`` may use a part; read-only use."""
+        return self._X
+
+    def stored(self) -> NDArray[Any] | None:
+        """Return X itself, read-only use, where BLAS can read all of it in place; else None."""
+        return self._X if self._is_contiguous and self._rows is None else None
+
+    def scores(self, v: Array) -> Scores:
+        if self._is_contiguous:
+            return ArrayScores(_kernels.scores_dense(self._X, v, self._rows))
+        z, spread = np.zeros(self._X.shape[1]), self._spread(v)
+        for rows, columns, piece in self._pieces():
+            z[columns] += _kernels.scores_dense(piece, spread[rows])
+        return ArrayScores(z)
+
+    def gather(self, columns: Columns) -> DenseBlock:
+        if self._is_contiguous:
+            return DenseBlock(_kernels.gather_dense(self._X, columns, self._rows, self._X.dtype))
+        result = np.empty((self.shape[0], columns.shape[0]), dtype=self._X.dtype, order="F")
+        for place, column in enumerate(columns):
+            whole = self._X[:, column]
+            result[:, place] = whole if self._rows is None else whole[self._rows]
+        return DenseBlock(result)
+
+    def predict(self, weights: Array) -> Array:
+        """Return X w for a dense w: one pass."""
+        if self._is_contiguous:
+            return _kernels.predict_dense(self._X, weights, self._rows)
+        result = np.zeros(self._X.shape[0])
+        for rows, columns, piece in self._pieces():
+            result[rows] += _kernels.predict_dense(piece, weights[columns])
+        return result if self._rows is None else result[self._rows]
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        """Return sum_i c_i x_ij^2 for every column: one pass."""
+        if self._is_contiguous:
+            return _kernels.squared_norms_dense(self._X, curvature, self._rows)
+        result = np.zeros(self._X.shape[1])
+        spread = self._spread(np.ones(self.shape[0]) if curvature is None else curvature)
+        for rows, columns, piece in self._pieces():
+            result[columns] += _kernels.squared_norms_dense(piece, spread[rows])
+        return result
+
+    def with_rows(self, rows: NDArray[np.int64]) -> DenseDesign:
+        """Return the design of these rows of this one, without copying X."""
+        return DenseDesign(self._X, rows if self._rows is None else self._rows[rows])
+
+    def with_columns(self, columns: Columns) -> Design | None:
+        """Return the design of these columns: a view where columns are contiguous, else a copy."""
+        n_samples, n_features = self.shape
+        if _unit_stride(self._X, 0):
+            return DenseColumns(self, columns)
+        few = columns.size <= SUBSET_SHARE * n_features
+        if not (few and columns.size * n_samples <= SUBSET_ENTRIES):
+            return None
+        return DenseDesign(self.gather(columns).dense())
+
+    def _spread(self, v: Array) -> Array:
+        """Return v over all stored rows: the sum where a row is used more than once."""
+        if self._rows is None:
+            return v
+        spread = np.zeros(self._X.shape[0])
+        np.add.at(spread, self._rows, v)
+        return spread
+
+    def _pieces(self) -> Iterator[tuple[slice, slice, NDArray[Any]]]:
+        """Yield contiguous copies of bounded size of an array with a step in both directions."""
+        X, everything = self._X, slice(None)
+        by_rows = abs(X.strides[0]) >= abs(X.strides[1])
+        count, length = X.shape if by_rows else X.shape[::-1]
+        width = max(1, COPIED_ENTRIES // length)
+        for start in range(0, count, width):
+            part = slice(start, start + width)
+            rows, columns = (part, everything) if by_rows else (everything, part)
+            yield rows, columns, X[rows, columns].copy(order="C" if by_rows else "F")
+
+
+class DenseColumns(Design):
+    """Some columns of an array whose columns are contiguous: the others are skipped, not read."""
+
+    __slots__ = ("_columns", "_design")
+
+    def __init__(self, design: DenseDesign, columns: Columns) -> None:
+        self._design = design
+        self._columns = columns
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._design.shape[0], self._columns.size
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._design.dtype
+
+    def scores(self, v: Array) -> Scores:
+        # The columns of X are the rows of its transpose.
+        rows = self._design._X.T
+        return ArrayScores(_kernels.predict_dense(rows, self._design._spread(v), self._columns))
+
+    def predict(self, weights: Array) -> Array:
+        """Return X w over these columns."""
+        design = self._design
+        result = _kernels.scores_dense(design._X.T, weights, self._columns)
+        return result if design._rows is None else result[design._rows]
+
+    def gather(self, columns: Columns) -> DenseBlock:
+        return self._design.gather(self._columns[columns])
+
+
+def _unit_stride(X: NDArray[Any], axis: int) -> bool:
+    return X.shape[axis] == 1 or X.strides[axis] == X.itemsize

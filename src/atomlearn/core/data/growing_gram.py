@@ -1,0 +1,119 @@
+"""GrowingGram: A'CA of all columns of a block that grows, for one C, with the factor of a part."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn._kernels import ActiveFactor, sum_of_pieces
+from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.centered import CenteredBlock
+from atomlearn.core.interfaces import Block
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+#: From so many new columns on, one matrix product is faster than a product for each.
+TOGETHER = 5
+#: Rows of float32 columns that are made float64 at a time.
+ROWS_TOGETHER = 4096
+
+
+class GrowingGram:
+    """H = A'CA in the order of the block's columns; new columns cost O(n m) each, old ones nothing.
+
+    Where ``centered``, H is of A less its C-weighted column means: what is left once the intercept
+    is minimised out. The means are taken off before any product, so no digits cancel.
+
+    curvature : (n_samples,) the diagonal of C; ``means`` are zero unless centered.
+    """
+
+    __slots__ = ("_buffer", "_factor", "_factored", "_means", "centered", "curvature", "size")
+
+    def __init__(self, curvature: Array, centered: bool) -> None:
+        self.curvature = curvature
+        self.centered = centered
+        self.size = 0
+        self._buffer: Array = np.zeros((0, 0))
+        self._means: Array = np.zeros(0)
+        self._factor = ActiveFactor()
+        self._factored: tuple[float, float, Array] = (0.0, 0.0, np.zeros(0))
+
+    @property
+    def matrix(self) -> Array:
+        """H, (size, size); read-only use."""
+        return self._buffer[: self.size, : self.size]
+
+    def factor(self, coupling: float, ridge: float, price: Array) -> ActiveFactor:
+        """Return what was factored of H + coupling p p' + ridge I, nothing where that changed."""
+        old_coupling, old_ridge, old_price = self._factored
+        same = (old_coupling, old_ridge) == (coupling, ridge)
+        if not same or not np.array_equal(price[: old_price.size], old_price):
+            self._factor.forget()
+        self._factored = coupling, ridge, price
+        return self._factor
+
+    def extend_to(self, block: Block) -> None:
+        """Add the columns of ``block`` beyond those known, which are its first ones."""
+        start, total = self.size, block.shape[1]
+        if start == total:
+            return
+        means = np.zeros(total)
+        means[:start] = self._means
+        if self._buffer.shape[0] < total:
+            capacity = total + total // 2 + 8 if start else total
+            buffer = np.zeros((capacity, capacity))
+            buffer[:start, :start] = self.matrix
+            self._buffer = buffer
+        fresh = block if start == 0 else block.take(np.arange(start, total))
+        if self.centered:
+            means[start:] = fresh.transpose_dot(self.curvature) / self.curvature.sum()
+        if start == 0:
+            self._buffer[:total, :total] = self._whole(block, means)
+        else:
+            columns = fresh.dense().astype(np.float64) - means[start:]
+            products = _products(block, self.curvature[:, None] * columns)
+            corner = products[start:]
+            products[start:] = 0.5 * (corner + corner.T)
+            self._buffer[:total, start:total] = products
+            self._buffer[start:total, :start] = products[:start].T
+        self._means, self.size = means, total
+
+    def take(self, positions: Columns) -> GrowingGram:
+        """Return that of the columns at these positions, all known; the factor stays if it can."""
+        taken = GrowingGram(self.curvature, self.centered)
+        taken.size = positions.size
+        taken._buffer = self._buffer[np.ix_(positions, positions)]
+        taken._means = self._means[positions]
+        coupling, ridge, price = self._factored
+        if price.size == self.size:
+            where = np.full(self.size, -1, dtype=np.int64)
+            where[positions] = np.arange(positions.size)
+            taken._factor = self._factor.copy()
+            taken._factor.renumber(where)
+            taken._factored = coupling, ridge, price[positions]
+        return taken
+
+    def _whole(self, block: Block, means: Array) -> Array:
+        if not self.centered:
+            return block.gram(self.curvature)
+        if isinstance(block, DenseBlock):
+            return DenseBlock(block.dense() - means).gram(self.curvature)
+        return CenteredBlock(block, means).gram(self.curvature)
+
+
+def _products(block: Block, columns: Array) -> Array:
+    """Return A'B for a few dense columns B."""
+    if not isinstance(block, DenseBlock) or columns.shape[1] < TOGETHER:
+        return np.column_stack([block.transpose_dot(np.ascontiguousarray(b)) for b in columns.T])
+    array = block.dense()
+
+    def product(rows: slice) -> Array:
+        total = np.zeros((array.shape[1], columns.shape[1]))
+        # float32 becomes float64 a few rows at a time.
+        for start in range(rows.start, rows.stop, ROWS_TOGETHER):
+            some = slice(start, min(start + ROWS_TOGETHER, rows.stop))
+            total += array[some].astype(np.float64, copy=False).T @ columns[some]
+        return total
+
+    return sum_of_pieces(product, array.shape[0], float(array.size * columns.shape[1]))

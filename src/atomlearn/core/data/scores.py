@@ -1,0 +1,151 @@
+"""Scores z = X'v in the forms that explicit designs give them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn import _kernels
+from atomlearn.core.interfaces.design import Array, Columns, Scores
+
+
+def largest(columns: Columns, values: Array, count: int) -> tuple[Columns, Array]:
+    """Return the ``count`` candidates of largest |value|, largest first, ties by smaller column."""
+    order = np.lexsort((columns, -np.abs(values)))[: max(count, 0)]
+    return columns[order], values[order]
+
+
+class ArrayScores(Scores):
+    """z held as one array, shape (n_columns,), float64."""
+
+    __slots__ = ("_z",)
+
+    def __init__(self, z: Array) -> None:
+        self._z = z
+
+    @property
+    def n_columns(self) -> int:
+        return int(self._z.shape[0])
+
+    def top(self, count: int) -> tuple[Columns, Array]:
+        if count <= 0 or not self.n_columns:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        columns, values = _kernels.top_magnitude(self._z, min(int(count), self.n_columns))
+        return columns, values
+
+    def at(self, columns: Columns) -> Array:
+        return self._z[columns]
+
+    def full(self) -> Array:
+        """Return all of z: the stored array itself, so read-only use."""
+        return self._z
+
+    def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
+        return _kernels.group_norms(self._z, labels, n_groups)
+
+
+class ShiftedScores(Scores):
+    """z_j - shift_j at a few distinct ``columns``, z_j elsewhere, without storing all of z.
+
+    Used for the term tau * w of the gradient, which touches the non-zero coordinates only.
+    ``top(count)`` asks the base for count + len(columns), so it is exact.
+    """
+
+    __slots__ = ("_base", "_columns", "_shift")
+
+    def __init__(self, base: Scores, columns: Columns, shift: Array) -> None:
+        columns = np.asarray(columns, dtype=np.int64)
+        shift = np.asarray(shift, dtype=np.float64)
+        if columns.ndim != 1 or columns.shape != shift.shape:
+            raise ValueError(
+                f"ShiftedScores needs one shift a column, got columns of shape {columns.shape} "
+                f"and shift of shape {shift.shape}"
+            )
+        order = np.argsort(columns, kind="stable")
+        self._base = base
+        self._columns: Columns = columns[order]
+        self._shift: Array = shift[order]
+        if (self._columns[1:] == self._columns[:-1]).any():
+            raise ValueError("ShiftedScores needs distinct columns; add up shifts of one column")
+
+    @property
+    def n_columns(self) -> int:
+        return self._base.n_columns
+
+    def top(self, count: int) -> tuple[Columns, Array]:
+        count = min(int(count), self.n_columns)
+        if count <= 0:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        columns, values = self._base.top(min(count + self._columns.size, self.n_columns))
+        untouched = ~self._is_shifted(columns)
+        shifted = self._base.at(self._columns) - self._shift
+        return largest(
+            np.concatenate([columns[untouched], self._columns]),
+            np.concatenate([values[untouched], shifted]),
+            count,
+        )
+
+    def at(self, columns: Columns) -> Array:
+        values = np.array(self._base.at(columns), dtype=np.float64)
+        if self._columns.size:
+            touched = self._is_shifted(columns)
+            places = np.searchsorted(self._columns, columns[touched])
+            values[touched] -= self._shift[places]
+        return values
+
+    def full(self) -> Array:
+        z = np.array(self._base.full(), dtype=np.float64)
+        z[self._columns] -= self._shift
+        return z
+
+    def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
+        norms = np.array(self._base.group_norms(labels, n_groups), dtype=np.float64)
+        touched = np.zeros(n_groups, dtype=bool)
+        touched[labels[self._columns]] = True
+        # Touched groups are summed afresh: correcting the base's sums would cancel digits.
+        members = np.flatnonzero(touched[labels])
+        values = self.at(members)
+        sums = np.bincount(labels[members], weights=values * values, minlength=n_groups)
+        norms[touched] = np.sqrt(sums[touched])
+        return norms
+
+    def _is_shifted(self, columns: Columns) -> NDArray[np.bool_]:
+        if not self._columns.size:
+            return np.zeros(columns.shape, dtype=bool)
+        places = np.searchsorted(self._columns, columns)
+        found: NDArray[np.bool_] = (
+            self._columns[np.minimum(places, self._columns.size - 1)] == columns
+        )
+        return found
+
+
+class ConcatenatedScores(Scores):
+    """The scores of designs side by side: part after part."""
+
+    __slots__ = ("_parts", "_starts")
+
+    def __init__(self, parts: Sequence[Scores]) -> None:
+        self._parts = list(parts)
+        self._starts: Columns = np.cumsum([0] + [part.n_columns for part in parts], dtype=np.int64)
+
+    @property
+    def n_columns(self) -> int:
+        return int(self._starts[-1])
+
+    def top(self, count: int) -> tuple[Columns, Array]:
+        tops = [part.top(count) for part in self._parts]
+        columns = [top[0] + start for top, start in zip(tops, self._starts[:-1], strict=True)]
+        return largest(np.concatenate(columns), np.concatenate([top[1] for top in tops]), count)
+
+    def at(self, columns: Columns) -> Array:
+        values = np.empty(columns.shape[0])
+        owner = np.searchsorted(self._starts, columns, side="right") - 1
+        for index, part in enumerate(self._parts):
+            mine = owner == index
+            values[mine] = part.at(columns[mine] - self._starts[index])
+        return values
+
+    def full(self) -> Array:
+        return np.concatenate([part.full() for part in self._parts])

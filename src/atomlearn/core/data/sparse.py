@@ -1,0 +1,178 @@
+"""X in compressed sparse columns or rows, 32- and 64-bit indices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from atomlearn import _kernels
+from atomlearn.core.data.blocks import DENSE_FROM, DenseBlock, SparseBlock, prefers_dense
+from atomlearn.core.data.compressed import (
+    checked_parts,
+    has_duplicates,
+    is_sparse,
+    search_rows,
+    take_compressed,
+)
+from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
+
+#: Columns of a CSR array are copied where they hold at most this share of the columns.
+SUBSET_SHARE = 0.5
+
+
+class SparseDesign(Design):
+    """z = X'v for a SciPy CSC or CSR array or matrix, which is not copied.
+
+    Indices may be unsorted. The structure is checked before any arithmetic, so broken arrays
+    raise ValueError instead of reading foreign memory. Duplicate entries are summed in a copy,
+    made only where there are any.
+
+    Gathering columns of a CSR array takes about as long as one pass over it, however few they
+    are; a CSC copy would pay off after some twenty gathers, at twice the memory. Where that is
+    worth it, pass ``X.tocsc()``.
+    """
+
+    __slots__ = ("_by_columns", "_data", "_full", "_indices", "_indptr", "_shape")
+
+    def __init__(self, X: Any) -> None:
+        kind = X.format if is_sparse(X) else type(X).__name__
+        if kind not in ("csc", "csr"):
+            raise ValueError(
+                f"SparseDesign needs a SciPy CSC or CSR array, got {kind}; "
+                "as_design(X) converts other formats"
+            )
+        if X.dtype not in (np.float32, np.float64) or not X.dtype.isnative:
+            raise ValueError(
+                f"SparseDesign needs float32 or float64 data, got {X.dtype}; "
+                "as_design(X) converts it once"
+            )
+        self._by_columns = X.format == "csc"
+        self._shape = (int(X.shape[0]), int(X.shape[1]))
+        data, indices, indptr = checked_parts(X)
+        if has_duplicates(indices, indptr):
+            merged = type(X)((data.copy(), indices.copy(), indptr.copy()), shape=self._shape)
+            merged.sum_duplicates()
+            data, indices, indptr = checked_parts(merged)
+        self._data, self._indices, self._indptr = data, indices, indptr
+        # Where X itself is nearly full, its columns are too: never go back to sparse blocks.
+        self._full = data.shape[0] >= DENSE_FROM * self._shape[0] * self._shape[1]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._data.dtype
+
+    @property
+    def nonzeros(self) -> int:
+        """Number of stored entries."""
+        return int(self._data.shape[0])
+
+    def largest_magnitudes(self) -> Array:
+        """Return max_i |x_ij| of every column, float64."""
+        X = self.matrix()
+        if not min(self._shape):
+            return np.zeros(self._shape[1])
+        ends = [X.max(axis=0).toarray(), -X.min(axis=0).toarray()]
+        return np.asarray(np.maximum(*ends), dtype=np.float64).ravel()
+
+    def scaled(self, factors: Array) -> SparseDesign:
+        """Return X diag(factors), one factor a column; a copy."""
+        X = self.matrix().copy()
+        lengths = np.diff(X.indptr)
+        owners = np.repeat(np.arange(self._shape[1]), lengths) if self._by_columns else X.indices
+        X.data = (X.data * factors[owners]).astype(self._data.dtype)
+        return SparseDesign(X)
+
+    def matrix(self) -> sp.csc_array | sp.csr_array:
+        """Return X as a SciPy array that shares this design's memory; read-only use."""
+        container = sp.csc_array if self._by_columns else sp.csr_array
+        X = container(self._shape, dtype=self._data.dtype)
+        # Set one by one: the constructor would copy 64-bit indices that fit into 32 bits.
+        X.data, X.indices, X.indptr = self._parts
+        return X
+
+    @property
+    def _parts(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        return self._data, self._indices, self._indptr
+
+    def scores(self, v: Array) -> Scores:
+        if self._by_columns:
+            return ArrayScores(_kernels.scores_csc(*self._parts, v))
+        return ArrayScores(_kernels.scores_csr(*self._parts, v, self._shape[1]))
+
+    def predict(self, weights: Array) -> Array:
+        """Return X w for a dense w: one pass."""
+        if self._by_columns:
+            return _kernels.predict_csc(*self._parts, weights, self._shape[0])
+        return _kernels.predict_csr(*self._parts, weights)
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        """Return sum_i c_i x_ij^2 for every column: one pass."""
+        if self._by_columns:
+            return _kernels.squared_norms_csc(*self._parts, self._shape[0], curvature)
+        return _kernels.squared_norms_csr(*self._parts, self._shape[1], curvature)
+
+    def gather(self, columns: Columns) -> Block:
+        """Return the columns as a dense block where they are full enough, else as a sparse one."""
+        n_samples, n_features = self._shape
+        if self._by_columns:
+            data, indices, indptr = take_compressed(*self._parts, columns)
+        else:
+            data, indices, indptr = search_rows(*self._parts, columns, n_features)
+        return block_of((data, indices, indptr), n_samples, self._full)
+
+    def with_columns(self, columns: Columns) -> Design | None:
+        """Return the design of these columns: a view of CSC, a copy of up to half of CSR."""
+        if self._by_columns:
+            return SparseColumns(self, columns)
+        if columns.size > SUBSET_SHARE * self._shape[1]:
+            return None
+        return SparseDesign(self.matrix()[:, columns].tocsc())
+
+
+class SparseColumns(Design):
+    """Some columns of a CSC array: the others are skipped, not read."""
+
+    __slots__ = ("_columns", "_design")
+
+    def __init__(self, design: SparseDesign, columns: Columns) -> None:
+        self._design = design
+        self._columns = columns
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._design.shape[0], self._columns.size
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._design.dtype
+
+    def scores(self, v: Array) -> Scores:
+        # The columns of X are the rows of its transpose.
+        return ArrayScores(_kernels.predict_csr(*self._design._parts, v, rows=self._columns))
+
+    def predict(self, weights: Array) -> Array:
+        """Return X w over these columns."""
+        n_samples = self._design.shape[0]
+        return _kernels.scores_csr(*self._design._parts, weights, n_samples, rows=self._columns)
+
+    def gather(self, columns: Columns) -> Block:
+        return self._design.gather(self._columns[columns])
+
+
+def block_of(parts: tuple[Array, NDArray[Any], NDArray[Any]], n_samples: int, full: bool) -> Block:
+    """Return gathered columns as a block: dense where they, or all of X, are full enough."""
+    data, _, indptr = parts
+    block = SparseBlock(*parts, n_samples)
+    if full:
+        return DenseBlock(block.dense())
+    if prefers_dense(n_samples, indptr.shape[0] - 1, data.shape[0]):
+        return DenseBlock(block.dense(), nonzeros=data.shape[0])
+    return block

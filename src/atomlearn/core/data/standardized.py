@@ -1,0 +1,280 @@
+"""Columns centered and scaled on the fly: X is neither copied nor made dense."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.centered import CenteredBlock, scaled_columns
+from atomlearn.core.data.column_subset import ColumnSubset
+from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.data.sparse import SparseDesign
+from atomlearn.core.data.wrappers import RowSubset
+from atomlearn.core.interfaces.design import (
+    Array,
+    Block,
+    Columns,
+    Design,
+    Scores,
+    SupportsColumnNorms,
+    SupportsPredict,
+)
+from atomlearn.storage.device.on_device import OnDevice
+
+#: A difference of sums this small against its terms has lost too many digits: computed afresh.
+CANCELLED = 1e-4
+#: Entries made dense at a time while columns are examined exactly.
+EXAMINED_ENTRIES = 2**20
+
+
+class Standardized(Design):
+    """Column j becomes (x_j - mean_j) / scale_j.
+
+    Parameters
+    ----------
+    design : Design
+        Anything that gives all its scores and squared norms (every explicit design does).
+    center, scale : bool, default=True
+        Take off the means; divide by the population standard deviations.
+    weight : array, shape (n_samples,), optional
+        Sample weights of means and deviations.
+
+    Attributes
+    ----------
+    means, scales : (n_features,) float64
+        Zeros and ones where not asked for. A column that is constant where weight > 0 has scale
+        1, and is exactly zero after centering. Coefficients w of the standardized columns belong
+        to w / scales of the original ones, and the intercept drops by means @ (w / scales).
+
+    Notes
+    -----
+    Construction takes two passes. Means and deviations keep their digits also for columns that
+    are far from zero: such columns are examined one by one. Entries below 1e-154 count as zero.
+    """
+
+    predict: Callable[[Array], Array]
+    squared_norms: Callable[..., Array]
+
+    def __init__(
+        self,
+        design: Design,
+        center: bool = True,
+        scale: bool = True,
+        weight: ArrayLike | None = None,
+    ) -> None:
+        n_features = design.shape[1]
+        # First, because it refuses designs whose columns are too many to be listed.
+        moments = column_moments(design, weight) if center or scale else None
+        means, scales, factors = np.zeros(n_features), np.ones(n_features), np.ones(n_features)
+        if moments is not None:
+            mean, deviation = moments
+            constant = deviation == 0
+            means = mean if center else means
+            scales = np.where(constant, 1.0, deviation) if scale else scales
+            # Rounding must not turn a constant column into noise at the scale of its value.
+            factors = np.where(constant, 0.0, 1.0 / scales) if center else 1.0 / scales
+        self._set(design, means, scales, factors)
+
+    def _set(self, design: Design, means: Array, scales: Array, factors: Array) -> None:
+        self.design, self.means, self.scales, self._factors = design, means, scales, factors
+        self._centered = bool(means.any())
+        if isinstance(design, SupportsPredict):
+            self.predict = partial(_predict_standardized, design, means, factors)
+        if isinstance(design, SupportsColumnNorms):
+            self.squared_norms = partial(_norms_standardized, design, means, factors)
+
+    @property
+    def factors(self) -> Array:
+        """What columns are multiplied by after centering: 1 / scale, 0 where constant."""
+        return self._factors
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.design.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.design.dtype
+
+    def scores(self, v: Array) -> Scores:
+        z = self.design.scores(v).full()
+        if self._centered:
+            z = z - self.means * v.sum()
+        return ArrayScores(z * self._factors)
+
+    def gather(self, columns: Columns) -> Block:
+        return _standardize(
+            self.design.gather(columns), self.means[columns], self._factors[columns]
+        )
+
+    def with_rows(self, rows: NDArray[np.int64]) -> Design:
+        """Return the design of these rows, standardized by the moments of all rows."""
+        subset = Standardized.__new__(Standardized)
+        subset._set(RowSubset(self.design, rows), self.means, self.scales, self._factors)
+        return subset
+
+    def with_columns(self, columns: NDArray[np.int64]) -> Design | None:
+        """Return the design of these columns, where the design inside can skip the others."""
+        inner = ColumnSubset(self.design, columns)
+        if inner.share == 1.0:
+            return None
+        subset = Standardized.__new__(Standardized)
+        subset._set(inner, self.means[columns], self.scales[columns], self._factors[columns])
+        return subset
+
+
+def centered(design: Design, weight: ArrayLike | None = None) -> Standardized | None:
+    """Return the design with its columns centered; None where that would fill or list them.
+
+    Centered columns of sparse data are dense once gathered.
+    """
+    if stored_sparse(design) or not isinstance(design, SupportsColumnNorms):
+        return None
+    return Standardized(design, scale=False, weight=weight)
+
+
+def _standardize(block: Block, means: Array, factors: Array) -> Block:
+    if isinstance(block, DenseBlock) and block.nonzeros is None:
+        array = block.dense() - means
+        array *= factors
+        return DenseBlock(array)
+    scaled = scaled_columns(block, factors)
+    return CenteredBlock(scaled, means * factors) if means.any() else scaled
+
+
+def _predict_standardized(
+    design: SupportsPredict, means: Array, factors: Array, weights: Array
+) -> Array:
+    weights = weights * factors
+    return design.predict(weights) - means @ weights
+
+
+def _norms_standardized(
+    design: Design, means: Array, factors: Array, curvature: Array | None = None
+) -> Array:
+    weights = np.ones(design.shape[0]) if curvature is None else curvature
+    assert isinstance(design, SupportsColumnNorms)
+    squares, doubtful = _centered_squares(design, means, weights)
+    squares = squares * factors * factors
+    for columns, array in _dense_pieces(design, doubtful):
+        deviation = (array - means[columns]) * factors[columns]
+        squares[columns] = weights @ (deviation * deviation)
+    return squares
+
+
+def _centered_squares(design: Design, means: Array, weights: Array) -> tuple[Array, Columns]:
+    """Return sum_i c_i (x_ij - mean_j)^2 and the columns for which that lost its digits."""
+    assert isinstance(design, SupportsColumnNorms)
+    squares = design.squared_norms(weights)
+    if not means.any():
+        overflowed = ~np.isfinite(squares)
+        return np.where(overflowed, 0.0, squares), np.flatnonzero(overflowed)
+    linear = design.scores(weights).full()
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = means * means * weights.sum()
+        result = squares - 2.0 * means * linear + total
+        doubtful = ~(result > CANCELLED * (squares + total)) & ((squares != 0) | (means != 0))
+    result[doubtful] = 0.0
+    return np.maximum(result, 0.0), np.flatnonzero(doubtful)
+
+
+def column_moments(design: Design, weight: ArrayLike | None = None) -> tuple[Array, Array]:
+    """Return the means and population standard deviations of all columns: two passes.
+
+    A column that is constant where weight > 0 has that very value as mean and deviation 0.
+    """
+    if not isinstance(design, SupportsColumnNorms):
+        raise TypeError(
+            f"{type(design).__name__} does not know the squared norms of its columns, so it "
+            "cannot be standardized; standardize the data it is made of instead"
+        )
+    weights = _check_weight(weight, design.shape[0])
+    means = np.array(design.scores(weights).full(), dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = design.squared_norms(weights)
+        variance = squares - means * means
+        doubtful = ~(variance > CANCELLED * squares) & ((squares != 0) | (means != 0))
+        deviations = np.sqrt(np.maximum(variance, 0.0))
+    keep = np.flatnonzero(weights)
+    for columns, array in _dense_pieces(design, np.flatnonzero(doubtful)):
+        means[columns], deviations[columns] = _exact_moments(array[keep], weights[keep])
+    return means, deviations
+
+
+def moments_of(design: Design, columns: Columns) -> tuple[Array, Array]:
+    """Return means and population standard deviations of some columns, which are formed."""
+    means, deviations = np.empty(columns.size), np.empty(columns.size)
+    weights = np.full(design.shape[0], 1.0 / design.shape[0])
+    width = max(1, EXAMINED_ENTRIES // design.shape[0])
+    for start in range(0, columns.size, width):
+        part = slice(start, start + width)
+        array = np.asarray(design.gather(columns[part]).dense(), dtype=np.float64)
+        means[part], deviations[part] = _exact_moments(array, weights)
+    return means, deviations
+
+
+def stored_sparse(design: Design) -> TypeGuard[SparseDesign | OnDevice]:
+    """Return whether a design is a sparse array or tensor itself."""
+    return isinstance(design, SparseDesign) or (isinstance(design, OnDevice) and design.is_sparse)
+
+
+def scales_of_inputs(design: Design) -> tuple[Array, str]:
+    """Return what to divide columns by before products of two of them are formed, and its name.
+
+    Standard deviations; for sparse columns the largest magnitudes, because the smaller the share
+    of non-zeros, the more their deviations would blow up the few rows where two columns meet.
+    """
+    if stored_sparse(design):
+        scales, name = design.largest_magnitudes(), "largest magnitudes"
+    else:
+        scales, name = column_moments(design)[1], "standard deviations"
+    return np.where(scales > 0, scales, 1.0), name
+
+
+def scaled_design(design: Design, factors: Array) -> Design:
+    """Return X diag(factors): a copy of the values where X is sparse, else on the fly."""
+    if stored_sparse(design):
+        return design.scaled(factors)
+    scaled = Standardized.__new__(Standardized)
+    scaled._set(design, np.zeros(design.shape[1]), 1.0 / factors, factors)
+    return scaled
+
+
+def _check_weight(weight: ArrayLike | None, n_samples: int) -> Array:
+    """Return sample weights that sum to 1."""
+    if weight is None:
+        return np.full(n_samples, 1.0 / n_samples)
+    weights = np.asarray(weight, dtype=np.float64)
+    if weights.shape != (n_samples,):
+        raise ValueError(f"weight must have shape ({n_samples},), got {weights.shape}")
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+        raise ValueError("weight must be finite and >= 0, with at least one entry > 0")
+    weights = weights / weights.max()
+    normalized: Array = weights / weights.sum()
+    return normalized
+
+
+def _dense_pieces(design: Design, columns: Columns) -> Iterator[tuple[Columns, Array]]:
+    width = max(1, EXAMINED_ENTRIES // design.shape[0])
+    for start in range(0, columns.shape[0], width):
+        piece = columns[start : start + width]
+        yield piece, design.gather(piece).dense()
+
+
+def _exact_moments(array: Array, weights: Array) -> tuple[Array, Array]:
+    """Return means and deviations of dense columns, without cancellation or overflow."""
+    low, high = array.min(axis=0), array.max(axis=0)
+    # From the least entry, because a mean far from zero is too coarse to measure from.
+    height = array - low
+    mean_height = weights @ height
+    deviation = height - mean_height
+    largest = np.abs(deviation).max(axis=0)
+    unit = np.where(largest > 0, largest, 1.0)
+    spread = unit * np.sqrt(weights @ np.square(deviation / unit))
+    constant = low == high
+    return np.where(constant, low, low + mean_height), np.where(constant, 0.0, spread)

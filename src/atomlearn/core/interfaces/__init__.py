@@ -1,0 +1,84 @@
+"""The five interfaces of the package: read these first.
+
+A *loss* measures predictions, a *design* holds the data and answers with *scores*, a *norm*
+turns scores into columns, a *master* re-fits the weights of the columns found, and a *solver*
+puts the three together one step at a time.
+"""
+
+from atomlearn.core.interfaces.design import (
+    Block,
+    Design,
+    Scores,
+    SupportsColumnNorms,
+    SupportsColumnSubset,
+    SupportsCompression,
+    SupportsCoupledGram,
+    SupportsPredict,
+    SupportsPredictInto,
+)
+from atomlearn.core.interfaces.lift import Expansion, Lift, SupportsLift
+from atomlearn.core.interfaces.loss import Loss, SupportsAlign, SupportsCoupling
+from atomlearn.core.interfaces.master import Master, Refit
+from atomlearn.core.interfaces.matrix import (
+    Factored,
+    Found,
+    ScoreMatrix,
+    SupportsMatrix,
+    SupportsScoreMatrix,
+    SupportsSearch,
+    SupportsShape,
+    SupportsUnfolding,
+)
+from atomlearn.core.interfaces.norm import (
+    Atom,
+    Norm,
+    ProxJacobian,
+    ProxPoint,
+    SupportsAtoms,
+    SupportsPrices,
+    SupportsProx,
+    SupportsRestriction,
+    SupportsScreening,
+    SupportsZeroThreshold,
+)
+from atomlearn.core.interfaces.solver import Solver, State
+
+__all__ = [
+    "Atom",
+    "Block",
+    "Design",
+    "Expansion",
+    "Factored",
+    "Found",
+    "Lift",
+    "Loss",
+    "Master",
+    "Norm",
+    "ProxJacobian",
+    "ProxPoint",
+    "Refit",
+    "ScoreMatrix",
+    "Scores",
+    "Solver",
+    "State",
+    "SupportsAlign",
+    "SupportsAtoms",
+    "SupportsColumnNorms",
+    "SupportsColumnSubset",
+    "SupportsCompression",
+    "SupportsCoupledGram",
+    "SupportsCoupling",
+    "SupportsLift",
+    "SupportsMatrix",
+    "SupportsPredict",
+    "SupportsPredictInto",
+    "SupportsPrices",
+    "SupportsProx",
+    "SupportsRestriction",
+    "SupportsScoreMatrix",
+    "SupportsScreening",
+    "SupportsSearch",
+    "SupportsShape",
+    "SupportsUnfolding",
+    "SupportsZeroThreshold",
+]

@@ -1,0 +1,52 @@
+"""Master: the re-fit of all weights over the columns found so far."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from atomlearn.core.problem.problem import Problem
+
+Array = NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class Refit:
+    """What a master gives back.
+
+    weights : (m,) coefficients over the block's columns; intercept : scalar; prediction :
+    (n_samples,) A w + b at that very point; gap : certified duality gap of the *restricted*
+    problem there (absolute); objective : F there; steps : Newton steps or gradient iterations.
+    """
+
+    weights: Array
+    intercept: float
+    prediction: Array
+    gap: float
+    objective: float
+    steps: int = 0
+
+
+class Master(ABC):
+    """Solves a restricted problem: few columns, all in memory."""
+
+    @abstractmethod
+    def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
+        """Minimise ``problem`` (its design is a Block) from the warm start to ``gap_target``.
+
+        Returns the best point found, which is never worse in objective than the warm start, with
+        its certified gap, also where the target could not be reached.
+        """
+
+    def candidates_for_free(self, problem: Problem) -> int:
+        """Return how many columns a pass may add that cost this master next to nothing.
+
+        Above 0 only where it also converges so fast that the last digits cost a step or two:
+        re-fits then go all the way at once.
+        """
+        return 0

@@ -1,0 +1,196 @@
+"""FreeIntercepts: a loss of several targets, minimized over one intercept for each of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from atomlearn.core.interfaces.loss import Loss, SupportsCoupling
+from atomlearn.core.losses.multinomial import Multinomial
+from atomlearn.core.losses.shift import optimal_shift, without_surplus
+
+Array = NDArray[np.float64]
+
+#: What sums of a column may differ from zero by rounding, relative to the sum of magnitudes.
+BALANCED = 256 * float(np.finfo(np.float64).eps)
+#: Predictions of classes that no sample with a weight has: their best intercept is -infinity.
+IMPOSSIBLE = -1e30
+#: How far below all others the intercepts of such classes are reported.
+BELOW = 1e4
+
+
+class FreeIntercepts(Loss):
+    """f~(Z) = min over b of f(Z + 1 b'), Z (n_rows, n_tasks) read row after row; convex in Z.
+
+    Its conjugate is that of f where all columns of the dual matrix sum to zero, and infinite
+    elsewhere. ``gradient`` is such a dual point whatever b was found: certificates made of it are
+    bounds, and tight where b is optimal. A point costs a few Newton steps on b, O(n_rows n_tasks)
+    each (times n_tasks for the multinomial loss), begun at the last b.
+
+    Parameters
+    ----------
+    inner : Loss
+        ``Multinomial``, or any loss that treats each prediction by itself.
+    n_tasks : int
+    """
+
+    is_quadratic = False
+
+    def __init__(self, inner: Loss, n_tasks: int) -> None:
+        self.inner = inner
+        self.n_tasks = n_tasks
+        self.name: str = inner.name  # type: ignore[misc]
+        self.is_classification: bool = inner.is_classification  # type: ignore[misc]
+        self.smoothness: float = inner.smoothness  # type: ignore[misc]
+        self._last = np.zeros(n_tasks)
+
+    @property
+    def coupled(self) -> int:
+        """All: they share the intercepts."""
+        return 0
+
+    def check_target(self, y: object) -> Array:
+        """Return the targets, row after row, as the loss itself does."""
+        return self.inner.check_target(y)
+
+    def intercepts(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return the minimizing b (n_tasks,); far below the others where the best is -infinity."""
+        b, absent = self._optimal(y, prediction, weight)
+        if absent.any():
+            Z = self._rows(prediction)
+            b = np.where(absent, 0.0, b)
+            b[absent] = b[~absent].min() - BELOW - float(np.ptp(Z))
+        return b
+
+    def value(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return f at the best intercepts."""
+        return self.inner.value(y, self._shifted(y, prediction, weight), weight)
+
+    def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return f' at the best intercepts, balanced: each column sums to zero."""
+        dual = self.inner.gradient(y, self._shifted(y, prediction, weight), weight)
+        if isinstance(self.inner, Multinomial):
+            return _balanced_shares(self._rows(y), self._rows(dual), self._rows(weight)[:, 0])
+        columns = [without_surplus(column) for column in self._rows(dual).T]
+        return np.column_stack(columns).reshape(-1)
+
+    def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
+        """Return f*(u) where each column of u sums to zero, else ``inf``."""
+        U = self._rows(dual)
+        if not np.all(np.abs(U.sum(axis=0)) <= BALANCED * np.abs(U).sum(axis=0)):
+            return float("inf")
+        return self.inner.conjugate(y, dual, weight)
+
+    def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return the curvature of f at the best intercepts: a bound, since b follows Z."""
+        return self.inner.curvature(y, self._shifted(y, prediction, weight), weight)
+
+    def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
+        """Return c and K of f at the best intercepts; K has one column more a task.
+
+        With H the Hessian of f and E = 1 kron I what b is multiplied with, that of f~ is
+        H - H E (E'H E)^+ E'H.
+        """
+        shifted = self._shifted(y, prediction, weight)
+        if isinstance(self.inner, SupportsCoupling):
+            c, K = self.inner.coupling(y, shifted, weight)
+        else:
+            c = self.inner.curvature(y, shifted, weight)
+            K = sparse.csc_array((c.size, 0))
+        n_rows = c.size // self.n_tasks
+        E = sparse.csc_array(np.tile(np.eye(self.n_tasks), (n_rows, 1)))
+        HE = (E * c[:, None] - K @ (K.T @ E)).toarray()
+        values, Q = np.linalg.eigh(E.T @ HE)
+        kept = values > 1e-12 * float(np.abs(values).max(initial=0.0))
+        return c, sparse.hstack([K, HE @ (Q[:, kept] / np.sqrt(values[kept]))], format="csc")
+
+    def _rows(self, vector: Array) -> Array:
+        return np.reshape(vector, (-1, self.n_tasks))
+
+    def _shifted(self, y: Array, prediction: Array, weight: Array) -> Array:
+        b, absent = self._optimal(y, prediction, weight)
+        Z = self._rows(prediction) + b
+        if absent.any():
+            Z[:, absent] = IMPOSSIBLE
+        return Z.reshape(-1)
+
+    def _optimal(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
+        """Return b, and which classes no sample with a weight has."""
+        absent: Any = np.zeros(self.n_tasks, dtype=bool)
+        if isinstance(self.inner, Multinomial):
+            absent = ~((self._rows(weight) > 0) & (self._rows(y) > 0)).any(axis=0)
+            b = _coupled(self.inner, y, prediction, weight, self._last, absent)
+        else:
+            Y, Z, S = self._rows(y), self._rows(prediction), self._rows(weight)
+            b = np.empty(self.n_tasks)
+            for task in range(self.n_tasks):
+                y_t, s_t, z_t = (np.ascontiguousarray(part[:, task]) for part in (Y, S, Z))
+                b[task] = optimal_shift(self.inner, y_t, s_t, z_t, float(self._last[task]))
+        self._last = b
+        return b, absent
+
+
+def _coupled(
+    loss: Multinomial, y: Array, prediction: Array, weight: Array, start: Array, absent: Any
+) -> Array:
+    """Return argmin_b f(Z + 1 b') by regularized Newton steps; sum b = 0 over present classes."""
+    present = np.flatnonzero(~absent)
+    Z = loss.rows(prediction).copy()
+    Z[:, absent] = IMPOSSIBLE
+    b = np.where(absent, 0.0, start)
+
+    def at(b: Array) -> tuple[float, Array, float]:
+        z = (Z + b).reshape(-1)
+        U = loss.rows(loss.gradient(y, z, weight))
+        return loss.value(y, z, weight), U.sum(axis=0)[present], float(np.abs(U).sum())
+
+    value, slope, mass = at(b)
+    for _ in range(200):
+        size = float(np.abs(slope).max())
+        if size <= 1e-15 * mass:
+            break
+        H = loss.shift_hessian((Z + b).reshape(-1), weight)[np.ix_(present, present)]
+        # b is free up to a constant; the slope bounds the error of the model where it is flat.
+        H += float(np.trace(H)) / present.size**2 + np.diag(np.full(present.size, 0.1 * size))
+        step = np.zeros_like(b)
+        step[present] = -np.linalg.solve(H, slope)
+        decrease = -float(slope @ step[present])
+        length = 1.0
+        for _ in range(60):
+            trial = b + length * step
+            trial[present] -= trial[present].mean()
+            reached = at(trial)
+            if decrease > 1e-12 * max(value, mass):
+                better = reached[0] <= value - 1e-4 * length * decrease
+            else:  # the value cannot tell any more, the slope can
+                better = float(np.abs(reached[1]).max()) < size
+            if better:
+                break
+            length *= 0.5
+        if not better:
+            break
+        b, (value, slope, mass) = trial, reached
+    return b
+
+
+def _balanced_shares(Y: Array, U: Array, s: Array) -> Array:
+    """Return U moved into { columns sum to 0 }, within the domain of the multinomial conjugate.
+
+    With P = Y + U / s in the simplex, row by row, (1 - t) P + t r for one distribution r is too;
+    r takes off what the columns sum to, and t is the least for which r >= 0.
+    """
+    surplus = U.sum(axis=0)
+    if not np.any(np.abs(surplus) > 1e-16 * np.abs(U).sum(axis=0)):
+        return U.reshape(-1)
+    totals = s @ Y
+    present = totals > 0
+    t = float(np.max(surplus[present] / (totals + surplus)[present], initial=0.0))
+    if t <= 0.0:
+        return U.reshape(-1)
+    r = np.zeros_like(totals)
+    r[present] = (t * totals - (1.0 - t) * surplus)[present] / (t * float(s.sum()))
+    moved = (1.0 - t) * U + (t * s)[:, None] * (r / r.sum() - Y)
+    return np.asarray(moved).reshape(-1)

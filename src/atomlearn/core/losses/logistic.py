@@ -1,0 +1,96 @@
+"""The logistic loss, for two classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from atomlearn.core.interfaces.loss import Loss
+from atomlearn.core.losses.domain import EDGE_TOLERANCE, per_unit_weight, weighted_sum
+from atomlearn.core.losses.targets import binary_target
+
+Array = NDArray[np.float64]
+
+_TINY = float(np.finfo(np.float64).tiny)
+_BELOW_ONE = float(np.nextafter(1.0, 0.0))
+
+
+@final
+@dataclass(frozen=True)
+class Logistic(Loss):
+    """f(z) = sum_i s_i log(1 + exp(-y_i z_i)), y_i in {-1, +1}.
+
+    Conjugate: with a_i = -y_i u_i / s_i in [0, 1], the negative entropy
+    sum_i s_i (a_i log a_i + (1 - a_i) log(1 - a_i)); infinite elsewhere.
+    """
+
+    name: ClassVar[str] = "logistic"
+    is_classification: ClassVar[bool] = True
+    smoothness: ClassVar[float] = 0.25
+
+    def check_target(self, y: object) -> Array:
+        """Return the labels as -1 and +1; {0, 1} and booleans are mapped."""
+        return binary_target(y)
+
+    def value(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return sum_i s_i (max(0, -m_i) + log(1 + exp(-|m_i|))), m_i = y_i z_i."""
+        margin = y * prediction
+        tail = np.abs(margin)
+        np.negative(tail, out=tail)
+        np.exp(tail, out=tail)
+        np.log1p(tail, out=tail)
+        np.minimum(margin, 0.0, out=margin)
+        tail -= margin
+        return weighted_sum(weight, tail)
+
+    def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return -s_i y_i sigmoid(-m_i)."""
+        opposite = -y
+        result = opposite * prediction
+        expit(result, out=result)
+        opposite *= weight
+        result *= opposite
+        return result
+
+    def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
+        """Return the negative entropy of a_i = -y_i u_i / s_i, ``inf`` outside [0, 1]."""
+        share = per_unit_weight(dual, weight)
+        if share is None:
+            return float("inf")
+        share *= y
+        np.negative(share, out=share)
+        # "not all inside" rather than "any outside": a NaN is outside too.
+        if not np.all((share >= -EDGE_TOLERANCE) & (share <= 1.0 + EDGE_TOLERANCE)):
+            return float("inf")
+        np.clip(share, 0.0, 1.0, out=share)
+        return weighted_sum(weight, _negative_entropy(share))
+
+    def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return s_i p_i (1 - p_i), p_i = sigmoid(-|z_i|), which never cancels."""
+        result = np.abs(prediction)
+        np.negative(result, out=result)
+        expit(result, out=result)
+        result *= 1.0 - result
+        result *= weight
+        return result
+
+
+def _negative_entropy(share: Array) -> Array:
+    """Return a log a + (1 - a) log(1 - a) for a in [0, 1], with 0 log 0 = 0.
+
+    The arguments of the logarithms stop one number short of a zero, so that the factor, which is
+    exactly 0 there, meets a finite one; xlogy and xlog1py would check every entry.
+    """
+    logarithm = np.maximum(share, _TINY)
+    np.log(logarithm, out=logarithm)
+    result = share * logarithm
+    np.minimum(share, _BELOW_ONE, out=logarithm)
+    np.negative(logarithm, out=logarithm)
+    np.log1p(logarithm, out=logarithm)
+    logarithm *= 1.0 - share
+    result += logarithm
+    return result

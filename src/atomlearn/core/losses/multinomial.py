@@ -1,0 +1,154 @@
+"""The multinomial logistic loss, for several classes at once: predictions are the rows of Z."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import xlog1py, xlogy
+
+from atomlearn.core.interfaces.loss import Loss
+from atomlearn.core.losses.domain import EDGE_TOLERANCE, per_unit_weight
+from atomlearn.core.losses.targets import regression_target
+
+Array = NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True)
+class Multinomial(Loss):
+    """f(z) = sum_i s_i (log sum_j exp(Z_ij) - sum_j Y_ij Z_ij), Z (n_rows, n_classes) = vec^-1(z).
+
+    y, prediction, weight and dual are matrices (n_rows, n_classes) read row after row, as
+    ``designs.Tasks`` makes them: Y holds ones at the classes of the rows (or shares that sum to
+    1), and the weight of a row stands n_classes times. Unlike other losses this one couples the
+    entries of a row. Its Hessian diag(p) - p p' is bounded by the diagonal that ``curvature``
+    returns (exact along W where there are two classes), and by 1/2.
+
+    Conjugate: with P_ij = Y_ij + U_ij / s_i in the simplex, sum_i s_i sum_j P_ij log P_ij;
+    infinite elsewhere. [Boehning 1992, doi:10.1007/BF00048682, for the bound 1/2]
+
+    Parameters
+    ----------
+    n_classes : int
+        At least 2.
+    """
+
+    n_classes: int
+    name: ClassVar[str] = "multinomial"
+    is_classification: ClassVar[bool] = True
+    smoothness: ClassVar[float] = 0.5
+
+    def __post_init__(self) -> None:
+        n_classes = self.n_classes
+        if isinstance(n_classes, bool) or not isinstance(n_classes, (int, np.integer)):
+            raise TypeError(f"Multinomial: n_classes must be a whole number, got {n_classes!r}")
+        if n_classes < 2:
+            raise ValueError(f"Multinomial: n_classes must be at least 2, got {n_classes}")
+
+    @property
+    def coupled(self) -> int:
+        """The predictions of one row."""
+        return int(self.n_classes)
+
+    def check_target(self, y: object) -> Array:
+        """Return the indicators Y, row after row; rows of Y must be shares that sum to 1."""
+        values = regression_target(y)
+        if values.size % self.n_classes:
+            raise ValueError(
+                f"y must hold {self.n_classes} indicators a sample, got {values.size} numbers; pass"
+                " np.eye(n_classes)[codes] of shape (n_samples, n_classes), or use "
+                "AtomicClassifier(multi_class='multinomial'), which takes labels"
+            )
+        rows = self.rows(values)
+        wrong = (rows < 0).any(axis=1) | (np.abs(rows.sum(axis=1) - 1.0) > 1e-9)
+        if wrong.any():
+            first = int(np.argmax(wrong))
+            raise ValueError(
+                f"y must hold shares >= 0 of the {self.n_classes} classes that sum to 1; those of "
+                f"sample {first} are {rows[first].tolist()}; pass np.eye(n_classes)[codes]"
+            )
+        return values
+
+    def rows(self, vector: Array) -> Array:
+        """Return the matrix (n_rows, n_classes) of a vector."""
+        return np.reshape(vector, (-1, self.n_classes))
+
+    def value(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return sum_i s_i log sum_j exp(Z_ij - <Y_i, Z_i>): never negative, exact near 0."""
+        Y, Z = self.rows(y), self.rows(prediction)
+        D = Z - (Y * Z).sum(axis=1, keepdims=True)
+        top = np.argmax(D, axis=1)[:, None]
+        largest = np.take_along_axis(D, top, axis=1)
+        D -= largest
+        np.exp(D, out=D)
+        np.put_along_axis(D, top, 0.0, axis=1)
+        each = np.maximum(largest[:, 0], 0.0) + np.log1p(D.sum(axis=1))
+        return float(self.rows(weight)[:, 0] @ each)
+
+    def probabilities(self, prediction: Array) -> Array:
+        """Return the softmax of each row, (n_rows, n_classes)."""
+        Z = self.rows(prediction)
+        P = np.exp(Z - Z.max(axis=1, keepdims=True))
+        return np.asarray(P / P.sum(axis=1, keepdims=True))
+
+    def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return s_i (P_ij - Y_ij); the entry of the class itself is minus the others' sum."""
+        Y = self.rows(y)
+        U = self.probabilities(prediction) - Y
+        top = np.argmax(Y, axis=1)[:, None]
+        np.put_along_axis(U, top, 0.0, axis=1)
+        np.put_along_axis(U, top, -U.sum(axis=1, keepdims=True), axis=1)
+        U *= self.rows(weight)
+        return U.reshape(-1)
+
+    def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
+        """Return sum_i s_i sum_j P_ij log P_ij of P = Y + U / s, ``inf`` outside the simplex."""
+        share = per_unit_weight(dual, weight)
+        if share is None:
+            return float("inf")
+        U, Y = self.rows(share), self.rows(y)
+        P = U + Y
+        slack = EDGE_TOLERANCE * self.n_classes
+        # "not all inside" rather than "any outside": a NaN is outside too.
+        if not (np.all(-slack <= P) and np.all(np.abs(U.sum(axis=1)) <= slack)):
+            return float("inf")
+        np.clip(P, 0.0, 1.0, out=P)
+        # Near 1 the logarithm of what is missing, so that nothing cancels.
+        entropy = np.where(Y == 1.0, xlog1py(P, np.clip(U, -1.0, 0.0)), xlogy(P, P))
+        return float(self.rows(weight)[:, 0] @ entropy.sum(axis=1))
+
+    def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return a diagonal D with s_i (diag(p) - p p') <= D: s_i p, or 2 s_i p (1 - p).
+
+        The first always is one; the second by dominant diagonals, and smaller where one class has
+        more than half.
+        """
+        P = self.probabilities(prediction)
+        peaked = P.max(axis=1, keepdims=True) > 0.5
+        top = np.argmax(P, axis=1)[:, None]
+        others = P.copy()
+        np.put_along_axis(others, top, 0.0, axis=1)
+        rest = 1.0 - P
+        np.put_along_axis(rest, top, others.sum(axis=1, keepdims=True), axis=1)
+        D = np.where(peaked, 2.0 * P * rest, P)
+        D *= self.rows(weight)
+        return D.reshape(-1)
+
+    def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
+        """Return s_i p_ij and K, one column sqrt(s_i) p_i a row: the Hessian diag(c) - K K'."""
+        P = self.probabilities(prediction)
+        s = self.rows(weight)[:, :1]
+        n_rows = P.shape[0]
+        starts = np.arange(n_rows + 1) * self.n_classes
+        held = ((np.sqrt(s) * P).reshape(-1), np.arange(P.size), starts)
+        return (s * P).reshape(-1), sparse.csc_array(held, shape=(P.size, n_rows))
+
+    def shift_hessian(self, prediction: Array, weight: Array) -> Array:
+        """Return the Hessian of f(Z + 1 b') with respect to b, (n_classes, n_classes)."""
+        P = self.probabilities(prediction)
+        weighted = P * self.rows(weight)
+        return np.diag(weighted.sum(axis=0)) - P.T @ weighted

@@ -1,0 +1,91 @@
+"""Losses piece by piece: sums over many samples without temporary arrays of their number.
+
+A piece and what is computed from it stay in the processor's cache, and a solver over millions of
+samples holds the vectors it needs to keep, not those that a formula passes through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.loss import Loss
+
+Array = NDArray[np.float64]
+
+#: Samples of a piece: 256 kB a vector.
+PIECE = 2**15
+
+
+def pieces(loss: Loss, n_samples: int) -> Iterator[slice]:
+    """Yield slices of the samples, such that the loss is a sum over them; one for few samples."""
+    size = PIECE - PIECE % loss.coupled if 0 < loss.coupled <= PIECE else n_samples
+    for start in range(0, n_samples, max(size, 1)):
+        yield slice(start, start + size)
+
+
+def shifted(linear: Array, shift: float) -> Array:
+    """Return linear + shift; the very array where there is no shift."""
+    return linear + shift if shift else linear
+
+
+def value(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0) -> float:
+    """Return f(linear + shift)."""
+    return sum(
+        loss.value(y[part], shifted(linear[part], shift), weight[part])
+        for part in pieces(loss, y.size)
+    )
+
+
+def gradient(
+    loss: Loss,
+    y: Array,
+    linear: Array,
+    weight: Array,
+    shift: float = 0.0,
+    out: Array | None = None,
+) -> Array:
+    """Return f'(linear + shift), (n_samples,); in ``out`` where it is given."""
+    parts = list(pieces(loss, y.size))
+    if len(parts) == 1 and out is None:
+        return loss.gradient(y, shifted(linear, shift), weight)
+    result = np.empty(y.size) if out is None else out
+    for part in parts:
+        result[part] = loss.gradient(y[part], shifted(linear[part], shift), weight[part])
+    return result
+
+
+def conjugate(loss: Loss, y: Array, dual: Array, weight: Array, factor: float = 1.0) -> float:
+    """Return f*(factor dual)."""
+    return sum(
+        loss.conjugate(y[part], factor * dual[part], weight[part]) for part in pieces(loss, y.size)
+    )
+
+
+def slope(loss: Loss, y: Array, linear: Array, weight: Array, shift: float) -> tuple[float, float]:
+    """Return the sum of f'(linear + shift), and that of its magnitudes."""
+    total, size = 0.0, 0.0
+    for part in pieces(loss, y.size):
+        each = loss.gradient(y[part], shifted(linear[part], shift), weight[part])
+        total += float(each.sum())
+        size += float(np.abs(each, out=each).sum())
+    return total, size
+
+
+def curvature(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0) -> float:
+    """Return the sum of the curvatures at linear + shift."""
+    return sum(
+        float(loss.curvature(y[part], shifted(linear[part], shift), weight[part]).sum())
+        for part in pieces(loss, y.size)
+    )
+
+
+def squares(v: Array, weight: Array) -> float:
+    """Return sum_i v_i^2 / s_i over the samples with a weight."""
+    total = 0.0
+    for start in range(0, v.size, PIECE):
+        part, s = v[start : start + PIECE], weight[start : start + PIECE]
+        total += float(part @ np.divide(part, s, out=np.zeros_like(part), where=s > 0))
+    return total

@@ -1,0 +1,57 @@
+"""The best constant to add to all predictions: what an unpenalized intercept is."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.loss import Loss
+from atomlearn.core.losses import pieces
+
+Array = NDArray[np.float64]
+
+
+def optimal_shift(loss: Loss, y: Array, s: Array, linear: Array, start: float = 0.0) -> float:
+    """Return argmin_b f(linear + b) by safeguarded Newton steps, O(n_samples) each.
+
+    Its derivative vanishes to rounding there. Where the minimum lies at infinity (one class only)
+    b stops where the loss has no slope left.
+    """
+    b, low, high, stretch = start, -math.inf, math.inf, 1.0
+    best, best_slope = start, math.inf
+    scale = 1e-16 * max(1.0, float(s.sum()))
+    for _ in range(200):
+        slope, size = pieces.slope(loss, y, linear, s, b)
+        if abs(slope) < abs(best_slope):
+            best, best_slope = b, slope
+        if abs(slope) <= 4e-16 * size + scale * 1e-8:
+            break
+        low, high = (b, high) if slope < 0 else (low, b)
+        curvature = pieces.curvature(loss, y, linear, s, b)
+        proposal = b - slope / curvature if curvature > 0 else math.nan
+        if not (low < proposal < high and abs(proposal - b) <= 1e3 * stretch):
+            if math.isinf(low) or math.isinf(high):
+                proposal = b - math.copysign(stretch, slope)
+                stretch *= 2.0
+            else:
+                proposal = 0.5 * (low + high)
+        if proposal == b or abs(proposal) > 1e8 * (1.0 + abs(start)):
+            break
+        b = proposal
+    return best
+
+
+def without_surplus(v: Array) -> Array:
+    """Return v with sum 0: what is left over is taken off the side that outweighs the other.
+
+    Entries only shrink towards 0, so v stays in the domain of a conjugate that contains 0 on the
+    line from each of its points, as those of losses of single predictions do. Changes v.
+    """
+    surplus = float(v.sum())
+    heavy = v > 0 if surplus > 0 else v < 0
+    total = float(v[heavy].sum())
+    if total:
+        v[heavy] *= 1.0 - surplus / total
+    return v

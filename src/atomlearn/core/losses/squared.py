@@ -1,0 +1,55 @@
+"""The squared loss, for regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.loss import Loss
+from atomlearn.core.losses.domain import per_unit_weight, weighted_sum
+from atomlearn.core.losses.targets import regression_target
+
+Array = NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True)
+class Squared(Loss):
+    """f(z) = sum_i s_i 1/2 (z_i - y_i)^2, with conjugate sum_i u_i^2 / (2 s_i) + u_i y_i."""
+
+    name: ClassVar[str] = "squared"
+    is_classification: ClassVar[bool] = False
+    smoothness: ClassVar[float] = 1.0
+    is_quadratic: ClassVar[bool] = True
+
+    def check_target(self, y: object) -> Array:
+        """Return y as float64; any finite numbers will do."""
+        return regression_target(y)
+
+    def value(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return sum_i s_i 1/2 (z_i - y_i)^2."""
+        residual = prediction - y
+        residual *= residual
+        return 0.5 * weighted_sum(weight, residual)
+
+    def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return s_i (z_i - y_i)."""
+        residual = prediction - y
+        residual *= weight
+        return residual
+
+    def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
+        """Return sum_i u_i (u_i / (2 s_i) + y_i): finite everywhere but where s_i = 0 != u_i."""
+        residual = per_unit_weight(dual, weight)
+        if residual is None:
+            return float("inf")
+        residual *= 0.5
+        residual += y
+        return float(dual @ residual)
+
+    def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return s_i."""
+        return np.array(weight, dtype=np.float64)

@@ -1,0 +1,82 @@
+"""The squared hinge loss: the smooth support vector machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.loss import Loss
+from atomlearn.core.losses.domain import EDGE_TOLERANCE, per_unit_weight, weighted_sum
+from atomlearn.core.losses.targets import binary_target
+
+Array = NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True)
+class SquaredHinge(Loss):
+    """f(z) = sum_i s_i 1/2 max(0, 1 - y_i z_i)^2, y_i in {-1, +1}.
+
+    The factor 1/2 is that of Tan, Tsang and Wang (2014), whose P is (C / 2) sum_i max(0, ...)^2:
+    their C is our sample weight, and C in LIBLINEAR (no factor 1/2) is half of ours.
+
+    Conjugate: with a_i = -y_i u_i / s_i >= 0, sum_i s_i (a_i^2 / 2 - a_i); infinite elsewhere.
+    """
+
+    name: ClassVar[str] = "squared_hinge"
+    is_classification: ClassVar[bool] = True
+    smoothness: ClassVar[float] = 1.0
+
+    def check_target(self, y: object) -> Array:
+        """Return the labels as -1 and +1; {0, 1} and booleans are mapped."""
+        return binary_target(y)
+
+    def value(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return sum_i s_i 1/2 h_i^2 of the shortfalls h_i = max(0, 1 - y_i z_i)."""
+        shortfall = _shortfall(y, prediction)
+        shortfall *= shortfall
+        return 0.5 * weighted_sum(weight, shortfall)
+
+    def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return -s_i y_i h_i."""
+        result = _shortfall(y, prediction)
+        result *= y
+        result *= weight
+        np.negative(result, out=result)
+        return result
+
+    def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
+        """Return sum_i s_i a_i (a_i / 2 - 1), ``inf`` where some a_i = -y_i u_i / s_i < 0."""
+        shortfall = per_unit_weight(dual, weight)
+        if shortfall is None:
+            return float("inf")
+        shortfall *= y
+        np.negative(shortfall, out=shortfall)
+        # "not all inside" rather than "any outside": a NaN is outside too.
+        if not np.all(shortfall >= -EDGE_TOLERANCE):
+            return float("inf")
+        np.maximum(shortfall, 0.0, out=shortfall)
+        half = 0.5 * shortfall
+        half -= 1.0
+        half *= shortfall
+        return weighted_sum(weight, half)
+
+    def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return s_i where 1 - y_i z_i >= 0, the kink included, else 0."""
+        return np.where(y * prediction <= 1.0, weight, 0.0)
+
+    def align(self, y: Array, prediction: Array, target: Array) -> Array:
+        """Return z_i where y_i z_i < 1, else the point of { y_i z >= 1 } nearest to target_i."""
+        # A label is its own inverse, so y_i is the point where the flat piece begins.
+        flat_part = y * np.maximum(y * target, 1.0)
+        return np.where(y * prediction < 1.0, prediction, flat_part)
+
+
+def _shortfall(y: Array, prediction: Array) -> Array:
+    result = y * prediction
+    np.subtract(1.0, result, out=result)
+    np.maximum(result, 0.0, out=result)
+    return result

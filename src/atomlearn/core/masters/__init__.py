@@ -1,0 +1,1 @@
+"""Masters: the re-fit over the active columns."""

@@ -1,0 +1,197 @@
+"""Active-set QP: the corrective step of [V] on rays, for the squared loss.
+
+min over c >= 0 of  f(A c + b) + (tau/2) ||c||^2 + R(c)  with gauge(c) = p'c: each column of the
+block is an atom's image with a coefficient >= 0. For the squared loss this is a small quadratic
+program in c with the matrix H = A'SA (of centered columns where there is an intercept), which a
+kernel solves by full steps and drop steps [V, Algorithm 2] on a Cholesky factor updated by rank
+one. H and the factor are kept by the block while it grows by new columns, so a call after one new
+atom costs a column of H and a pivot or two.
+
+[V] M. Vinyes, G. Obozinski 2017, section 3.2. Nocedal, Wright 2006, chapter 16.5.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn._kernels import QPOutcome, QPStatus, active_set_qp
+from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.interfaces import Block, Master, Refit, SupportsPrices
+from atomlearn.core.losses import Squared
+from atomlearn.core.masters.newton import Candidate, block_of
+from atomlearn.core.problem.problem import Problem, Regularizer
+
+Array = NDArray[np.float64]
+
+#: Pivots of one call of the kernel: between two of them an interrupt is heard.
+CHUNK = 1000
+
+#: Gaps below this, relative to the objective, are left to the general certificate.
+ROUNDING = 1e-11
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveSetQP(Master):
+    """Re-fit the weights of rays by an active-set QP: squared loss, all three forms.
+
+    For norms with prices: ``Nonnegative(L1())``, scaled or with a weight for each column. Columns
+    of positive weight in the warm start are the first active set. On a ``CachedBlock`` the Gram
+    matrix and its factor are kept from call to call; on other blocks they are computed afresh,
+    O(n m^2). ``Refit.steps`` counts pivots.
+
+    Parameters
+    ----------
+    batch : int
+        Columns that may enter between two solves; 1 is the paper's.
+    max_pivots : int
+        Bound on pivots of one call; then the best point is returned with its gap.
+    """
+
+    batch: int = 1
+    max_pivots: int = 100_000
+
+    def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
+        """Minimise the restricted problem to ``gap_target``; see Master."""
+        price = check_rays(problem)
+        if not isinstance(problem.loss, Squared):
+            raise TypeError(
+                f"ActiveSetQP is for the squared loss, got {type(problem.loss).__name__}; "
+                "use SequentialQP"
+            )
+        block = block_of(problem)
+        block = block if isinstance(block, CachedBlock) else CachedBlock(block)
+        inside = feasible(problem, price, weights)
+        start = _priced(problem, price, inside)
+        if start.refit.gap <= max(gap_target, ROUNDING * start.refit.objective):
+            start = _certified(problem, inside, block.dot(inside))
+        best, steps = start, 0
+        while best.refit.gap > gap_target and price.size and steps < self.max_pivots:
+            left = min(CHUNK, self.max_pivots - steps)
+            moved, outcome = self._pivots(problem, block, price, best, left)
+            steps += outcome.pivots
+            trial = _certified(problem, moved, block.dot(moved))
+            if not trial.improves(best):
+                break
+            # The gradient at the new point makes up for the rounding of H, as long as that helps.
+            before, best = best.refit.gap, trial
+            if outcome.status is not QPStatus.PIVOT_LIMIT and trial.refit.gap > 0.5 * before:
+                break
+        if best is start and steps:
+            best = _certified(problem, inside, block.dot(inside))
+        best.refit.steps = steps
+        return best.refit
+
+    def _pivots(
+        self, problem: Problem, block: CachedBlock, price: Array, at: Candidate, most: int
+    ) -> tuple[Array, QPOutcome]:
+        growing = block.growing_gram(problem.weight, problem.fit_intercept)
+        coupling, radius = model_terms(problem.regularizer)
+        return active_set_qp(
+            growing.matrix,
+            gradient_of(problem, price, at),
+            at.refit.weights,
+            state=growing.factor(coupling, problem.tau, price),
+            price=price,
+            coupling=coupling,
+            ridge=problem.tau,
+            radius=radius,
+            from_gradient=True,
+            batch=self.batch,
+            max_pivots=most,
+        )
+
+
+def _intercept(problem: Problem, linear: Array) -> float:
+    """Return the intercept that is best for these predictions: a weighted mean."""
+    if not problem.fit_intercept:
+        return 0.0
+    return float(problem.weight @ (problem.y - linear)) / float(problem.weight.sum())
+
+
+def _certified(problem: Problem, weights: Array, linear: Array) -> Candidate:
+    """Return the point with its certificate; the intercept needs no search for this loss."""
+    intercept = _intercept(problem, linear)
+    prediction = linear + intercept
+    scores = block_of(problem).scores(problem.negative_gradient(prediction))
+    certificate = problem.certificate(None, weights, intercept, prediction, scores)
+    refit = Refit(weights, intercept, prediction, certificate.gap, certificate.objective)
+    return Candidate(refit, scores.full())
+
+
+def _priced(problem: Problem, price: Array, weights: Array) -> Candidate:
+    """Return the point with scores and gap by the formulas of the certificate for this very case.
+
+    It spares a warm start the general certificate, which costs more than the pivots: with
+    v = s (y - A c - b), f = 1/2 v'(y - A c - b) and f*(-t v) = t^2 f - t v'y.
+    """
+    block, regularizer = block_of(problem), problem.regularizer
+    linear = block.dot(weights)
+    intercept = _intercept(problem, linear)
+    residual = problem.y - linear
+    residual -= intercept
+    v = problem.weight * residual
+    scores = block.transpose_dot(v)
+    loss, gauge = 0.5 * float(v @ residual), float(price @ weights)
+    slopes = scores - problem.tau * weights if problem.tau else scores
+    objective = loss + 0.5 * problem.tau * float(weights @ weights) + regularizer.value(gauge)
+    polar = float((slopes / price).max(initial=0.0))
+    gap = regularizer.value(gauge) - float(slopes @ weights)
+    gap += regularizer.conjugate(polar, objective / regularizer.amount)
+    if regularizer.form == "penalized" and not problem.tau and polar > 0.0:
+        shrink = min(1.0, regularizer.amount / polar)
+        gap = min(gap, objective + shrink * (shrink * loss - float(v @ problem.y)))
+    gap = math.inf if math.isnan(gap) else max(gap, 0.0)
+    refit = Refit(weights, intercept, linear + intercept, gap, objective)
+    return Candidate(refit, scores)
+
+
+def check_rays(problem: Problem) -> Array:
+    """Return p with gauge(c) = p'c, or raise TypeError where the problem is not one of rays."""
+    size = problem.design.shape[1]
+    norm = problem.regularizer.norm
+    price = norm.prices(size) if isinstance(norm, SupportsPrices) else None
+    if price is None:
+        raise TypeError(
+            f"this master re-fits rays, columns with coefficients >= 0 and a gauge that is a "
+            f"weighted sum of them, got {norm!r}; use norms.Nonnegative(norms.L1()), or "
+            "SemismoothNewton for other norms"
+        )
+    if not isinstance(problem.design, Block):
+        raise TypeError(
+            f"a master works on a Block of gathered columns, got "
+            f"{type(problem.design).__name__}; gather them first, or use ColumnGeneration"
+        )
+    return price
+
+
+def feasible(problem: Problem, price: Array, weights: Array) -> Array:
+    """Return the weights, shrunk into the domain of R where they lie outside."""
+    inside = np.maximum(weights, 0.0)
+    if problem.regularizer.form == "constrained":
+        gauge, radius = float(price @ inside), problem.regularizer.amount
+        if gauge > radius * (1.0 + 1e-12):
+            inside *= radius / gauge
+    return inside
+
+
+def model_terms(regularizer: Regularizer) -> tuple[float, float]:
+    """Return (coupling, radius): the factor of (p'c)^2 / 2, and the bound on p'c."""
+    form, amount = regularizer.form, regularizer.amount
+    return (amount if form == "squared" else 0.0), (amount if form == "constrained" else math.inf)
+
+
+def gradient_of(problem: Problem, price: Array, at: Candidate) -> Array:
+    """Return the gradient at c >= 0 of all that is differentiable there: f, the ridge, and R."""
+    gradient = -at.scores
+    if problem.tau:
+        gradient += problem.tau * at.refit.weights
+    form, amount = problem.regularizer.form, problem.regularizer.amount
+    if form == "penalized":
+        gradient += amount * price
+    elif form == "squared":
+        gradient += amount * float(price @ at.refit.weights) * price
+    return gradient

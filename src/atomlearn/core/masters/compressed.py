@@ -1,0 +1,110 @@
+"""CompressedSamples: a master that first makes many samples few, where the loss is squared.
+
+With A = Q R in the scale of the sample weights, 1/2 ||y - A w||^2 is 1/2 ||Q'y - R w||^2 plus what
+no w can change. The problem over R has the weights, the gradients and the gaps of the first one,
+and fewer samples: as many as columns in use. R comes task by task from designs with several of
+them, else from the Gram matrix that the block keeps and extends, where samples are many: once the
+intercept is minimised out, that of the columns less their means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.interfaces import Block, Master, Refit, SupportsCompression
+from atomlearn.core.losses import Squared
+from atomlearn.core.masters.newton import block_of, certified
+from atomlearn.core.problem.problem import Problem
+
+Array = NDArray[np.float64]
+
+#: Samples from which on the Gram matrix is worth its making.
+MANY_SAMPLES = 2000
+#: Columns k up to which, by n >= 4 k^2: beyond it working sets of far fewer columns are faster.
+SAMPLES_A_SQUARE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class CompressedSamples(Master):
+    """Solve over fewer samples where the block can be compressed, else as ``master`` does.
+
+    The point is certified over all samples before it is given back; where rounding has made the
+    two problems differ, ``master`` goes on over all samples.
+
+    Parameters
+    ----------
+    master : Master
+        What works on either.
+    """
+
+    master: Master
+
+    def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
+        """Minimise the restricted problem to ``gap_target``; see Master."""
+        smaller = compressed(problem)
+        if smaller is None:
+            return self.master.solve(problem, weights, intercept, gap_target)
+        # Two roundings of one gap differ in the last digits: the second one is asked for.
+        few = self.master.solve(smaller, weights, 0.0, 0.99 * gap_target)
+        trial = certified(problem, few.weights, None, 0.0).refit
+        trial.steps = few.steps
+        if trial.gap <= gap_target or trial.gap <= 1.1 * few.gap:
+            return trial
+        before = certified(problem, weights, None, 0.0).refit
+        best = trial if trial.objective <= before.objective else before
+        refit = self.master.solve(problem, best.weights, best.intercept, gap_target)
+        refit.steps += few.steps
+        return refit
+
+    def candidates_for_free(self, problem: Problem) -> int:
+        """As the master inside, over all samples."""
+        return self.master.candidates_for_free(problem)
+
+
+def compressed(problem: Problem) -> Problem | None:
+    """Return the problem over fewer samples, its objective less a constant; None: there is none."""
+    block = block_of(problem)
+    inner = block.inner if isinstance(block, CachedBlock) else block
+    if not isinstance(problem.loss, Squared):
+        return None
+    found: tuple[Block, Array] | None = None
+    if isinstance(inner, SupportsCompression):
+        if not problem.fit_intercept:
+            found = inner.compressed(problem.y, problem.weight)
+    elif isinstance(block, CachedBlock):
+        found = _from_gram(problem, block)
+    if found is None:
+        return None
+    smaller, target = found
+    return replace(
+        problem,
+        design=CachedBlock(smaller),
+        y=target,
+        weight=np.ones(target.size),
+        fit_intercept=False,
+    )
+
+
+def _from_gram(problem: Problem, block: CachedBlock) -> tuple[Block, Array] | None:
+    """Return R and t with R'R = A'DA and R't = A'Dy from eigenvalues, D = diag(weight)."""
+    n_samples, size = block.shape
+    if not size or n_samples < max(MANY_SAMPLES, SAMPLES_A_SQUARE * size * size):
+        return None
+    weight, y = problem.weight, problem.y
+    if problem.fit_intercept:
+        y = y - float(weight @ y) / float(weight.sum())
+    gram = block.growing_gram(weight, problem.fit_intercept).matrix
+    values, vectors = np.linalg.eigh(gram)
+    # What lies below is rounding; along it, A w and the loss do not change.
+    used = values > 4.0 * size * np.finfo(float).eps * values[-1]
+    if not used.any():
+        return None
+    roots = np.sqrt(values[used])
+    factor = np.asfortranarray(roots[:, None] * vectors[:, used].T)
+    target = vectors[:, used].T @ block.transpose_dot(weight * y) / roots
+    return DenseBlock(factor), target

@@ -1,0 +1,275 @@
+"""Semismooth Newton on the restricted problem, globalized so that it never stalls.
+
+Two ways to descend take turns. Accelerated proximal gradient steps are cheap and find the pattern
+(which weights are zero, which are shrunk how); a semismooth Newton step then jumps to where that
+pattern is optimal, and an exact line search cuts it short where the pattern changes on the way.
+The function searched is the forward-backward envelope of the local quadratic model, which has the
+minimisers of the problem, is differentiable, and is convex for step sizes below 1 / L. What one
+way cannot do the other one can: Newton steps count only where they decrease the objective, and the
+gradient steps between them converge by themselves.
+
+[Stella, Themelis, Patrinos 2017, forward-backward quasi-Newton methods; Li, Sun, Toh 2018, SSNAL,
+for the use of the Jacobian's structure; Beck, Teboulle 2009 for the gradient steps.] One master
+for every norm with a prox and a Jacobian of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces import Block, Master, ProxPoint, Refit, SupportsProx
+from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
+from atomlearn.core.masters.newton_system import NewtonSystem, resolvent
+from atomlearn.core.problem.problem import Problem
+
+Array = NDArray[np.float64]
+
+#: The Newton equation of x - prox(x - step f'(x)) is regularized by this, relative to 1 / step.
+REGULARIZATION = 1e-6
+
+#: Newton's step size in units of 1 / L, where L is what the gradient steps needed.
+NEWTON_STEP = 0.5
+
+#: Rounds without any progress after which the best point is given back.
+PATIENCE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A certified point with the scores A'v of its negative gradient v."""
+
+    refit: Refit
+    scores: Array
+
+    def improves(self, other: Candidate) -> bool:
+        """Return True where this point is lower, or as low up to rounding with a smaller gap."""
+        mine, theirs = self.refit, other.refit
+        rounding = 1e-14 * abs(theirs.objective)
+        if mine.objective < theirs.objective - rounding:
+            return True
+        return mine.objective <= theirs.objective + rounding and mine.gap < theirs.gap
+
+
+@dataclass(frozen=True, slots=True)
+class SemismoothNewton(Master):
+    """Newton steps on the pattern that accelerated gradient steps have found.
+
+    A gradient step costs two products with the block; a Newton step about five, a Gram matrix and
+    a Cholesky factorization of the size of the support or of the sample, whichever is smaller.
+
+    Parameters
+    ----------
+    check_every : int
+        Gradient steps between two certificates.
+    max_steps : int
+        Bound on gradient and Newton steps together; the best point is returned when it is reached.
+    """
+
+    check_every: int = 10
+    max_steps: int = 20000
+
+    def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
+        """Minimise the restricted problem to ``gap_target``; see Master."""
+        check_restricted(problem)
+        best = certified(problem, weights, None, intercept)
+        if best.refit.gap <= gap_target or weights.size == 0:
+            return best.refit
+        run = _Run(problem, gap_target, best, self.check_every)
+        while run.open and run.steps < self.max_steps:
+            run.gradient_steps()
+            run.newton_steps()
+        run.best.refit.steps = run.steps
+        return run.best.refit
+
+
+class _Run:
+    """One call of the master: the best point, the gradient iteration, and whose turn it is."""
+
+    def __init__(self, problem: Problem, target: float, best: Candidate, check_every: int) -> None:
+        self.problem = problem
+        self.target = target
+        self.best = best
+        self.check_every = check_every
+        self.steps = 0
+        self.idle = 0
+        self.rate = 0.0  # decrease of the objective per gradient step, lately
+        self.at = self._iterate(None)
+        self.shortest = self._gradient_steps_worth_a_newton_step()
+        self.period = self.shortest
+
+    @property
+    def open(self) -> bool:
+        return self.best.refit.gap > self.target and self.idle < PATIENCE
+
+    def gradient_steps(self) -> None:
+        """Make one period of accelerated proximal gradient steps, certified now and then."""
+        problem, acceleration = self.problem, Acceleration()
+        before = self.best
+        for count in range(1, self.period + 1):
+            previous = self.at
+            self.at = acceleration.iterate(problem, self._proximal, previous)
+            self.steps += 1
+            fixed = self.at.momentum < 2.0 and np.array_equal(self.at.weights, previous.weights)
+            if count % self.check_every == 0 or count == self.period or fixed:
+                at = self.at
+                trial = certified(problem, at.weights, at.linear, at.intercept)
+                decrease = self.best.refit.objective - trial.refit.objective
+                self.rate = max(decrease, 0.0) / self.check_every
+                if trial.improves(self.best):
+                    self.best = trial
+                if not self.open or fixed:
+                    break
+        progress = self.best.refit.gap < 0.9 * before.refit.gap
+        progress |= self.best.refit.objective < before.refit.objective * (1 - 1e-9)
+        self.idle = 0 if progress else self.idle + 1
+
+    def newton_steps(self) -> None:
+        """Make Newton steps as long as they pay, then go on from where they led."""
+        paid = False
+        while self.open:
+            trial = newton_step(self.problem, self.best, NEWTON_STEP / self.at.lipschitz)
+            self.steps += 1
+            if trial is None or not trial.improves(self.best):
+                break
+            gain = trial.refit.gap / self.best.refit.gap
+            decrease = self.best.refit.objective - trial.refit.objective
+            self.best = trial
+            if gain > 0.5 and decrease < self.rate * self.shortest:
+                break  # gradient steps of the same cost do better
+            paid, self.idle = True, 0
+        self.period = self.shortest if paid else min(2 * self.period, 20 * self.shortest)
+        if paid:
+            # Not for less: starting over costs the momentum.
+            self.at = self._iterate(self.at)
+
+    def _iterate(self, previous: Iterate | None) -> Iterate:
+        """Return the gradient iteration begun at the best point, with the estimates so far."""
+        best = self.best.refit
+        linear = best.prediction - best.intercept
+        at = Iterate.at(self.problem, best.weights, linear, best.intercept, self.best.scores)
+        if previous is not None:
+            at.lipschitz = previous.lipschitz
+            at.lipschitz_intercept = previous.lipschitz_intercept
+        return at
+
+    def _proximal(self, point: Array, step: float) -> Array:
+        return self.problem.regularizer.prox_point(point, step, self.problem.tau).point
+
+    def _gradient_steps_worth_a_newton_step(self) -> int:
+        n_samples, size = self.problem.design.shape
+        support = min(size, 4 * int(np.count_nonzero(self.best.refit.weights)) + 100)
+        smaller = min(support, n_samples)
+        newton = 10 * n_samples * size + smaller * smaller * (max(support, n_samples) + smaller)
+        # Factorizations run several times faster, per operation, than products with a vector.
+        return int(np.clip(newton / 8 / (4 * n_samples * size), 5, 60))
+
+
+def check_restricted(problem: Problem) -> None:
+    """Raise TypeError unless the norm has a prox and the design is a Block."""
+    norm = problem.regularizer.norm
+    if not isinstance(norm, SupportsProx):
+        raise TypeError(
+            f"this master needs a norm with a prox, {type(norm).__name__} has none; "
+            "use a solver over its atoms"
+        )
+    if not isinstance(problem.design, Block):
+        raise TypeError(
+            f"a master works on a Block of gathered columns, got "
+            f"{type(problem.design).__name__}; gather them first, or use ColumnGeneration"
+        )
+
+
+def block_of(problem: Problem) -> Block:
+    """Return the restricted problem's design, which is a Block."""
+    block = problem.design
+    assert isinstance(block, Block)
+    return block
+
+
+def newton_step(problem: Problem, at: Candidate, step: float) -> Candidate | None:
+    """Return the point a semismooth Newton step leads to, or None where it leads nowhere.
+
+    With r = w - prox(w - step f'(w)), J the Jacobian of the prox there and H = A'DA, the direction
+    solves (I - J (I - step H)) d = -r. The exact search along it is for the envelope of the
+    quadratic model; the point returned is the proximal gradient step made from there.
+    """
+    block, weights = block_of(problem), at.refit.weights
+    curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
+    total = float(curvature.sum())
+    step_intercept = step / REGULARIZATION / total if problem.fit_intercept and total > 0 else 0.0
+    step_intercept *= float(block.squared_norms(curvature).mean()) if step_intercept else 0.0
+    gradient = -at.scores
+    prox = problem.regularizer.prox_point(weights - step * gradient, step, problem.tau)
+    jacobian = prox.jacobian()
+    if not jacobian.support.size:
+        return None
+    inverse, gains = resolvent(jacobian, REGULARIZATION)
+    base = inverse.apply(weights - prox.point)
+    system = NewtonSystem(block, curvature, gains, step, step_intercept)
+    change = system.direction(block.dot(base))
+    direction = -base - step * gains.apply(block.transpose_dot(curvature * change))
+    moved = block.dot(direction)
+    if problem.fit_intercept and total > 0:
+        moved -= float((curvature * moved).sum()) / total
+    bend = block.transpose_dot(curvature * moved)
+    if not (np.isfinite(direction).all() and np.isfinite(bend).all()):
+        return None
+
+    def slope(length: float) -> tuple[float, ProxPoint]:
+        here = weights + length * direction
+        ahead = problem.regularizer.prox_point(
+            here - step * (gradient + length * bend), step, problem.tau
+        )
+        residual = here - ahead.point
+        return float((residual * (direction / step - bend)).sum()), ahead
+
+    reached = search(slope)
+    if reached is None:
+        return None
+    return certified(problem, reached.point, None, at.refit.intercept)
+
+
+def search(slope: Callable[[float], tuple[float, ProxPoint]]) -> ProxPoint | None:
+    """Return the prox point where the increasing function ``slope`` is small against its start.
+
+    Full steps are kept while the slope there has not turned clearly positive; otherwise the
+    Illinois method finds the zero in between. None where the direction is not one of descent.
+    """
+    start, _ = slope(0.0)
+    if not start < 0:
+        return None
+    right_value, prox = slope(1.0)
+    if right_value <= 0.3 * abs(start):
+        return prox
+    left, right, left_value = 0.0, 1.0, start
+    for _ in range(20):
+        length = right - right_value * (right - left) / (right_value - left_value)
+        if not left < length < right:
+            length = 0.5 * (left + right)
+        value, prox = slope(length)
+        if abs(value) <= 0.1 * abs(start):
+            break
+        if value < 0:
+            left, left_value, right_value = length, value, 0.5 * right_value
+        else:
+            right, right_value, left_value = length, value, 0.5 * left_value
+    return prox
+
+
+def certified(
+    problem: Problem, weights: Array, linear: Array | None, intercept: float
+) -> Candidate:
+    """Return the point with optimal intercept, its predictions and its certified gap."""
+    block = block_of(problem)
+    if linear is None:
+        linear = block.dot(weights)
+    intercept = problem.optimal_intercept(linear, intercept)
+    prediction = linear + intercept
+    scores = block.scores(problem.negative_gradient(prediction))
+    certificate = problem.certificate(None, weights, intercept, prediction, scores)
+    refit = Refit(weights, intercept, prediction, certificate.gap, certificate.objective)
+    return Candidate(refit, scores.full())

@@ -1,0 +1,281 @@
+"""Newton's method on scalings in one call of a kernel, for small blocks.
+
+A quadratic loss takes one call. For others the kernel solves the quadratic model around the last
+point, with the working weights D = f''(z) and the working response D z + v: a proximal Newton step
+[Lee, Sun, Saunders 2014], to which a line search on the objective itself is added.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn._kernels import NewtonOutcome, NewtonStatus, group_newton, has_group_newton
+from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.interfaces import Block
+from atomlearn.core.masters.dual_interior import DualInterior, FeatureGroups, LeastSquaresModel
+from atomlearn.core.masters.newton import Candidate, block_of, certified
+from atomlearn.core.masters.ridge_of_groups import raised, unique_columns
+from atomlearn.core.norms.partition import Partition
+from atomlearn.core.problem.problem import Problem
+from atomlearn.lifting.design import Lifted
+
+Array = NDArray[np.float64]
+
+#: Features up to which their whole Gram matrix is worth having, and its entries times samples.
+#: Beyond this, models of a loss that is not quadratic cost more than nested ridge regressions.
+MOST_FEATURES = 2000
+MOST_WORK = 2**31
+#: The same for the squared loss, whose Gram matrix grows with the block and is kept.
+MOST_KEPT_WORK = 2**35
+#: Entries of a dense block up to which Gram matrices of the features in use come from its columns,
+#: where samples are not many more than features.
+MOST_ENTRIES = 2**22
+#: Entries of a block that are gathered, and scored, in less time than the overhead of passes takes;
+#: of losses that are not quadratic, which score the block once for each model.
+FREE_ENTRIES = 2**21
+FREE_ENTRIES_OF_MODELS = 2**19
+#: Features whose Gram matrix costs little however many samples there are.
+FEW_FEATURES = 500
+#: Fewer columns than that are no block worth taking whole.
+FEW = 100
+#: Proximal Newton steps, the share of the gap that each is solved to, and the decrease accepted.
+MOST_MODELS = 50
+MODEL_SHARE = 0.01
+ARMIJO = 1e-4
+#: Work of the non-negative programs, (groups considered)^3 a step, up to which steps are cheap.
+CHEAP_WORK = 1e8
+#: Interior-point steps, the share of the gap they are asked for, and the next share where a point
+#: with zeros in it has a larger gap.
+MOST_INTERIOR = 100
+INTERIOR_SHARES = (1e-2, 1e-4, 1e-6)
+#: A group whose score falls short of its limit by this share (of the squares) is not in use.
+AT_REST = 0.1
+#: Features that may enter in a step: at least so many, and this share of those in use.
+LEAST_ENTERING = 50
+SHARE_ENTERING = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Quadratic:
+    """f(A w + b), b minimised out, as 1/2 ||y - B w||^2 plus a constant.
+
+    matrix, linear : B and y, or where ``gram`` B'B and B'y; squared_target : ||y||^2.
+    """
+
+    matrix: Array
+    linear: Array
+    gram: bool
+    squared_target: float
+
+    def factored(self) -> LeastSquaresModel:
+        """Return the same for interior-point steps."""
+        if self.gram:
+            return LeastSquaresModel.of_gram(self.matrix, self.linear, self.squared_target)
+        return LeastSquaresModel.of_columns(self.matrix, self.linear)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupBlock:
+    """A group problem on a block: its distinct features, and level * delta_g of each group.
+
+    positions : (m,) the feature of each column of the block.
+    """
+
+    problem: Problem
+    partition: Partition
+    limit: Array
+    base: Block
+    positions: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, problem: Problem, partition: Partition, limit: Array) -> GroupBlock:
+        """Find the distinct features."""
+        return cls(problem, partition, limit, *unique_columns(block_of(problem)))
+
+    def minimum(self, model: _Quadratic, weights: Array, gap_target: float) -> tuple[Array, int]:
+        """Return the weights where the model has this gap, or as near as rounding allows."""
+        scalings = self.partition.norms(weights) / self.limit
+        cheap = max(CHEAP_WORK, float(min(model.matrix.shape)) ** 3)
+        scalings, slopes, outcome = self._newton(model, scalings, gap_target, cheap)
+        steps = outcome.steps
+        if outcome.status is NewtonStatus.STEP_LIMIT:
+            scalings, slopes, more = self._interior(model, scalings, gap_target)
+            steps += more
+        return scalings[self.partition.labels] * slopes[self.positions], steps
+
+    def _newton(
+        self, model: _Quadratic, scalings: Array, gap_target: float, most_work: float
+    ) -> tuple[Array, Array, NewtonOutcome]:
+        order, starts = self.partition.order
+        return group_newton(
+            model.matrix,
+            model.linear,
+            starts,
+            self.positions[order],
+            self.limit,
+            scalings,
+            gram=model.gram,
+            squared_target=model.squared_target,
+            gap_target=gap_target,
+            most_work=most_work,
+            least=LEAST_ENTERING,
+            share=SHARE_ENTERING,
+        )
+
+    def _interior(
+        self, model: _Quadratic, scalings: Array, gap_target: float
+    ) -> tuple[Array, Array, int]:
+        """Where many groups are in use: interior-point steps, then those at rest are left out."""
+        order, starts = self.partition.order
+        groups = FeatureGroups(starts, self.positions[order], self.limit)
+        interior = DualInterior(model.factored(), groups)
+        best: tuple[Array, Array, NewtonOutcome] | None = None
+        steps = 0
+        for share in INTERIOR_SHARES:
+            further = interior.until(share * gap_target, MOST_INTERIOR)
+            sparse = np.where(interior.rest <= AT_REST, interior.scalings, 0.0)
+            trial = self._newton(model, sparse, gap_target, 0.0)
+            steps += trial[2].steps
+            if best is None or trial[2].gap < best[2].gap:
+                best = trial
+            if best[2].gap <= gap_target or not further:
+                break
+        assert best is not None
+        if not best[2].gap <= gap_target:
+            # Groups that neither rest nor work: Newton steps tell them apart.
+            start = best[0] if best[2].gap < math.inf else scalings
+            best = self._newton(model, start, gap_target, math.inf)
+            steps += best[2].steps
+        return best[0], best[1], steps + interior.steps
+
+
+def steps_by_kernel(
+    group_block: GroupBlock, weights: Array, intercept: float, gap_target: float
+) -> tuple[Candidate, int] | None:
+    """Return the certified point the kernel reaches, and its steps; None: not a problem for it."""
+    problem = group_block.problem
+    if not problem.loss.is_quadratic:
+        return _proximal_newton(group_block, weights, intercept, gap_target)
+    model = _model(problem, group_block.base, np.zeros(problem.y.size))
+    if model is None:
+        return None
+    reached, steps = group_block.minimum(model, weights, 0.9 * gap_target)
+    return certified(problem, reached, None, intercept), steps
+
+
+def _proximal_newton(
+    group_block: GroupBlock, weights: Array, intercept: float, gap_target: float
+) -> tuple[Candidate, int] | None:
+    problem = group_block.problem
+    best, total = certified(problem, weights, None, intercept), 0
+    for _ in range(MOST_MODELS):
+        if best.refit.gap <= gap_target:
+            break
+        model = _model(problem, group_block.base, best.refit.prediction)
+        if model is None:
+            return (best, total) if total else None
+        enough = MODEL_SHARE * best.refit.gap
+        reached, steps = group_block.minimum(model, best.refit.weights, enough)
+        total += max(steps, 1)
+        following = _descent(group_block, best, reached)
+        if following is None:
+            break
+        best = following
+    return best, total
+
+
+def _descent(group_block: GroupBlock, best: Candidate, reached: Array) -> Candidate | None:
+    """Return the first point on the way there that descends enough, None where there is none."""
+    problem, old = group_block.problem, best.refit
+    partition, limit = group_block.partition, group_block.limit
+    before, change = old.prediction - old.intercept, reached - old.weights
+    moved = block_of(problem).dot(change)
+    promised = float(limit @ (partition.norms(reached) - partition.norms(old.weights)))
+    promised -= float(best.scores @ change)
+    if not promised < 0:
+        return None
+    length = 1.0
+    for _ in range(20):
+        weights = reached if length == 1.0 else old.weights + length * change
+        trial = certified(problem, weights, before + length * moved, old.intercept)
+        if trial.refit.objective <= old.objective + ARMIJO * length * promised:
+            return trial
+        if trial.refit.gap < 0.5 * old.gap and trial.improves(best):
+            return trial  # as low up to rounding
+        length *= 0.5
+    return None
+
+
+def free_columns(problem: Problem) -> int:
+    """Return how many columns, repeated ones included, fill a block that the kernel is fast on."""
+    design = problem.design
+    n_samples, n_columns = design.shape
+    if not has_group_newton():
+        return 0
+    distinct = n_columns
+    if isinstance(design, Lifted):
+        distinct = design.design.shape[1]
+    elif isinstance(design, Block):
+        distinct = unique_columns(design)[0].shape[1]
+    # Few features of many samples: one Gram matrix, and the samples are never needed again.
+    if problem.loss.is_quadratic and distinct <= min(FEW_FEATURES, n_samples):
+        return n_columns
+    entries = FREE_ENTRIES if problem.loss.is_quadratic else FREE_ENTRIES_OF_MODELS
+    features = entries // n_samples
+    if features < FEW:
+        return 0
+    return features * n_columns // max(distinct, 1)
+
+
+def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
+    """Return the loss around the predictions z as least squares; None: none, or too large a one."""
+    n_samples, n_features = base.shape
+    loss, quadratic = problem.loss, problem.loss.is_quadratic
+    inner = base.inner if isinstance(base, CachedBlock) else base
+    most = MOST_KEPT_WORK if quadratic else MOST_WORK
+    small = n_features <= MOST_FEATURES and n_samples * n_features**2 <= most
+    by_columns = isinstance(inner, DenseBlock) and n_samples * n_features <= MOST_ENTRIES
+    if quadratic:
+        by_columns = by_columns and n_samples <= 2 * n_features
+        suited = by_columns or small
+    else:  # the curvature changes: nothing to keep from call to call
+        suited = by_columns and small
+    if not (suited and has_group_newton()):
+        return None
+    v = -loss.gradient(problem.y, z, problem.weight)
+    curvature = loss.curvature(problem.y, z, problem.weight)
+    if not quadratic:
+        curvature = raised(curvature, v)
+    response = curvature * z + v
+    total = float(curvature.sum())
+    if not total > 0:
+        return None
+    if problem.fit_intercept:
+        response -= curvature * (float(response.sum()) / total)
+    root = np.sqrt(curvature)
+    target = np.divide(response, root, out=np.zeros_like(root), where=root > 0)
+    if not np.array_equal(root * target != 0, response != 0):
+        return None
+    square = float(target @ target)
+    if by_columns:
+        return _Quadratic(_columns(problem, base, curvature, root), target, False, square)
+    if np.array_equal(curvature, problem.weight):
+        curvature = problem.weight  # one array from call to call: Gram matrices are kept for it
+    block = base if isinstance(base, CachedBlock) else CachedBlock(base)
+    gram = block.growing_gram(curvature, problem.fit_intercept).matrix
+    return _Quadratic(gram, block.transpose_dot(response), True, square)
+
+
+def _columns(problem: Problem, base: Block, curvature: Array, root: Array) -> Array:
+    """Return diag(root) A, of A less its weighted means where there is an intercept."""
+    columns = base.dense()
+    if problem.fit_intercept:
+        columns = columns - base.transpose_dot(curvature) / curvature.sum()
+    if (root != 1.0).any():
+        columns = columns * root[:, None]
+    return np.asarray(columns, dtype=np.float64)

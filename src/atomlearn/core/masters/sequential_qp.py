@@ -1,0 +1,185 @@
+"""Sequential quadratic programming on rays: the active-set QP for every smooth loss.
+
+[V] leaves smooth losses to future work, by sequential quadratic programming. At a point c with
+optimal intercept the model of f is its second-order expansion with H = A'DA, D = diag(f''), less
+what the intercept takes up; R is kept as it is. The active-set QP minimises the model over c >= 0,
+and a line search on the true objective (Armijo) decides how far to go there. Kinks of the loss's
+derivative (squared hinge) make it a generalized Newton method.
+
+Where the model is of no use, because curvatures vanish or change too fast, D gets a multiple of
+the largest curvature the loss can have: at the full multiple the model lies above f everywhere, so
+full steps descend. The multiple is zero unless a step was cut short, and fades afterwards.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn._kernels import QPStatus, active_set_qp
+from atomlearn.core.interfaces import Block, Master, Refit
+from atomlearn.core.losses import Squared
+from atomlearn.core.masters.active_set import (
+    ActiveSetQP,
+    check_rays,
+    feasible,
+    gradient_of,
+    model_terms,
+)
+from atomlearn.core.masters.newton import Candidate, block_of, certified
+from atomlearn.core.problem.problem import Problem
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+#: Damping where a first step was cut short or failed; below FADED it is zero again.
+FIRST_DAMPING = 1e-4
+FADED = 1e-8
+
+#: Steps in a row without progress, each with more damping, after which the best point is it.
+PATIENCE = 12
+
+#: Decrease wanted of a step, as a fraction of that of the linear model.
+ARMIJO = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class SequentialQP(Master):
+    """Re-fit the weights of rays for any smooth loss: Newton models, an active-set QP, a search.
+
+    A step costs a Gram matrix of the columns in use and those that want in, O(n k^2), the pivots
+    of its QP, and a few products with the block. The squared loss is left to ``ActiveSetQP``.
+    ``Refit.steps`` counts Newton steps.
+
+    Parameters
+    ----------
+    batch : int
+        Columns that may enter between two solves of the QP.
+    max_steps : int
+        Bound on Newton steps; then the best point is returned with its gap.
+    max_pivots : int
+        Bound on pivots of one QP.
+    """
+
+    batch: int = 1
+    max_steps: int = 500
+    max_pivots: int = 10_000
+
+    def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
+        """Minimise the restricted problem to ``gap_target``; see Master."""
+        price = check_rays(problem)
+        if isinstance(problem.loss, Squared):
+            quadratic = ActiveSetQP(self.batch, self.max_pivots)
+            return quadratic.solve(problem, weights, intercept, gap_target)
+        best = certified(problem, feasible(problem, price, weights), None, intercept)
+        damping, idle, steps = 0.0, 0, 0
+        while best.refit.gap > gap_target and price.size and idle < PATIENCE:
+            if steps >= self.max_steps:
+                break
+            steps += 1
+            trial, length = self._step(problem, price, best, damping)
+            progress = trial is not None and trial.improves(best)
+            halved = trial is not None and trial.refit.gap < 0.5 * best.refit.gap
+            lower = trial is not None and (
+                trial.refit.objective < best.refit.objective * (1.0 - 1e-13)
+            )
+            idle = 0 if progress and (halved or lower) else idle + 1
+            if trial is not None and progress:
+                best = trial
+            if length < 0.25:
+                damping = min(1.0, max(10.0 * damping, FIRST_DAMPING))
+            elif length == 1.0:
+                damping = 0.1 * damping if damping > 10.0 * FADED else 0.0
+        best.refit.steps = steps
+        return best.refit
+
+    def _step(
+        self, problem: Problem, price: Array, at: Candidate, damping: float
+    ) -> tuple[Candidate | None, float]:
+        """Return the point one model leads to and the length of the step; (None, 0) if nowhere."""
+        chosen = _chosen(problem, price, at)
+        if not chosen.size:
+            return None, 0.0
+        start, gradient = at.refit.weights[chosen], gradient_of(problem, price, at)[chosen]
+        model = _model(problem, at, chosen, damping)
+        coupling, radius = model_terms(problem.regularizer)
+        target, outcome = active_set_qp(
+            model,
+            gradient,
+            start,
+            price=price[chosen],
+            coupling=coupling,
+            ridge=problem.tau,
+            radius=radius,
+            from_gradient=True,
+            batch=self.batch,
+            max_pivots=self.max_pivots,
+        )
+        if outcome.status is QPStatus.NOT_FINITE:
+            return None, 0.0
+        # At the end of the way, zeros are exact zeros.
+        end = np.zeros(price.size)
+        end[chosen] = target
+        return _search(problem, at, end, float(gradient @ (target - start)))
+
+
+def _chosen(problem: Problem, price: Array, at: Candidate) -> Columns:
+    """Return the columns in use and those that want in, the most violated ones if many."""
+    weights = at.refit.weights
+    reduced = gradient_of(problem, price, at)
+    if problem.regularizer.form == "constrained":
+        gauge = float(price @ weights)
+        if gauge >= problem.regularizer.amount * (1.0 - 1e-12):
+            reduced += max(0.0, -float(reduced @ weights) / gauge) * price
+    used = np.flatnonzero(weights)
+    wanting = np.flatnonzero((weights == 0.0) & (reduced < 0.0))
+    most = 50 + used.size
+    if wanting.size > most:
+        ratings = reduced[wanting] / price[wanting]
+        wanting = wanting[np.argpartition(ratings, most)[:most]]
+    return np.union1d(used, wanting)
+
+
+def _model(problem: Problem, at: Candidate, chosen: Columns, damping: float) -> Array:
+    """Return H over the chosen columns, with the intercept minimised out."""
+    block: Block = block_of(problem)
+    curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
+    if damping:
+        largest = problem.loss.smoothness
+        if not math.isfinite(largest):
+            largest = float(curvature.max()) / float(problem.weight.max()) or 1.0
+        curvature = curvature + damping * largest * problem.weight
+    model = block.gram(curvature, chosen)
+    total = float(curvature.sum())
+    if problem.fit_intercept and total > 0.0:
+        pull = block.transpose_dot(curvature)[chosen]
+        model -= np.outer(pull, pull / total)
+    return model
+
+
+def _search(
+    problem: Problem, at: Candidate, end: Array, slope: float
+) -> tuple[Candidate | None, float]:
+    """Armijo search on F from c toward ``end``, with the intercept optimal everywhere.
+
+    ``slope`` is the derivative of F at the start: R is linear or a smooth square along the way.
+    """
+    if not (slope < 0.0 and np.isfinite(end).all()):
+        return None, 0.0
+    refit = at.refit
+    linear = refit.prediction - refit.intercept
+    change = block_of(problem).dot(end - refit.weights)
+    rounding = 1e-14 * abs(refit.objective)
+    intercept, length = refit.intercept, 1.0
+    for _ in range(40):
+        weights = end if length == 1.0 else (1.0 - length) * refit.weights + length * end
+        there = linear + length * change
+        intercept = problem.optimal_intercept(there, refit.intercept)
+        objective = problem.objective(weights, there + intercept)
+        if objective <= refit.objective + ARMIJO * length * slope + rounding:
+            return certified(problem, weights, None, intercept), length
+        length *= 0.5 if length > 0.1 else 0.2
+    return None, 0.0

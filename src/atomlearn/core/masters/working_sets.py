@@ -1,0 +1,109 @@
+"""Working sets: a master that re-fits only the columns that matter, and proves it for all of them.
+
+Column generation gathers many candidates in one pass over the data, most of which end with weight
+zero. The same idea once more, inside the block: another master works on the columns in use and
+the best of the others, the block's own scores (cheap: it is in memory) say which come next, and
+the certificate of the whole block says when it is enough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.interfaces import Block, Master, Refit, SupportsRestriction
+from atomlearn.core.masters.newton import (
+    Candidate,
+    SemismoothNewton,
+    block_of,
+    certified,
+    check_restricted,
+)
+from atomlearn.core.problem.problem import Problem
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingSets(Master):
+    """Re-fit by rounds of another master on a part of the block.
+
+    Parameters
+    ----------
+    master : Master
+        What works on the columns of a round.
+    growth : float
+        About how many columns a round adds, as a fraction of those in use.
+    least : int
+        About how many columns a round adds at least.
+    ratio : float
+        A round is solved to this fraction of the gap of the whole block.
+    smallest : int
+        Blocks of at most this many columns are left to ``master`` whole.
+    max_rounds : int
+        Bound on the rounds; then ``master`` gets the whole block.
+    """
+
+    master: Master = field(default_factory=SemismoothNewton)
+    growth: float = 0.25
+    least: int = 50
+    ratio: float = 0.1
+    smallest: int = 500
+    max_rounds: int = 50
+
+    def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
+        """Minimise the restricted problem to ``gap_target``; see Master."""
+        check_restricted(problem)
+        size = problem.design.shape[1]
+        free = 2 * self.master.candidates_for_free(problem)
+        if size <= max(self.smallest, free) or not isinstance(
+            problem.regularizer.norm, SupportsRestriction
+        ):
+            return self.master.solve(problem, weights, intercept, gap_target)
+        best, steps, stalled = certified(problem, weights, None, intercept), 0, 0
+        for _ in range(self.max_rounds):
+            gap = best.refit.gap
+            if gap <= gap_target or stalled >= 2:
+                break
+            chosen = self._chosen(problem, best)
+            if 4 * chosen.size >= 3 * size:
+                break
+            refit = self._round(problem, best, chosen, max(self.ratio * gap, 0.7 * gap_target))
+            steps += refit.steps
+            filled = np.zeros(size)
+            filled[chosen] = refit.weights
+            linear = refit.prediction - refit.intercept
+            trial = certified(problem, filled, linear, refit.intercept)
+            stalled = 0 if trial.refit.gap < 0.9 * gap else stalled + 1
+            if trial.improves(best):
+                best = trial
+        if best.refit.gap > gap_target:
+            last = best.refit
+            refit = self.master.solve(problem, last.weights, last.intercept, gap_target)
+            refit.steps += steps
+            return refit
+        best.refit.steps = steps
+        return best.refit
+
+    def candidates_for_free(self, problem: Problem) -> int:
+        """As the master inside, which then gets the block whole."""
+        return self.master.candidates_for_free(problem)
+
+    def _round(self, problem: Problem, best: Candidate, chosen: Columns, target: float) -> Refit:
+        block: Block = block_of(problem).take(chosen)
+        restricted = problem.restricted_to(block, chosen)
+        return self.master.solve(
+            restricted, best.refit.weights[chosen], best.refit.intercept, target
+        )
+
+    def _chosen(self, problem: Problem, best: Candidate) -> Columns:
+        """Return the positions of the columns in use and of the best others, in order."""
+        used = np.flatnonzero(best.refit.weights)
+        count = used.size + max(self.least, int(self.growth * used.size))
+        scores = problem.shifted(ArrayScores(best.scores), None, best.refit.weights)
+        better = problem.regularizer.norm.best_columns(scores, count)
+        return np.union1d(used, better)

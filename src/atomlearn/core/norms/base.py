@@ -1,0 +1,60 @@
+"""VectorNorm: a norm of vectors that has one proximal map in three forms, ``prox_point``."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.norm import Form, Mask, Norm, ProxPoint
+from atomlearn.core.norms.parameters import Parameters, amount_of_prox
+from atomlearn.core.norms.scores import VectorScores
+from atomlearn.core.norms.screening import least, most
+from atomlearn.core.norms.vectors import like, to_float64
+
+Array = NDArray[np.float64]
+
+
+class VectorNorm(Parameters, Norm):
+    """A gauge of vectors with ``_point``, from which prox, prox_squared and project follow."""
+
+    @property
+    def absolute(self) -> bool:
+        """True where gauge(w) = gauge(|w|), growing with each |w_j|: what Nonnegative needs."""
+        return True
+
+    @abstractmethod
+    def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        """Return the proximal map of ``form`` at the float64 vector v, amount >= 0 finite."""
+
+    def prox(self, w: NDArray[Any], step: float) -> NDArray[Any]:
+        """argmin_x 1/2 ||x - w||^2 + step * gauge(x), in the dtype of w."""
+        return like(self.prox_point(w, step, "penalized").point, w)
+
+    def prox_squared(self, w: NDArray[Any], step: float) -> NDArray[Any]:
+        """argmin_x 1/2 ||x - w||^2 + (step / 2) * gauge(x)^2, in the dtype of w."""
+        return like(self.prox_point(w, step, "squared").point, w)
+
+    def project(self, w: NDArray[Any], radius: float) -> NDArray[Any]:
+        """argmin_x 1/2 ||x - w||^2 subject to gauge(x) <= radius, in the dtype of w."""
+        return like(self.prox_point(w, radius, "constrained").point, w)
+
+    def prox_point(self, w: NDArray[Any], amount: float, form: Form) -> ProxPoint:
+        """One of the three maps in float64, with its gauge and (when called) its Jacobian."""
+        name = "radius" if form == "constrained" else "step"
+        return self._point(to_float64(w), amount_of_prox(type(self).__name__, name, amount), form)
+
+    def least_polar(self, z: Array, error: Array) -> float:
+        """A lower bound on gauge°(z*) over all z* with |z_j* - z_j| <= error_j, >= 0.
+
+        Where the gauge depends on |w| only and grows with it, so does the polar with |z|.
+        """
+        return self.polar(VectorScores(least(z, error))) if self.absolute else 0.0
+
+    def possible_support(self, z: Array, error: Array, polar: float) -> Mask | None:
+        """All or nothing, for a norm without a rule of its own: w = 0 where gauge°(z*) < polar."""
+        if self.absolute and self.polar(VectorScores(most(z, error))) < polar:
+            return np.zeros(z.size, dtype=bool)
+        return None

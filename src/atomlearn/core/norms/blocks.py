@@ -1,0 +1,240 @@
+"""Blocks: a norm for each of several disjoint blocks of columns, added up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from atomlearn.core.interfaces.design import Columns, Scores
+from atomlearn.core.interfaces.norm import (
+    Atom,
+    Form,
+    Mask,
+    Norm,
+    ProxJacobian,
+    ProxPoint,
+    SupportsProx,
+    SupportsRestriction,
+    SupportsScreening,
+)
+from atomlearn.core.norms.atoms import best_atom
+from atomlearn.core.norms.base import VectorNorm
+from atomlearn.core.norms.forms import three_forms
+from atomlearn.core.norms.scores import SubsetScores, VectorScores
+from atomlearn.core.norms.vectors import to_float64
+
+Array = NDArray[np.float64]
+
+
+class Blocks(VectorNorm):
+    """gauge(w) = sum_b norm_b(w_b) over disjoint blocks of columns; polar max_b norm_b°(z_b).
+
+    The gauge of a product: clinical columns under an l1 norm beside genes under a k-support norm.
+    Use ``Scaled`` to weigh the blocks against each other.
+
+    Parameters
+    ----------
+    norms : list of Norm
+    columns : list of index lists
+        The columns of each norm; each column in exactly one block.
+    """
+
+    def __init__(self, norms: Sequence[Norm], columns: Sequence[Any]) -> None:
+        self.norms = norms
+        self.columns = columns
+
+    @property
+    def absolute(self) -> bool:
+        """True where all norms depend on |w| only."""
+        return all(isinstance(norm, VectorNorm) and norm.absolute for norm in self.norms)
+
+    def check(self, n_features: int) -> None:
+        """Raise where the blocks are not a partition of the columns, or a norm does not fit."""
+        for norm, columns in zip(self.norms, self._blocks(n_features), strict=True):
+            norm.check(columns.size)
+
+    def value(self, w: Array) -> float:
+        """sum_b norm_b(w_b)"""
+        w = to_float64(w)
+        blocks = self._blocks(w.size)
+        return float(sum(norm.value(w[c]) for norm, c in zip(self.norms, blocks, strict=True)))
+
+    def polar(self, scores: Scores) -> float:
+        """max_b norm_b°(z_b)"""
+        return max(self._polars(scores)[1], default=0.0)
+
+    def best_columns(self, scores: Scores, count: int) -> Columns:
+        """Those of every block, best block first, each asked for its share."""
+        blocks, polars = self._polars(scores)
+        order = np.argsort(-np.asarray(polars), kind="stable")
+        share = max(1, count // max(len(self.norms), 1))
+        chosen = [
+            blocks[b][self.norms[b].best_columns(SubsetScores(scores, blocks[b]), share)]
+            for b in order
+            if blocks[b].size
+        ]
+        return np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int64)
+
+    def best_atom(self, scores: Scores) -> Atom:
+        """The best atom of the block of largest polar."""
+        blocks, polars = self._polars(scores)
+        best = int(np.argmax(polars))
+        atom = best_atom(self.norms[best], SubsetScores(scores, blocks[best]))
+        return Atom(blocks[best][atom.columns], atom.values)
+
+    def restrict(self, columns: Columns, n_features: int) -> Blocks:
+        """Each norm restricted to its columns among these."""
+        owner, place = self._owners(n_features)
+        mine, local = owner[columns], place[columns]
+        norms: list[Norm] = []
+        parts: list[Columns] = []
+        sizes = [block.size for block in self._blocks(n_features)]
+        for number in np.unique(mine):
+            norm = self.norms[int(number)]
+            if not isinstance(norm, SupportsRestriction):
+                raise TypeError(
+                    f"Blocks: {norm!r} cannot be restricted to columns; use a solver over atoms"
+                )
+            chosen = np.flatnonzero(mine == number)
+            norms.append(norm.restrict(local[chosen], sizes[int(number)]))
+            parts.append(chosen)
+        restricted = Blocks(norms, parts)
+        restricted.__dict__["_memo"] = (restricted.columns, len(columns), parts)
+        return restricted
+
+    def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        return three_forms(v, amount, form, self._penalized, self.polar_of)
+
+    def polar_of(self, z: Array) -> float:
+        """Return the polar at a stored vector."""
+        return max((_polar(norm, z[c]) for norm, c in self._pairs(z.size) if c.size), default=0.0)
+
+    def least_polar(self, z: Array, error: Array) -> float:
+        """The largest of those of the blocks."""
+        return max(
+            (_least_polar(norm, z[c], error[c]) for norm, c in self._pairs(z.size) if c.size),
+            default=0.0,
+        )
+
+    def possible_support(self, z: Array, error: Array, polar: float) -> Mask | None:
+        """Each block by its own rule: a block in use has norm_b°(z_b*) = max_b norm_b°(z_b*).
+
+        A block whose norm has no rule is kept whole; None where no block has one.
+        """
+        polar = max(polar, self.least_polar(z, error))
+        marked, any_rule = np.ones(z.size, dtype=bool), False
+        for norm, columns in self._pairs(z.size):
+            if isinstance(norm, SupportsScreening) and columns.size:
+                inner = norm.possible_support(z[columns], error[columns], polar)
+                if inner is not None:
+                    marked[columns], any_rule = inner, True
+        return marked if any_rule else None
+
+    def _pairs(self, n_features: int) -> list[tuple[Norm, Columns]]:
+        return list(zip(self.norms, self._blocks(n_features), strict=True))
+
+    def _penalized(self, v: Array, step: float) -> ProxPoint:
+        point, gauge = np.empty_like(v), 0.0
+        jacobians: list[tuple[Columns, Callable[[], ProxJacobian]]] = []
+        for norm, columns in self._pairs(v.size):
+            if not isinstance(norm, SupportsProx):
+                raise TypeError(f"Blocks: {norm!r} has no proximal map; use a solver over atoms")
+            inner = norm.prox_point(v[columns], step, "penalized")
+            point[columns] = inner.point
+            gauge += inner.gauge
+            jacobians.append((columns, inner.jacobian))
+
+        def jacobian() -> ProxJacobian:
+            return _assembled([(c, call()) for c, call in jacobians], v.size)
+
+        return ProxPoint(point, gauge, jacobian)
+
+    def _polars(self, scores: Scores) -> tuple[list[Columns], list[float]]:
+        blocks = self._blocks(scores.n_columns)
+        return blocks, [
+            norm.polar(SubsetScores(scores, c)) if c.size else 0.0
+            for norm, c in zip(self.norms, blocks, strict=True)
+        ]
+
+    def owners(self, n_features: int) -> Columns:
+        """Return the number of the block of each column, shape (n_features,)."""
+        return self._owners(n_features)[0]
+
+    def _owners(self, n_features: int) -> tuple[Columns, Columns]:
+        owner, place = np.zeros((2, n_features), dtype=np.int64)
+        for number, columns in enumerate(self._blocks(n_features)):
+            owner[columns] = number
+            place[columns] = np.arange(columns.size)
+        return owner, place
+
+    def _blocks(self, n_features: int) -> list[Columns]:
+        memo = self.__dict__.get("_memo")
+        if memo is None or memo[0] is not self.columns or memo[1] != n_features:
+            memo = (self.columns, n_features, self._checked(n_features))
+            self.__dict__["_memo"] = memo
+        blocks: list[Columns] = memo[2]
+        return blocks
+
+    def _checked(self, n_features: int) -> list[Columns]:
+        if len(self.norms) != len(self.columns):
+            raise ValueError(
+                f"Blocks: one list of columns a norm, got {len(self.norms)} norms and "
+                f"{len(self.columns)} lists"
+            )
+        for norm in self.norms:
+            if not isinstance(norm, Norm):
+                raise TypeError(
+                    f"Blocks: norms must be norm objects such as norms.L1(), got "
+                    f"{type(norm).__name__}"
+                )
+        blocks = [np.asarray(columns) for columns in self.columns]
+        for number, columns in enumerate(blocks):
+            if columns.size and (columns.ndim != 1 or columns.dtype.kind not in "iu"):
+                raise TypeError(
+                    f"Blocks: columns[{number}] must hold whole column numbers, got dtype "
+                    f"{columns.dtype} of shape {columns.shape}"
+                )
+        blocks = [columns.astype(np.int64) for columns in blocks]
+        together = np.sort(np.concatenate(blocks)) if blocks else np.zeros(0, dtype=np.int64)
+        if not np.array_equal(together, np.arange(n_features)):
+            raise ValueError(
+                f"Blocks: each of the {n_features} columns must be in exactly one block; got "
+                f"{together.size} entries, {np.unique(together).size} of them distinct"
+            )
+        return blocks
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_memo"}
+
+
+def _least_polar(norm: Norm, z: Array, error: Array) -> float:
+    return norm.least_polar(z, error) if isinstance(norm, VectorNorm) else 0.0
+
+
+def _polar(norm: Norm, z: Array) -> float:
+    return norm.polar(VectorScores(z))
+
+
+def _assembled(parts: list[tuple[Columns, ProxJacobian]], size: int) -> ProxJacobian:
+    """Return the Jacobian of maps on disjoint coordinates: diagonals and factors side by side."""
+    diagonal = np.zeros(size)
+    factors, coefficients = [], []
+    for columns, jacobian in parts:
+        diagonal[columns] = jacobian.diagonal
+        if jacobian.coefficients.size:
+            local = sparse.coo_array(jacobian.factors)
+            shape = (size, jacobian.coefficients.size)
+            rows = columns[local.row]
+            factors.append(sparse.csc_array((local.data, (rows, local.col)), shape=shape))
+            coefficients.append(jacobian.coefficients)
+    if not factors:
+        return ProxJacobian(diagonal)
+    joined = sparse.hstack(factors, format="csc")
+    together = np.concatenate(coefficients)
+    if size * together.size <= 2**18:
+        return ProxJacobian(diagonal, joined.toarray(), together)
+    return ProxJacobian(diagonal, joined, together)

@@ -1,0 +1,258 @@
+"""Norms made of norms: Scaled, Nonnegative."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.design import Columns, Scores
+from atomlearn.core.interfaces.lift import Lift
+from atomlearn.core.interfaces.matrix import Shape, SupportsSearch, SupportsShape
+from atomlearn.core.interfaces.norm import (
+    Atom,
+    Form,
+    Mask,
+    Norm,
+    ProxJacobian,
+    ProxPoint,
+    SupportsPrices,
+    SupportsZeroThreshold,
+)
+from atomlearn.core.norms.atoms import best_atom
+from atomlearn.core.norms.base import VectorNorm
+from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.inside import (
+    check_inside,
+    least_polar_inside,
+    lift_inside,
+    possible_support_inside,
+    restriction,
+    with_prox,
+)
+from atomlearn.core.norms.l1 import L1
+from atomlearn.core.norms.names import named
+from atomlearn.core.norms.parameters import positive_number
+from atomlearn.core.norms.partition import Partition
+from atomlearn.core.norms.scores import PositiveScores
+from atomlearn.core.norms.vectors import to_float64
+from atomlearn.lifting.latent import LatentNorm
+
+Array = NDArray[np.float64]
+
+
+def polar_bounds(norm: Norm, scores: Scores, thorough: bool = False) -> tuple[float, float]:
+    """Return lower <= gauge°(z) <= upper: the polar twice for norms that know it exactly."""
+    if isinstance(norm, SupportsSearch):
+        return norm.bounds(scores, thorough)
+    polar = norm.polar(scores)
+    return polar, polar
+
+
+def scaled(norm: Norm, factor: float) -> Norm:
+    """Return factor * norm, as a group norm where it is one."""
+    if isinstance(norm, Groups) and isinstance(norm.groups, Partition):
+        weights = np.ones(norm.groups.n_groups) if norm.weights is None else norm.weights
+        return norm.reweighted(weights * factor)
+    return Scaled(norm, factor)
+
+
+class Scaled(VectorNorm):
+    """gauge(w) = factor * norm(w); polar norm°(z) / factor. Atoms are divided by the factor.
+
+    Parameters
+    ----------
+    norm : Norm
+    factor : float > 0
+    """
+
+    def __init__(self, norm: Norm, factor: float) -> None:
+        self.norm = norm
+        self.factor = factor
+
+    @property
+    def absolute(self) -> bool:
+        """As the norm inside."""
+        return isinstance(self.norm, VectorNorm | LatentNorm) and self.norm.absolute
+
+    def check(self, n_features: int) -> None:
+        """Raise where the factor is not positive and finite, or the norm inside is unusable."""
+        check_inside(self.norm, "Scaled", absolute=False)
+        positive_number("Scaled", "factor", self.factor)
+        self.norm.check(n_features)
+
+    def value(self, w: Array) -> float:
+        """factor * norm(w)"""
+        return self.factor * self.norm.value(w)
+
+    def polar(self, scores: Scores) -> float:
+        """norm°(z) / factor"""
+        return self.norm.polar(scores) / self.factor
+
+    def best_columns(self, scores: Scores, count: int) -> Columns:
+        """Those of the norm inside."""
+        return self.norm.best_columns(scores, count)
+
+    def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        power = {"penalized": 1, "squared": 2, "constrained": -1}[form]
+        inner = with_prox(self.norm, "Scaled").prox_point(v, amount * self.factor**power, form)
+        return ProxPoint(inner.point, self.factor * inner.gauge, inner.jacobian)
+
+    def restrict(self, columns: Columns, n_features: int) -> Scaled:
+        """factor times the restriction of the norm inside."""
+        return Scaled(restriction(self.norm, columns, n_features, "Scaled"), self.factor)
+
+    def lift(self, n_features: int) -> Lift | None:
+        """That of the norm inside, over which the norm is scaled; None where it has none."""
+        inner = lift_inside(self.norm, n_features)
+        return None if inner is None else replace(inner, norm=scaled(inner.norm, self.factor))
+
+    def with_shape(self, shape: Shape | None) -> Scaled:
+        """Return the same norm with the norm inside for matrices of this shape."""
+        inner = self.norm
+        if not isinstance(inner, SupportsShape):
+            return self
+        known = inner.with_shape(shape)
+        return self if known is inner else Scaled(known, self.factor)
+
+    def bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
+        """Those of the polar of the norm inside, divided by the factor."""
+        lower, upper = polar_bounds(self.norm, scores, thorough)
+        return lower / self.factor, upper / self.factor
+
+    def with_names(self, names: Sequence[str]) -> Scaled:
+        """Return the same norm with names of columns replaced by their indices."""
+        return Scaled(named(self.norm, names), self.factor)
+
+    def best_atom(self, scores: Scores) -> Atom:
+        """The atom of the norm inside, divided by the factor."""
+        atom = best_atom(self.norm, scores)
+        return Atom(atom.columns, atom.values / self.factor)
+
+    def zero_threshold(self, w: Array) -> float:
+        """factor times that of the norm inside (0, which is always right, where it has none)."""
+        if not isinstance(self.norm, SupportsZeroThreshold):
+            return 0.0
+        return self.factor * self.norm.zero_threshold(w)
+
+    def least_polar(self, z: Array, error: Array) -> float:
+        """That of the norm inside, divided by the factor."""
+        return least_polar_inside(self.norm, z, error) / self.factor
+
+    def possible_support(self, z: Array, error: Array, polar: float) -> Mask | None:
+        """That of the norm inside, whose polar is factor times this one."""
+        return possible_support_inside(self.norm, z, error, polar * self.factor)
+
+    def prices(self, n_features: int) -> Array | None:
+        """factor times those of the norm inside, where it has them."""
+        inner = self.norm.prices(n_features) if isinstance(self.norm, SupportsPrices) else None
+        return None if inner is None else self.factor * inner
+
+
+class Nonnegative(VectorNorm):
+    """gauge(w) = norm(w) where w >= 0, infinite elsewhere; polar norm°(max(z, 0)).
+
+    For a norm that depends on |w| only and grows with it: setting negative coordinates of w to
+    zero never costs, so the polar and the three proximal maps are those of the positive part.
+
+    Parameters
+    ----------
+    norm : Norm
+        l1, l2, elastic net, k-support, groups, or a scaled one of these.
+    """
+
+    def __init__(self, norm: Norm) -> None:
+        self.norm = norm
+
+    @property
+    def absolute(self) -> bool:
+        """False: negative coordinates are refused."""
+        return False
+
+    def check(self, n_features: int) -> None:
+        """Raise where the norm inside is unusable, or not a norm of |w|."""
+        check_inside(self.norm, "Nonnegative", absolute=True)
+        self.norm.check(n_features)
+
+    def value(self, w: Array) -> float:
+        """norm(w), or infinity where some w_j < 0"""
+        w = to_float64(w)
+        return math.inf if (w < 0).any() else self.norm.value(w)
+
+    def polar(self, scores: Scores) -> float:
+        """norm°(max(z, 0))"""
+        return self.norm.polar(PositiveScores(scores))
+
+    def best_columns(self, scores: Scores, count: int) -> Columns:
+        """Those of the norm inside for max(z, 0), positive scores only."""
+        positive = PositiveScores(scores)
+        columns = self.norm.best_columns(positive, count)
+        return columns[positive.at(columns) > 0]
+
+    def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        inner = with_prox(self.norm, "Nonnegative").prox_point(np.maximum(v, 0.0), amount, form)
+
+        def jacobian() -> ProxJacobian:
+            return _masked(inner.jacobian(), v > 0)
+
+        return ProxPoint(inner.point, inner.gauge, jacobian)
+
+    def restrict(self, columns: Columns, n_features: int) -> Nonnegative:
+        """The non-negative part of the restriction of the norm inside."""
+        return Nonnegative(restriction(self.norm, columns, n_features, "Nonnegative"))
+
+    def lift(self, n_features: int) -> Lift | None:
+        """That of the norm inside with non-negative parts; None where it has none."""
+        inner = lift_inside(self.norm, n_features)
+        return None if inner is None else replace(inner, norm=Nonnegative(inner.norm))
+
+    def with_names(self, names: Sequence[str]) -> Nonnegative:
+        """Return the same norm with names of columns replaced by their indices."""
+        return Nonnegative(named(self.norm, names))
+
+    def best_atom(self, scores: Scores) -> Atom:
+        """The atom of the norm inside for max(z, 0), without its zeros."""
+        atom = best_atom(self.norm, PositiveScores(scores))
+        kept = atom.values > 0
+        return Atom(atom.columns[kept], atom.values[kept])
+
+    def zero_threshold(self, w: Array) -> float:
+        """That of the norm inside (0, which is always right, where it has none)."""
+        return self.norm.zero_threshold(w) if isinstance(self.norm, SupportsZeroThreshold) else 0.0
+
+    def least_polar(self, z: Array, error: Array) -> float:
+        """That of the norm inside for max(z, 0), which is no further from max(z*, 0)."""
+        return least_polar_inside(self.norm, np.maximum(z, 0.0), error)
+
+    def possible_support(self, z: Array, error: Array, polar: float) -> Mask | None:
+        """That of the norm inside: a w >= 0 aligned with z* is aligned with max(z*, 0)."""
+        return possible_support_inside(self.norm, np.maximum(z, 0.0), error, polar)
+
+    def prices(self, n_features: int) -> Array | None:
+        """The weights of the l1 norm inside, scaled or in groups of one; None for other norms."""
+        return _l1_weights(self.norm, n_features)
+
+
+def _l1_weights(norm: Norm, n_features: int) -> Array | None:
+    """Return c with norm(w) = sum_j c_j |w_j|; None where the norm is not of this kind."""
+    if isinstance(norm, L1):
+        return np.ones(n_features)
+    if isinstance(norm, Scaled):
+        inner = _l1_weights(norm.norm, n_features)
+        return None if inner is None else norm.factor * inner
+    return norm.singleton_weights(n_features) if isinstance(norm, Groups) else None
+
+
+def _masked(jacobian: ProxJacobian, keep: NDArray[np.bool_]) -> ProxJacobian:
+    """Return D J D with D = diag(keep)."""
+    mask = keep.astype(np.float64)
+    factors = jacobian.factors
+    if isinstance(factors, np.ndarray):
+        factors = factors * mask[:, None]
+    else:
+        factors = factors.copy()
+        factors.data *= mask[factors.indices]
+    return ProxJacobian(jacobian.diagonal * mask, factors, jacobian.coefficients)

@@ -1,0 +1,163 @@
+"""ElasticNetNorm: max(||w||_2, ||w||_1 / sqrt k), the intersection of an l1 and an l2 ball."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.design import Columns, Scores
+from atomlearn.core.interfaces.norm import Atom, Form, ProxJacobian, ProxPoint
+from atomlearn.core.norms.base import VectorNorm
+from atomlearn.core.norms.l2 import L2
+from atomlearn.core.norms.parameters import whole_number
+from atomlearn.core.norms.threshold import soft_threshold, weighted_l1_point
+from atomlearn.core.norms.vectors import l2_norm, power_of_two, to_float64
+
+Array = NDArray[np.float64]
+
+
+class ElasticNetNorm(VectorNorm):
+    """gauge(w) = max(||w||_2, ||w||_1 / sqrt k).
+
+    Its ball is the intersection of the unit l2 ball and the l1 ball of radius sqrt k; it is at
+    most the k-support norm, which is less than sqrt 2 times it. Its polar is an infimal
+    convolution, min over a of ||a||_2 + sqrt k ||z - a||_inf. The minimizing a is the soft
+    threshold of z at the level theta where ||a||_1 = sqrt k ||a||_2 (0 where z has a smaller
+    ratio already), and a / ||a||_2 is the best atom: found from the largest scores alone.
+
+    Parameters
+    ----------
+    k : int >= 1
+        1 gives the l1 norm, the number of coordinates (or more) the l2 norm.
+
+    References
+    ----------
+    Argyriou, Foygel, Srebro (2012), section 3, arXiv:1204.5043.
+    """
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+
+    def check(self, n_features: int) -> None:
+        """Raise where k is not a whole number >= 1."""
+        whole_number("ElasticNetNorm", "k", self.k)
+
+    def value(self, w: Array) -> float:
+        """max(||w||_2, ||w||_1 / sqrt k)"""
+        w = to_float64(w)
+        return max(l2_norm(w), float(np.abs(w).sum()) / self._root())
+
+    def polar(self, scores: Scores) -> float:
+        """||S(z, theta)||_2 + sqrt k theta, S the soft threshold at the level of the class."""
+        values, theta = self._best_atom(scores)[1:]
+        return l2_norm(soft_threshold(values, theta)) + self._root() * theta
+
+    def best_columns(self, scores: Scores, count: int) -> Columns:
+        """The support of the best atom, and further columns of large |z_j| up to ``count``."""
+        columns, values, theta = self._best_atom(scores)
+        # Where the largest scores tie, theta is their magnitude, and any k of them do.
+        size = max(int(np.count_nonzero(np.abs(values) > theta)), min(self.k, values.size))
+        return columns[:size] if count <= size else scores.top(count)[0]
+
+    def best_atom(self, scores: Scores) -> Atom:
+        """S(z, theta) / ||S(z, theta)||_2; where it vanishes, k of the tied largest scores."""
+        columns, values, theta = self._best_atom(scores)
+        shrunk = soft_threshold(values, theta)
+        if not shrunk.any():
+            shrunk = np.sign(values) * (np.arange(values.size) < self.k)
+        used = np.flatnonzero(shrunk)
+        if not used.size:
+            return Atom(columns[:0], values[:0])
+        return Atom(columns[used], shrunk[used] / l2_norm(shrunk[used]))
+
+    def _best_atom(self, scores: Scores) -> tuple[Columns, Array, float]:
+        """Return columns and scores of the largest |z_j|, as many as theta needs, and theta."""
+        root = self._root()
+        count = min(4 * self.k, scores.n_columns)
+        while True:
+            columns, values = scores.top(count)
+            theta = balance_level(values, root)
+            # Scores left out are at most the last one: up to theta they change nothing.
+            if count >= scores.n_columns or theta >= abs(values[-1]):
+                return columns, values, theta
+            count = min(4 * count, scores.n_columns)
+
+    def _root(self) -> float:
+        return math.sqrt(whole_number("ElasticNetNorm", "k", self.k))
+
+    def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        """One soft threshold and one scaling, in three regimes.
+
+        The l2 norm dominates at the solution (no threshold), or the l1 norm does (no scaling), or
+        both are equal, and then the threshold is theta whatever the amount.
+        """
+        root = self._root()
+        theta = balance_level(v, root)
+        if theta == 0.0:
+            return L2().prox_point(v, amount, form)
+        shrunk = soft_threshold(v, theta)
+        length = l2_norm(shrunk)
+        polar = length + root * theta
+        if form == "penalized":
+            no_scaling, gauge = amount <= root * theta, max(polar - amount, 0.0)
+        elif form == "squared":
+            no_scaling, gauge = amount * length <= root * theta, polar / (1.0 + amount)
+        else:
+            no_scaling, gauge = amount >= length, amount
+        if no_scaling:
+            return weighted_l1_point(v, np.full(v.size, 1.0 / root), amount, form)
+        if gauge == 0.0:
+            return ProxPoint(np.zeros_like(v), 0.0, lambda: ProxJacobian(np.zeros(v.size)))
+        direction = shrunk / length
+
+        def jacobian() -> ProxJacobian:
+            return _balanced_jacobian(v, direction, gauge / length, self.k, amount, form)
+
+        return ProxPoint(gauge * direction, gauge, jacobian)
+
+    def restrict(self, columns: Columns, n_features: int) -> ElasticNetNorm:
+        """The same norm on fewer coordinates."""
+        return ElasticNetNorm(self.k)
+
+
+def balance_level(v: Array, root: float) -> float:
+    """Return the least theta >= 0 with ||S(v, theta)||_1 <= root ||S(v, theta)||_2, root^2 = k.
+
+    Over m active entries the balance is at mean - deviation * sqrt(k / (m - k)), which is never
+    beyond theta; entries up to it drop out, until none does. O(n) a round, few rounds.
+    """
+    k = round(root * root)
+    scale = power_of_two(v)
+    active = np.abs(v[v != 0]) / scale
+    if active.size == 0 or float(active.sum()) <= root * l2_norm(active):
+        return 0.0
+    theta, largest = 0.0, float(active.max())
+    while active.size > k:
+        mean = float(active.mean())
+        deviation = math.sqrt(float(np.mean((active - mean) ** 2)))
+        balance = mean - deviation * math.sqrt(k / (active.size - k))
+        theta = min(max(theta, balance), largest)
+        stay = active > theta
+        if stay.all():
+            break
+        active = active[stay]
+    return theta * scale
+
+
+def _balanced_jacobian(
+    v: Array, direction: Array, ratio: float, k: int, amount: float, form: Form
+) -> ProxJacobian:
+    """Return ratio * (P - u u' - q q' / (m - k)) + a u u', u the direction of the m active entries.
+
+    P selects them, q = signs - sqrt k u; a = d gauge / d polar = 1, 1 / (1 + step), or 0.
+    """
+    active = direction != 0
+    count = int(np.count_nonzero(active))
+    along = {"penalized": 1.0, "squared": 1.0 / (1.0 + amount), "constrained": 0.0}[form]
+    factors, coefficients = [direction], [along - ratio]
+    if count > k:
+        factors.append(np.where(active, np.sign(v), 0.0) - math.sqrt(k) * direction)
+        coefficients.append(-ratio / (count - k))
+    return ProxJacobian(ratio * active, np.column_stack(factors), np.array(coefficients))

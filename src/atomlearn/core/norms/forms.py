@@ -1,0 +1,92 @@
+"""Three proximal maps from one: the squared and the constrained form by a search for the step.
+
+With x(theta) = argmin 1/2 ||x - v||^2 + theta gauge(x), and s = (v - x) / theta a subgradient
+of the gauge there: the prox of (step / 2) gauge^2 is x(theta) at theta = step gauge(x(theta)), the
+projection onto gauge <= radius is x(theta) where gauge(x(theta)) = radius. As the gauge is
+homogeneous, dx/dtheta = -J s, and d gauge = s'J dv - s'J s dtheta, J the Jacobian at fixed theta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.norm import Form, ProxJacobian, ProxPoint
+
+Array = NDArray[np.float64]
+
+#: Steps of the search, each of which is one proximal map.
+MAX_SEARCH = 200
+
+
+def three_forms(
+    v: Array,
+    amount: float,
+    form: Form,
+    penalized: Callable[[Array, float], ProxPoint],
+    polar: Callable[[Array], float],
+) -> ProxPoint:
+    """Return the proximal map of ``form`` from that of theta * gauge and the polar of the gauge.
+
+    A safeguarded Newton search on the decreasing function of theta, each step one proximal map
+    and one Jacobian; to rounding.
+    """
+    if form == "penalized":
+        return penalized(v, amount)
+    start = penalized(v, 0.0)
+    if (form == "squared" and amount == 0.0) or (form == "constrained" and start.gauge <= amount):
+        return start
+    high = polar(v)
+    if high == 0.0 or (form == "constrained" and amount == 0.0):
+        point = penalized(v, high)
+        zero = ProxPoint(np.zeros_like(v), 0.0, lambda: ProxJacobian(np.zeros(v.size)))
+        return start if high == 0.0 else (point if not point.point.any() else zero)
+    theta, at = _search(v, amount, form, penalized, start, high)
+
+    def jacobian() -> ProxJacobian:
+        inner = at.jacobian()
+        s = (v - at.point) / theta
+        direction = inner.apply(s)
+        bend = float(s @ direction) + (1.0 / amount if form == "squared" else 0.0)
+        if bend <= 0.0:
+            return inner
+        return inner.plus(direction[:, None], np.array([-1.0 / bend]))
+
+    return ProxPoint(at.point, at.gauge, jacobian)
+
+
+def _search(
+    v: Array,
+    amount: float,
+    form: Form,
+    penalized: Callable[[Array, float], ProxPoint],
+    start: ProxPoint,
+    high: float,
+) -> tuple[float, ProxPoint]:
+    """Return theta in (0, polar(v)] and the point there."""
+    slope, offset = (1.0 / amount, 0.0) if form == "squared" else (0.0, amount)
+    low = 0.0
+    # gauge(x(theta)) falls from gauge(v) to 0 at the polar, at most linearly fast from there.
+    theta = high * (start.gauge - offset) / (start.gauge + slope * high)
+    at = penalized(v, theta)
+    for _ in range(MAX_SEARCH):
+        excess = at.gauge - offset - slope * theta
+        if excess > 0:
+            low = theta
+        else:
+            high = theta
+        scale = at.gauge + offset + slope * theta
+        if abs(excess) <= 4e-16 * scale or high - low <= 4e-16 * high:
+            break
+        s = (v - at.point) / theta if theta > 0 else v
+        bend = float(s @ at.jacobian().apply(s)) + slope
+        proposal = theta + excess / bend if bend > 0 else np.inf
+        if not low < proposal < high:
+            proposal = 0.5 * (low + high)
+        if proposal == theta:
+            break
+        theta = proposal
+        at = penalized(v, theta)
+    return theta, at

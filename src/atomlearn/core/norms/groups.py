@@ -1,0 +1,143 @@
+"""Groups: the group lasso norm sum_g weight_g ||w_g||_2 over disjoint groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.design import Columns, Scores
+from atomlearn.core.interfaces.norm import Form, Mask, ProxPoint
+from atomlearn.core.norms.lift import GroupedNorm, best_groups, lifted_point
+from atomlearn.core.norms.names import named_groups
+from atomlearn.core.norms.partition import Partition
+from atomlearn.core.norms.screening import least, most, reaches_largest
+from atomlearn.core.norms.threshold import weighted_l1_point
+from atomlearn.core.norms.vectors import to_float64
+
+Array = NDArray[np.float64]
+
+
+class Groups(GroupedNorm):
+    """gauge(w) = sum_g weight_g ||w_g||_2 over disjoint groups; polar max_g ||z_g||_2 / weight_g.
+
+    Its squared form, (level / 2) (sum_g ||w_g||)^2, is the sub-problem of feature generation, and
+    its prox the Moreau projection of Tan, Tsang, Wang (2014), Algorithm 3.
+
+    Parameters
+    ----------
+    groups : list of index lists, or label array
+        Disjoint groups of columns; a column in no list, or with a negative label, is a group of
+        its own. Lists may name columns, or patterns of them ("dose_*"), where X has names.
+    weights : None or array-like
+        One weight > 0 for each listed group, in the order of the lists, or in the sorted order
+        of the labels. None: all ones (use sqrt(size) to balance groups of unequal size). Columns
+        in no group have weight 1.
+
+    References
+    ----------
+    Yuan, Lin (2006), Model selection and estimation in regression with grouped variables,
+    doi:10.1111/j.1467-9868.2005.00532.x
+    """
+
+    def __init__(self, groups: Any, weights: Any = None) -> None:
+        self.groups = groups
+        self.weights = weights
+
+    def check(self, n_features: int) -> None:
+        """Raise where groups overlap or do not fit, or a weight is not positive and finite."""
+        self.parts(n_features)
+
+    def value(self, w: Array) -> float:
+        """sum_g weight_g ||w_g||_2"""
+        w = to_float64(w)
+        partition, weights = self.parts(w.size)
+        norms = partition.norms(w)
+        return float(norms.sum() if weights is None else np.dot(weights, norms))
+
+    def polar(self, scores: Scores) -> float:
+        """max_g ||z_g||_2 / weight_g"""
+        partition, weights = self.parts(scores.n_columns)
+        norms = partition.norms_of_scores(scores)
+        return float((norms if weights is None else norms / weights).max(initial=0.0))
+
+    def best_columns(self, scores: Scores, count: int) -> Columns:
+        """Whole groups of largest ||z_g||_2 / weight_g, until there are ``count`` columns."""
+        partition, weights = self.parts(scores.n_columns)
+        return best_groups(scores, partition, weights, 1, count)
+
+    def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        partition, weights = self.parts(v.size)
+        return lifted_point(
+            v, partition, lambda norms: weighted_l1_point(norms, weights, amount, form)
+        )
+
+    def restrict(self, columns: Columns, n_features: int) -> Groups:
+        """The same norm over these columns, with the weights of the groups they touch."""
+        partition, weights = self.parts(n_features)
+        restricted, kept = partition.restrict(columns)
+        return Groups(restricted, None if weights is None else weights[kept])
+
+    def possible_support(self, z: Array, error: Array, polar: float) -> Mask:
+        """w_g != 0 only where ||z_g*||_2 / weight_g is the largest of all groups.
+
+        Bounds on a group's norm are the norms of the bounds on its coordinates, which are at least
+        as close as ||z_g|| +- ||error_g||.
+        """
+        partition, weights = self.parts(z.size)
+        low, high = partition.norms(least(z, error)), partition.norms(most(z, error))
+        if weights is not None:
+            low, high = low / weights, high / weights
+        return np.asarray(reaches_largest(low, high, polar)[partition.labels])
+
+    def with_names(self, names: Sequence[str]) -> Groups:
+        """Return the same norm with names and patterns of columns replaced by their indices."""
+        groups = named_groups(self.groups, names, "Groups")
+        return self if groups is self.groups else Groups(groups, self.weights)
+
+    def reweighted(self, weights: Array) -> Groups:
+        """Return the same groups with other weights, one for each listed group."""
+        return Groups(self.groups, weights)
+
+    def singleton_weights(self, n_features: int) -> Array | None:
+        """Return each column's weight where every group is one column, else None."""
+        partition, weights = self.parts(n_features)
+        if (partition.sizes > 1).any():
+            return None
+        return np.ones(n_features) if weights is None else weights[partition.labels]
+
+    def members_and_weights(self, n_features: int) -> tuple[list[Columns], Array]:
+        """Return the columns of each group, and the group's weight."""
+        partition, weights = self.parts(n_features)
+        members = [partition.members(np.array([g])) for g in range(partition.n_groups)]
+        return members, np.ones(partition.n_groups) if weights is None else weights
+
+    def parts(self, n_features: int) -> tuple[Partition, Array | None]:
+        """Return the partition and one weight for each of its groups (None: all ones)."""
+        partition = self.partition(n_features)
+        if self.weights is None:
+            return partition, None
+        memo = self.__dict__.get("_weights_memo")
+        if memo is None or memo[0] is not self.weights or memo[1] is not partition:
+            memo = (self.weights, partition, self._checked_weights(partition))
+            self.__dict__["_weights_memo"] = memo
+        weights: Array = memo[2]
+        return partition, weights
+
+    def _checked_weights(self, partition: Partition) -> Array:
+        weights = np.asarray(self.weights, dtype=np.float64)
+        if weights.shape != (partition.n_listed,):
+            raise ValueError(
+                f"Groups: weights must hold one number for each of the {partition.n_listed} "
+                f"groups, got shape {weights.shape}; give one a group, or None for all ones"
+            )
+        if not (np.isfinite(weights).all() and (weights > 0).all()):
+            position = int(np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))[0])
+            raise ValueError(
+                f"Groups: weights[{position}] is {weights[position]}, but weights must be positive "
+                "and finite; leave an unpenalized feature out of X, or use a small weight"
+            )
+        missing = partition.n_groups - partition.n_listed
+        return np.concatenate([weights, np.ones(missing)]) if missing else weights

@@ -1,0 +1,138 @@
+"""KSupport: the hull of the k-sparse unit vectors, or of unit vectors over k groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn import _kernels
+from atomlearn.core.interfaces.design import Columns, Scores
+from atomlearn.core.interfaces.norm import Form, Mask, ProxPoint
+from atomlearn.core.norms.ksupport_point import ksupport_point
+from atomlearn.core.norms.lift import GroupedNorm, best_groups, lifted_point
+from atomlearn.core.norms.names import named_groups
+from atomlearn.core.norms.parameters import amount_of_prox, whole_number
+from atomlearn.core.norms.screening import least, most, reaches_kth
+from atomlearn.core.norms.vectors import l2_norm, power_of_two, to_float64
+
+Array = NDArray[np.float64]
+
+
+class KSupport(GroupedNorm):
+    """gauge of conv { w : ||w||_2 <= 1, w is zero outside k coordinates (or k groups) }.
+
+    Its polar is the l2 norm of the k largest |z_j| (of the k groups of largest ||z_g||_2). k = 1
+    is the l1 norm (the group lasso), k >= the number of coordinates the l2 norm.
+
+    Parameters
+    ----------
+    k : int >= 1
+        Coordinates, or groups, of an atom. More than there are acts as all of them.
+    groups : None, list of index lists, or label array
+        Disjoint groups of columns; a column in no list, or with a negative label, is a group of
+        its own. The norm is then the k-support norm of the vector of group l2 norms. Do not
+        change the lists in place: set the parameter anew.
+
+    References
+    ----------
+    Argyriou, Foygel, Srebro (2012), Sparse prediction with the k-support norm, NeurIPS 25,
+    arXiv:1204.5043. McDonald, Pontil, Stamos (2016), New perspectives on k-support and cluster
+    norms, JMLR 17(155).
+    """
+
+    def __init__(self, k: int, groups: Any = None) -> None:
+        self.k = k
+        self.groups = groups
+
+    def check(self, n_features: int) -> None:
+        """Raise where k is not a whole number >= 1, or the groups do not fit the features."""
+        whole_number("KSupport", "k", self.k)
+        if self.groups is not None:
+            self.partition(n_features)
+
+    def value(self, w: Array) -> float:
+        """sqrt(min sum_g ||w_g||^2 / d_g) over 0 <= d <= 1, sum d <= k; O(n) expected."""
+        w = to_float64(w)
+        if w.size == 0:
+            return 0.0
+        magnitudes = w if self.groups is None else self.partition(w.size).norms(w)
+        scale = power_of_two(magnitudes)
+        return scale * float(_kernels.ksupport_gauge(magnitudes / scale, self._k(magnitudes.size)))
+
+    def polar(self, scores: Scores) -> float:
+        """l2 norm of the k largest |z_j|, or of the k largest group norms of z."""
+        if self.groups is None:
+            return l2_norm(scores.top(self._k(scores.n_columns))[1])
+        norms = self.partition(scores.n_columns).norms_of_scores(scores)
+        return l2_norm(np.sort(norms)[-self._k(norms.size) :])
+
+    def best_columns(self, scores: Scores, count: int) -> Columns:
+        """The max(k, count) columns of largest |z_j|; with groups whole groups, k at least."""
+        k = self._k(scores.n_columns)
+        if self.groups is None:
+            return scores.top(max(k, count))[0]
+        return best_groups(scores, self.partition(scores.n_columns), None, k, count)
+
+    def with_names(self, names: Sequence[str]) -> KSupport:
+        """Return the same norm with names and patterns of columns replaced by their indices."""
+        groups = named_groups(self.groups, names, "KSupport")
+        return self if groups is self.groups else KSupport(self.k, groups)
+
+    def prox_squared(self, w: NDArray[Any], step: float) -> NDArray[Any]:
+        """argmin_x 1/2 ||x - w||^2 + (step / 2) * gauge(x)^2, all in the dtype of w."""
+        vector = np.asarray(w)
+        if self.groups is None and vector.dtype in (np.float32, np.float64) and step > 0:
+            size = amount_of_prox("KSupport", "step", step)
+            return _kernels.ksupport_prox(vector, self._k(vector.size), size)[0]
+        return super().prox_squared(w, step)
+
+    def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        if self.groups is None or v.size == 0:
+            return ksupport_point(v, self._k(v.size), amount, form)
+        partition = self.partition(v.size)
+        k = self._k(partition.n_groups)
+        return lifted_point(v, partition, lambda norms: ksupport_point(norms, k, amount, form))
+
+    def restrict(self, columns: Columns, n_features: int) -> KSupport:
+        """The k-support norm over these columns, with what the groups have there."""
+        if self.groups is None:
+            return KSupport(self.k)
+        return KSupport(self.k, self.partition(n_features).restrict(columns)[0])
+
+    def possible_support(self, z: Array, error: Array, polar: float) -> Mask:
+        """w_j != 0 only where |z_j*| is at least the k-th largest magnitude (group norm) of z*."""
+        low, high = least(z, error), most(z, error)
+        if self.groups is None:
+            return reaches_kth(low, high, self._k(z.size), polar)
+        partition = self.partition(z.size)
+        k = self._k(partition.n_groups)
+        marked = reaches_kth(partition.norms(low), partition.norms(high), k, polar)
+        return np.asarray(marked[partition.labels])
+
+    def zero_threshold(self, w: Array) -> float:
+        """(T / (k - q)) / gauge, T = sum |w_j| over 0 < d_j < 1, q = #{d_j = 1}.
+
+        0 where at most k entries are not zero. With groups 0: a zero entry of an active group
+        always wants to enter.
+        """
+        magnitudes = np.abs(to_float64(w))
+        magnitudes = magnitudes[magnitudes > 0]
+        k = self._k(max(1, magnitudes.size))
+        if self.groups is not None or magnitudes.size <= k:
+            return 0.0
+        magnitudes /= power_of_two(magnitudes)
+        largest = np.sort(np.partition(magnitudes, magnitudes.size - k)[-k:])[::-1]
+        rest = float(np.partition(magnitudes, magnitudes.size - k)[:-k].sum())
+        # Entries with d = 1: the longest run of largest ones above the mean share of the rest.
+        tail = rest + np.cumsum(largest[::-1])[::-1]
+        fixed = largest * (k - np.arange(k)) >= tail
+        q = int(np.argmin(fixed)) if not fixed.all() else k - 1
+        share = float(tail[q]) / (k - q)
+        return share / math.hypot(l2_norm(largest[:q]), share * math.sqrt(k - q))
+
+    def _k(self, size: int) -> int:
+        return min(whole_number("KSupport", "k", self.k), max(1, size))

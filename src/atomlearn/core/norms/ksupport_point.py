@@ -1,0 +1,225 @@
+"""The three proximal maps of the k-support norm, all through its prox by scaling.
+
+With d_j = clip(t |v_j| - mu, 0, 1), sum d = k, the squared form is w(mu) = v d / (d + mu). The
+penalized and the constrained form are the same point at the mu where mu * gauge(w(mu)) = step, or
+gauge(w(mu)) = radius. Given the pattern of d (which d_j are 1, which lie between), both are
+
+    F(x)^2 = A^2 / (1 + x)^2 + K V^2 / (K + m x)^2 = radius^2                  x = mu
+    F(x)^2 = A^2 / (1 + x)^2 + K V^2 / (K x + m)^2 = step^2                    x = 1 / mu
+
+with Q = #{d = 1}, A^2 their sum of v_j^2, m = #{0 < d < 1}, V their sum of |v_j|, K = k - Q. The
+root lies in [polar(v) / amount - 1, gauge(v) / amount - 1]: one solves the equation of the current
+pattern, takes the pattern found there, and is done, exactly, when it stays the same.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn import _kernels
+from atomlearn.core.interfaces.norm import Form, ProxJacobian, ProxPoint
+from atomlearn.core.norms.vectors import power_of_two
+
+Array = NDArray[np.float64]
+Bounds = tuple[float, float]
+
+
+@dataclass(slots=True)
+class Pattern:
+    """The prox by scaling at one mu: the point and which d_j are 1 or lie between 0 and 1."""
+
+    k: int
+    mu: float
+    point: Array
+    ones: NDArray[np.bool_]
+    middle: NDArray[np.bool_]
+    n_ones: int = field(init=False)
+    n_middle: int = field(init=False)
+    square_of_ones: float = field(init=False)
+    sum_of_middle: float = field(init=False)
+
+    @classmethod
+    def at(cls, v: Array, k: int, mu: float) -> Pattern:
+        """Evaluate the prox of (mu / 2) gauge^2 at v, which is scaled to max |v| <= 1."""
+        weights, t = _kernels.ksupport_prox(v, k, mu)
+        point = np.asarray(weights, dtype=np.float64)
+        if math.isinf(t):
+            ones = v != 0
+            pattern = cls(k, mu, point, ones, np.zeros(v.size, dtype=bool))
+        else:
+            unclipped = t * np.abs(v) - mu
+            ones = unclipped >= 1.0
+            # Rounding can leave a trace of d > 0 beside k entries that have used up the budget.
+            middle = (unclipped > 0.0) & ~ones & (np.count_nonzero(ones) < k)
+            pattern = cls(k, mu, point, ones, middle)
+        largest = v[pattern.ones]
+        pattern.n_ones = largest.size
+        pattern.n_middle = int(np.count_nonzero(pattern.middle))
+        pattern.square_of_ones = float(np.dot(largest, largest))
+        pattern.sum_of_middle = float(np.abs(v[pattern.middle]).sum())
+        return pattern
+
+    @property
+    def budget(self) -> float:
+        """K = k - Q: what the entries between 0 and 1 share."""
+        return float(max(self.k - self.n_ones, 0))
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """What identifies a pattern of one v, whose entries enter in order of magnitude."""
+        return self.n_ones, self.n_middle
+
+    def level_of_middle(self) -> float:
+        """1 / t = V / (K + mu m): what gradient entries have where 0 < d < 1."""
+        if not self.n_middle:
+            return 0.0
+        return self.sum_of_middle / (self.budget + self.mu * self.n_middle)
+
+    def gauge(self) -> float:
+        """Return gauge(w(mu)) from the pattern."""
+        ones = self.square_of_ones / (1.0 + self.mu) ** 2
+        return math.sqrt(ones + self.budget * self.level_of_middle() ** 2)
+
+    def equation(self, form: Form) -> list[tuple[float, float]]:
+        """Return (a, b) of the terms of F(x)^2 = sum (a / (x + b))^2."""
+        terms = [(math.sqrt(self.square_of_ones), 1.0)]
+        if self.n_middle:
+            share, count = self.budget, self.n_middle
+            root, numerator = math.sqrt(share), self.sum_of_middle
+            if form == "penalized":
+                terms.append((numerator / root, count / share))
+            else:
+                terms.append((numerator * root / count, share / count))
+        return terms
+
+
+def ksupport_point(v: Array, k: int, amount: float, form: Form) -> ProxPoint:
+    """Return one of the three proximal maps of the k-support norm, k <= v.size or beyond."""
+    k = max(1, min(k, v.size))
+    scale = power_of_two(v)
+    scaled = v / scale
+    if form == "squared":
+        if amount == 0.0:
+            return _identity(v, _kernels.ksupport_gauge(scaled, k) * scale)
+        pattern = Pattern.at(scaled, k, amount)
+        gauge = pattern.gauge()
+    else:
+        amount /= scale
+        gauge = _kernels.ksupport_gauge(scaled, k)
+        if (amount == 0.0) if form == "penalized" else (gauge <= amount):
+            return _identity(v, gauge * scale)
+        polar = _kernels.top_norm(scaled, k)
+        if (polar <= amount) if form == "penalized" else (amount == 0.0):
+            return ProxPoint(np.zeros_like(v), 0.0, lambda: ProxJacobian(np.zeros(v.size)))
+        bounds = polar / amount - 1.0, gauge / amount - 1.0
+        start = polar if form == "penalized" else gauge
+        pattern = _solve(scaled, k, amount, form, start, bounds)
+        gauge = amount / pattern.mu if form == "penalized" else amount
+    return ProxPoint(pattern.point * scale, gauge * scale, lambda: _jacobian(scaled, pattern, form))
+
+
+def _identity(v: Array, gauge: float) -> ProxPoint:
+    return ProxPoint(v.copy(), gauge, lambda: ProxJacobian(np.ones(v.size)))
+
+
+def _solve(v: Array, k: int, amount: float, form: Form, start: float, bounds: Bounds) -> Pattern:
+    """Return the pattern at the x with F(x) = amount, known to lie within the bounds.
+
+    ``start`` is F(0). A step goes to the root of the current pattern's equation, which converges
+    from one side; where that lies outside the bounds, to where the chord of 1 / F (nearly a line)
+    vanishes; and to the middle where six steps together have not halved the interval.
+    """
+    low, high = max(bounds[0], 0.0), max(bounds[1], np.finfo(np.float64).tiny)
+    left, right = (0.0, start), None
+    x, counts, width, patience = high, (-1, -1), math.inf, 6
+    for _ in range(200):
+        pattern = Pattern.at(v, k, x if form == "constrained" else 1.0 / x)
+        terms = pattern.equation(form)
+        value = _evaluate(terms, x)
+        if pattern.counts == counts or value == amount:
+            break
+        if value > amount:
+            low, left = x, (x, value)
+        else:
+            high, right = x, (x, value)
+        if high - low <= 2e-16 * (high + min(b for _, b in terms)):
+            break
+        patience -= 1
+        if high - low <= 0.5 * width:
+            width, patience = high - low, 6
+        root, counts = _root(terms, amount, low), pattern.counts
+        if root == x or not (low <= root <= high and root > 0.0):
+            root, counts = _chord(left, right, amount), (-1, -1)
+        if patience == 0 or not (low <= root <= high and root > 0.0):
+            root, counts, width, patience = 0.5 * (low + high), (-1, -1), high - low, 6
+        x = root
+    return pattern
+
+
+def _chord(left: tuple[float, float], right: tuple[float, float] | None, amount: float) -> float:
+    """Return where the line through 1 / F at two points reaches 1 / amount (nan without two)."""
+    if right is None or left[0] == right[0]:
+        return math.nan
+    (x, above), (y, below) = left, right
+    slope = (1.0 / below - 1.0 / above) / (y - x)
+    return x + (1.0 / amount - 1.0 / above) / slope
+
+
+def _evaluate(terms: list[tuple[float, float]], x: float) -> float:
+    return math.sqrt(sum((a / (x + b)) ** 2 for a, b in terms))
+
+
+def _root(terms: list[tuple[float, float]], amount: float, low: float) -> float:
+    """Return x with F(x) = amount by Newton's method on 1 / F, concave: monotone from the left."""
+    x = low
+    for _ in range(60):
+        value = _evaluate(terms, x)
+        if value <= amount:
+            break
+        cubes = sum(a * a / (x + b) ** 3 for a, b in terms)
+        following = x + (value - amount) * value * value / (amount * cubes)
+        if following <= x:
+            break
+        x = following
+    return x
+
+
+def _jacobian(v: Array, pattern: Pattern, form: Form) -> ProxJacobian:
+    """Return the generalized Jacobian; that of the squared form, then one more rank-one term.
+
+    J = identity on 0 < d < 1 minus c s s', 1 / (1 + mu) on d = 1. With n the gradient of the gauge,
+    the projection subtracts (J n)(J n)' / n'Jn, and the penalized form adds (J n)(J n)' /
+    (1 / mu - n'Jn): both denominators are written as sums of positive terms.
+    """
+    mu, budget, count = pattern.mu, pattern.budget, pattern.n_middle
+    ones, middle = pattern.ones, pattern.middle
+    if pattern.n_ones < pattern.k and not count:
+        # Fewer non-zeros than k: zeros that move get d = 1 until k entries have it.
+        ones = ones.copy()
+        ones[np.flatnonzero(~ones)[: pattern.k - pattern.n_ones]] = True
+    diagonal = np.where(ones, 1.0 / (1.0 + mu), middle.astype(np.float64))
+    signs = np.where(middle, np.sign(v), 0.0)
+    factors, coefficients = [], []
+    if count:
+        factors.append(signs)
+        coefficients.append(-mu / (budget + mu * count))
+    if form != "squared":
+        level = pattern.level_of_middle()
+        share = budget / (budget + mu * count) if count else 1.0
+        gradient = np.where(ones, v / (1.0 + mu), level * signs)
+        shrunk = gradient * np.where(middle, share, 1.0 / (1.0 + mu))
+        of_ones = pattern.square_of_ones / (1.0 + mu) ** 3
+        of_middle = level * level * share
+        if form == "constrained":
+            coefficient = -1.0 / (of_ones + count * of_middle)
+        else:
+            coefficient = mu / (of_ones + budget * of_middle)
+        factors.append(shrunk)
+        coefficients.append(coefficient)
+    if not factors:
+        return ProxJacobian(diagonal)
+    return ProxJacobian(diagonal, np.column_stack(factors), np.array(coefficients))

@@ -1,0 +1,107 @@
+"""Norms of the vector of group l2 norms: their proximal map and Jacobian from those on groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from atomlearn import _kernels
+from atomlearn.core.interfaces.design import Columns, Scores
+from atomlearn.core.interfaces.norm import ProxJacobian, ProxPoint
+from atomlearn.core.norms.base import VectorNorm
+from atomlearn.core.norms.partition import Partition
+
+Array = NDArray[np.float64]
+
+#: Entries of the factors up to which they are a dense array, which is faster where they are few.
+MAX_DENSE_FACTORS = 2**18
+
+
+class GroupedNorm(VectorNorm):
+    """A norm with a parameter ``groups``, read once for a number of features and remembered."""
+
+    groups: Any
+
+    def partition(self, n_features: int) -> Partition:
+        """Return the groups of n_features features, every feature in exactly one."""
+        if isinstance(self.groups, Partition):
+            return Partition.of(self.groups, n_features, type(self).__name__)
+        memo = self.__dict__.get("_memo")
+        if memo is None or memo[0] is not self.groups or memo[1] != n_features:
+            partition = Partition.of(self.groups, n_features, type(self).__name__)
+            memo = (self.groups, n_features, partition)
+            self.__dict__["_memo"] = memo
+        result: Partition = memo[2]
+        return result
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if "_memo" not in name}
+
+
+def best_groups(
+    scores: Scores, partition: Partition, weights: Array | None, least: int, count: int
+) -> Columns:
+    """Return columns of the groups of largest norm / weight, best first.
+
+    At least ``least`` groups, and further whole groups until there are ``count`` columns.
+    """
+    rating = partition.norms_of_scores(scores)
+    if not rating.size:
+        return np.zeros(0, dtype=np.int64)
+    if weights is not None:
+        rating = rating / weights
+    # A group has a column at least: no more groups than columns are wanted.
+    wanted = min(max(least, count), rating.size)
+    if not wanted:
+        return np.zeros(0, dtype=np.int64)
+    order, _ = _kernels.top_magnitude(rating, wanted)
+    filled = np.searchsorted(np.cumsum(partition.sizes[order]), count) + 1
+    return partition.members(order[: max(least, int(filled))])
+
+
+def lifted_point(v: Array, partition: Partition, inner: Callable[[Array], ProxPoint]) -> ProxPoint:
+    """Proximal map of phi(group norms): each group keeps its direction, its norm is phi's prox."""
+    norms = partition.norms(v)
+    point = inner(norms)
+    ratio = np.divide(point.point, norms, out=np.zeros_like(norms), where=norms > 0)
+
+    def jacobian() -> ProxJacobian:
+        return _lift_jacobian(point.jacobian(), v, norms, ratio, partition)
+
+    return ProxPoint(v * ratio[partition.labels], point.gauge, jacobian)
+
+
+def _lift_jacobian(
+    inner: ProxJacobian, v: Array, norms: Array, ratio: Array, partition: Partition
+) -> ProxJacobian:
+    """Return diag(r_g) + sum_g (delta_g - r_g) u_g u_g' + (U F) C (U F)', u_g = v_g / ||v_g||.
+
+    r_g is the shrinkage of group g, delta_g and (F, C) the Jacobian on norms. The factors are a
+    sparse CSC array where they are large: one column for a group that needs it, with the rows of
+    that group only, then those of the inner Jacobian.
+    """
+    labels = partition.labels
+    delta = inner.diagonal
+    # In a group of one the rank-one term is the diagonal; at a zero group the map is delta_g I.
+    plain = (partition.sizes == 1) | (norms == 0)
+    diagonal = np.where(plain, delta, ratio)
+    own = np.flatnonzero(~plain & (delta != ratio))
+    length = norms[labels]
+    direction = np.divide(v, length, out=np.zeros_like(v), where=length > 0)
+    column = np.full(partition.n_groups, -1, dtype=np.int64)
+    column[own] = np.arange(own.size)
+    rows = np.flatnonzero(column[labels] >= 0)
+    factors: Any = sparse.csc_array(
+        (direction[rows], (rows, column[labels[rows]])), shape=(v.size, own.size)
+    )
+    spread = direction[:, None] * inner.dense_factors()[labels]
+    coefficients = np.concatenate([(delta - ratio)[own], inner.coefficients])
+    if v.size * coefficients.size <= MAX_DENSE_FACTORS:
+        factors = np.column_stack([factors.toarray(), spread])
+    elif spread.shape[1]:
+        factors = sparse.hstack([factors, sparse.csc_array(spread)], format="csc")
+    return ProxJacobian(diagonal[labels], factors, coefficients)

@@ -1,0 +1,213 @@
+"""Ordered norms: OWL (OSCAR, SLOPE) and the l-infinity norm, whose atoms are sign patterns."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+
+from atomlearn.core.interfaces.design import Columns, Scores
+from atomlearn.core.interfaces.norm import Atom, Form, ProxJacobian, ProxPoint
+from atomlearn.core.norms.base import VectorNorm
+from atomlearn.core.norms.forms import three_forms
+from atomlearn.core.norms.parameters import positive_number
+from atomlearn.core.norms.threshold import weighted_l1_point
+from atomlearn.core.norms.vectors import to_float64
+
+Array = NDArray[np.float64]
+
+
+class OWL(VectorNorm):
+    """gauge(w) = sum_i weight_i |w|_(i), magnitudes in decreasing order, weights too.
+
+    Ties coefficients of correlated columns to the same magnitude. The polar is the largest over k
+    of (sum of the k largest |z|) / (sum of the k first weights); the atoms are sign patterns on k
+    columns over that sum. Equal weights give the l1 norm, (1, 0, ..., 0) the l-infinity norm.
+
+    Parameters
+    ----------
+    weights : array-like, shape (n_features,)
+        Non-increasing, >= 0, the first positive. ``OWL.oscar`` makes linear ones.
+
+    References
+    ----------
+    Bogdan et al. (2015), SLOPE, doi:10.1214/15-AOAS842. Figueiredo, Nowak (2016), Ordered weighted
+    l1 regularized regression with strongly correlated covariates, AISTATS. Zeng, Figueiredo (2015),
+    The atomic norm formulation of OSCAR regularization, arXiv:1409.8271.
+    """
+
+    def __init__(self, weights: Any) -> None:
+        self.weights = weights
+
+    @classmethod
+    def oscar(cls, n_features: int, slope: float) -> OWL:
+        """Return the OSCAR norm ||w||_1 + slope * sum over pairs of max(|w_i|, |w_j|).
+
+        Bondell, Reich (2008), doi:10.1111/j.1541-0420.2007.00843.x: weights 1 + slope (p - i).
+        """
+        positive_number("OWL.oscar", "slope", slope)
+        return cls(1.0 + slope * np.arange(n_features - 1, -1, -1, dtype=np.float64))
+
+    def check(self, n_features: int) -> None:
+        """Raise where the weights do not fit the features, increase, or are negative."""
+        self._weights(n_features)
+
+    def value(self, w: Array) -> float:
+        """sum_i weight_i |w|_(i), O(n log n)."""
+        w = to_float64(w)
+        return float(self._weights(w.size) @ -np.sort(-np.abs(w)))
+
+    def polar(self, scores: Scores) -> float:
+        """max_k sum_{i <= k} |z|_(i) / sum_{i <= k} weight_i"""
+        return self._best(scores)[0]
+
+    def best_columns(self, scores: Scores, count: int) -> Columns:
+        """The columns of the best atom, and further ones of large |z_j| up to ``count``."""
+        _, size = self._best(scores)
+        return scores.top(max(size, count, 1))[0]
+
+    def best_atom(self, scores: Scores) -> Atom:
+        """Signs of the k largest |z|, over the sum of k weights."""
+        polar, size = self._best(scores)
+        columns, values = scores.top(size)
+        if polar == 0.0:
+            return Atom(columns[:0], values[:0])
+        total = float(self._weights(scores.n_columns)[:size].sum())
+        return Atom(columns, np.where(values < 0, -1.0, 1.0) / total)
+
+    def restrict(self, columns: Columns, n_features: int) -> OWL:
+        """The first weights: coordinates that are zero come last."""
+        return OWL(self._weights(n_features)[: len(columns)])
+
+    def _best(self, scores: Scores) -> tuple[float, int]:
+        magnitudes = -np.sort(-np.abs(scores.full()))
+        ratios = np.cumsum(magnitudes) / np.cumsum(self._weights(scores.n_columns))
+        best = int(np.argmax(ratios)) if ratios.size else 0
+        return (float(ratios[best]), best + 1) if ratios.size else (0.0, 0)
+
+    def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        weights = self._weights(v.size)
+
+        def polar(z: Array) -> float:
+            sums = np.cumsum(-np.sort(-np.abs(z))) / np.cumsum(weights)
+            return float(sums.max(initial=0.0))
+
+        return three_forms(v, amount, form, lambda u, step: _penalized(u, step, weights), polar)
+
+    def _weights(self, n_features: int) -> Array:
+        memo = self.__dict__.get("_memo")
+        if memo is not None and memo[0] is self.weights and memo[1].size == n_features:
+            known: Array = memo[1]
+            return known
+        weights = np.asarray(self.weights, dtype=np.float64)
+        if weights.shape != (n_features,):
+            raise ValueError(
+                f"OWL: weights must hold one number a feature, shape ({n_features},), got "
+                f"{weights.shape}"
+            )
+        if not np.isfinite(weights).all() or (weights < 0).any() or (np.diff(weights) > 0).any():
+            raise ValueError(
+                "OWL: weights must be finite, >= 0 and non-increasing; sort them with "
+                "np.sort(weights)[::-1]"
+            )
+        if weights.size and not weights[0] > 0:
+            raise ValueError("OWL: the first weight must be positive; all zero penalizes nothing")
+        self.__dict__["_memo"] = (self.weights, weights)
+        return weights
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_memo"}
+
+
+def _penalized(v: Array, step: float, weights: Array) -> ProxPoint:
+    """prox of step * OWL: isotonic regression of the sorted |v| - step weights, cut at zero."""
+    magnitudes = np.abs(v)
+    order = np.argsort(-magnitudes, kind="stable")
+    fit = isotonic_regression(magnitudes[order] - step * weights, increasing=False)
+    sizes = np.maximum(fit.x, 0.0)
+    point = np.zeros_like(v)
+    point[order] = sizes
+    point = np.copysign(point, v)
+    gauge = float(weights @ sizes)
+
+    def jacobian() -> ProxJacobian:
+        if step == 0.0:
+            return ProxJacobian(np.ones(v.size))
+        return _block_jacobian(v, order, fit.blocks, sizes)
+
+    return ProxPoint(point, gauge, jacobian)
+
+
+def _block_jacobian(v: Array, order: Columns, edges: NDArray[Any], sizes: Array) -> ProxJacobian:
+    """Within a block of tied magnitudes the map averages: s s' / size, s the signs of v."""
+    diagonal = np.zeros(v.size)
+    factors, coefficients = [], []
+    for left, right in pairwise(edges):
+        if sizes[left] <= 0:
+            break
+        members = order[left:right]
+        if members.size == 1:
+            diagonal[members] = 1.0
+            continue
+        factor = np.zeros(v.size)
+        factor[members] = np.copysign(1.0, v[members])
+        factors.append(factor)
+        coefficients.append(1.0 / members.size)
+    if not factors:
+        return ProxJacobian(diagonal)
+    return ProxJacobian(diagonal, np.column_stack(factors), np.asarray(coefficients))
+
+
+class LInf(VectorNorm):
+    """gauge(w) = max_j |w_j|; its polar is ||z||_1, its atoms are the 2^p sign vectors.
+
+    For anti-sparse representations and for robust fits in the dual: all coefficients share one
+    bound. Every best atom holds all columns with z_j != 0.
+    """
+
+    def value(self, w: Array) -> float:
+        """max_j |w_j|"""
+        return float(np.abs(to_float64(w)).max(initial=0.0))
+
+    def polar(self, scores: Scores) -> float:
+        """||z||_1"""
+        return float(np.abs(scores.full()).sum())
+
+    def best_columns(self, scores: Scores, count: int) -> Columns:
+        """All columns: every atom uses them."""
+        return np.arange(scores.n_columns, dtype=np.int64)
+
+    def best_atom(self, scores: Scores) -> Atom:
+        """sign(z)"""
+        z = scores.full()
+        if not z.any():
+            return Atom(np.zeros(0, dtype=np.int64), np.zeros(0))
+        return Atom(np.arange(z.size, dtype=np.int64), np.where(z < 0, -1.0, 1.0))
+
+    def restrict(self, columns: Columns, n_features: int) -> LInf:
+        """The same norm: zero coordinates do not change the maximum."""
+        return self
+
+    def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        if form == "constrained":
+            inside = (np.abs(v) < amount).astype(np.float64)
+            point = np.clip(v, -amount, amount)
+            gauge = float(np.abs(point).max(initial=0.0))
+            return ProxPoint(point, gauge, lambda: ProxJacobian(inside))
+        if amount == 0.0:
+            gauge = float(np.abs(v).max(initial=0.0))
+            return ProxPoint(v.copy(), gauge, lambda: ProxJacobian(np.ones(v.size)))
+        # Moreau: v minus its projection on the l1 ball, or minus half a squared prox of l1.
+        dual: Form = "constrained" if form == "penalized" else "squared"
+        radius = amount if form == "penalized" else 1.0 / amount
+        other = weighted_l1_point(v, None, radius, dual)
+        point = v - other.point
+
+        def jacobian() -> ProxJacobian:
+            inner = other.jacobian()
+            return ProxJacobian(1.0 - inner.diagonal, inner.factors, -inner.coefficients)
+
+        return ProxPoint(point, float(np.abs(point).max(initial=0.0)), jacobian)

@@ -1,0 +1,185 @@
+"""Partition: disjoint groups of features, from index lists or labels; the rest are singletons."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn import _kernels
+from atomlearn.core.interfaces.design import Scores
+from atomlearn.core.norms.vectors import power_of_two
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+
+class Partition:
+    """Each of n_features features belongs to one group.
+
+    labels : (n_features,) int64 in 0..n_groups-1, each group number in use; n_listed : how many
+    groups the user listed (they come first, in the user's order; the rest are singletons).
+    """
+
+    def __init__(self, labels: Columns, n_groups: int, n_listed: int) -> None:
+        self.labels = labels
+        self.n_groups = n_groups
+        self.n_listed = n_listed
+
+    @classmethod
+    def of(cls, groups: Any, n_features: int, owner: str) -> Partition:
+        """Read index lists, a label array or a Partition; raise where they do not fit."""
+        if isinstance(groups, Partition):
+            if groups.labels.size != n_features:
+                raise ValueError(
+                    f"{owner}: the groups describe {groups.labels.size} features, but there are "
+                    f"{n_features}; pass groups of these features"
+                )
+            return groups
+        if isinstance(groups, str | bytes) or not isinstance(groups, Iterable):
+            raise TypeError(
+                f"{owner}: groups must be index lists such as [[0, 1], [2, 3]] or one label a "
+                f"feature, got {groups!r}"
+            )
+        items = groups if isinstance(groups, np.ndarray) else list(groups)
+        if _is_labels(items):
+            return cls._of_labels(np.asarray(items), n_features, owner)
+        return cls._of_lists(list(items), n_features, owner)
+
+    @classmethod
+    def _of_labels(cls, labels: NDArray[Any], n_features: int, owner: str) -> Partition:
+        if labels.size != n_features:
+            raise ValueError(
+                f"{owner}: groups has {labels.size} labels, but there are {n_features} features; "
+                "give one label a feature (a negative one for a feature in no group)"
+            )
+        if labels.dtype.kind not in "iuUSO":
+            raise TypeError(
+                f"{owner}: group labels must be integers or strings, got dtype {labels.dtype}; "
+                "convert them with labels.astype(int)"
+            )
+        alone = labels < 0 if labels.dtype.kind == "i" else np.zeros(labels.size, dtype=bool)
+        names, numbered = np.unique(labels[~alone], return_inverse=True)
+        result = np.empty(n_features, dtype=np.int64)
+        result[~alone] = numbered.ravel()
+        n_alone = int(alone.sum())
+        result[alone] = names.size + np.arange(n_alone)
+        return cls(result, names.size + n_alone, names.size)
+
+    @classmethod
+    def _of_lists(cls, lists: list[Any], n_features: int, owner: str) -> Partition:
+        result = np.full(n_features, -1, dtype=np.int64)
+        for number, group in enumerate(lists):
+            members = _members(group, number, n_features, owner)
+            taken = members[result[members] >= 0]
+            if taken.size or np.unique(members).size != members.size:
+                repeated = int(taken[0]) if taken.size else _first_repeated(members)
+                raise ValueError(
+                    f"{owner}: groups must be disjoint, but feature {repeated} appears again in "
+                    f"group {number}; remove it there, or use a norm for overlapping groups"
+                )
+            result[members] = number
+        alone = result < 0
+        n_alone = int(alone.sum())
+        result[alone] = len(lists) + np.arange(n_alone)
+        return cls(result, len(lists) + n_alone, len(lists))
+
+    @cached_property
+    def sizes(self) -> Columns:
+        """Number of features of each group, shape (n_groups,)."""
+        return np.bincount(self.labels, minlength=self.n_groups).astype(np.int64)
+
+    @cached_property
+    def order(self) -> tuple[Columns, Columns]:
+        """The features, group after group, and where each group begins and the last one ends."""
+        order = np.argsort(self.labels, kind="stable").astype(np.int64)
+        return order, np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+
+    def norms_of_scores(self, scores: Scores) -> Array:
+        """Return the l2 norm of z over each group, shape (n_groups,)."""
+        if not self.n_groups:
+            return np.zeros(0)
+        return scores.group_norms(self.labels, self.n_groups)
+
+    def members(self, numbers_of_groups: Columns) -> Columns:
+        """Return the features of these groups, group after group, increasing within each."""
+        order, starts = self.order
+        if numbers_of_groups.size == 0:
+            return np.zeros(0, dtype=np.int64)
+        sizes = self.sizes[numbers_of_groups]
+        ends = np.cumsum(sizes)
+        shift = np.repeat(starts[numbers_of_groups] - (ends - sizes), sizes)
+        return np.asarray(order[np.arange(shift.size) + shift])
+
+    def norms(self, w: Array) -> Array:
+        """Return the l2 norm of w over each group, safe at any scale, shape (n_groups,)."""
+        if not self.n_groups:
+            return np.zeros(0)
+        scale = power_of_two(w)
+        return scale * _kernels.group_norms(w / scale, self.labels, self.n_groups)
+
+    def restrict(self, columns: Columns) -> tuple[Partition, Columns]:
+        """Return the partition of these columns, and which of the old groups it consists of."""
+        mine = self.labels[columns]
+        if self.n_groups > 8 * mine.size + 1000:
+            kept, labels = np.unique(mine, return_inverse=True)
+            return Partition(labels.ravel().astype(np.int64), kept.size, kept.size), kept
+        # The same without sorting.
+        number = np.zeros(self.n_groups, dtype=np.int64)
+        number[mine] = 1
+        kept = np.flatnonzero(number)
+        number[kept] = np.arange(kept.size)
+        return Partition(number[mine], kept.size, kept.size), kept
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Partition):
+            return NotImplemented
+        return self.n_listed == other.n_listed and np.array_equal(self.labels, other.labels)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Partition({self.labels.size} features in {self.n_groups} groups)"
+
+
+def _is_labels(items: NDArray[Any] | list[Any]) -> bool:
+    if isinstance(items, np.ndarray):
+        if items.dtype == object:
+            return _is_labels(list(items))
+        return items.ndim == 1
+    return bool(items) and all(
+        isinstance(item, numbers.Number | np.generic | str) for item in items
+    )
+
+
+def _members(group: Any, number: int, n_features: int, owner: str) -> Columns:
+    """Return one group's indices, checked."""
+    if isinstance(group, str | bytes) or not isinstance(group, Sequence | np.ndarray | range):
+        raise TypeError(
+            f"{owner}: group {number} must be a list of column indices, got {group!r}; "
+            "pass [[0, 1], [2, 3]], or one label a feature"
+        )
+    members = np.asarray(group)
+    if members.size == 0:
+        raise ValueError(f"{owner}: group {number} is empty; remove it")
+    if members.ndim != 1 or members.dtype.kind not in "iu":
+        raise TypeError(
+            f"{owner}: group {number} must hold whole column indices, got dtype "
+            f"{members.dtype} of shape {members.shape}; pass a list of int"
+        )
+    outside = members[(members < 0) | (members >= n_features)]
+    if outside.size:
+        raise ValueError(
+            f"{owner}: group {number} names feature {int(outside[0])}, but features are numbered "
+            f"0 to {n_features - 1}; check the groups against the columns of X"
+        )
+    return members.astype(np.int64)
+
+
+def _first_repeated(members: Columns) -> int:
+    values, counts = np.unique(members, return_counts=True)
+    return int(values[counts > 1][0])

@@ -1,0 +1,149 @@
+"""Restricted: a norm of vectors that are zero outside some columns."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.design import Columns, Scores
+from atomlearn.core.interfaces.norm import (
+    Form,
+    Mask,
+    Norm,
+    ProxJacobian,
+    ProxPoint,
+    SupportsZeroThreshold,
+)
+from atomlearn.core.norms.base import VectorNorm
+from atomlearn.core.norms.inside import (
+    check_inside,
+    least_polar_inside,
+    possible_support_inside,
+    restriction,
+    with_prox,
+)
+from atomlearn.core.norms.scores import SubsetScores
+from atomlearn.core.norms.vectors import to_float64
+from atomlearn.lifting.latent import LatentNorm
+
+Array = NDArray[np.float64]
+
+
+class Restricted(VectorNorm):
+    """gauge(w) = norm(w) where w is zero outside ``columns``, infinite elsewhere.
+
+    Its polar, best columns and proximal maps are those of the norm's restriction to the columns.
+
+    Parameters
+    ----------
+    norm : Norm
+        One that can be restricted (l1, l2, elastic net, k-support, groups).
+    columns : array-like of int
+        The columns that may be used, without repetition.
+    """
+
+    def __init__(self, norm: Norm, columns: Any) -> None:
+        self.norm = norm
+        self.columns = columns
+
+    @property
+    def absolute(self) -> bool:
+        """As the norm inside."""
+        return isinstance(self.norm, VectorNorm | LatentNorm) and self.norm.absolute
+
+    def check(self, n_features: int) -> None:
+        """Raise where columns are out of range or repeated, or the norm inside is unusable."""
+        check_inside(self.norm, "Restricted", absolute=False)
+        self.norm.check(n_features)
+        self._inner(n_features)
+
+    def value(self, w: Array) -> float:
+        """norm(w), or infinity where w is not zero outside the columns"""
+        w = to_float64(w)
+        columns, inner = self._inner(w.size)
+        if np.count_nonzero(w) > np.count_nonzero(w[columns]):
+            return math.inf
+        return inner.value(w[columns])
+
+    def polar(self, scores: Scores) -> float:
+        """The polar of the restriction at z over the columns."""
+        columns, inner = self._inner(scores.n_columns)
+        return inner.polar(SubsetScores(scores, columns))
+
+    def best_columns(self, scores: Scores, count: int) -> Columns:
+        """Those of the restriction, in the numbers of all columns."""
+        columns, inner = self._inner(scores.n_columns)
+        return columns[inner.best_columns(SubsetScores(scores, columns), count)]
+
+    def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        columns, norm = self._inner(v.size)
+        inner = with_prox(norm, "Restricted").prox_point(v[columns], amount, form)
+        point = np.zeros_like(v)
+        point[columns] = inner.point
+
+        def jacobian() -> ProxJacobian:
+            return _embedded(inner.jacobian(), columns, v.size)
+
+        return ProxPoint(point, inner.gauge, jacobian)
+
+    def restrict(self, columns: Columns, n_features: int) -> Norm:
+        """The restriction to these columns, of which only those of this norm may be used."""
+        allowed = self._inner(n_features)[0]
+        inner = restriction(self.norm, columns, n_features, "Restricted")
+        usable = np.flatnonzero(np.isin(columns, allowed))
+        return inner if usable.size == len(columns) else Restricted(inner, usable)
+
+    def zero_threshold(self, w: Array) -> float:
+        """That of the norm inside (0, which is always right, where it has none)."""
+        return self.norm.zero_threshold(w) if isinstance(self.norm, SupportsZeroThreshold) else 0.0
+
+    def least_polar(self, z: Array, error: Array) -> float:
+        """That of the restriction."""
+        columns, inner = self._inner(z.size)
+        return least_polar_inside(inner, z[columns], error[columns])
+
+    def possible_support(self, z: Array, error: Array, polar: float) -> Mask:
+        """That of the restriction; the other columns are always out."""
+        columns, inner = self._inner(z.size)
+        marked = np.zeros(z.size, dtype=bool)
+        found = possible_support_inside(inner, z[columns], error[columns], polar)
+        marked[columns] = True if found is None else found
+        return marked
+
+    def _inner(self, n_features: int) -> tuple[Columns, Norm]:
+        """Return the columns, checked, and the restriction of the norm to them."""
+        columns = np.asarray(self.columns)
+        if columns.ndim != 1 or columns.size == 0 or columns.dtype.kind not in "iu":
+            raise TypeError(
+                "Restricted: columns must be a non-empty list of whole column numbers, got dtype "
+                f"{columns.dtype} of shape {columns.shape}; pass [0, 3, 5] or np.flatnonzero(mask)"
+            )
+        outside = columns[(columns < 0) | (columns >= n_features)]
+        if outside.size:
+            raise ValueError(
+                f"Restricted: column {int(outside[0])} does not exist among {n_features}; columns "
+                f"are numbered 0 to {n_features - 1}"
+            )
+        columns = columns.astype(np.int64)
+        if np.unique(columns).size != columns.size:
+            raise ValueError("Restricted: columns repeat; pass each once, as np.unique(columns)")
+        return columns, restriction(self.norm, columns, n_features, "Restricted")
+
+
+def _embedded(jacobian: ProxJacobian, columns: Columns, size: int) -> ProxJacobian:
+    """Return E J E' where E puts the rows of J at ``columns``."""
+    diagonal = np.zeros(size)
+    diagonal[columns] = jacobian.diagonal
+    inner = jacobian.factors
+    factors: Any
+    if isinstance(inner, np.ndarray):
+        factors = np.zeros((size, inner.shape[1]))
+        factors[columns] = inner
+    else:
+        shape = (size, inner.shape[1])
+        factors = type(inner)((inner.data, columns[inner.indices], inner.indptr), shape=shape)
+        factors.sort_indices()
+    return ProxJacobian(diagonal, factors, jacobian.coefficients)

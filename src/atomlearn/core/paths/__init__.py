@@ -1,0 +1,1 @@
+"""Paths: grids of levels, warm-started solutions along them, and cross-validation."""

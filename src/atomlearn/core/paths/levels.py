@@ -1,0 +1,97 @@
+"""Levels: where regularization begins to matter, and a grid from there on."""
+
+from __future__ import annotations
+
+import math
+from typing import get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.problem.problem import Problem
+
+Array = NDArray[np.float64]
+
+#: Zero counts as a good solution where its certificate proves this relative gap.
+NEGLIGIBLE = 0.01
+#: Last level over first one, by form (first over last for radii): about the same range of fits.
+RATIOS: dict[str, float] = {"penalized": 1e-2, "squared": 1e-4, "constrained": 1e-3}
+#: Below this share of the loss at zero, the intercept alone fits the targets to rounding.
+FITTED = 1e-20
+
+
+def largest_useful_level(problem: Problem) -> float:
+    """Return the most regularized level worth a look, from the certificate of w = 0.
+
+    With z the scores at w = 0 (intercept optimal) and F(0) the objective there:
+
+        penalized    gauge°(z)                          w = 0 is optimal from here on
+        squared      gauge°(z)^2 / (2 * 0.01 * F(0))    from here on F(0) - F* <= 0.01 F(0)
+        constrained  0.01 * F(0) / gauge°(z)            up to here F(0) - F* <= 0.01 F(0)
+
+    The squared and the constrained form have no level at which w = 0 is exact, so theirs is where
+    the gap of w = 0 proves that the fit cannot improve the objective by more than one percent.
+    The amount of ``problem.regularizer`` plays no part. One pass over the data.
+
+    Where zero is optimal at every level (no scores, or targets that the intercept alone fits),
+    1.0 is returned: any level gives the same solution.
+    """
+    linear = np.zeros(problem.design.shape[0])
+    prediction = linear + problem.optimal_intercept(linear)
+    scores = problem.design.scores(problem.negative_gradient(prediction))
+    polar = problem.regularizer.norm.polar(scores)
+    at_zero = problem.loss.value(problem.y, prediction, problem.weight)
+    without_intercept = problem.loss.value(problem.y, linear, problem.weight)
+    if polar <= 0.0 or at_zero <= FITTED * without_intercept:
+        return 1.0
+    if problem.regularizer.form == "penalized":
+        return polar
+    if problem.regularizer.form == "squared":
+        return polar * polar / (2.0 * NEGLIGIBLE * at_zero)
+    return NEGLIGIBLE * at_zero / polar
+
+
+def level_grid(
+    largest: float, n_levels: int = 50, ratio: float | None = None, form: Form = "penalized"
+) -> Array:
+    """Return ``n_levels`` levels in geometric progression, the most regularized first.
+
+    Levels fall from ``largest`` to ``ratio * largest``; radii of the constrained form rise from
+    ``largest`` to ``largest / ratio``. ``ratio`` None means 1e-2 for the penalized form, 1e-4
+    for the squared one and 1e-3 for the constrained one.
+    """
+    if form not in get_args(Form):
+        raise ValueError(f"form must be one of {get_args(Form)}, got {form!r}")
+    if isinstance(n_levels, bool) or not isinstance(n_levels, (int, np.integer)):
+        raise TypeError(f"n_levels must be a whole number, got {type(n_levels).__name__}")
+    if n_levels < 1:
+        raise ValueError(f"n_levels must be at least 1, got {n_levels}")
+    ratio = RATIOS[form] if ratio is None else ratio
+    if not (isinstance(ratio, (int, float, np.number)) and 0 < ratio <= 1):
+        raise ValueError(f"ratio must be a number in (0, 1], last level over first, got {ratio!r}")
+    if not (math.isfinite(largest) and largest > 0):
+        raise ValueError(f"largest must be positive and finite, got {largest}")
+    end = largest / ratio if form == "constrained" else largest * ratio
+    grid: Array = np.geomspace(largest, end, int(n_levels))
+    return grid
+
+
+def check_levels(levels: object, form: Form, name: str = "levels") -> Array:
+    """Return given levels as a float64 array, the most regularized first, or say what is wrong."""
+    try:
+        given = np.array(levels)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be an array of positive numbers: {error}") from error
+    if given.dtype.kind not in "iuf":
+        raise TypeError(f"{name} must be an array of positive numbers, got {levels!r}")
+    given = given.astype(np.float64)
+    if given.ndim != 1 or given.size == 0:
+        raise ValueError(
+            f"{name} must be a one-dimensional array of at least one number, got shape "
+            f"{given.shape}; for a single one write [value]"
+        )
+    if not (np.isfinite(given).all() and (given > 0).all()):
+        raise ValueError(f"{name} must all be positive and finite, got {given.tolist()[:10]}")
+    ordered = np.sort(given)
+    return ordered if form == "constrained" else ordered[::-1].copy()

@@ -1,0 +1,176 @@
+"""path: the solutions at a list of levels, each started from the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.data.convert import as_design, feature_names
+from atomlearn.core.data.wrappers import Counted
+from atomlearn.core.interfaces import Design, Loss, Norm, Solver
+from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.losses import as_loss
+from atomlearn.core.norms.names import named
+from atomlearn.core.norms.registry import as_norm
+from atomlearn.core.paths.levels import check_levels, largest_useful_level, level_grid
+from atomlearn.core.paths.settings import Settings, warm_start_of
+from atomlearn.core.problem.problem import Problem, Regularizer
+from atomlearn.core.problem.result import Result, Status
+from atomlearn.core.solvers.run import Observer
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class PathResult:
+    """The solutions along a path.
+
+    levels : (n_levels,) levels, or radii of the constrained form, the most regularized first;
+    results : one Result a level; n_features : number of columns of X; dtype : that of X.
+    A path cut short from the keyboard holds the levels solved until then.
+    """
+
+    levels: Array
+    results: list[Result]
+    n_features: int
+    dtype: np.dtype[Any]
+
+    @property
+    def columns(self) -> Columns:
+        """Columns with a non-zero coefficient at one level or more, increasing."""
+        return np.unique(np.concatenate([result.columns for result in self.results]))
+
+    @property
+    def coefs(self) -> Array:
+        """Coefficients of ``columns`` (all others are zero), shape (n_levels, len(columns))."""
+        columns = self.columns
+        coefs = np.zeros((len(self.results), columns.size))
+        for row, result in zip(coefs, self.results, strict=True):
+            row[np.searchsorted(columns, result.columns)] = result.weights
+        return coefs
+
+    @property
+    def intercepts(self) -> Array:
+        """Intercepts, shape (n_levels,)."""
+        return np.array([result.intercept for result in self.results])
+
+    @property
+    def objectives(self) -> Array:
+        """Objectives, shape (n_levels,)."""
+        return np.array([result.objective for result in self.results])
+
+    @property
+    def relative_gaps(self) -> Array:
+        """Proved relative gaps, shape (n_levels,)."""
+        return np.array([result.relative_gap for result in self.results])
+
+    @property
+    def n_selected(self) -> Columns:
+        """Number of selected columns at each level, shape (n_levels,)."""
+        return np.array([result.columns.size for result in self.results], dtype=np.int64)
+
+    @property
+    def passes(self) -> float:
+        """Passes over the data of the whole path."""
+        return float(sum(result.passes for result in self.results))
+
+    @property
+    def converged(self) -> bool:
+        """True where the requested gap is proved at every level."""
+        return all(result.converged for result in self.results)
+
+    def predict(self, design: Design) -> Array:
+        """Return X w + b at every level, shape (n_levels, n_samples); columns gathered once."""
+        columns = self.columns
+        block = design.gather(columns)
+        linear = np.array([block.dot(coef) for coef in self.coefs])
+        return linear + self.intercepts[:, None]
+
+
+def path(
+    X: object,
+    y: object,
+    *,
+    loss: str | Loss = "squared",
+    norm: str | Norm = "l1",
+    form: Form = "penalized",
+    levels: object = None,
+    n_levels: int = 50,
+    ratio: float | None = None,
+    tau: float = 0.0,
+    intercept: bool = False,
+    sample_weight: object = None,
+    gap: float = 1e-6,
+    max_iter: int = 1000,
+    solver: Solver | None = None,
+    observers: Iterable[Observer] = (),
+) -> PathResult:
+    """Minimise  sum_i s_i loss_i + (tau/2)||w||^2 + R(w)  at every level of a grid.
+
+    Parameters
+    ----------
+    X, y, loss, norm, form, tau, intercept, sample_weight, gap, max_iter, solver, observers
+        As in ``solve``.
+    levels : array, optional
+        Levels (radii of the constrained form) to solve at, in any order. Default: a grid.
+    n_levels, ratio : int, float
+        Size and range of the default grid, see ``level_grid``. It begins at
+        ``largest_useful_level``.
+
+    Returns
+    -------
+    PathResult
+        ``levels`` with the most regularized first, ``results``, ``columns``, ``coefs``.
+
+    Notes
+    -----
+    Each level starts from the solution before it, which leaves about two passes over the data a
+    level: one to find the new columns and one to prove the gap.
+    """
+    regularizer = Regularizer(named(as_norm(norm), feature_names(X)), form, 1.0)
+    problem = Problem.build(
+        as_design(X),
+        y,
+        as_loss(loss),
+        regularizer,
+        tau=tau,
+        fit_intercept=intercept,
+        sample_weight=sample_weight,
+    )
+    if levels is None:
+        grid = level_grid(largest_useful_level(problem), n_levels, ratio, form)
+    else:
+        grid = check_levels(levels, form)
+    return path_of(problem, grid, Settings(gap, max_iter, solver), observers)
+
+
+def path_of(
+    problem: Problem,
+    levels: Array,
+    settings: Settings,
+    observers: Iterable[Observer] = (),
+    warm: WarmStart | None = None,
+) -> PathResult:
+    """Return the solutions of a problem that is already built, at the levels in their order."""
+    observers = tuple(observers)
+    results: list[Result] = []
+    # Counted once for the whole path: it remembers the norms of the columns.
+    design = problem.design
+    if not isinstance(design, Counted):
+        problem = replace(problem, design=Counted(design))
+    for level in levels:
+        regularizer = replace(problem.regularizer, amount=float(level))
+        result = settings.solve(replace(problem, regularizer=regularizer), warm, observers)
+        results.append(result)
+        warm = warm_start_of(result)
+        # The state holds a copy of the active columns: a result kept for long must not.
+        result.state = None
+        if result.status is Status.INTERRUPTED:
+            break
+    return PathResult(np.asarray(levels[: len(results)]), results, design.shape[1], design.dtype)

@@ -1,0 +1,365 @@
+"""Problem: loss + design + norm + form, with the objective, the gradient and the certificate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.data.scores import ShiftedScores
+from atomlearn.core.interfaces import (
+    Design,
+    Lift,
+    Loss,
+    Norm,
+    ProxJacobian,
+    ProxPoint,
+    Scores,
+    SupportsLift,
+    SupportsProx,
+    SupportsRestriction,
+    SupportsZeroThreshold,
+)
+from atomlearn.core.interfaces.matrix import shaped
+from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.losses import pieces
+from atomlearn.core.losses.shift import optimal_shift, without_surplus
+from atomlearn.core.norms.combine import polar_bounds
+from atomlearn.core.problem.result import Certificate
+from atomlearn.lifting.design import Lifted
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+
+def positive(name: str, value: object, what: str) -> float:
+    """Return the value as a float, or raise where it is no positive, finite number."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(
+        value, (int, float, np.integer, np.floating)
+    ):
+        raise TypeError(f"{name} must be a positive number ({what}), got {value!r}")
+    number = float(value)
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(f"{name} must be positive and finite ({what}), got {value!r}")
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class Regularizer:
+    """R(w) = amount * gauge(w), (amount / 2) * gauge(w)^2, or 0 where gauge(w) <= amount.
+
+    norm : the gauge; form : "penalized", "squared" or "constrained"; amount : the level of the
+    first two, the radius of the third.
+    """
+
+    norm: Norm
+    form: Form
+    amount: float
+
+    def __post_init__(self) -> None:
+        if self.form not in get_args(Form):
+            raise ValueError(f"form must be one of {get_args(Form)}, got {self.form!r}")
+        if not isinstance(self.norm, Norm):
+            raise TypeError(
+                f"norm must be a Norm such as norms.KSupport(k=10), got {type(self.norm).__name__}"
+            )
+        name = "radius" if self.form == "constrained" else "level"
+        positive(name, self.amount, f"for form={self.form!r}")
+
+    def value(self, gauge: float) -> float:
+        """Return R at a point of this gauge; the caller keeps constrained points inside."""
+        if self.form == "penalized":
+            return self.amount * gauge
+        if self.form == "squared":
+            return 0.5 * self.amount * gauge * gauge
+        return 0.0 if gauge <= self.amount * (1 + 1e-9) else math.inf
+
+    def conjugate(self, polar: float, gauge_bound: float) -> float:
+        """Return R*(z) for gauge°(z) = polar, with w restricted to gauge(w) <= gauge_bound."""
+        if self.form == "squared":
+            return 0.5 * polar * polar / self.amount
+        if self.form == "constrained":
+            return self.amount * max(polar, 0.0)
+        excess = polar - self.amount
+        return gauge_bound * excess if excess > 0 else 0.0
+
+    def multiplier(self, gauge: float, inner: float) -> float:
+        """Return lambda with z in lambda * subdifferential of gauge at w, where <z, w> = inner."""
+        if self.form == "penalized":
+            return self.amount
+        if self.form == "squared":
+            return self.amount * gauge
+        return max(inner, 0.0) / gauge if gauge > 0 else 0.0
+
+    def prox_point(self, v: Array, step: float, tau: float = 0.0) -> ProxPoint:
+        """Return argmin_x 1/2||x - v||^2 + step * (tau/2 ||x||^2 + R(x)) with its Jacobian."""
+        shrink = 1.0 / (1.0 + step * tau)
+        amount = self.amount if self.form == "constrained" else step * shrink * self.amount
+        # Masters and solvers have checked: isinstance of a protocol is slow in their inner loops.
+        norm = cast(SupportsProx, self.norm)
+        inner = norm.prox_point(v * shrink if tau else v, amount, self.form)
+        if not tau:
+            return inner
+
+        def jacobian() -> ProxJacobian:
+            plain = inner.jacobian()
+            return ProxJacobian(plain.diagonal * shrink, plain.factors, plain.coefficients * shrink)
+
+        return ProxPoint(inner.point, inner.gauge, jacobian)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """min over w, b of  f(X w + b) + (tau/2) ||w||^2 + R(w),  f(z) = sum_i s_i loss(y_i, z_i).
+
+    y, weight : (n_samples,) float64, checked; ``fit_intercept`` adds the unpenalized b.
+    Built by ``Problem.build`` (checks everything) and ``restricted_to`` (checks nothing).
+    """
+
+    loss: Loss
+    design: Design
+    y: Array
+    weight: Array
+    regularizer: Regularizer
+    tau: float = 0.0
+    fit_intercept: bool = False
+
+    @classmethod
+    def build(
+        cls,
+        design: Design,
+        y: object,
+        loss: Loss,
+        regularizer: Regularizer,
+        *,
+        tau: float = 0.0,
+        fit_intercept: bool = False,
+        sample_weight: object = None,
+    ) -> Problem:
+        """Check every part, and that the parts fit together, before any arithmetic."""
+        n_samples, n_features = design.shape
+        target = loss.check_target(y)
+        if target.shape[0] != n_samples:
+            raise ValueError(
+                f"X has {n_samples} rows and y has {target.shape[0]} targets; "
+                "they must describe the same samples"
+            )
+        if isinstance(tau, (bool, np.bool_)) or not isinstance(
+            tau, (int, float, np.integer, np.floating)
+        ):
+            raise TypeError(f"tau must be a number >= 0, got {type(tau).__name__}")
+        if not (math.isfinite(tau) and tau >= 0):
+            raise ValueError(f"tau must be finite and >= 0, got {tau}")
+        regularizer = replace(regularizer, norm=shaped(regularizer.norm, design))
+        regularizer.norm.check(n_features)
+        weight = check_weight(sample_weight, n_samples)
+        if not isinstance(fit_intercept, (bool, np.bool_)) and fit_intercept not in (0, 1):
+            raise TypeError(f"the intercept is fitted or not: True or False, got {fit_intercept!r}")
+        return cls(loss, design, target, weight, regularizer, float(tau), bool(fit_intercept))
+
+    def restricted_to(self, block: Design, columns: Columns) -> Problem:
+        """Return the same problem over the given columns, whose data is ``block``."""
+        norm = self.regularizer.norm
+        if not isinstance(norm, SupportsRestriction):
+            raise TypeError(
+                f"{type(norm).__name__} cannot be restricted to a few columns; "
+                "use a solver over its atoms, or FISTA over all columns"
+            )
+        restricted = norm.restrict(columns, self.design.shape[1])
+        return replace(self, design=block, regularizer=replace(self.regularizer, norm=restricted))
+
+    def lifted(self) -> tuple[Problem, Lift] | None:
+        """Return the same problem over lifted coordinates, and the way back; None where no need.
+
+        min over w of f(X w) + R(inf { inner(u) : L u = w }) is min over u of f(X L u) +
+        R(inner(u)): a point and a certificate of the second are a point, a bound on its objective
+        and the same certificate of the first.
+        """
+        norm = self.regularizer.norm
+        lift = norm.lift(self.design.shape[1]) if isinstance(norm, SupportsLift) else None
+        if lift is None:
+            return None
+        if self.tau:
+            raise ValueError(
+                f"tau > 0 mixes the overlapping parts of {type(norm).__name__}, which are solved "
+                "for apart; use tau=0, or a solver over atoms such as solvers.AtomGeneration()"
+            )
+        design = Lifted(self.design, lift.expansion)
+        regularizer = replace(self.regularizer, norm=lift.norm)
+        return replace(self, design=design, regularizer=regularizer), lift
+
+    # --- values -----------------------------------------------------------------------------
+
+    def objective(self, weights: Array, prediction: Array, gauge: float | None = None) -> float:
+        """Return F at a point whose predictions (intercept included) are given."""
+        if gauge is None:
+            gauge = self.regularizer.norm.value(weights)
+        smooth = self.loss_value(prediction)
+        if self.tau:
+            smooth += 0.5 * self.tau * float(weights @ weights)
+        return smooth + self.regularizer.value(gauge)
+
+    def loss_value(self, linear: Array, shift: float = 0.0) -> float:
+        """Return f(linear + shift), without further arrays of n_samples numbers."""
+        return pieces.value(self.loss, self.y, linear, self.weight, shift)
+
+    def loss_gradient(self, linear: Array, shift: float = 0.0, out: Array | None = None) -> Array:
+        """Return f'(linear + shift), (n_samples,); in ``out`` where it is given."""
+        return pieces.gradient(self.loss, self.y, linear, self.weight, shift, out)
+
+    def loss_conjugate(self, dual: Array, factor: float) -> float:
+        """Return f*(factor dual)."""
+        return pieces.conjugate(self.loss, self.y, dual, self.weight, factor)
+
+    @property
+    def negligible(self) -> float:
+        """Objective that rounding cannot tell from 0: that of residuals of a few eps times y."""
+        nothing = self.loss_value(np.zeros_like(self.y))
+        return float(np.finfo(np.float64).eps) ** 2 * 64.0 * nothing
+
+    def gauge(self, columns: Columns | None, weights: Array) -> float:
+        """Return the gauge of the point with these weights on ``columns`` (None: all of them)."""
+        norm, n_features = self.regularizer.norm, self.design.shape[1]
+        if columns is not None and isinstance(norm, SupportsRestriction):
+            return norm.restrict(columns, n_features).value(weights)
+        if columns is not None:
+            dense = np.zeros(n_features)
+            dense[columns] = weights
+            weights = dense
+        return norm.value(weights)
+
+    def negative_gradient(self, prediction: Array, out: Array | None = None) -> Array:
+        """Return v = -f'(z), with sum(v) = 0 where there is an intercept.
+
+        At the optimal intercept the sum vanishes but for rounding. What is left is taken off the
+        side that outweighs the other: entries only shrink towards 0, so -v stays in the domain of
+        f* and is a feasible dual point, which makes the gap a bound whatever b is.
+        """
+        v = self.loss_gradient(prediction, out=out)
+        np.negative(v, out=v)
+        return without_surplus(v) if self.fit_intercept else v
+
+    def optimal_intercept(self, linear: Array, start: float = 0.0) -> float:
+        """Return argmin_b f(linear + b) by safeguarded Newton steps, O(n_samples) each.
+
+        The certificate needs b to be optimal: its derivative vanishes to rounding. Where the
+        minimum lies at infinity (one class only) b stops where the loss has no slope left.
+        """
+        if not self.fit_intercept:
+            return 0.0
+        return optimal_shift(self.loss, self.y, self.weight, linear, start)
+
+    def certificate(
+        self,
+        columns: Columns | None,
+        weights: Array,
+        intercept: float,
+        prediction: Array,
+        scores: Scores,
+        dual: Array | None = None,
+        gauge: float | None = None,
+        bounds: tuple[float, float] | None = None,
+        thorough: bool = False,
+    ) -> Certificate:
+        """Return objective and gap of this very point from scores computed anyway.
+
+        With z = X'v - tau w, Fenchel's inequality for f and R at the dual point -v gives
+        gap = f(X w + b) + f*(-v) + tau ||w||^2 + R(w) + R*(z), for every v in the domain with
+        sum(v) = 0 where b is free. At v = -f'(X w + b) it is the <g, w> + R(w) + R*(-g) of
+        PAPERS ([V] section 2, [L] section 3). ``columns`` None means all columns; ``scores`` are
+        X'v of v = ``dual``, by default ``negative_gradient(prediction)``. ``gauge`` is gauge(w),
+        or an upper bound such as the sum of atom weights, which makes objective and gap bounds.
+        ``bounds`` are bounds on the polar of the scores, where they are known; ``thorough``
+        asks norms whose oracle is a search for their best ones.
+        """
+        v = self.negative_gradient(prediction) if dual is None else dual
+        if gauge is None:
+            gauge = self.gauge(columns, weights)
+        smooth = self.loss_value(prediction)
+        square = float(weights @ weights) if self.tau else 0.0
+        objective = smooth + 0.5 * self.tau * square + self.regularizer.value(gauge)
+        if bounds is None:
+            shifted = self.shifted(scores, columns, weights)
+            bounds = polar_bounds(self.regularizer.norm, shifted, thorough)
+        base = objective + 0.5 * self.tau * square
+        gap = self._gap(base, objective, v, bounds[1])
+        # Where the best atom is only searched for, the gap it would give is told apart.
+        searched = self._gap(base, objective, v, bounds[0]) if bounds[0] < bounds[1] else None
+        return Certificate(objective, gap, bounds[1], searched)
+
+    def _gap(self, base: float, objective: float, v: Array, polar: float) -> float:
+        """Return the gap at the dual point -v, or at it scaled into feasibility, for this polar."""
+        # F >= level * gauge at the optimum, because losses are bounded below by zero.
+        bound = objective / self.regularizer.amount
+        gap = base + self.loss_conjugate(v, -1.0)
+        gap += self.regularizer.conjugate(polar, bound)
+        if not self.tau and self.regularizer.form == "penalized" and polar > 0:
+            # The classical alternative: the dual point scaled into gauge°(z) <= level.
+            shrink = min(1.0, self.regularizer.amount / polar)
+            gap = min(gap, objective + self.loss_conjugate(v, -shrink))
+        if np.isnan(gap):
+            gap = math.inf
+        # F itself bounds F - F*, as losses and norms are bounded below by zero.
+        return min(max(gap, 0.0), objective)
+
+    def shifted(self, scores: Scores, columns: Columns | None, weights: Array) -> Scores:
+        """Return the scores of the whole smooth part: X'v - tau w."""
+        if not self.tau or not weights.size:
+            return scores
+        if columns is None:
+            columns = np.flatnonzero(weights)
+            weights = weights[columns]
+        return ShiftedScores(scores, columns, self.tau * weights)
+
+    def zero_threshold(self, columns: Columns, weights: Array, inner: float) -> float:
+        """Return the score magnitude up to which a zero coordinate may stay zero (0: unknown).
+
+        ``inner`` = <z, w> for the scores z of the smooth part.
+        """
+        norm = self.regularizer.norm
+        if not isinstance(norm, SupportsZeroThreshold):
+            return 0.0
+        unit = norm.zero_threshold(weights)
+        if unit <= 0:
+            return 0.0
+        # The penalized form's multiplier is the level, whatever the gauge.
+        needed = self.regularizer.form != "penalized"
+        gauge = self.gauge(columns, weights) if needed else 0.0
+        return self.regularizer.multiplier(gauge, inner) * unit
+
+
+def check_weight(sample_weight: object, n_samples: int) -> Array:
+    """Return the sample weights as float64 of shape (n_samples,), or say what is wrong.
+
+    None: ones, read-only and stored once.
+    """
+    if sample_weight is None:
+        return np.broadcast_to(np.ones(1), (n_samples,))
+    try:
+        given = np.asarray(sample_weight)
+        if given.dtype.kind == "c":
+            raise TypeError("they are complex; pass their real part")
+        weight = given.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"sample_weight must be an array of numbers: {error}") from error
+    if weight.ndim == 0:
+        weight = np.full(n_samples, float(weight))
+    if weight.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight must have shape ({n_samples},), one weight a sample; got {weight.shape}"
+        )
+    if not np.isfinite(weight).all():
+        position = int(np.flatnonzero(~np.isfinite(weight))[0])
+        raise ValueError(f"sample_weight[{position}] is {weight[position]}; weights must be finite")
+    if (weight < 0).any():
+        position = int(np.flatnonzero(weight < 0)[0])
+        raise ValueError(
+            f"sample_weight[{position}] is {weight[position]}; weights must be >= 0 "
+            "(0 leaves a sample out)"
+        )
+    if not weight.any():
+        raise ValueError("sample_weight is zero for every sample; give at least one a weight > 0")
+    return weight

@@ -1,0 +1,230 @@
+"""Result: what a fit found, how close to optimal it is proved to be, and why it stopped."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.matrix import Factored
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+class Status(Enum):
+    """Why a fit ended, as a sentence with a remedy. Only CONVERGED claims the requested gap."""
+
+    CONVERGED = "converged: the duality gap at the returned point proves the requested accuracy"
+    TARGET_REACHED = "the target objective was reached; the gap tells how far the optimum can be"
+    ITERATION_LIMIT = "iteration limit reached before the gap; raise max_iter or loosen the gap"
+    PASS_LIMIT = "limit of passes over the data reached before the gap; raise it or loosen the gap"
+    TIME_LIMIT = "time limit reached before the gap; raise it or loosen the gap"
+    COLUMN_LIMIT = "the requested number of columns was reached"
+    SELECTED = "the rule of feature generation stopped the search; the gap is that of its point"
+    SMALL_CHANGE = (
+        "the objective changed by less than the relative change asked for, which proves nothing; "
+        "the gap tells how far the optimum can be"
+    )
+    STOPPED_BY_CALLBACK = "a callback asked to stop"
+    INTERRUPTED = "interrupted from the keyboard; this is the best point found until then"
+    STALLED = (
+        "no further progress is possible in double precision; the gap is what could be proved. "
+        "Rescale the columns or the target, or ask for a looser gap"
+    )
+    SEARCH_RELATIVE = (
+        "the search for better atoms, which is NP-hard, finds none beyond the accuracy asked for, "
+        "and no bound proves that there are none; gap is what could be proved, search_gap what "
+        "it would be if the search was exhaustive"
+    )
+
+    def __str__(self) -> str:
+        return self.value
+
+    @property
+    def is_converged(self) -> bool:
+        """True only where the requested gap is proved."""
+        return self is Status.CONVERGED
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Objective F(w, b) and a proved bound gap >= F(w, b) - F* of the same point.
+
+    polar : gauge°(z) of the scores z of the smooth part's negative gradient there, or the best
+    known upper bound of it, from which the gap is made; search_gap : the gap if the best atom that
+    was found is the best there is (norms whose oracle is a search), None where it is known to be.
+    """
+
+    objective: float
+    gap: float
+    polar: float
+    search_gap: float | None = None
+
+    @property
+    def closable(self) -> float:
+        """The gap that further atoms can close, without what bounds of a search leave open."""
+        return self.gap if self.search_gap is None else self.search_gap
+
+    @property
+    def relative_gap(self) -> float:
+        """Return gap / max(|objective|, smallest normal number)."""
+        return self.gap / max(abs(self.objective), _TINY)
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixPart:
+    """One term of a matrix fit: W is the sum of the terms of all norms of a union.
+
+    norm : the norm of this term; factor : what it is scaled by; gauge : factor * norm of the term
+    (for rays the sum of their weights, which bounds it); factored : the term by its factors, of the
+    mode-th unfolding where the norm is one of tensors (``tensor`` is its shape); columns, weights :
+    the entries of a term under a norm of vectors, in row-major order, where ``factored`` is None.
+    """
+
+    norm: Any
+    factor: float
+    gauge: float
+    factored: Factored | None = None
+    columns: Columns | None = None
+    weights: Array | None = None
+    tensor: tuple[int, ...] | None = None
+    mode: int = 0
+
+    def dense(self, shape: tuple[int, ...]) -> Array:
+        """Return the term as an array of this shape: that of the matrix, or of the tensor."""
+        if self.factored is None:
+            assert self.columns is not None
+            dense = np.zeros(math.prod(shape))
+            dense[self.columns] = self.weights
+            return dense.reshape(shape)
+        if self.tensor is None:
+            return self.factored.toarray().reshape(shape)
+        others = [size for axis, size in enumerate(self.tensor) if axis != self.mode]
+        tensor = self.factored.toarray().reshape(self.tensor[self.mode], *others)
+        return np.moveaxis(tensor, 0, self.mode).reshape(shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One line of a fit's history. Seconds since the start; passes over the data so far.
+
+    skipped : over implicit pairs of columns, the share of the multiplications so far that bounds
+    made unnecessary; None where nothing was searched.
+    """
+
+    iteration: int
+    passes: float
+    seconds: float
+    objective: float
+    gap: float
+    relative_gap: float
+    n_columns: int
+    skipped: float | None = None
+
+
+@dataclass(slots=True)
+class Result:
+    """The outcome of ``solve``.
+
+    Attributes
+    ----------
+    columns : (m,) int64
+        Columns of X with a non-zero coefficient, increasing.
+    weights : (m,) float64
+        Their coefficients.
+    intercept : float
+        Unpenalized intercept, 0.0 where none was asked for.
+    objective, gap, relative_gap : float
+        F at this point and the proved bound on F - F*, absolute and divided by abs(F).
+    status : Status
+        Why the fit ended; ``str(status)`` is a sentence.
+    passes : float
+        Passes over the data: one X'v or one dense X w over all columns is one pass.
+    seconds : float
+        Wall time of the loop.
+    history : list of Record
+        One record for each step.
+    parts : list of Part, or None
+        For norms with latent parts: what w is the sum of, one for each set in use, with its
+        number, name, columns and weights.
+    lifted : (columns, weights), or None
+        The same in the lifted coordinates, from which another fit can start.
+    shape : tuple of int, or None
+        Shape of ``coef`` where the columns are the entries of a matrix or a tensor.
+    matrix_parts : tuple of MatrixPart, or None
+        For matrix norms: the terms that W is the sum of, one for each norm of a union. ``columns``
+        and ``weights`` are then the entries under norms of vectors only, and ``low_rank`` the rest.
+    search_gap : float or None
+        The gap if the search for atoms was exhaustive, for norms whose oracle is a search.
+    """
+
+    columns: Columns
+    weights: Array
+    intercept: float
+    objective: float
+    gap: float
+    relative_gap: float
+    status: Status
+    passes: float
+    seconds: float
+    n_features: int
+    dtype: np.dtype[Any]
+    iterations: int
+    history: list[Record] = field(default_factory=list)
+    parts: list[Any] | None = None
+    lifted: tuple[Columns, Array] | None = None
+    shape: tuple[int, ...] | None = None
+    matrix_parts: tuple[MatrixPart, ...] | None = None
+    search_gap: float | None = None
+    state: Any = field(default=None, repr=False)
+
+    #: Above this many features ``coef`` is refused and ``columns``/``weights`` are the answer.
+    MAX_DENSE = 2**31
+
+    @property
+    def coef(self) -> NDArray[Any]:
+        """Coefficients as a dense array in the dtype of X: (n_features,), or ``shape``."""
+        if self.n_features > self.MAX_DENSE:
+            raise ValueError(
+                f"coef would need {self.n_features} entries; use result.columns and result.weights"
+            )
+        if self.matrix_parts is not None and self.shape is not None:
+            total = np.zeros(self.shape)
+            for part in self.matrix_parts:
+                total += part.dense(self.shape)
+            return total.astype(self.dtype, copy=False)
+        dense = np.zeros(self.n_features, dtype=self.dtype)
+        dense[self.columns] = self.weights
+        return dense if self.shape is None else dense.reshape(self.shape)
+
+    @property
+    def low_rank(self) -> Factored:
+        """The sum of the factored terms of a matrix fit: W without its entries, never formed."""
+        parts = [part.factored for part in self.matrix_parts or () if part.factored is not None]
+        if not parts or any(part.tensor for part in self.matrix_parts or ()):
+            raise ValueError(
+                "this fit has no factored matrix: it is of vectors, of single entries, or of a "
+                "tensor; use result.coef, or the terms in result.matrix_parts"
+            )
+        return Factored(
+            np.hstack([part.left for part in parts]),
+            np.concatenate([part.weights for part in parts]),
+            np.hstack([part.right for part in parts]),
+        )
+
+    @property
+    def active(self) -> Columns:
+        """The selected columns: those with a non-zero coefficient."""
+        return self.columns
+
+    @property
+    def converged(self) -> bool:
+        """True where the requested gap is proved at this point."""
+        return self.status.is_converged

@@ -1,0 +1,167 @@
+"""solve: minimise sum_i s_i loss_i + (tau/2)||w||^2 + R(w) to a proved relative gap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from atomlearn.core.data.convert import as_design, feature_names
+from atomlearn.core.interfaces import Loss, Norm, Solver, SupportsMatrix
+from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.losses import as_loss
+from atomlearn.core.norms.names import named
+from atomlearn.core.norms.registry import as_norm
+from atomlearn.core.problem.problem import Problem, Regularizer, positive
+from atomlearn.core.problem.result import Result
+from atomlearn.core.solvers.default import default_solver
+from atomlearn.core.solvers.run import Observer, run
+from atomlearn.core.solvers.stopping import Iterations, RelativeGap, StoppingRule
+from atomlearn.matrices.designs.tasks import Tasks
+
+
+def solve(
+    X: object,
+    y: object,
+    *,
+    loss: str | Loss = "squared",
+    norm: str | Norm = "l1",
+    level: float | None = None,
+    radius: float | None = None,
+    form: Form = "penalized",
+    tau: float = 0.0,
+    intercept: bool = False,
+    sample_weight: object = None,
+    gap: float = 1e-6,
+    max_iter: int = 1000,
+    solver: Solver | None = None,
+    stop: StoppingRule | None = None,
+    observers: Iterable[Observer] = (),
+    warm_start: Result | WarmStart | None = None,
+) -> Result:
+    """Minimise  sum_i s_i loss(y_i, x_i'w + b) + (tau/2) ||w||^2 + R(w)  to a proved gap.
+
+    R(w) = level * gauge(w) ("penalized"), (level/2) * gauge(w)^2 ("squared"), or 0 where
+    gauge(w) <= radius ("constrained").
+
+    Parameters
+    ----------
+    X : array, sparse matrix, data frame or Design, shape (n_samples, n_features)
+        float32 stays float32 and sparse stays sparse.
+    y : array (n_samples,), or (n_samples, n_tasks)
+        Targets; for classification the labels -1 and +1 (or 0 and 1). Two dimensions make it a
+        problem over W (n_features, n_tasks), with predictions X W: ``designs.Tasks``.
+    loss : {"squared", "logistic", "squared_hinge"} or Loss
+    norm : name or Norm
+        For example ``"l1"`` or ``norms.KSupport(k=100)``.
+    level : float
+        Weight of the norm; for the penalized and the squared form.
+    radius : float
+        Bound on the norm; for the constrained form.
+    form : {"penalized", "squared", "constrained"}
+    tau : float
+        Weight of the ridge term.
+    intercept : bool
+        Whether to fit an unpenalized intercept b.
+    sample_weight : array (n_samples,), optional
+        Weights s_i >= 0, not all zero.
+    gap : float
+        Relative duality gap to prove: gap / abs(objective).
+    max_iter : int
+        Bound on steps.
+    solver : Solver, optional
+        Default: column generation with the semismooth Newton master; for a norm known by its
+        best atom alone (``norms.UserNorm``), ``AtomGeneration``.
+    stop : StoppingRule, optional
+        Further rules, for example ``stopping.Seconds(60) | stopping.Passes(100)``.
+    observers : iterable of callables
+        Called with the Progress after each step, for example ``PrintProgress()``.
+    warm_start : Result or WarmStart, optional
+        Where to begin.
+
+    Returns
+    -------
+    Result
+        ``coef, intercept, objective, gap, relative_gap, status, passes, seconds, history``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Before any arithmetic, naming what is wrong and the remedy.
+
+    Notes
+    -----
+    Each step costs one pass over X plus the re-fit over the active columns. A result with
+    ``status.is_converged`` has the gap proved at the returned point, intercept and sample
+    weights included.
+    """
+    gap = positive("gap", gap, "relative duality gap to prove, for example 1e-6")
+    if isinstance(max_iter, bool) or not isinstance(max_iter, (int, np.integer)) or max_iter < 0:
+        raise ValueError(
+            f"max_iter must be a whole number >= 0, for example 1000, got {max_iter!r}"
+        )
+    amount = _amount(form, level, radius)
+    X, y, sample_weight = _tasks(X, y, sample_weight, intercept)
+    the_loss, the_norm = as_loss(loss), named(as_norm(norm), feature_names(X))
+    regularizer = Regularizer(the_norm, form, amount)
+    problem = Problem.build(
+        as_design(X),
+        y,
+        the_loss,
+        regularizer,
+        tau=tau,
+        fit_intercept=intercept,
+        sample_weight=sample_weight,
+    )
+    rules: StoppingRule = RelativeGap(gap) | Iterations(max_iter)
+    if stop is not None:
+        rules = rules | stop
+    warm = warm_start
+    if isinstance(warm, Result):
+        warm = WarmStart(
+            warm.columns,
+            warm.weights,
+            warm.intercept,
+            warm.lifted,
+            matrix_parts=warm.matrix_parts,
+        )
+    solver = default_solver(the_norm, gap) if solver is None else solver
+    return run(problem, solver, rules, observers, warm)
+
+
+def _tasks(
+    X: object, y: object, sample_weight: object, intercept: bool
+) -> tuple[object, object, object]:
+    """Return several targets of the same samples, y (n, q), as one: designs.Tasks and vec(y)."""
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) != 2 or shape[1] == 1:
+        return X, y, sample_weight
+    if isinstance(X, SupportsMatrix):
+        if X.shape[0] != shape[0] * shape[1]:  # type: ignore[attr-defined]
+            raise ValueError(
+                f"y has shape {shape} and the design {type(X).__name__} other samples; pass y as "
+                "a vector with one target for each sample of the design"
+            )
+        return X, np.asarray(y).reshape(-1), sample_weight
+    if intercept:
+        raise ValueError(
+            "intercept=True fits one number for all targets of a 2-d y, which is seldom meant; "
+            "center y (and X) for the squared loss, or add a column of ones to X"
+        )
+    if getattr(sample_weight, "shape", ()) == shape[:1]:
+        sample_weight = np.repeat(np.asarray(sample_weight), shape[1])
+    return Tasks(X, shape[1]), np.asarray(y).reshape(-1), sample_weight
+
+
+def _amount(form: str, level: float | None, radius: float | None) -> float:
+    """Return level or radius, whichever the form needs; refuse the other one."""
+    name, given, other = ("level", level, radius)
+    if form == "constrained":
+        name, given, other = ("radius", radius, level)
+    if given is None:
+        raise ValueError(f"form={form!r} needs {name}=, a positive number")
+    if other is not None:
+        unused = "level" if name == "radius" else "radius"
+        raise ValueError(f"form={form!r} takes {name}= and not {unused}=; leave {unused} out")
+    return given

@@ -1,0 +1,1 @@
+"""Solvers, the one loop that runs them, stopping rules and observers."""

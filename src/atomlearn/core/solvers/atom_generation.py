@@ -1,0 +1,230 @@
+"""Column generation over rays, [V] Algorithm 1: best atoms in, all weights re-fitted, zeros out.
+
+Vinyes, Obozinski 2017. Needs of a norm only its best atom: no restriction, no proximal map, no
+value. Also called fully corrective Frank-Wolfe on the truncated cone ([V] Proposition 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.data.scores import ShiftedScores
+from atomlearn.core.interfaces import Atom, Scores, Solver, State
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.masters.simplex import SimplexQuasiNewton
+from atomlearn.core.norms.atoms import best_atom
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import Status
+from atomlearn.core.solvers.atoms import AtomSet
+from atomlearn.core.solvers.gauge import warm_atoms
+from atomlearn.core.solvers.refit import RayMaster, refit_on_rays
+
+Array = NDArray[np.float64]
+
+#: Steps without any progress after which a run has stalled: where the best atom is known already,
+#: and where there are always new ones, each a little off the last.
+PATIENCE, PATIENCE_WITH_NEW_ATOMS = 3, 30
+
+#: This share of the loss at zero is the square of the rounding errors of a perfect fit.
+NEGLIGIBLE = 1e-33
+
+
+@dataclass(slots=True)
+class RayState(State):
+    """State with rays: w = U c, c > 0.
+
+    atoms : U; shares : (t,) c, whose sum is the bound on gauge(w) of the certificate;
+    candidates : the best atoms at this point, best first; refit_gap : certified gap of the re-fit
+    that led here; master_steps : steps (pivots) of the master so far; stalled : steps since F
+    fell by more than rounding, or the gap by a tenth from ``milestone``.
+    """
+
+    atoms: AtomSet | None = None
+    shares: Array = field(default_factory=lambda: np.zeros(0))
+    candidates: tuple[Atom, ...] = ()
+    refit_gap: float = np.inf
+    master_steps: int = 0
+    stalled: int = 0
+    milestone: float = np.inf
+
+    def parts(self) -> tuple[tuple[Atom, float], ...]:
+        return () if self.atoms is None else self.atoms.parts(self.shares)
+
+    def check(self) -> None:
+        State.check(self)
+        assert self.atoms is not None
+        assert self.shares.shape == (self.atoms.size,)
+        assert (self.shares >= 0).all()
+        np.testing.assert_allclose(self.atoms.combine(self.shares), self.weights)
+
+
+@dataclass(frozen=True, slots=True)
+class AtomGeneration(Solver):
+    """min f(X w + b) + tau/2 ||w||^2 + R(gauge(w)) over rays: [V] Algorithm 1, in all three forms.
+
+    A step is one pass over the data: the best atoms at w join U, the weights c >= 0 of all atoms
+    are re-fitted, min over c of f(X U c + b) + tau/2 ||U c||^2 + R(sum c), atoms of weight zero
+    leave, w = U c. The sum of c bounds gauge(w), and objective and gap are those of this bound,
+    which is tight at the optimum.
+
+    For norms that can be restricted to some coordinates ``ColumnGeneration`` needs fewer passes:
+    there a whole subspace enters where here a ray does. On a polytope (l1, l_infinity, orders,
+    paths) rays end after finitely many; on curved balls they close in at a linear rate.
+
+    Parameters
+    ----------
+    master : Master or SimplexQuasiNewton
+        Re-fits the weights of the atoms. A Master gets a problem over the block X U with the norm
+        sum c on c >= 0 (and is not asked where tau > 0, of which it knows nothing); the simplex
+        master works on the truncated cone.
+    batch : int
+        Atoms one pass asks for. The second and further ones are the best on the coordinates that
+        those before left alone, so they are only found for norms with sparse atoms.
+    inner_ratio : float
+        The master is asked for this fraction of the outer gap.
+    tolerance : float
+        Relative gap that will be asked of the whole; the master is not asked for much less.
+    """
+
+    lifts: ClassVar[bool] = False
+
+    master: RayMaster = field(default_factory=SimplexQuasiNewton)
+    batch: int = 1
+    inner_ratio: float = 1e-2
+    tolerance: float = 1e-6
+
+    def __post_init__(self) -> None:
+        if isinstance(self.batch, bool) or not isinstance(self.batch, int) or self.batch < 1:
+            raise ValueError(
+                f"AtomGeneration: batch must be a whole number >= 1, got {self.batch!r}; "
+                "use batch=1 for one atom a pass"
+            )
+
+    def start(self, problem: Problem, warm: WarmStart | None = None) -> RayState:
+        """Begin at zero, or at the warm start as one atom w / gauge(w): one pass."""
+        atoms, shares, intercept = warm_atoms(problem, warm, cached=True)
+        return priced(problem, atoms, shares, intercept, self.batch, self.tolerance)
+
+    def step(self, problem: Problem, state: State) -> RayState:
+        """Add the candidates, re-fit, drop zeros, price: one pass over the data."""
+        assert isinstance(state, RayState)
+        assert state.atoms is not None
+        atoms, shares = with_candidates(problem, state)
+        n_new = atoms.size - state.atoms.size
+        target = gap_target(problem, state, n_new, self.inner_ratio, self.tolerance)
+        fit = refit_on_rays(problem, self.master, atoms, shares, state.intercept, target)
+        used = np.flatnonzero(fit.weights > 0)
+        atoms, shares = atoms.take(used), fit.weights[used]
+        following = priced(problem, atoms, shares, fit.intercept, self.batch, self.tolerance)
+        following.refit_gap = fit.gap
+        following.master_steps = state.master_steps + fit.steps
+        following = judged(following, state)
+        certificate = following.certificate
+        target = self.tolerance * abs(certificate.objective)
+        if certificate.search_gap is not None and certificate.search_gap <= target:
+            # The search finds nothing more; what its bounds leave open, more steps do not close.
+            following.exhausted = Status.SEARCH_RELATIVE
+        return following
+
+
+def with_candidates(problem: Problem, state: RayState) -> tuple[AtomSet, Array]:
+    """Return the atoms with those candidates that are new, at weight zero."""
+    atoms = state.atoms
+    assert atoms is not None
+    for atom in state.candidates:
+        if atoms.find(atom) < 0:
+            atoms = atoms.append(problem.design, atom)
+    return atoms, np.append(state.shares, np.zeros(atoms.size - state.shares.size))
+
+
+def gap_target(
+    problem: Problem, state: RayState, n_new: int, inner_ratio: float, tolerance: float
+) -> float:
+    """Return the gap to ask of the re-fit: less where nothing but the re-fit can close it."""
+    certificate = state.certificate
+    enough = 0.1 * tolerance * abs(certificate.objective)
+    wanted = (
+        max(inner_ratio * certificate.closable, enough) if n_new else min(enough, state.refit_gap)
+    )
+    # Where the fit is perfect, F is the square of rounding errors: there is nothing to gain.
+    at_zero = problem.loss.value(problem.y, np.zeros_like(problem.y), problem.weight)
+    return max(min(wanted, 0.1 * certificate.closable), NEGLIGIBLE * at_zero)
+
+
+def priced(
+    problem: Problem,
+    atoms: AtomSet,
+    shares: Array,
+    intercept: float,
+    batch: int,
+    tolerance: float = 0.0,
+) -> RayState:
+    """One pass over the data: scores, the best atoms, and the certificate of this very point.
+
+    Where the oracle is a search that finds nothing beyond ``tolerance`` (relative), the bound from
+    above is worth more work.
+    """
+    weights, linear = atoms.combine(shares), atoms.images.dot(shares)
+    intercept = problem.optimal_intercept(linear, intercept)
+    prediction = linear + intercept
+    v = problem.negative_gradient(prediction)
+    scores = problem.design.scores(v)
+    gauge = float(shares.sum())
+    certificate = problem.certificate(
+        atoms.columns, weights, intercept, prediction, scores, gauge=gauge
+    )
+    searched = certificate.search_gap
+    if searched is not None and searched <= tolerance * abs(certificate.objective):
+        certificate = problem.certificate(
+            atoms.columns, weights, intercept, prediction, scores, gauge=gauge, thorough=True
+        )
+    inner = float(v @ linear) - problem.tau * float(weights @ weights)
+    level = problem.regularizer.multiplier(gauge, inner)
+    shifted = problem.shifted(scores, atoms.columns, weights)
+    return RayState(
+        columns=atoms.columns,
+        weights=weights,
+        intercept=intercept,
+        prediction=prediction,
+        certificate=certificate,
+        atoms=atoms,
+        shares=shares,
+        candidates=best_atoms(problem, shifted, batch, level),
+    )
+
+
+def best_atoms(problem: Problem, scores: Scores, count: int, level: float) -> tuple[Atom, ...]:
+    """Return up to ``count`` atoms with <a, z> > level: the best, then the best beside those.
+
+    Each further one is the best for the scores without the coordinates used so far; it is rated
+    by all scores.
+    """
+    found: list[Atom] = []
+    rest = scores
+    for _ in range(count):
+        atom = best_atom(problem.regularizer.norm, rest)
+        if not atom.columns.size or float(atom.values @ scores.at(atom.columns)) <= level:
+            break
+        found.append(atom)
+        if len(found) < count:
+            used = np.unique(np.concatenate([a.columns for a in found]))
+            rest = ShiftedScores(scores, used, scores.at(used))
+    return tuple(found)
+
+
+def judged(state: RayState, before: RayState) -> RayState:
+    """Count the step, and say whether a further one can change anything."""
+    state.iteration = before.iteration + 1
+    lower = state.certificate.objective < before.certificate.objective * (1 - 1e-15)
+    closer = state.certificate.closable <= 0.9 * before.milestone
+    state.stalled = 0 if lower or closer else before.stalled + 1
+    state.milestone = state.certificate.closable if closer else before.milestone
+    assert state.atoms is not None
+    new = any(state.atoms.find(atom) < 0 for atom in state.candidates)
+    if state.stalled >= (PATIENCE_WITH_NEW_ATOMS if new else PATIENCE):
+        state.exhausted = Status.STALLED
+    return state

@@ -1,0 +1,250 @@
+"""Checkpoint: an observer that keeps the state of a solve on disk; killed anywhere, it goes on."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import time
+import zipfile
+from collections.abc import Callable
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces import Solver, State
+from atomlearn.core.interfaces.norm import Atom
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import Record
+from atomlearn.core.solvers.fingerprint import fingerprint, sample
+
+if TYPE_CHECKING:
+    from atomlearn.core.solvers.run import Progress
+
+Arrays = dict[str, NDArray[Any]]
+
+_FORMAT, _VERSION = "atomlearn checkpoint", 1
+#: Entries of X that are the same up to rounding: means of standardized columns may round anew.
+_SAME_DATA = 1e-6
+
+
+@runtime_checkable
+class SupportsCheckpoint(Protocol):
+    """Solvers whose way on is more than a point: which columns came in which order, say."""
+
+    def saved(self, state: State) -> Arrays:
+        """Return what a state is made of, as arrays."""
+        ...
+
+    def restored(self, problem: Problem, arrays: Arrays) -> State:
+        """Return the state they were saved of, its certificate computed anew."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A checkpoint as it was read: arrays of the state, steps, passes, seconds, history."""
+
+    arrays: Arrays
+    iteration: int
+    passes: float
+    seconds: float
+    history: list[Record]
+
+    def state(self, problem: Problem, solver: Solver) -> State:
+        """Return the state to go on from: its gap is proved afresh, by a pass over the data."""
+        state = state_of(solver, problem, self.arrays)
+        state.iteration = self.iteration
+        return state
+
+
+class Checkpoint:
+    """``solve(..., observers=[Checkpoint(folder)])``: the solve goes on where it was killed.
+
+    Parameters
+    ----------
+    folder : path
+        Made where needed. ``checkpoint.npz`` in it appears as a whole or not at all, and holds
+        arrays and text only.
+    every_s : float, default=1.0
+        Seconds between two checkpoints, at least; one is written at the end in any case. 0: after
+        every step.
+    many : bool, default=False
+        One file a problem, named by its fingerprint: for paths, cross-validation, and other
+        sequences of solves.
+
+    Raises
+    ------
+    ValueError
+        When the solve begins, where the folder holds the checkpoint of another problem, or a
+        damaged one.
+
+    Notes
+    -----
+    Saved are the active columns and their weights (atoms, where the solver works with them), the
+    intercept, and passes, seconds and history so far. Settings of the solver and of the stop may
+    change: a tighter gap, or more time, continues. The first step after a resume is a pass that
+    proves the gap of the point; its record replaces the last one.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str], every_s: float = 1.0, many: bool = False
+    ) -> None:
+        if not every_s >= 0:
+            raise ValueError(f"every_s must be a number of seconds >= 0, got {every_s!r}")
+        self.folder, self.every_s, self.many = Path(folder), float(every_s), many
+        self._save: Callable[[Progress], None] | None = None
+        self._last = -np.inf
+
+    def begin(self, problem: Problem, solver: Solver) -> Saved | None:
+        """Remember the problem; return what is known of it, None where nothing is."""
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ValueError(f"the checkpoint folder {self.folder} is a file; give a folder")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        digest, entries = fingerprint(problem), sample(problem)
+        name = f"{digest[:32]}.npz" if self.many else "checkpoint.npz"
+        file = self.folder / name
+        kind = type(solver).__name__ if isinstance(solver, SupportsCheckpoint) else ""
+
+        def save(progress: Progress) -> None:
+            _write(file, digest, entries, solver, kind, progress)
+            self._last = time.monotonic()
+
+        self._save, self._last = save, time.monotonic()
+        return _read(file, digest, entries, kind) if file.exists() else None
+
+    def __call__(self, progress: Progress) -> None:
+        if time.monotonic() - self._last >= self.every_s:
+            self.save(progress)
+
+    def save(self, progress: Progress) -> None:
+        """Write a checkpoint now."""
+        if self._save is None:
+            raise RuntimeError("a Checkpoint is saved by `run`, which it is given to as observer")
+        self._save(progress)
+
+
+def _write(
+    file: Path, digest: str, entries: Any, solver: Solver, kind: str, progress: Progress
+) -> None:
+    state = progress.state
+    about = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "problem": digest,
+        "solver": kind,
+        "iteration": state.iteration,
+        "passes": progress.passes,
+        "seconds": progress.seconds,
+    }
+    arrays = arrays_of(solver, state)
+    history = np.array([astuple(record) for record in progress.history], dtype=np.float64)
+    stream = io.BytesIO()
+    content: Arrays = {f"state_{name}": array for name, array in arrays.items()}
+    content |= {"about": np.array(json.dumps(about)), "entries": entries, "history": history}
+    np.savez(stream, allow_pickle=False, **content)
+    temporary = file.with_suffix(".new")
+    with temporary.open("wb") as out:
+        out.write(stream.getbuffer())
+        out.flush()
+        os.fsync(out.fileno())
+    os.replace(temporary, file)
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _read(file: Path, digest: str, entries: Any, kind: str) -> Saved | None:
+    try:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+            held = {key: archive[key] for key in archive.files}
+        about = json.loads(held["about"].item())
+        history = [_record(row) for row in held["history"].tolist()]
+        arrays = {key[6:]: held[key] for key in held if key.startswith("state_")}
+        if about["format"] != _FORMAT or about["version"] != _VERSION:
+            raise ValueError(f"it is version {about['version']!r} of {about['format']!r}")
+        same_solver = about["solver"] == kind
+        numbers = int(about["iteration"]), float(about["passes"]), float(about["seconds"])
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"the checkpoint {file} cannot be read ({error}); remove it to begin afresh"
+        ) from error
+    known = held.get("entries", np.zeros(0))
+    same_data = known.shape == entries.shape and np.allclose(known, entries, rtol=_SAME_DATA)
+    if about["problem"] != digest or not same_data:
+        what = "data (X)" if about["problem"] == digest else "problem (target, weights, loss, norm)"
+        raise ValueError(
+            f"the checkpoint {file} is of another {what}; remove it, give another folder, or solve "
+            "the problem it was made for"
+        )
+    if not same_solver:
+        raise ValueError(
+            f"the checkpoint {file} is of the solver {about['solver'] or 'default'}; go on with "
+            "that one, or give another folder"
+        )
+    return Saved(arrays, *numbers, history)
+
+
+def _record(row: list[float]) -> Record:
+    """Return a line of the history; whole numbers were written as float64."""
+    iteration, passes, seconds, objective, gap, relative_gap, n_columns, skipped = row
+    return Record(
+        int(iteration),
+        passes,
+        seconds,
+        objective,
+        gap,
+        relative_gap,
+        int(n_columns),
+        None if math.isnan(skipped) else skipped,  # None was written as NaN
+    )
+
+
+def arrays_of(solver: Solver, state: State) -> Arrays:
+    """Return what a state is made of: what the solver says, else its point (and atoms)."""
+    if isinstance(solver, SupportsCheckpoint):
+        return solver.saved(state)
+    parts = state.parts()
+    sizes = [atom.columns.size for atom, _ in parts]
+    nothing: tuple[Any, Any] = np.zeros(0, dtype=np.int64), np.zeros(0)
+    return {
+        "columns": state.columns,
+        "weights": state.weights,
+        "intercept": np.array(state.intercept),
+        "atom_sizes": np.array(sizes, dtype=np.int64),
+        "atom_columns": np.concatenate([atom.columns for atom, _ in parts] or [nothing[0]]),
+        "atom_values": np.concatenate([atom.values for atom, _ in parts] or [nothing[1]]),
+        "shares": np.array([share for _, share in parts], dtype=np.float64),
+    }
+
+
+def state_of(solver: Solver, problem: Problem, arrays: Arrays) -> State:
+    """Return the state that ``arrays_of`` gave the arrays of, certified anew."""
+    if isinstance(solver, SupportsCheckpoint):
+        return solver.restored(problem, arrays)
+    return solver.start(problem, _warm_start(arrays))
+
+
+def _warm_start(arrays: Arrays) -> WarmStart:
+    ends = np.cumsum(arrays["atom_sizes"])[:-1]
+    atoms: tuple[tuple[Atom, float], ...] = ()
+    if arrays["shares"].size:
+        columns = np.split(arrays["atom_columns"].astype(np.int64), ends)
+        values = np.split(arrays["atom_values"], ends)
+        atoms = tuple(
+            (Atom(c, v), float(share))
+            for c, v, share in zip(columns, values, arrays["shares"], strict=True)
+        )
+    return WarmStart(
+        arrays["columns"].astype(np.int64),
+        arrays["weights"].astype(np.float64),
+        float(arrays["intercept"]),
+        atoms=atoms,
+    )

@@ -1,0 +1,260 @@
+"""Column generation: ask the data for the best new columns, re-fit all weights, prove the gap.
+
+Also called fully corrective Frank-Wolfe. The columns found span a subspace, on which the master
+solves the *same* problem exactly, with the norm restricted to it. [V] Algorithm 1, [T]
+Algorithm 1 with the exact master, [L] with subspaces for atoms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.interfaces import Block, Master, Refit, Scores, Solver, State
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.masters.choose import default_master
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import Status
+from atomlearn.core.solvers.screening import Scope, narrowed, supports_screening
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+#: Re-fits first reduce the gap to this fraction ...
+LOOSE = 0.1
+#: ... and go on only while they cost less than this fraction of a pass over the data.
+WORK = 0.2
+#: Beyond what is in use, a pass asks for a hundredth of all columns, but for no more than there
+#: are samples, or this many, or the columns of so many atoms: few solutions use more.
+SHARE = 1000
+ATOMS = 5
+#: By default a pass asks for at most so many columns that their data has this many entries.
+ASKED_ENTRIES = 2**26
+#: Blocks of this many entries, and re-fits of this many steps times columns, are always cheap.
+SMALL = 20_000
+#: Steps after which ``screening="auto"`` begins. The norms of the columns cost a pass, and the gap
+#: rules columns out two passes before the end, as a rule: shorter solves lose time by it.
+LONG = 10
+
+
+@dataclass(slots=True)
+class ActiveState(State):
+    """State with the active block.
+
+    block : the data of ``columns``; candidates : columns to add in the next step, none of them
+    active; refit_gap : certified gap of the restricted problem at this point; master_steps :
+    steps of the master so far; stalled : steps in a row without any progress; free : candidates a
+    pass may add at no cost to the master; scope : the columns not ruled out, which hold
+    ``columns``: what is scored, and what the certificate is of.
+    """
+
+    block: Block | None = None
+    candidates: Columns = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    refit_gap: float = np.inf
+    master_steps: int = 0
+    stalled: int = 0
+    free: int = 0
+    scope: Scope | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnGeneration(Solver):
+    """Column generation over subspaces, for every norm that can be restricted.
+
+    Parameters
+    ----------
+    master : Master
+        Re-fits the weights over the active columns.
+    batch : int or None
+        About how many columns one pass asks for; None: twice as many as are in use, 100 and a
+        hundredth of all at least (of implicit columns, as many as fit in half a GB), or as many as
+        the master takes for nothing, which then goes to the end in each re-fit. A norm never
+        gives less than the columns of its best atom; the first pass then asks for twice that.
+        1: those of the one best atom, always.
+    inner_ratio : float
+        The master is asked for this fraction of the outer gap; for a tenth only where going
+        further would cost more than a fraction of a pass.
+    tolerance : float
+        Relative gap that will be asked of the whole; the master is not asked for much less.
+    screening : bool or "auto"
+        Whether columns that no optimum can use are found and never scored again (gap safe rules),
+        where norm, loss and design allow it. "auto": once the solve has taken 10 steps.
+    """
+
+    master: Master = field(default_factory=default_master)
+    batch: int | None = None
+    inner_ratio: float = 1e-3
+    tolerance: float = 1e-6
+    screening: bool | Literal["auto"] = "auto"
+
+    def __post_init__(self) -> None:
+        if self.screening not in (True, False, "auto"):
+            raise ValueError(
+                f"ColumnGeneration: screening must be True, False or 'auto', got {self.screening!r}"
+            )
+
+    def start(self, problem: Problem, warm: WarmStart | None = None) -> ActiveState:
+        warm = warm or WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0))
+        block: Block = CachedBlock(problem.design.gather(warm.columns))
+        weights = _inside(problem, warm)
+        linear = block.dot(weights)
+        intercept = problem.optimal_intercept(linear, warm.intercept)
+        return self._price(
+            problem,
+            ActiveState(
+                columns=warm.columns,
+                weights=weights,
+                intercept=intercept,
+                prediction=linear + intercept,
+                certificate=None,  # type: ignore[arg-type]  # _price sets it
+                block=block,
+                free=0 if self.batch else self.master.candidates_for_free(problem),
+            ),
+        )
+
+    def step(self, problem: Problem, state: State) -> ActiveState:
+        """Add the candidates, re-fit, drop idle columns, price: one pass over the data."""
+        assert isinstance(state, ActiveState)
+        assert state.block is not None
+        block, columns, weights = state.block, state.columns, state.weights
+        if state.candidates.size:
+            block = block.append(problem.design.gather(state.candidates))
+            columns = np.concatenate([columns, state.candidates])
+            weights = np.concatenate([weights, np.zeros(state.candidates.size)])
+        restricted = problem.restricted_to(block, columns)
+        refit = self._refit(restricted, weights, state, problem.design.shape[1])
+        following = ActiveState(
+            columns=columns,
+            weights=refit.weights,
+            intercept=refit.intercept,
+            prediction=refit.prediction,
+            certificate=state.certificate,
+            iteration=state.iteration + 1,
+            block=block,
+            refit_gap=refit.gap,
+            master_steps=state.master_steps + refit.steps,
+            free=state.free,
+        )
+        return self._price(problem, self._without_idle(following), state)
+
+    def _refit(
+        self, restricted: Problem, weights: Array, state: ActiveState, n_features: int
+    ) -> Refit:
+        """Re-fit to LOOSE, then to what would be best, unless asking the data is cheaper."""
+        target = max(self._gap_target(state), restricted.negligible)
+        if state.free:
+            return self.master.solve(restricted, weights, state.intercept, target)
+        loose = max(target, LOOSE * state.certificate.gap) if state.candidates.size else target
+        refit = self.master.solve(restricted, weights, state.intercept, loose)
+        work = refit.steps * int(np.count_nonzero(refit.weights))
+        if refit.gap <= target or work > max(WORK * n_features, SMALL):
+            return refit
+        steps = refit.steps
+        refit = self.master.solve(restricted, refit.weights, refit.intercept, target)
+        refit.steps += steps
+        return refit
+
+    def _gap_target(self, state: ActiveState) -> float:
+        certificate = state.certificate
+        wanted = self.inner_ratio * certificate.gap
+        enough = 0.5 * self.tolerance * abs(certificate.objective)
+        if not state.candidates.size:
+            # Nothing new to add: only a more exact master can close what is left.
+            return min(0.3 * state.refit_gap, enough)
+        if state.free:
+            # The last digits cost a step or two, and the objective they are relative to will fall.
+            return max(1e-2 * enough, min(enough, 1e-12 * abs(certificate.objective)))
+        assert state.block is not None
+        if state.block.shape[0] * (state.columns.size + state.candidates.size) <= SMALL:
+            # Well beyond, where that costs nothing: what should not differ (weights and repeated
+            # samples, one order of columns and another) then differs by rounding alone.
+            return max(1e-4 * enough, min(enough, 1e-11 * abs(certificate.objective)))
+        # Where the last step is near, going all the way saves a pass.
+        return wanted if wanted > 30 * enough else enough
+
+    def _without_idle(self, state: ActiveState) -> ActiveState:
+        """Drop columns without weight once they are most of the block."""
+        used = np.flatnonzero(state.weights)
+        if state.columns.size <= 4 * used.size + 1000:
+            return state
+        assert state.block is not None
+        state.block = state.block.take(used)
+        state.columns = state.columns[used]
+        state.weights = state.weights[used]
+        return state
+
+    def _price(
+        self, problem: Problem, state: ActiveState, before: ActiveState | None = None
+    ) -> ActiveState:
+        """One pass over the data: scores, best columns, and the certificate of this very point."""
+        scope = before.scope if before is not None and before.scope is not None else Scope(problem)
+        inside, columns = scope.problem, scope.inside(state.columns)
+        v = inside.negative_gradient(state.prediction)
+        scores = inside.design.scores(v)
+        state.certificate = inside.certificate(
+            columns, state.weights, state.intercept, state.prediction, scores
+        )
+        state.candidates = self._candidates(problem, state, scores, scope)
+        if self._screens(problem, state):
+            point = columns, state.weights, state.prediction
+            scope = narrowed(scope, problem, point, v, scores, state.certificate)
+            state.candidates = state.candidates[scope.holds(state.candidates)]
+        state.scope = scope
+        if before is not None:
+            no_progress = (
+                state.certificate.objective >= before.certificate.objective
+                and state.certificate.gap >= 0.9 * before.certificate.gap
+                and not state.candidates.size
+            )
+            state.stalled = before.stalled + 1 if no_progress else 0
+            if state.stalled >= 3 or state.certificate.objective <= problem.negligible:
+                state.exhausted = Status.STALLED
+        return state
+
+    def _screens(self, problem: Problem, state: ActiveState) -> bool:
+        wanted = state.iteration >= LONG if self.screening == "auto" else self.screening
+        return bool(wanted) and supports_screening(problem)
+
+    def _candidates(
+        self, whole: Problem, state: ActiveState, scores: Scores, scope: Scope
+    ) -> Columns:
+        """Return the best columns in scope that are not active and that would enter."""
+        n_used = int(np.count_nonzero(state.weights))
+        n_samples, n_features = whole.design.shape
+        problem, columns = scope.problem, scope.inside(state.columns)
+        shifted = problem.shifted(scores, columns, state.weights)
+        norm = problem.regularizer.norm
+        share = min(n_features // 100, ASKED_ENTRIES // n_samples)
+        if not self.batch and share > max(SHARE, n_samples):
+            atom = norm.best_columns(shifted, 1).size
+            share = min(share, max(SHARE, n_samples, ATOMS * atom))
+        count = self.batch or max(100, 2 * n_used, share, state.free)
+        best = norm.best_columns(shifted, count)
+        if not n_used and not state.free and best.size >= count and self.batch != 1:
+            # The best atom alone may be larger: its neighbours are worth a look too.
+            best = norm.best_columns(shifted, 2 * best.size)
+        new = best[~np.isin(best, columns)] if columns.size else best
+        if not new.size:
+            return new
+        linear = state.prediction - state.intercept
+        inner = float(problem.negative_gradient(state.prediction) @ linear)
+        inner -= problem.tau * float(state.weights @ state.weights)
+        threshold = problem.zero_threshold(columns, state.weights, inner)
+        if threshold > 0:
+            new = new[np.abs(shifted.at(new)) > threshold * (1 - 1e-12)]
+        return scope.original(new)
+
+
+def _inside(problem: Problem, warm: WarmStart) -> Array:
+    """Return the weights of the warm start, shrunk into the ball where the form has one."""
+    regularizer = problem.regularizer
+    if regularizer.form != "constrained":
+        return warm.weights
+    gauge = problem.gauge(warm.columns, warm.weights)
+    return (
+        warm.weights * (regularizer.amount / gauge) if gauge > regularizer.amount else warm.weights
+    )

@@ -1,0 +1,393 @@
+"""Feature generation, [T] Algorithm 1: each pass takes the B best features as one new block.
+
+Tan, Tsang, Wang 2014. The whole problem is the squared k-support norm with k = B at level 1 and C
+on the loss; the subproblem (31), over the blocks found so far, is the squared norm of ``Groups``:
+
+    min over omega, b   (level / 2) (sum_h ||omega_h||)^2 + f(sum_h X_h omega_h + b)
+
+A feature in two blocks is two coordinates there, and w_j their sum. C enters as sample weights
+(``sample_weight=C``; the squared hinge loss has [T]'s factor 1/2): the objective is the paper's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.interfaces import Block, Master, Scores, Solver, State
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
+from atomlearn.core.masters.newton import SemismoothNewton
+from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.ksupport import KSupport
+from atomlearn.core.norms.partition import Partition
+from atomlearn.core.problem.problem import Problem, Regularizer
+from atomlearn.core.problem.result import Status
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+#: From this inner tolerance on first-order steps are enough for the subproblem.
+INEXACT = 1e-4
+
+
+@dataclass(slots=True)
+class GenerationState(State):
+    """State with blocks: w_j is the sum of omega over the coordinates that hold column j.
+
+    block : data of the active blocks' coordinates, side by side; members : (m,) column of each
+    coordinate; labels : (m,) its block, 0..t-1; omega : (m,) its weight; candidate : the next
+    block; units : what n_features counts, distinct features (or groups) in the active blocks;
+    found : column -> round that first took it, in the order of selection; restricted_objective :
+    F of the subproblem, first_objective : F_0 of [T] (38); stalled : steps without gain.
+    """
+
+    block: Block | None = None
+    members: Columns = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    labels: Columns = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    omega: Array = field(default_factory=lambda: np.zeros(0))
+    candidate: Columns = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    units: int = 0
+    found: dict[int, int] = field(default_factory=dict)
+    restricted_objective: float = np.inf
+    restricted_gap: float = np.inf
+    first_objective: float = np.inf
+    stalled: int = 0
+
+    @property
+    def n_blocks(self) -> int:
+        """t, the number of active blocks."""
+        return int(self.labels.max(initial=-1)) + 1
+
+    @property
+    def blocks(self) -> list[Columns]:
+        """Columns of each active block, best first."""
+        return [self.members[self.labels == h] for h in range(self.n_blocks)]
+
+    @property
+    def mu(self) -> Array:
+        """mu_h = ||omega_h|| / sum ||omega||, the weights of [T] (30), shape (t,)."""
+        norms = np.sqrt(np.bincount(self.labels, self.omega**2, minlength=self.n_blocks))
+        total = float(norms.sum())
+        return norms / total if total > 0 else norms
+
+    @property
+    def shift(self) -> float:
+        """b of [T], whose model is w.x - b."""
+        return -self.intercept
+
+    def block_scaling(self) -> tuple[Columns, Array]:
+        """Return columns and d = sum_h mu_h d_h, [T] (30): d_j in [0, 1], sum d <= B."""
+        columns, position = np.unique(self.members, return_inverse=True)
+        d = np.bincount(position, self.mu[self.labels], minlength=columns.size)
+        return columns, d.astype(np.float64)
+
+    def scaling(self, norm: KSupport, n_features: int) -> tuple[Columns, Array]:
+        """Return columns and the scaling vector d that the returned w itself is best with.
+
+        d_j = clip(t |w_j|, 0, 1), sum d = B; with groups, one d for all columns of a group.
+        """
+        if norm.groups is None:
+            return self.columns, scaling_vector(self.weights, norm.k)
+        partition, _ = norm.partition(n_features).restrict(self.columns)
+        of_groups = scaling_vector(partition.norms(self.weights), norm.k)
+        return self.columns, of_groups[partition.labels]
+
+    def selection(self) -> tuple[Columns, Columns]:
+        """Return the columns in the order of selection, and the round that found each."""
+        found = np.fromiter(self.found, dtype=np.int64, count=len(self.found))
+        rounds = np.fromiter(self.found.values(), dtype=np.int64, count=len(self.found))
+        kept = np.isin(found, self.columns)
+        return found[kept], rounds[kept]
+
+
+def scaling_vector(w: Array, k: int) -> Array:
+    """Return argmin_d sum_j w_j^2 / d_j over 0 <= d <= 1, sum d <= k: d_j = clip(t |w_j|, 0, 1)."""
+    magnitudes = np.abs(w)
+    if np.count_nonzero(magnitudes) <= k:
+        return (magnitudes > 0).astype(np.float64)
+    ordered = -np.sort(-magnitudes)
+    tails = np.cumsum(ordered[::-1])[::-1]
+    ones = np.arange(min(k, ordered.size))
+    # q entries have d = 1 where the q-th is at least the fair share of what is left, 1 / t.
+    q = int(np.count_nonzero(ordered[: ones.size] * (k - ones) >= tails[: ones.size]))
+    q = min(q, k - 1)
+    return np.asarray(np.clip((k - q) / tails[q] * magnitudes, 0.0, 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureGeneration(Solver):
+    """min f(X w + b) + (level/2) (||w||_k^sp)^2, k = B, by [T] Algorithm 1; one pass a step.
+
+    The norm of the problem must be ``KSupport(k=B)``, or ``KSupport(k=B, groups=...)`` for blocks
+    of the B best groups, in the squared form, without tau. The certificate is that of the whole
+    problem at w; ``state`` of the result has the blocks, the scaling vector d, the order of
+    selection and the shift.
+
+    Parameters
+    ----------
+    master : Master or None
+        Solves the subproblem. None: AcceleratedGradient with the stop (41), as in [T], while
+        blocks are added in the inexact mode, and SemismoothNewton where accuracy is asked for.
+    inner_tolerance : float
+        Relative accuracy of the subproblem: 1e-3 is the inexact, 1e-6 the exact FGM of [T] 5.4.2.
+        Where the gap of the whole problem gets near, it is tightened.
+    final_tolerance : float or None
+        Relative accuracy of a round that reaches ``n_features``; None: the inner tolerance.
+    outer_tolerance : float or None
+        eps_c: stop once (F_t-1 - F_t) / F_0 is at most this, [T] (38).
+    max_blocks : int or None
+        T: stop after this many rounds, so with at most T B features.
+    n_features : int or None
+        Stop with exactly this many distinct features (groups, where the norm has them); the last
+        block is truncated. The optimum may have fewer: then the run ends by its gap.
+    """
+
+    master: Master | None = None
+    inner_tolerance: float = 1e-3
+    final_tolerance: float | None = None
+    outer_tolerance: float | None = None
+    max_blocks: int | None = None
+    n_features: int | None = None
+
+    def start(self, problem: Problem, warm: WarmStart | None = None) -> GenerationState:
+        """Begin at zero, alpha = -f'(b), or at the warm start cut into blocks: one pass."""
+        norm = _check(problem)
+        members, omega, intercept = np.zeros(0, dtype=np.int64), np.zeros(0), 0.0
+        labels = members
+        if warm is not None:
+            intercept = warm.intercept
+            order = np.argsort(-np.abs(warm.weights), kind="stable")
+            order = order[warm.weights[order] != 0]
+            members, omega = warm.columns[order].astype(np.int64), warm.weights[order]
+            labels = _blocks_of(_units(norm, members, problem.design.shape[1]), norm.k)
+        state = GenerationState(
+            columns=members,
+            weights=omega,
+            intercept=intercept,
+            prediction=np.zeros(problem.design.shape[0]),
+            certificate=None,  # type: ignore[arg-type]  # _price sets it
+            block=CachedBlock(problem.design.gather(members)),
+            members=members,
+            labels=labels,
+            omega=omega,
+            found=dict.fromkeys(members.tolist(), 0),
+        )
+        assert state.block is not None
+        linear = state.block.dot(omega)
+        state.intercept = problem.optimal_intercept(linear, intercept)
+        state.prediction = linear + state.intercept
+        origin = problem.optimal_intercept(np.zeros_like(linear), state.intercept)
+        state.first_objective = problem.loss.value(
+            problem.y, np.full_like(linear, origin), problem.weight
+        )
+        restricted = self._subproblem(problem, state)
+        state.restricted_objective = restricted.objective(omega, state.prediction)
+        return self._price(problem, state)
+
+    def saved(self, state: State) -> dict[str, NDArray[Any]]:
+        """Return blocks, weights and the order of selection, for a checkpoint."""
+        assert isinstance(state, GenerationState)
+        names = ("intercept", "restricted_objective", "restricted_gap", "first_objective")
+        return {
+            "members": state.members,
+            "labels": state.labels,
+            "omega": state.omega,
+            "found": np.array(list(state.found.items()), dtype=np.int64).reshape(-1, 2),
+            "stalled": np.array(state.stalled),
+            **{name: np.array(getattr(state, name)) for name in names},
+        }
+
+    def restored(self, problem: Problem, arrays: dict[str, NDArray[Any]]) -> GenerationState:
+        """Return the state of a checkpoint, priced anew: one pass."""
+        members, omega = arrays["members"].astype(np.int64), arrays["omega"].astype(np.float64)
+        block = CachedBlock(problem.design.gather(members))
+        intercept = float(arrays["intercept"])
+        state = GenerationState(
+            columns=members,
+            weights=omega,
+            intercept=intercept,
+            prediction=block.dot(omega) + intercept,
+            certificate=None,  # type: ignore[arg-type]  # _price sets it
+            block=block,
+            members=members,
+            labels=arrays["labels"].astype(np.int64),
+            omega=omega,
+            found={int(column): int(step) for column, step in arrays["found"]},
+            restricted_objective=float(arrays["restricted_objective"]),
+            restricted_gap=float(arrays["restricted_gap"]),
+            first_objective=float(arrays["first_objective"]),
+        )
+        state = self._price(problem, state)
+        state.stalled = int(arrays["stalled"])
+        return state
+
+    def step(self, problem: Problem, state: State) -> GenerationState:
+        """Add the block, solve the subproblem, drop blocks without weight, infer the next block."""
+        assert isinstance(state, GenerationState)
+        following = self._with_block(problem, state)
+        assert following.block is not None
+        restricted = self._subproblem(problem, following)
+        accuracy = self._accuracy(problem, following)
+        master = self._master(following, accuracy)
+        target = self._gap_target(following, accuracy)
+        refit = master.solve(restricted, following.omega, following.intercept, target)
+        # A round may lower the objective far below that of the one before, which the target is of.
+        lower = accuracy * abs(refit.objective)
+        if accuracy < INEXACT and lower < refit.gap <= target:
+            refit = master.solve(restricted, refit.weights, refit.intercept, lower)
+        following.omega, following.intercept = refit.weights, refit.intercept
+        following.prediction = refit.prediction
+        following.restricted_objective, following.restricted_gap = refit.objective, refit.gap
+        self._drop_idle(following)
+        return self._price(problem, following, state)
+
+    def _with_block(self, problem: Problem, state: GenerationState) -> GenerationState:
+        """Return the state with the candidate as its last block, at weight zero."""
+        following = replace(state, iteration=state.iteration + 1, found=dict(state.found))
+        if state.candidate.size:
+            assert state.block is not None
+            following.block = state.block.append(problem.design.gather(state.candidate))
+            following.members = np.concatenate([state.members, state.candidate])
+            label = np.full(state.candidate.size, state.n_blocks)
+            following.labels = np.concatenate([state.labels, label])
+            following.omega = np.concatenate([state.omega, np.zeros(state.candidate.size)])
+            for column in state.candidate.tolist():
+                following.found.setdefault(column, following.iteration)
+        return following
+
+    def _subproblem(self, problem: Problem, state: GenerationState) -> Problem:
+        """Return (31): the blocks' group norm, squared, over the coordinates found."""
+        assert state.block is not None
+        n_blocks = state.n_blocks
+        groups = Groups(Partition(state.labels, n_blocks, n_blocks))
+        regularizer = Regularizer(groups, "squared", problem.regularizer.amount)
+        return replace(problem, design=state.block, regularizer=regularizer)
+
+    def _accuracy(self, problem: Problem, state: GenerationState) -> float:
+        """Return the relative accuracy asked of this round's subproblem."""
+        if self.final_tolerance is None or self.n_features is None:
+            return self.inner_tolerance
+        units = _units(_check(problem), state.members, problem.design.shape[1])
+        reached = np.unique(units).size >= self.n_features
+        return min(self.inner_tolerance, self.final_tolerance) if reached else self.inner_tolerance
+
+    def _master(self, state: GenerationState, accuracy: float) -> Master:
+        if self.master is not None:
+            return self.master
+        near = 10.0 * accuracy * abs(state.restricted_objective)
+        if accuracy < INEXACT or not state.candidate.size or state.certificate.gap <= near:
+            return SemismoothNewton()
+        return AcceleratedGradient(relative_decrease=accuracy)
+
+    def _gap_target(self, state: GenerationState, accuracy: float) -> float:
+        target = min(accuracy * abs(state.restricted_objective), 0.1 * state.certificate.gap)
+        if not state.candidate.size:
+            # No new block: only a more exact subproblem can close what is left.
+            target = min(target, 0.1 * state.restricted_gap)
+        return target
+
+    def _drop_idle(self, state: GenerationState) -> None:
+        """Drop the blocks without weight: the point stays, and n_features counts what it uses."""
+        n_blocks = state.n_blocks
+        used = np.bincount(state.labels, state.omega != 0, minlength=n_blocks) > 0
+        if not used.all():
+            assert state.block is not None
+            kept = np.flatnonzero(used[state.labels])
+            state.block = state.block.take(kept)
+            state.members, state.omega = state.members[kept], state.omega[kept]
+            state.labels = (np.cumsum(used) - 1)[state.labels[kept]]
+
+    def _price(
+        self, problem: Problem, state: GenerationState, before: GenerationState | None = None
+    ) -> GenerationState:
+        """One pass over the data: the certificate of w, and the worst-case analysis, [T] Alg. 2."""
+        state.columns, position = np.unique(state.members, return_inverse=True)
+        weights = np.bincount(position, state.omega, minlength=state.columns.size)
+        # Without any column bincount counts, and returns integers.
+        state.weights = weights.astype(np.float64)
+        scores = problem.design.scores(problem.negative_gradient(state.prediction))
+        state.certificate = problem.certificate(
+            state.columns, state.weights, state.intercept, state.prediction, scores
+        )
+        norm = _check(problem)
+        active = _units(norm, state.columns, problem.design.shape[1])
+        state.units = np.unique(active).size
+        state.candidate = self._candidate(problem, norm, state, scores, active)
+        state.exhausted = self._reason(state, before)
+        return state
+
+    def _candidate(
+        self,
+        problem: Problem,
+        norm: KSupport,
+        state: GenerationState,
+        scores: Scores,
+        active: Columns,
+    ) -> Columns:
+        """Return the B best features or groups, best first, cut where n_features is reached."""
+        best: Columns = norm.best_columns(scores, 1)
+        best = best[scores.at(best) != 0]
+        if self.n_features is not None:
+            units = _units(norm, best, problem.design.shape[1])
+            new, first = np.unique(units, return_index=True)
+            new = new[np.argsort(first, kind="stable")]
+            new = new[~np.isin(new, active)][: max(self.n_features - state.units, 0)]
+            best = best[np.isin(units, new) | np.isin(units, active)]
+        wanted = np.sort(best)
+        for block in state.blocks:
+            if block.size == wanted.size and np.array_equal(np.sort(block), wanted):
+                return best[:0]
+        return best
+
+    def _reason(self, state: GenerationState, before: GenerationState | None) -> Status | None:
+        """Return why the search ends here by its own rules, or None."""
+        if self.n_features is not None and state.units >= self.n_features:
+            return Status.COLUMN_LIMIT
+        if before is None:
+            return None
+        if self.max_blocks is not None and state.iteration >= self.max_blocks:
+            return Status.SELECTED
+        gain = before.restricted_objective - state.restricted_objective
+        limit = self.outer_tolerance
+        if limit is not None and gain <= limit * state.first_objective:
+            return Status.SELECTED
+        closer = state.certificate.gap < 0.9 * before.certificate.gap
+        still = gain <= 1e-14 * abs(state.restricted_objective) and not closer
+        state.stalled = before.stalled + 1 if still else 0
+        return Status.STALLED if state.stalled >= 3 else None
+
+
+def _units(norm: KSupport, columns: Columns, n_features: int) -> Columns:
+    """Return what is counted for each column: itself, or its group."""
+    if norm.groups is None:
+        return columns
+    return norm.partition(n_features).labels[columns]
+
+
+def _blocks_of(units: Columns, count: int) -> Columns:
+    """Return block labels that put ``count`` distinct units into each block, in order."""
+    _, first, position = np.unique(units, return_index=True, return_inverse=True)
+    rank = np.empty(first.size, dtype=np.int64)
+    rank[np.argsort(first, kind="stable")] = np.arange(first.size)
+    return rank[position] // count
+
+
+def _check(problem: Problem) -> KSupport:
+    """Return the norm, or raise where the problem is not the one of [T]."""
+    norm, form = problem.regularizer.norm, problem.regularizer.form
+    if not isinstance(norm, KSupport) or form != "squared":
+        raise ValueError(
+            f"FeatureGeneration solves the squared k-support norm, k the batch B; got {norm!r} in "
+            f"form {form!r}. Use norms.KSupport(k=B) with form='squared', or ColumnGeneration"
+        )
+    if problem.tau:
+        raise ValueError(
+            f"FeatureGeneration has no ridge term, got tau={problem.tau}; use tau=0, or "
+            "ColumnGeneration, which takes it"
+        )
+    return norm

@@ -1,0 +1,231 @@
+"""gauge(w) by generation: the least sum of weights of atoms that make up w, from the oracle alone.
+
+min sum c subject to U c = w, c >= 0, by the method of multipliers over the atoms found so far.
+Also the atoms that a warm start is made of.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.data.blocks import SparseBlock
+from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.interfaces import Atom, Block, Design, Norm, Scores, SupportsRestriction
+from atomlearn.core.interfaces.matrix import SupportsSearch
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.losses import as_loss
+from atomlearn.core.masters.simplex import SimplexQuasiNewton
+from atomlearn.core.norms.atoms import best_atom
+from atomlearn.core.norms.user import UserNorm
+from atomlearn.core.norms.vectors import l2_norm, to_float64
+from atomlearn.core.problem.problem import Problem, Regularizer
+from atomlearn.core.solvers.atoms import AtomSet
+from atomlearn.core.solvers.refit import refit_on_rays
+from atomlearn.matrices.designs.score_matrix import MatrixScores
+from atomlearn.matrices.norms.base import MatrixNorm
+from atomlearn.matrices.norms.flatten import terms_of
+from atomlearn.matrices.norms.sparse import SparsePSD, SparseRankOne
+from atomlearn.matrices.norms.sparse_search import BRANCH_ENTRIES
+from atomlearn.matrices.norms.terms import scale_of, unscaled
+from atomlearn.matrices.solver.sparse_gauge import sparse_gauge
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+#: A sum of atoms this close to w, relative to ||w||_2, is w to rounding.
+EXACT = 1e-10
+
+
+class Coordinates(Design):
+    """X = I: the design whose predictions are the coefficients themselves."""
+
+    def __init__(self, n_features: int) -> None:
+        self.n_features = n_features
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n_features, self.n_features
+
+    @property
+    def dtype(self) -> np.dtype[np.float64]:
+        return np.dtype(np.float64)
+
+    def scores(self, v: Array) -> Scores:
+        return ArrayScores(v)
+
+    def gather(self, columns: Columns) -> Block:
+        starts = np.arange(columns.size + 1)
+        return SparseBlock(np.ones(columns.size), columns, starts, self.n_features)
+
+
+@dataclass(frozen=True, slots=True)
+class Decomposition:
+    """w = U c to rounding: atoms, weights, lower <= gauge(w) <= sum c; error ||U c - w||_2."""
+
+    atoms: tuple[Atom, ...]
+    weights: Array
+    lower: float
+    error: float
+
+
+def gauge_by_generation(
+    norm: Norm, w: Array, gap: float = 1e-8, max_iter: int = 2000
+) -> tuple[float, float]:
+    """gauge(w) = min { sum c : U c = w, c >= 0 } over all atoms, with its own gap.
+
+    Method of multipliers: with a multiplier z, the re-fit min over c of
+    1/2 ||w + eps z - U c||^2 + eps sum c is a small problem over the atoms found so far; the
+    oracle at z + (w - U c)/eps either gives a new atom or proves it solved, and then this is the
+    next multiplier. Every z gives the lower bound <w, z> / gauge°(z); once U c = w to rounding,
+    sum c is an upper bound.
+
+    Parameters
+    ----------
+    norm : Norm
+        Only its best atoms are asked for (``UserNorm``, or any other).
+    w : array (p,)
+    gap : float
+        Relative gap at which to end.
+    max_iter : int
+        Bound on the calls of the oracle.
+
+    Returns
+    -------
+    value, gap : float
+        value - gap <= gauge(w) <= value, where U c and w differ by at most 1e-10 ||w||_2, which
+        counts as equal. Both are infinite where no sum of atoms came that close to w: it lies
+        outside the cone of the atoms, or ``max_iter`` is too small.
+
+    Notes
+    -----
+    O(p) memory for each atom in use, and one call of the oracle an iteration. Where the oracle is
+    a search, lower bounds are those of the bound from above on its polar: exact for matrices of at
+    most 1024 entries, where sparse atoms have an interior-point method of their own, and else as
+    good as that bound.
+    """
+    w = to_float64(w)
+    if not np.isfinite(w).all():
+        position = int(np.flatnonzero(~np.isfinite(w))[0])
+        raise ValueError(f"gauge_by_generation: w[{position}] is {w[position]}; w must be finite")
+    norm.check(w.size)
+    if not w.any():
+        return 0.0, 0.0
+    inner, factor = unscaled(norm), scale_of(norm)
+    if isinstance(inner, SparseRankOne | SparsePSD) and w.size <= BRANCH_ENTRIES:
+        value, bound, error = sparse_gauge(inner, w.reshape(inner.shape), gap)
+        if error > EXACT * l2_norm(w):
+            return math.inf, math.inf
+        return factor * value, factor * bound
+    found = decompose(norm, w, gap, max_iter)
+    if found.error > EXACT * l2_norm(w):
+        return math.inf, math.inf
+    value = float(found.weights.sum())
+    return value, max(value - found.lower, 0.0)
+
+
+def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
+    """Return atoms and weights that make up w != 0, to a relative gap, by multipliers."""
+    design, size = Coordinates(w.size), l2_norm(w)
+    polar = norm.polar(ArrayScores(w / size))
+    if polar <= 0.0:
+        return Decomposition((), np.zeros(0), 0.0, size)
+    eps = 0.1 * size * polar
+    atoms, shares, listed = AtomSet.empty(w.size, cached=True), np.zeros(0), []
+    dense, z, lower = np.zeros(w.size), np.zeros(w.size), 0.0
+    for _ in range(max_iter):
+        following = z + (w - dense) / eps
+        scores = _scores(norm, following)
+        atom = best_atom(norm, scores)
+        reached = top = float(atom.values @ following[atom.columns])
+        new = reached > 1.0 + 0.1 * gap and atoms.find(atom) < 0
+        if isinstance(norm, SupportsSearch):
+            # A search bounds the polar from below: it proves nothing. Ask for the other bound.
+            top = math.inf if new else norm.bounds(scores, thorough=True)[1]
+            atom = best_atom(norm, scores)
+            reached = float(atom.values @ following[atom.columns])
+            new = reached > 1.0 + 0.1 * gap and atoms.find(atom) < 0
+        if top > 0.0:
+            lower = max(lower, float(w @ following) / top)
+        error = l2_norm(w - dense)
+        closed = float(shares.sum()) - lower <= gap * max(lower, 0.0)
+        if closed and error <= 0.1 * EXACT * size:
+            break
+        if new:
+            atoms, shares = atoms.append(design, atom), np.append(shares, 0.0)
+            listed.append(atom)
+        else:
+            z, eps = following, max(0.5 * eps, 1e-6 * size * polar)
+        problem = _refit_problem(norm, design, w + eps * z, eps)
+        fit = refit_on_rays(problem, SimplexQuasiNewton(), atoms, shares, 0.0, 0.0)
+        kept = np.flatnonzero(fit.weights > 0)
+        listed = [listed[number] for number in kept]
+        atoms, shares = atoms.take(kept), fit.weights[kept]
+        dense = np.zeros(w.size)
+        dense[atoms.columns] = atoms.combine(shares)
+    return Decomposition(tuple(listed), shares, lower, l2_norm(w - dense))
+
+
+def _scores(norm: Norm, z: Array) -> Scores:
+    """Return z as scores: one matrix, whose searches are remembered, where the norm is of those."""
+    for term in terms_of(norm):
+        if isinstance(term.norm, MatrixNorm) and term.tensor is None:
+            return MatrixScores(z.reshape(term.norm.shape))
+    return ArrayScores(z)
+
+
+def _refit_problem(norm: Norm, design: Design, target: Array, eps: float) -> Problem:
+    """Return min 1/2 ||target - w||^2 + eps gauge(w)."""
+    return Problem(
+        as_loss("squared"),
+        design,
+        target,
+        np.ones(target.size),
+        Regularizer(norm, "penalized", eps),
+    )
+
+
+def warm_atoms(
+    problem: Problem, warm: WarmStart | None, cached: bool = False
+) -> tuple[AtomSet, Array, float]:
+    """Return the warm start as atoms with weights, pulled into the ball of the constrained form.
+
+    The parts that it says it is made of; else one atom w / gauge(w) where the gauge is known; for
+    a ``UserNorm`` without a value the atoms of a decomposition, which is then itself the start.
+    """
+    n_samples, n_features = problem.design.shape
+    atoms = AtomSet.empty(n_samples, gram=problem.tau > 0, cached=cached)
+    shares = np.zeros(0)
+    if warm is None:
+        return atoms, shares, 0.0
+    if warm.weights.any():
+        for atom, weight in _parts(problem.regularizer.norm, warm, n_features):
+            atoms = atoms.append(problem.design, atom)
+            shares = np.append(shares, weight)
+    regularizer, total = problem.regularizer, float(shares.sum())
+    if regularizer.form == "constrained" and total > regularizer.amount:
+        shares = shares * (regularizer.amount / total)
+    return atoms, shares, warm.intercept
+
+
+def _parts(norm: Norm, warm: WarmStart, n_features: int) -> list[tuple[Atom, float]]:
+    if warm.atoms:
+        return list(warm.atoms)
+    used = np.flatnonzero(warm.weights)
+    columns, weights = warm.columns[used], warm.weights[used]
+    dense = np.zeros(n_features)
+    dense[columns] = weights
+    if isinstance(norm, UserNorm) and not norm.knows_value:
+        found = decompose(norm, dense, 1e-9, 500)
+        return list(zip(found.atoms, found.weights.tolist(), strict=True))
+    if isinstance(norm, SupportsRestriction):
+        gauge = norm.restrict(columns, n_features).value(weights)
+    else:
+        gauge = norm.value(dense)
+    if not math.isfinite(gauge):
+        # Outside the cone of the atoms: such a start is none.
+        return []
+    return [(Atom(columns, weights / gauge), gauge)]

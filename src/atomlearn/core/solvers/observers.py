@@ -1,0 +1,41 @@
+"""Observers: functions of the progress, called after each step, outside the timed part."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from typing import TextIO
+
+from atomlearn.core.solvers.run import Progress
+
+
+@dataclass(slots=True)
+class PrintProgress:
+    """Print one line a step: iteration, passes, seconds, objective, relative gap, columns.
+
+    Over implicit pairs also the share of the work that bounds spared.
+    """
+
+    stream: TextIO | None = None
+    every: int = 1
+    _printed: bool = field(default=False, init=False)
+
+    def __call__(self, progress: Progress) -> None:
+        stream = self.stream or sys.stderr
+        if not self._printed:
+            print(
+                f"{'step':>5} {'passes':>8} {'seconds':>9} {'objective':>14} "
+                f"{'relative gap':>13} {'columns':>8}",
+                file=stream,
+            )
+            self._printed = True
+        record = progress.history[-1]
+        if record.iteration % self.every:
+            return
+        spared = "" if record.skipped is None else f"  {100 * record.skipped:.0f}% skipped"
+        print(
+            f"{record.iteration:>5} {record.passes:>8.1f} {record.seconds:>9.2f} "
+            f"{record.objective:>14.7g} {record.relative_gap:>13.2e} {record.n_columns:>8}{spared}",
+            file=stream,
+            flush=True,
+        )

@@ -1,0 +1,267 @@
+"""run: the only loop of the package. It owns counting, the clock, stopping and observers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from atomlearn._kernels import single_threaded_blas
+from atomlearn.core.data.wrappers import Counted
+from atomlearn.core.interfaces import Expansion, Lift, Solver, State, SupportsMatrix
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import Record, Result, Status
+from atomlearn.core.solvers.checkpoint import Checkpoint, Saved
+from atomlearn.core.solvers.observed import Observed
+from atomlearn.core.solvers.stopping import Exhausted, StoppingRule, check_rule
+from atomlearn.lifting.parts import parts_of
+from atomlearn.matrices.norms.base import MatrixNorm
+from atomlearn.matrices.norms.flatten import terms_of
+from atomlearn.matrices.norms.tensor import TensorTrace
+from atomlearn.matrices.norms.terms import unscaled
+
+
+@dataclass(slots=True)
+class Progress:
+    """What stopping rules and observers see after each step.
+
+    state : the solver's state; passes : passes over the data so far; seconds : wall time so far,
+    observers excluded; history : one Record a step, this one included; skipped : of Record.
+    """
+
+    state: State
+    passes: float = 0.0
+    seconds: float = 0.0
+    history: list[Record] = field(default_factory=list)
+    skipped: float | None = None
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns with a non-zero weight."""
+        return self.state.n_active()
+
+
+Observer = Callable[[Progress], None]
+
+#: A solver that stops by choice returns its last point.
+LAST_POINT = (Status.CONVERGED, Status.COLUMN_LIMIT, Status.SELECTED, Status.SEARCH_RELATIVE)
+
+
+def run(
+    problem: Problem,
+    solver: Solver,
+    stop: StoppingRule,
+    observers: Iterable[Observer] = (),
+    warm: WarmStart | None = None,
+) -> Result:
+    """Step the solver until a stopping rule gives its reason. The only loop of the package.
+
+    Ctrl-C ends the loop after the last finished step with status INTERRUPTED and the best point
+    so far. The first step is never skipped by an interrupt: there must be a point to return.
+    A ``Checkpoint`` among the observers that knows this very problem is gone on from; ``warm``
+    is for the first time.
+    """
+    check_rule(stop)
+    if not isinstance(solver, Solver):
+        raise TypeError(
+            "solver must be a Solver such as solvers.ColumnGeneration(), got "
+            f"{type(solver).__name__}"
+        )
+    watching = tuple(observers)
+    if isinstance(solver, Observed):
+        watching, solver = (*watching, *solver.observers), solver.solver
+    if warm is not None:
+        warm = checked_warm_start(warm, problem.design.shape[1])
+    counted = design if isinstance(design := problem.design, Counted) else Counted(design)
+    problem = replace(problem, design=counted)
+    stop = stop | Exhausted()
+    saved = _begun(watching, problem, solver)
+    lifted = problem.lifted() if solver.lifts else None
+    with single_threaded_blas():
+        if lifted is None:
+            return _loop(problem, solver, stop, watching, warm, counted, saved)
+        inner, lift = lifted
+        start = None if warm is None else _lifted_start(warm, lift.expansion)
+        result = _loop(inner, solver, stop, watching, start, counted, saved)
+        return _lowered(result, lift)
+
+
+def _begun(observers: tuple[Observer, ...], problem: Problem, solver: Solver) -> Saved | None:
+    """Return what the checkpoint among the observers has of this problem, None without."""
+    keepers = [observe for observe in observers if isinstance(observe, Checkpoint)]
+    if len(keepers) > 1:
+        raise ValueError(f"one Checkpoint is enough for a solve, got {len(keepers)}")
+    return keepers[0].begin(problem, solver) if keepers else None
+
+
+def _lifted_start(warm: WarmStart, expansion: Expansion) -> WarmStart | None:
+    """Return the warm start in lifted coordinates: the parts of an earlier fit, or any parts."""
+    parts = warm.lifted
+    if parts is not None:
+        fits = parts[0].size == 0 or int(parts[0].max()) < expansion.shape[1]
+        features, sums = expansion.apply(*parts) if fits else (warm.columns[:0], warm.weights[:0])
+        used = np.flatnonzero(sums)
+        if not (
+            np.array_equal(features[used], warm.columns)
+            and np.allclose(sums[used], warm.weights, rtol=1e-6)
+        ):
+            parts = None
+    if parts is None:
+        parts = expansion.place(warm.columns, warm.weights)
+    if parts is None:
+        return WarmStart(warm.columns[:0], warm.weights[:0], warm.intercept)
+    return WarmStart(*parts, warm.intercept)
+
+
+def _lowered(result: Result, lift: Lift) -> Result:
+    """Return the result over the features: w = L u, with u kept and told apart by sets."""
+    features, weights = lift.expansion.apply(result.columns, result.weights)
+    used = np.flatnonzero(weights)
+    return replace(
+        result,
+        columns=features[used],
+        weights=weights[used],
+        n_features=lift.expansion.shape[0],
+        parts=parts_of(lift, result.columns, result.weights),
+        lifted=(result.columns, result.weights),
+    )
+
+
+def _loop(
+    problem: Problem,
+    solver: Solver,
+    stop: StoppingRule,
+    observers: tuple[Observer, ...],
+    warm: WarmStart | None,
+    counted: Counted,
+    saved: Saved | None,
+) -> Result:
+    began, passes_before, watching = time.perf_counter(), counted.passes, 0.0
+    work_before = counted.work
+    if saved is None:
+        state = solver.start(problem, warm)
+        progress = Progress(state)
+    else:
+        state = saved.state(problem, solver)
+        # The point is the last one of the history, priced again: one record of it is enough.
+        progress = Progress(state, history=saved.history[:-1])
+        began, passes_before = began - saved.seconds, passes_before - saved.passes
+    best = state
+    try:
+        while True:
+            progress.state = state
+            progress.passes = counted.passes - passes_before
+            progress.seconds = time.perf_counter() - began - watching
+            progress.skipped = counted.work.since(work_before).skipped_share
+            progress.history.append(_record(progress))
+            if _is_better(state, best):
+                best = state
+            pause = time.perf_counter()
+            for observe in observers:
+                observe(progress)
+            watching += time.perf_counter() - pause
+            if (status := stop.reason(progress)) is not None:
+                break
+            state = solver.step(problem, state)
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    for observe in observers:
+        if isinstance(observe, Checkpoint):
+            observe.save(progress)
+    # A solver that stops by choice returns its last point, one that was cut short its best.
+    chosen = state if status in LAST_POINT else best
+    progress.seconds = time.perf_counter() - began - watching
+    return _result(problem, chosen, status, progress)
+
+
+def checked_warm_start(warm: object, n_features: int) -> WarmStart:
+    """Return the warm start as int64 columns and float64 weights, or say what is wrong with it."""
+    if not isinstance(warm, WarmStart):
+        raise TypeError(
+            "warm_start must be a Result or a WarmStart(columns, weights, intercept), got "
+            f"{type(warm).__name__}"
+        )
+    columns, weights = np.asarray(warm.columns), np.asarray(warm.weights)
+    if columns.dtype.kind not in "iu" and columns.size:
+        raise TypeError(
+            f"warm_start: columns must be whole numbers, got {columns.dtype}; use np.flatnonzero"
+        )
+    if weights.dtype.kind not in "iuf":
+        raise TypeError(f"warm_start: weights must be real numbers, got {weights.dtype}")
+    if columns.ndim != 1 or columns.shape != weights.shape:
+        raise ValueError(
+            "warm_start: columns and weights must be vectors of one length, got shapes "
+            f"{columns.shape} and {weights.shape}"
+        )
+    columns = columns.astype(np.int64, copy=False)
+    if columns.size and not 0 <= int(columns.min()) <= int(columns.max()) < n_features:
+        raise ValueError(
+            f"warm_start: columns must lie in [0, {n_features}), got values from "
+            f"{columns.min()} to {columns.max()}; is it of a fit to other data?"
+        )
+    if np.unique(columns).size < columns.size:
+        raise ValueError("warm_start: columns must be distinct; add up weights of one column")
+    if not (np.isfinite(weights).all() and np.isfinite(warm.intercept)):
+        raise ValueError("warm_start: weights and intercept must be finite; start without it")
+    weights = weights.astype(np.float64, copy=False)
+    return replace(warm, columns=columns, weights=weights, intercept=float(warm.intercept))
+
+
+def _is_better(state: State, best: State) -> bool:
+    # Where bounds of a search stay open, they say nothing on which point is the better one.
+    return state.certificate.closable <= best.certificate.closable
+
+
+def _record(progress: Progress) -> Record:
+    certificate = progress.state.certificate
+    return Record(
+        iteration=progress.state.iteration,
+        passes=progress.passes,
+        seconds=progress.seconds,
+        objective=certificate.objective,
+        gap=certificate.gap,
+        relative_gap=certificate.relative_gap,
+        n_columns=progress.n_columns,
+        skipped=progress.skipped,
+    )
+
+
+def _result(problem: Problem, state: State, status: Status, progress: Progress) -> Result:
+    kept = np.flatnonzero(state.weights)
+    kept = kept[np.argsort(state.columns[kept], kind="stable")]
+    certificate = state.certificate
+    return Result(
+        columns=state.columns[kept],
+        weights=state.weights[kept],
+        intercept=float(state.intercept),
+        objective=certificate.objective,
+        gap=certificate.gap,
+        relative_gap=certificate.relative_gap,
+        status=status,
+        passes=progress.passes,
+        seconds=progress.seconds,
+        n_features=problem.design.shape[1],
+        dtype=problem.design.dtype,
+        iterations=state.iteration,
+        history=progress.history,
+        shape=_matrix_shape(problem),
+        matrix_parts=state.matrix_parts(),
+        search_gap=certificate.search_gap,
+        state=state,
+    )
+
+
+def _matrix_shape(problem: Problem) -> tuple[int, ...] | None:
+    """Return the shape of W where the columns are the entries of a matrix or a tensor."""
+    norm = unscaled(problem.regularizer.norm)
+    if isinstance(norm, TensorTrace):
+        return norm.modes()[0]
+    if isinstance(problem.design, SupportsMatrix):
+        return problem.design.matrix_shape
+    for term in terms_of(norm):
+        if isinstance(term.norm, MatrixNorm) and term.tensor is None:
+            return tuple(term.norm.shape)
+    return None

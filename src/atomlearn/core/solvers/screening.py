@@ -1,0 +1,207 @@
+"""Gap safe screening: columns that no optimum uses are proved so, and never scored again.
+
+The dual problem, max over v of D(v) = -f*(-v) - (R + tau/2 ||.||^2)*(X'v) with sum(v) = 0 where
+there is an intercept, has one optimum v*, because f*(u) is a sum of functions that are
+1 / (L s_i)-strongly convex where loss'' <= L. So for any feasible v and any w,
+
+    1/2 sum_i (v_i - v_i*)^2 / (L s_i)  <=  D(v*) - D(v)  <=  F(w) - D(v)  =  gap,
+
+and v* lies in an ellipsoid around v: the *ball*, of radius r = sqrt(2 gap). By Cauchy and Schwarz
+|x_j'(v - v*)| <= r c_j with c_j^2 = L sum_i s_i x_ij^2, the *reach* of column j. With tau > 0 the
+dual has a second variable a, with a* = tau w*, X'v - a in the place of X'v and -||a||^2 / (2 tau):
+the scores are those of the columns with sqrt(tau) e_j below, and c_j^2 grows by tau. From scores
+known to an error the norm tells which coordinates an optimum may use (``possible_support``).
+
+Why the gap of what is left proves the whole problem: near the scores of v* the polar, and with it
+the dual objective, is the same without the columns ruled out. So v* is a local maximum of the dual
+of the restricted problem, which is concave: both problems have the same optimal value (and v*, so
+that screening goes on from there). Hence F(w) - F* is at most the gap of the restricted problem for
+every w that is zero outside it.
+
+Ndiaye, Fercoq, Gramfort, Salmon (2017), Gap safe screening rules for sparsity enforcing penalties,
+JMLR 18(128), Theorem 6 and section 3; docs/concepts.md has the forms and norms beyond it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.data.column_subset import ColumnSubset
+from atomlearn.core.interfaces import (
+    Scores,
+    SupportsColumnNorms,
+    SupportsColumnSubset,
+    SupportsRestriction,
+    SupportsScreening,
+)
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import Certificate
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+#: Added to the gap, as a fraction of the objective: a gap that is zero by rounding is none. The
+#: radius is then at least 1e-5 times the length of v (as v'v <= 2 F in the norm of the ball), far
+#: above what rounding does to scores.
+ROUNDING = 1e-10
+#: A constrained point may lie outside of its ball by this fraction (``Regularizer.value``).
+OUTSIDE = 1e-9
+#: Squares below are not seen in squared norms: what n of them may add up to, per sample.
+UNSEEN = 1e-300
+#: Columns are ruled out together, once these are at least this share of those left.
+WORTHWHILE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Ball:
+    """|scale * z_j - z_j*| <= radius * c_j, z the scores of the point, z* those of the optimum."""
+
+    scale: float
+    radius: float
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The problem over the columns not ruled out: at first all of them.
+
+    problem : the same problem over these columns; kept : their numbers in the whole problem,
+    increasing (None: all); reach : (n_kept,) c_j of the module's text, None where not yet asked.
+    """
+
+    problem: Problem
+    kept: Columns | None = None
+    reach: Array | None = None
+
+    def inside(self, columns: Columns) -> Columns:
+        """Return the numbers in this scope of columns of the whole problem, all of them in it."""
+        if self.kept is None:
+            return columns
+        places = np.searchsorted(self.kept, columns)
+        if columns.size and not np.array_equal(np.take(self.kept, places, mode="clip"), columns):
+            raise ValueError(
+                "a column that was ruled out is in use: the certificate would not hold"
+            )
+        return places
+
+    def holds(self, columns: Columns) -> Mask:
+        """Mark those of these columns of the whole problem that are in the scope."""
+        if self.kept is None:
+            return np.ones(columns.size, dtype=bool)
+        places = np.searchsorted(self.kept, columns)
+        return np.asarray(np.take(self.kept, places, mode="clip") == columns)
+
+    def original(self, columns: Columns) -> Columns:
+        """Return the numbers in the whole problem of columns of this scope."""
+        return columns if self.kept is None else self.kept[columns]
+
+
+def supports_screening(problem: Problem) -> bool:
+    """Return whether columns of this problem can be ruled out, and skipped afterwards."""
+    return (
+        isinstance(problem.regularizer.norm, SupportsScreening)
+        and isinstance(problem.regularizer.norm, SupportsRestriction)
+        and isinstance(problem.design, SupportsColumnNorms)
+        and isinstance(problem.design, SupportsColumnSubset)
+        and math.isfinite(problem.loss.smoothness)
+    )
+
+
+def column_reach(problem: Problem) -> Array:
+    """Return c_j = sqrt(L sum_i s_i x_ij^2 + tau) for every column, never too small: one pass."""
+    design = problem.design
+    assert isinstance(design, SupportsColumnNorms)
+    squares = problem.loss.smoothness * design.squared_norms(problem.weight)
+    squares += problem.tau + UNSEEN * problem.y.size
+    return np.asarray(np.sqrt(squares))
+
+
+def dual_ball(
+    problem: Problem, weights: Array, prediction: Array, v: Array, certificate: Certificate
+) -> Ball:
+    """Return a ball that holds the dual optimum, from a point and the dual point v. O(n_samples).
+
+    ``certificate`` : of the point, whose polar is that of the scores X'v - tau w and whose
+    objective is F or an upper bound. Its ``gap`` may be smaller than that of v and is not used.
+    The ball is around v, or in the penalized form around v scaled to gauge°(z) <= level, whichever
+    is smaller. A penalized v itself need not be feasible: it is for the same problem with
+    gauge(w) <= F / level, which changes neither the optima nor v*.
+    """
+    loss, regularizer, polar = problem.loss, problem.regularizer, certificate.polar
+    ridge = 0.5 * problem.tau * float(weights @ weights)
+    objective = certificate.objective
+    gap = objective + loss.conjugate(problem.y, -v, problem.weight) + ridge
+    gap += regularizer.conjugate(polar, objective / regularizer.amount)
+    scale = 1.0
+    if regularizer.form == "penalized" and polar > regularizer.amount:
+        shrink = regularizer.amount / polar
+        scaled = objective + loss.conjugate(problem.y, -shrink * v, problem.weight)
+        scaled += shrink * shrink * ridge
+        if not scaled >= gap:
+            gap, scale = scaled, shrink
+    terms = float(np.abs(v) @ (np.abs(problem.y) + np.abs(prediction)))
+    slack = ROUNDING * objective + (v.size + 64) * np.finfo(np.float64).eps * terms
+    if regularizer.form == "constrained":
+        slack += OUTSIDE * regularizer.amount * abs(polar)
+    radius = math.sqrt(2.0 * (max(gap, 0.0) + slack)) if gap < math.inf else math.inf
+    return Ball(scale, radius)
+
+
+def possibly_active(
+    problem: Problem,
+    columns: Columns | None,
+    weights: Array,
+    scores: Scores,
+    ball: Ball,
+    reach: Array,
+) -> Mask | None:
+    """Mark the columns that some optimum may use; None where the norm has no rule.
+
+    ``columns`` and ``weights`` are the point, ``scores`` = X'v; ``reach`` may be zeros to learn
+    what a gap of zero would rule out. O(n_features) expected.
+    """
+    norm, z = problem.regularizer.norm, problem.shifted(scores, columns, weights).full()
+    assert isinstance(norm, SupportsScreening)
+    if not (math.isfinite(ball.radius) and np.isfinite(reach).all()):
+        return np.ones(z.size, dtype=bool)
+    polar = problem.regularizer.amount if problem.regularizer.form == "penalized" else 0.0
+    return norm.possible_support(ball.scale * z, ball.radius * reach, polar)
+
+
+def narrowed(
+    scope: Scope,
+    whole: Problem,
+    point: tuple[Columns, Array, Array],
+    v: Array,
+    scores: Scores,
+    certificate: Certificate,
+) -> Scope:
+    """Return the scope without the columns that this point and its scores rule out.
+
+    ``point`` : columns in the scope's numbers, weights, prediction; all columns of the point are
+    kept, so that it remains a point of the restricted problem. The reach of the columns costs a
+    pass over the data, once, and is asked for where a gap of zero would rule out enough.
+    """
+    columns, weights, prediction = point
+    ball = dual_ball(scope.problem, weights, prediction, v, certificate)
+    if scope.reach is None:
+        nothing = np.zeros(scores.n_columns)
+        marked = possibly_active(scope.problem, columns, weights, scores, ball, nothing)
+        if marked is None or np.count_nonzero(marked) > (1.0 - WORTHWHILE) * marked.size:
+            return scope
+        scope = replace(scope, reach=column_reach(scope.problem))
+    assert scope.reach is not None
+    marked = possibly_active(scope.problem, columns, weights, scores, ball, scope.reach)
+    if marked is None:
+        return scope
+    marked[columns] = True
+    left = np.flatnonzero(marked)
+    if not left.size or left.size > (1.0 - WORTHWHILE) * marked.size:
+        return scope
+    kept = scope.original(left)
+    problem = whole.restricted_to(ColumnSubset(whole.design, kept), kept)
+    return Scope(problem, kept, scope.reach[left])

@@ -1,0 +1,144 @@
+"""Stopping rules: each looks at the progress and gives a Status, or None to go on.
+
+Rules compose: ``RelativeGap(1e-6) | Passes(100) | Seconds(60)`` stops at the first that has a
+reason. Units are in the names.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from atomlearn.core.problem.result import Status
+
+if TYPE_CHECKING:
+    from atomlearn.core.solvers.run import Progress
+
+
+class StoppingRule(ABC):
+    """Gives the reason to stop, or None."""
+
+    @abstractmethod
+    def reason(self, progress: Progress) -> Status | None:
+        """Return why to stop after this step, or None."""
+
+    def __or__(self, other: StoppingRule) -> StoppingRule:
+        check_rule(other)
+        return FirstOf((self, other))
+
+
+def check_rule(rule: object) -> None:
+    """Raise TypeError where this is no stopping rule."""
+    if not isinstance(rule, StoppingRule):
+        raise TypeError(
+            f"stop must be a StoppingRule such as stopping.Seconds(60), got {type(rule).__name__}; "
+            "stopping.Callback(function) makes one of a function"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FirstOf(StoppingRule):
+    """The first of several rules that has a reason."""
+
+    rules: tuple[StoppingRule, ...]
+
+    def reason(self, progress: Progress) -> Status | None:
+        for rule in self.rules:
+            if (status := rule.reason(progress)) is not None:
+                return status
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class RelativeGap(StoppingRule):
+    """gap <= tolerance * max(\\|objective\\|, tiny): the only rule that means CONVERGED."""
+
+    tolerance: float
+
+    def reason(self, progress: Progress) -> Status | None:
+        certificate = progress.state.certificate
+        return Status.CONVERGED if certificate.relative_gap <= self.tolerance else None
+
+
+@dataclass(frozen=True, slots=True)
+class AbsoluteGap(StoppingRule):
+    """gap <= tolerance, in the units of the objective."""
+
+    tolerance: float
+
+    def reason(self, progress: Progress) -> Status | None:
+        return Status.CONVERGED if progress.state.certificate.gap <= self.tolerance else None
+
+
+@dataclass(frozen=True, slots=True)
+class Iterations(StoppingRule):
+    """At most this many steps."""
+
+    limit: int
+
+    def reason(self, progress: Progress) -> Status | None:
+        return Status.ITERATION_LIMIT if progress.state.iteration >= self.limit else None
+
+
+@dataclass(frozen=True, slots=True)
+class Passes(StoppingRule):
+    """At most about this many passes over the data (checked between steps)."""
+
+    limit: float
+
+    def reason(self, progress: Progress) -> Status | None:
+        return Status.PASS_LIMIT if progress.passes >= self.limit else None
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds(StoppingRule):
+    """At most about this many seconds of wall time (checked between steps)."""
+
+    limit: float
+
+    def reason(self, progress: Progress) -> Status | None:
+        return Status.TIME_LIMIT if progress.seconds >= self.limit else None
+
+
+@dataclass(frozen=True, slots=True)
+class NumberOfColumns(StoppingRule):
+    """As soon as this many columns carry weight."""
+
+    limit: int
+
+    def reason(self, progress: Progress) -> Status | None:
+        return Status.COLUMN_LIMIT if progress.n_columns >= self.limit else None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetObjective(StoppingRule):
+    """As soon as the objective is at or below this value."""
+
+    value: float
+
+    def reason(self, progress: Progress) -> Status | None:
+        reached = progress.state.certificate.objective <= self.value
+        return Status.TARGET_REACHED if reached else None
+
+
+@dataclass(frozen=True, slots=True)
+class Callback(StoppingRule):
+    """Whenever ``function(progress)`` is true."""
+
+    function: Callable[[Progress], bool]
+
+    def reason(self, progress: Progress) -> Status | None:
+        return Status.STOPPED_BY_CALLBACK if self.function(progress) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Exhausted(StoppingRule):
+    """When the solver itself says that no step of its own can change the point any more.
+
+    Always consulted last, so that a gap proved at this point still counts as converged.
+    """
+
+    def reason(self, progress: Progress) -> Status | None:
+        return progress.state.exhausted

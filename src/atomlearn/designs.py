@@ -1,0 +1,87 @@
+"""Designs: the data matrix X wherever it lives, asked for scores z = X'v and for columns."""
+
+from atomlearn.core.data.blocks import DenseBlock, SparseBlock
+from atomlearn.core.data.centered import CenteredBlock
+from atomlearn.core.data.column_subset import ColumnSubset
+from atomlearn.core.data.convert import as_design, feature_names, is_opened
+from atomlearn.core.data.dense import DenseDesign
+from atomlearn.core.data.scores import ArrayScores, ConcatenatedScores, ShiftedScores
+from atomlearn.core.data.sparse import SparseDesign
+from atomlearn.core.data.standardized import Standardized, centered
+from atomlearn.core.data.wrappers import Concatenated, Counted, RowSubset, SupportsRows
+from atomlearn.lifting.design import Lifted
+from atomlearn.lifting.repeated import RepeatedBlock
+from atomlearn.maps.additive import Additive, AdditiveScores
+from atomlearn.maps.additive_map import AdditiveMap
+from atomlearn.maps.anova import Anova, AnovaScores
+from atomlearn.maps.anova_map import AnovaMap
+from atomlearn.maps.coded_block import CodedBlock
+from atomlearn.maps.kernel_map import KernelMaps
+from atomlearn.maps.kernels import KernelOn, Kernels, kernel_grid
+from atomlearn.maps.levels import codes_of, nearest
+from atomlearn.maps.pairs.polynomial import Polynomial
+from atomlearn.maps.pairs.scores import PolynomialScores
+from atomlearn.matrices.designs.complement import Complement
+from atomlearn.matrices.designs.entries import Entries
+from atomlearn.matrices.designs.identity import Identity
+from atomlearn.matrices.designs.reshaped import as_matrix_design
+from atomlearn.matrices.designs.tasks import Tasks
+from atomlearn.storage.device.on_device import OnDevice, RecheckedScores
+from atomlearn.storage.spread.cluster import LostDataError
+from atomlearn.storage.spread.distributed import ChunkScores, Dask
+from atomlearn.storage.store.on_disk import OnDisk
+from atomlearn.storage.store.plink import PlinkBed, Variants, read_variants
+from atomlearn.storage.store.store_file import StoreError
+
+__all__ = [
+    "Additive",
+    "AdditiveMap",
+    "AdditiveScores",
+    "Anova",
+    "AnovaMap",
+    "AnovaScores",
+    "ArrayScores",
+    "CenteredBlock",
+    "ChunkScores",
+    "CodedBlock",
+    "ColumnSubset",
+    "Complement",
+    "Concatenated",
+    "ConcatenatedScores",
+    "Counted",
+    "Dask",
+    "DenseBlock",
+    "DenseDesign",
+    "Entries",
+    "Identity",
+    "KernelMaps",
+    "KernelOn",
+    "Kernels",
+    "Lifted",
+    "LostDataError",
+    "OnDevice",
+    "OnDisk",
+    "PlinkBed",
+    "Polynomial",
+    "PolynomialScores",
+    "RecheckedScores",
+    "RepeatedBlock",
+    "RowSubset",
+    "ShiftedScores",
+    "SparseBlock",
+    "SparseDesign",
+    "Standardized",
+    "StoreError",
+    "SupportsRows",
+    "Tasks",
+    "Variants",
+    "as_design",
+    "as_matrix_design",
+    "centered",
+    "codes_of",
+    "feature_names",
+    "is_opened",
+    "kernel_grid",
+    "nearest",
+    "read_variants",
+]

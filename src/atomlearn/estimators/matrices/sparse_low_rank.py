@@ -1,0 +1,157 @@
+"""SparseLowRank: robust principal components, certified."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from atomlearn.core.interfaces import Solver
+from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.paths.settings import Settings
+from atomlearn.core.problem.problem import positive
+from atomlearn.estimators.checks import whole
+from atomlearn.estimators.matrices.matrix_models import MatrixTransformer, amount, double
+from atomlearn.matrices.functions.robust import (
+    decomposition,
+    default_alpha,
+    default_ratio,
+    multiplier_of,
+    robust_coordinates,
+)
+
+
+class SparseLowRank(MatrixTransformer):
+    """min over L, S of  1/2 ||X - L - S||_F^2 + alpha (||L||_* + ratio ||S||_1): robust PCA.
+
+    L is of low rank (the background), S sparse (gross errors, what moves). X is not centered.
+
+    Parameters
+    ----------
+    alpha : float, optional
+        Weight of both. None: a hundredth of the least alpha that makes both zero. Where the noise
+        has standard deviation sigma, sigma (sqrt(n_samples) + sqrt(n_features)) removes it.
+    ratio : float, optional
+        Weight of the sparse part against the low rank. None: 1 / sqrt(max(n_samples, n_features)),
+        which separates them for a wide class of matrices (Candes, Li, Ma, Wright 2011).
+    form : {"penalized", "squared", "constrained"}, default="penalized"
+    radius : float, default=1.0
+        Bound on ||L||_* + ratio ||S||_1 where ``form="constrained"``; there alpha plays no part.
+    tol : float, default=1e-6
+        Relative duality gap to prove.
+    max_iter : int, default=1000
+        Bound on steps of the solver.
+    solver : str or Solver, default="auto"
+    verbose : int, default=0
+        Above 0, print one line a step.
+
+    Attributes
+    ----------
+    low_rank_, sparse_ : (n_samples, n_features) ndarray, in the dtype of X
+    components_ : (rank, n_features) ndarray
+        Orthonormal directions of the rows of L, largest singular value first.
+    singular_values_ : (rank,) ndarray, those of L
+    alpha_, ratio_ : float, as used
+    objective_, gap_ : float
+        Objective at this point and a proved bound on its distance to the optimum.
+    status_ : Status
+    n_passes_, n_iter_, history_
+    result_ : Result, whose ``low_rank`` is L by its factors
+    n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import SparseLowRank
+    >>> rng = np.random.default_rng(0)
+    >>> clean = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 40))
+    >>> spikes = np.where(rng.random((60, 40)) < 0.05, 10.0, 0.0)
+    >>> model = SparseLowRank().fit(clean + spikes)
+    >>> model.components_.shape, bool(np.abs(model.low_rank_ - clean).max() < 0.5)
+    ((2, 40), True)
+    """
+
+    def __init__(
+        self,
+        alpha: float | None = None,
+        ratio: float | None = None,
+        *,
+        form: Form = "penalized",
+        radius: float = 1.0,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        solver: str | Solver = "auto",
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.ratio = ratio
+        self.form = form
+        self.radius = radius
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> SparseLowRank:
+        """Separate X (n_samples, n_features); y is not used."""
+        checked = self._checked(X, reset=True)
+        data = double(checked)
+        self.ratio_ = (
+            default_ratio((data.shape[0], data.shape[1]))
+            if self.ratio is None
+            else positive("ratio", self.ratio, "weight of the sparse part")
+        )
+        needed = self.alpha is None and self.form != "constrained"
+        self.alpha_ = amount(self, default_alpha(data, self.ratio_) if needed else None)
+        result = decomposition(
+            data,
+            self.alpha_,
+            self.ratio_,
+            self._settings(),
+            self.form,
+            observers=self._observers(),
+        )
+        low_rank, sparse = (part.dense(data.shape) for part in result.matrix_parts or ())
+        self.low_rank_ = low_rank.astype(checked.dtype, copy=False)
+        self.sparse_ = sparse.astype(checked.dtype, copy=False)
+        factored = result.low_rank
+        order = np.argsort(-factored.weights, kind="stable")
+        self.singular_values_ = factored.weights[order]
+        self.components_ = factored.right[:, order].T.astype(checked.dtype)
+        self._basis = factored.right[:, order]
+        self._threshold = self.ratio_ * multiplier_of(result, data, self.form, self.alpha_)
+        self._report(result)
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Return the coordinates of rows in the span of ``components_``, robust to gross errors.
+
+        They minimize 1/2 ||x - components_'c - s||^2 + alpha ratio ||s||_1, s for the errors
+        (other forms: the multiplier at the fit for alpha), a Huber regression, to the relative gap
+        ``tol``. Shape (n_samples, rank).
+        """
+        check_is_fitted(self)
+        checked = self._checked(X, reset=False)
+        settings = Settings(self._settings().gap, 100 * whole("max_iter", self.max_iter))
+        coordinates, result = robust_coordinates(
+            double(checked), self._basis, self._threshold, settings
+        )
+        if result is not None and not result.converged:
+            warnings.warn(
+                f"SparseLowRank.transform: {result.status}. Relative gap proved: "
+                f"{result.relative_gap:.2e}, asked for: tol={self.tol:.2e}",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return coordinates.astype(checked.dtype, copy=False)
+
+    def inverse_transform(self, X: Any) -> NDArray[Any]:
+        """Return the low-rank rows of these coordinates (n_samples, rank)."""
+        check_is_fitted(self)
+        coordinates = check_array(X, dtype=[np.float64, np.float32], ensure_min_features=0)
+        rows: NDArray[Any] = coordinates @ self.components_
+        return rows

@@ -1,0 +1,65 @@
+"""Several outputs in one fit: multi-task regression and multinomial classification."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+from atomlearn.core.interfaces import Design, Loss
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.norms.names import named
+from atomlearn.core.norms.registry import as_norm
+from atomlearn.core.problem.problem import Regularizer
+from atomlearn.estimators.checks import amount_of, grouped, names_of
+from atomlearn.matrices.functions.tasks import task_problem
+from atomlearn.matrices.norms.rows import over_tasks
+
+Array = NDArray[np.float64]
+
+
+def is_of_tasks(y: Any) -> bool:
+    """Return whether y holds several targets a sample."""
+    shape = np.asarray(y).shape  # what is merely like an array may refuse np.shape
+    return len(shape) == 2 and shape[1] > 1
+
+
+def checked_tasks(y: Any, n_samples: int) -> Array:
+    """Return y (n_samples, n_tasks) as finite float64."""
+    Y: Array = check_array(y, dtype=np.float64, input_name="y", ensure_min_samples=0)
+    if Y.shape[0] != n_samples:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_samples} rows "
+            f"and y has {Y.shape[0]} targets; they must describe the same samples"
+        )
+    return Y
+
+
+def fit_tasks(estimator: Any, design: Design, Y: Array, weight: Array, loss: Loss) -> None:
+    """Fit W (n_features, n_tasks) and one intercept a task; set coef_ = W' and the rest."""
+    names = getattr(estimator, "feature_names_in_", None)
+    norm = named(as_norm(grouped(estimator.norm, design)), names)
+    norm = over_tasks(norm, design.shape[1], Y.shape[1])
+    regularizer = Regularizer(norm, estimator.form, amount_of(estimator))
+    task = task_problem(design, Y, weight, loss, regularizer, bool(estimator.fit_intercept))
+    [result] = estimator._solve([task.problem], [_start(estimator, task.shape)])
+    W = task.weights(result)
+    estimator.coef_ = np.ascontiguousarray(W.T.astype(design.dtype))
+    estimator.intercept_ = task.intercepts(W)
+    estimator._remember(design)
+    estimator.selected_ = np.flatnonzero(W.any(axis=1))
+    estimator.selected_names_ = names_of(estimator, design, estimator.selected_)
+    estimator._report([result])
+
+
+def _start(estimator: Any, shape: tuple[int, int]) -> WarmStart | None:
+    """Return the terms of the last fit of the same shape, where they are asked for."""
+    former = getattr(estimator, "coef_", np.zeros(0))
+    if not estimator.warm_start or former.shape != shape[::-1]:
+        return None
+    vector = np.asarray(former.T, dtype=np.float64).reshape(-1)
+    columns = np.flatnonzero(vector)
+    parts = estimator.results_[0].matrix_parts
+    return WarmStart(columns, vector[columns], matrix_parts=parts)

@@ -1,0 +1,81 @@
+"""Lifted: the design X L of a lifted norm, whose columns are gathered when they are wanted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from atomlearn.core.data.blocks import DenseBlock, SparseBlock
+from atomlearn.core.data.column_subset import ColumnSubset
+from atomlearn.core.interfaces import Block, Design, Expansion, Scores
+from atomlearn.core.interfaces.design import (
+    Array,
+    Columns,
+    SupportsColumnNorms,
+    SupportsColumnSubset,
+    SupportsPredict,
+)
+from atomlearn.lifting.repeated import RepeatedBlock
+
+
+class Lifted(Design):
+    """X L for a design X and an expansion L: one pass over X for the scores of all its columns.
+
+    ``design`` is X, ``expansion`` is L.
+    """
+
+    def __init__(self, design: Design, expansion: Expansion) -> None:
+        if expansion.shape[0] != design.shape[1]:
+            raise ValueError(
+                f"Lifted: the expansion is of {expansion.shape[0]} features, but the design has "
+                f"{design.shape[1]} columns"
+            )
+        self.design = design
+        self.expansion = expansion
+        if isinstance(design, SupportsPredict):
+            self.predict = self._predict
+        if isinstance(design, SupportsColumnNorms):
+            self.squared_norms = self._squared_norms
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.design.shape[0], self.expansion.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.design.dtype
+
+    def scores(self, v: Array) -> Scores:
+        return self.expansion.scores(self.design.scores(v))
+
+    def gather(self, columns: Columns) -> Block:
+        features, local = self.expansion.columns(columns)
+        block = self.design.gather(features)
+        if isinstance(local, np.ndarray):
+            return RepeatedBlock(block, features, local)
+        if isinstance(block, SparseBlock):
+            product = (block.matrix() @ local).tocsc()
+            parts = (product.data, product.indices, product.indptr)
+            return SparseBlock(*parts, product.shape[0])
+        return DenseBlock(np.asfortranarray(block.dense() @ local.toarray()))
+
+    def with_columns(self, columns: Columns) -> Design | None:
+        """Return the design of these lifted columns; features they do not touch are skipped."""
+        if not isinstance(self.design, SupportsColumnSubset):
+            return None
+        features, expansion = self.expansion.restrict(columns)
+        return Lifted(ColumnSubset(self.design, features), expansion)
+
+    def _squared_norms(self, curvature: Array | None = None) -> Array:
+        """Return sum_i c_i (X L)_ij^2, or an upper bound where L mixes features."""
+        assert isinstance(self.design, SupportsColumnNorms)
+        return self.expansion.squared_norms(self.design.squared_norms(curvature))
+
+    def _predict(self, weights: Array) -> Array:
+        used = np.flatnonzero(weights)
+        features, values = self.expansion.apply(used, weights[used])
+        dense = np.zeros(self.design.shape[1])
+        dense[features] = values
+        assert isinstance(self.design, SupportsPredict)
+        return self.design.predict(dense)

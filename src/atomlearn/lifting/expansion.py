@@ -1,0 +1,143 @@
+"""Expansions, the maps L of lifted norms: Selection repeats features, others mix them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from atomlearn import _kernels
+from atomlearn.core.interfaces.design import Columns, Scores
+from atomlearn.core.interfaces.lift import Expansion
+
+Array = NDArray[np.float64]
+
+
+class LiftedScores(Scores):
+    """L'z, formed when first asked for all of it.
+
+    ``remembered`` keeps what is computed from all scores of one pass and asked for twice (polar
+    and best columns), such as the norms over groups.
+    """
+
+    def __init__(self, expansion: Selection | SparseExpansion, base: Scores) -> None:
+        self.expansion = expansion
+        self.base = base
+        self.remembered: dict[int, tuple[object, Array]] = {}
+        self._full: Array | None = None
+
+    @property
+    def n_columns(self) -> int:
+        return self.expansion.shape[1]
+
+    def full(self) -> Array:
+        if self._full is None:
+            self._full = self.expansion.transpose(self.base.full())
+        return self._full
+
+    def at(self, columns: Columns) -> Array:
+        if self._full is not None:
+            return np.asarray(self._full[columns])
+        features, local = self.expansion.columns(columns)
+        values = self.base.at(features)
+        return np.asarray(values[local] if isinstance(local, np.ndarray) else local.T @ values)
+
+    def top(self, count: int) -> tuple[Columns, Array]:
+        z = self.full()
+        if count <= 0 or not z.size:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        return _kernels.top_magnitude(z, min(int(count), z.size))
+
+
+class Selection(Expansion):
+    """L u repeats features: lifted coordinate i belongs to feature ``members[i]``, (m,) int64."""
+
+    def __init__(self, members: Columns, n_features: int) -> None:
+        self.members = members
+        self.n_features = n_features
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n_features, self.members.size
+
+    def scores(self, base: Scores) -> LiftedScores:
+        return LiftedScores(self, base)
+
+    def transpose(self, z: Array) -> Array:
+        """Return L'z."""
+        return np.asarray(z[self.members])
+
+    def columns(self, lifted: Columns) -> tuple[Columns, Columns]:
+        features, local = np.unique(self.members[lifted], return_inverse=True)
+        return features, local.ravel()
+
+    def restrict(self, lifted: Columns) -> tuple[Columns, Selection]:
+        features, local = self.columns(lifted)
+        return features, Selection(local, features.size)
+
+    def squared_norms(self, squares: Array) -> Array:
+        return np.asarray(squares[self.members])
+
+    def place(self, features: Columns, weights: Array) -> tuple[Columns, Array] | None:
+        """Each feature in the first set that has it."""
+        wanted = np.zeros(self.n_features, dtype=bool)
+        wanted[features] = True
+        candidates = np.flatnonzero(wanted[self.members])
+        found, first = np.unique(self.members[candidates], return_index=True)
+        if found.size < features.size:
+            return None
+        order = np.argsort(features, kind="stable")
+        return candidates[first], weights[order]
+
+
+class SparseExpansion(Expansion):
+    """L as a SciPy CSC array of shape (p, m)."""
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = sparse.csc_array(matrix)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.matrix.shape[0]), int(self.matrix.shape[1])
+
+    def scores(self, base: Scores) -> LiftedScores:
+        return LiftedScores(self, base)
+
+    def transpose(self, z: Array) -> Array:
+        """Return L'z."""
+        return np.asarray(self.matrix.T @ z)
+
+    def columns(self, lifted: Columns) -> tuple[Columns, sparse.csc_array]:
+        local = self.matrix[:, lifted]
+        features, rows = np.unique(local.indices, return_inverse=True)
+        shape = (features.size, lifted.size)
+        return features.astype(np.int64), sparse.csc_array(
+            (local.data, rows.ravel(), local.indptr), shape=shape
+        )
+
+    def restrict(self, lifted: Columns) -> tuple[Columns, SparseExpansion]:
+        features, local = self.columns(lifted)
+        return features, SparseExpansion(local)
+
+    def squared_norms(self, squares: Array) -> Array:
+        return np.asarray((abs(self.matrix).T @ np.sqrt(squares)) ** 2)
+
+
+def stacked(expansions: list[Expansion]) -> Selection | SparseExpansion:
+    """Return [L_1, L_2, ...], the expansion of the lifted coordinates one after the other."""
+    if all(isinstance(expansion, Selection) for expansion in expansions):
+        members = [expansion.members for expansion in expansions]  # type: ignore[attr-defined]
+        return Selection(np.concatenate(members), expansions[0].shape[0])
+    return SparseExpansion(sparse.hstack([matrix_of(e) for e in expansions], format="csc"))
+
+
+def matrix_of(expansion: Expansion) -> sparse.csc_array:
+    """Return L as a sparse array of shape (p, m)."""
+    if isinstance(expansion, SparseExpansion):
+        return expansion.matrix
+    assert isinstance(expansion, Selection)
+    size = expansion.members.size
+    parts = (np.ones(size), expansion.members, np.arange(size + 1))
+    return sparse.csc_array(parts, shape=expansion.shape)

@@ -1,0 +1,95 @@
+"""Hierarchy: an interaction only with its main effects, weak (one of them) or strong (both)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.design import Columns
+from atomlearn.core.norms.parameters import positive_number
+from atomlearn.lifting.latent import LatentNorm
+from atomlearn.lifting.membership import Membership
+
+Array = NDArray[np.float64]
+
+
+class Hierarchy(LatentNorm):
+    """Latent groups over main effects and pairs: pairs are selected only with main effects.
+
+    weak: {i}, {i, ij} and {j, ij}, so beta_ij != 0 only where beta_i or beta_j may be; strong:
+    {i} and {i, j, ij}, both. [V] section 4.3; Yan, Bien (2017), doi:10.1214/17-STS622.
+
+    Parameters
+    ----------
+    kind : {"weak", "strong"}
+    pairs : None or array-like of shape (n_pairs, 2)
+        The main effects of each interaction column; the columns are the main effects first, then
+        these. i = j stands for a square. None: all pairs i < j in lexicographic order, the order
+        of ``designs.Polynomial.interactions`` and of scikit-learn's
+        ``PolynomialFeatures(interaction_only=True, include_bias=False)``.
+    pair_weight : float > 0
+        delta of the groups with an interaction; single main effects have 1. Larger: fewer pairs.
+    """
+
+    def __init__(self, kind: str = "weak", pairs: Any = None, pair_weight: float = 1.0) -> None:
+        self.kind = kind
+        self.pairs = pairs
+        self.pair_weight = pair_weight
+
+    def _membership(self, n_features: int) -> Membership:
+        if self.kind not in ("weak", "strong"):
+            raise ValueError(f"Hierarchy: kind must be 'weak' or 'strong', got {self.kind!r}")
+        pairs = self._pairs(n_features)
+        n_main = n_features - pairs.shape[0]
+        i, j = pairs[:, 0], pairs[:, 1]
+        column = n_main + np.arange(pairs.shape[0], dtype=np.int64)
+        mixed = i != j
+        single = np.arange(n_main, dtype=np.int64)
+        if self.kind == "weak":
+            parts = [
+                np.column_stack([i, column]),
+                np.column_stack([j[mixed], column[mixed]]),
+            ]
+        else:
+            parts = [
+                np.column_stack([i, column])[~mixed],
+                np.column_stack([np.minimum(i, j), np.maximum(i, j), column])[mixed],
+            ]
+        members = np.concatenate([single, *(part.ravel() for part in parts)])
+        sizes = np.concatenate(
+            [np.ones(n_main), *(np.full(part.shape[0], part.shape[1]) for part in parts)]
+        )
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return Membership(members, starts, sizes.size)
+
+    def _delta(self, sets: Membership) -> Array:
+        weight = positive_number("Hierarchy", "pair_weight", self.pair_weight)
+        return np.where(sets.sizes == 1, 1.0, weight)
+
+    def _pairs(self, n_features: int) -> Columns:
+        if self.pairs is None:
+            n_main = (math.isqrt(8 * n_features + 1) - 1) // 2
+            if n_main * (n_main + 1) // 2 != n_features:
+                raise ValueError(
+                    f"Hierarchy: {n_features} columns are not d main effects and all d (d - 1) / 2 "
+                    "pairs for any d; pass pairs=, or build the columns with "
+                    "designs.Polynomial.interactions(X)"
+                )
+            first, second = np.triu_indices(n_main, 1)
+            return np.column_stack([first, second]).astype(np.int64)
+        pairs = np.asarray(self.pairs)
+        if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+            raise TypeError(
+                f"Hierarchy: pairs must be whole numbers of shape (n_pairs, 2), got dtype "
+                f"{pairs.dtype} of shape {pairs.shape}"
+            )
+        n_main = n_features - pairs.shape[0]
+        if n_main < 1 or pairs.min(initial=0) < 0 or pairs.max(initial=0) >= n_main:
+            raise ValueError(
+                f"Hierarchy: {n_features} columns with {pairs.shape[0]} pairs leave {n_main} main "
+                "effects, to which the pairs must refer; main effects come first"
+            )
+        return pairs.astype(np.int64)

@@ -1,0 +1,253 @@
+"""LatentGroups: sets of features that overlap, w a sum of vectors each supported on one set."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.design import Columns, Scores
+from atomlearn.core.interfaces.lift import Lift
+from atomlearn.core.interfaces.norm import Atom, Norm
+from atomlearn.core.norms.atoms import best_atom
+from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.parameters import Parameters, whole_number
+from atomlearn.core.norms.vectors import to_float64
+from atomlearn.lifting.expansion import Selection
+from atomlearn.lifting.membership import Membership, membership_of, needs_names, resolved
+from atomlearn.lifting.segments import Segments
+from atomlearn.lifting.value import lifted_value
+
+Array = NDArray[np.float64]
+
+
+class LiftedNorm(Parameters, Norm):
+    """A norm that is the image of a simpler one over more coordinates: gauge(w) = inf inner(u).
+
+    Subclasses say how (``_lift``); polar, best columns and best atoms are those of the lifted
+    norm. What is read from the parameters is remembered until they or n_features change.
+    """
+
+    @abstractmethod
+    def _lift(self, n_features: int) -> Lift:
+        """Read and check the parameters, return the expansion and the norm over it."""
+
+    def lift(self, n_features: int) -> Lift:
+        """Return the expansion L and the norm over its coordinates."""
+        values = _values(self)
+        key = (n_features, *map(id, values))
+        memo = self.__dict__.get("_memo")
+        if memo is None or memo[0] != key:
+            # The values are kept beside their ids, which stay unique as long as they live.
+            memo = (key, values, self._lift(n_features))
+            self.__dict__["_memo"] = memo
+        result: Lift = memo[2]
+        return result
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_memo"}
+
+    def check(self, n_features: int) -> None:
+        """Raise where a parameter is unusable for this many features."""
+        lift = self.lift(n_features)
+        lift.norm.check(lift.expansion.shape[1])
+
+    def polar(self, scores: Scores) -> float:
+        """The polar of the lifted norm at L'z."""
+        lift = self.lift(scores.n_columns)
+        return lift.norm.polar(lift.expansion.scores(scores))
+
+    def best_columns(self, scores: Scores, count: int) -> Columns:
+        """The features of the best atoms, best first, each once."""
+        lift = self.lift(scores.n_columns)
+        lifted = lift.norm.best_columns(lift.expansion.scores(scores), count)
+        features, local = lift.expansion.columns(lifted)
+        rows = local if isinstance(local, np.ndarray) else local.indices
+        _, first = np.unique(rows, return_index=True)
+        return features[rows[np.sort(first)]]
+
+    def best_atom(self, scores: Scores) -> Atom:
+        """L u of the best atom u of the lifted norm."""
+        lift = self.lift(scores.n_columns)
+        atom = best_atom(lift.norm, lift.expansion.scores(scores))
+        return Atom(*lift.expansion.apply(atom.columns, atom.values))
+
+    def value(self, w: Array) -> float:
+        """inf inner(u) over L u = w: a small problem of its own, solved to 1e-8 or better."""
+        w = to_float64(w)
+        return lifted_value(self.lift(w.size), w)
+
+
+def _values(parameter: Any) -> list[Any]:
+    """Return a parameter with all that it consists of, norms within norms included."""
+    inside: Any = ()
+    if isinstance(parameter, Parameters):
+        inside = parameter.get_params(deep=False).values()
+    elif isinstance(parameter, list | tuple) and parameter and isinstance(parameter[0], Norm):
+        inside = parameter
+    return [parameter, *(value for part in inside for value in _values(part))]
+
+
+class LatentNorm(LiftedNorm):
+    """gauge(w) = min { sum_B delta_B ||z_B||_2 : w = sum_B z_B, z_B zero outside the set B }.
+
+    [V] section 2.1; Jacob, Obozinski, Vert (2009). Polar max_B ||z_B||_2 / delta_B. Subclasses say
+    which sets there are.
+    """
+
+    weights: Any
+
+    @property
+    def absolute(self) -> bool:
+        """True: with w also its best parts have the signs of w."""
+        return True
+
+    @abstractmethod
+    def _membership(self, n_features: int) -> Membership:
+        """Return the sets, every feature in one at least."""
+
+    def membership(self, n_features: int) -> Membership:
+        """Return the sets of this many features; sets beyond ``n_listed`` are lone features."""
+        self.lift(n_features)
+        result: Membership = self.__dict__["_sets"]
+        return result
+
+    def _lift(self, n_features: int) -> Lift:
+        sets = self._membership(n_features)
+        self.__dict__["_sets"] = sets
+        norm = self._groups(sets, n_features)
+        return Lift(Selection(sets.members, n_features), norm, sets.names)
+
+    def _groups(self, sets: Membership, n_features: int) -> Groups:
+        """Return the group norm over the memberships, set after set."""
+        return Groups(Segments(sets.starts), self._delta(sets))
+
+    def _delta(self, sets: Membership) -> Array | None:
+        """Return the weight of every set; None: all ones."""
+        return set_weights(self.weights, sets, type(self).__name__)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_sets"}
+
+
+def set_weights(weights: Any, sets: Membership, owner: str) -> Array | None:
+    """Return delta_B of every set, checked: the listed ones first, 1 for features on their own."""
+    if weights is None:
+        return None
+    if isinstance(weights, str):
+        if weights != "sqrt_size":
+            raise ValueError(
+                f"{owner}: weights must be 'sqrt_size', one number a group, or None for all ones; "
+                f"got {weights!r}"
+            )
+        return np.sqrt(sets.sizes.astype(np.float64))
+    if isinstance(weights, Mapping):
+        if sets.names is None:
+            raise TypeError(f"{owner}: weights by name need groups with names, a mapping")
+        absent = [name for name in sets.names if name not in weights]
+        if absent:
+            raise ValueError(
+                f"{owner}: weights has no entry for group {absent[0]!r}; give every one"
+            )
+        weights = [weights[name] for name in sets.names]
+    given = np.asarray(weights, dtype=np.float64)
+    if given.shape != (sets.n_listed,):
+        raise ValueError(
+            f"{owner}: weights must hold one number for each of the {sets.n_listed} groups, got "
+            f"shape {given.shape}; give one a group, 'sqrt_size', or None for all ones"
+        )
+    bad = np.flatnonzero(~(np.isfinite(given) & (given > 0)))
+    if bad.size:
+        raise ValueError(
+            f"{owner}: weights[{int(bad[0])}] is {given[bad[0]]}, but weights must be positive and "
+            "finite"
+        )
+    return np.concatenate([given, np.ones(sets.n_sets - sets.n_listed)])
+
+
+class LatentGroups(LatentNorm):
+    """gauge(w) = min { sum_B delta_B ||z_B||_2 : w = sum_B z_B, z_B zero outside the set B }.
+
+    The support of a solution is a *union* of sets, which may overlap as they like. The polar is
+    max_B ||z_B||_2 / delta_B, the atoms are the vectors of norm 1 / delta_B on one set.
+
+    Parameters
+    ----------
+    groups : list of index lists, mapping, boolean or sparse matrix, or data frame
+        The sets. Lists may hold column indices, column names, or patterns such as "gene_*" where
+        X is a data frame; a mapping gives each set a name; a matrix has one row a feature and one
+        column a set; a data frame has two columns (group, feature), as read from a .gmt file by
+        ``datasets.read_gene_sets``. A feature in no set is a set of its own.
+    weights : None, "sqrt_size", array-like or mapping
+        delta_B > 0, one a listed set (by name where a mapping). None: all ones, "sqrt_size": the
+        square root of the size, which balances sets of unequal size.
+    missing : {"error", "ignore"}
+        What to do with names that X does not have.
+
+    Notes
+    -----
+    No closed proximal map exists; problems are solved over the lifted columns, one for each
+    membership, which are never stored for all sets together. A pass costs one pass over X plus
+    O(total size of the sets).
+
+    References
+    ----------
+    Jacob, Obozinski, Vert (2009), Group lasso with overlap and graph lasso, ICML.
+    Obozinski, Jacob, Vert (2011), arXiv:1110.0413. [V] section 2.1.
+    """
+
+    def __init__(self, groups: Any, weights: Any = None, missing: str = "error") -> None:
+        self.groups = groups
+        self.weights = weights
+        self.missing = missing
+
+    def _membership(self, n_features: int) -> Membership:
+        if needs_names(self.groups):
+            raise TypeError(
+                f"{type(self).__name__}: groups name columns, but the columns of X have no names; "
+                "pass X as a data frame, or indices"
+            )
+        return membership_of(self.groups, n_features, type(self).__name__)
+
+    def with_names(self, names: Sequence[str]) -> Self:
+        """Return the same norm with names and patterns of columns replaced by their indices."""
+        if not needs_names(self.groups):
+            return self
+        groups = resolved(self.groups, names, type(self).__name__, self.missing)
+        weights = self.weights
+        if not isinstance(groups, dict):
+            # Sets of which nothing is left take their weights with them.
+            kept = [number for number, group in enumerate(groups) if group]
+            groups = [groups[number] for number in kept]
+            if weights is not None and not isinstance(weights, str):
+                weights = np.asarray(weights)[kept]
+        return type(self)(groups, weights, self.missing)
+
+
+class Chains(LatentNorm):
+    """Latent groups of ``length`` neighbouring features: {1..k}, {2..k+1}, ... ([V] section 4.2).
+
+    The support of a solution is a union of runs of at least ``length`` features: peaks of a
+    spectrum, segments of a genome, windows of a time series.
+
+    Parameters
+    ----------
+    length : int >= 1
+        Features of a chain; more than there are acts as all of them.
+    weights : None, "sqrt_size" or array-like
+        delta of each of the n_features - length + 1 chains. None: all ones.
+    """
+
+    def __init__(self, length: int, weights: Any = None) -> None:
+        self.length = length
+        self.weights = weights
+
+    def _membership(self, n_features: int) -> Membership:
+        length = min(whole_number("Chains", "length", self.length), max(n_features, 1))
+        n_chains = max(n_features - length + 1, 0)
+        first = np.arange(n_chains, dtype=np.int64)
+        members = (first[:, None] + np.arange(length, dtype=np.int64)).ravel()
+        return Membership(members, np.arange(n_chains + 1, dtype=np.int64) * length, n_chains)

@@ -1,0 +1,65 @@
+"""Operators: gauges whose polar is max_M ||M z||_2 over a family of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from atomlearn.core.interfaces.lift import Lift
+from atomlearn.core.norms.groups import Groups
+from atomlearn.lifting.expansion import SparseExpansion
+from atomlearn.lifting.latent import LiftedNorm
+from atomlearn.lifting.segments import Segments
+
+Array = NDArray[np.float64]
+
+
+class Operators(LiftedNorm):
+    """gauge(w) = inf { sum_M ||u_M||_2 : sum_M M'u_M = w }; polar max_M ||M z||_2.
+
+    Atoms M'u with ||u||_2 <= 1: ellipsoids of any position and dimension. Diagonal 0/1 matrices
+    give latent groups; averages over regions, wavelets of a scale or directions of a graph's
+    Laplacian give smooth or structured pieces. Together the M must see every feature.
+
+    Parameters
+    ----------
+    operators : list of arrays or sparse matrices, each of shape (r_M, n_features)
+
+    References
+    ----------
+    Maurer, Pontil (2012), Structured sparsity and generalization, JMLR 13. [V] section 2.1.
+    """
+
+    def __init__(self, operators: Sequence[Any]) -> None:
+        self.operators = operators
+
+    def _lift(self, n_features: int) -> Lift:
+        rows = []
+        for number, operator in enumerate(self.operators):
+            matrix = sparse.csr_array(operator, dtype=np.float64)
+            if matrix.shape[1] != n_features or matrix.shape[0] == 0:
+                raise ValueError(
+                    f"Operators: operators[{number}] has shape {matrix.shape}, but must have "
+                    f"{n_features} columns, one a feature, and at least one row"
+                )
+            if not np.isfinite(matrix.data).all():
+                raise ValueError(f"Operators: operators[{number}] holds a value that is not finite")
+            rows.append(matrix)
+        if not rows:
+            raise ValueError("Operators needs at least one matrix, got none")
+        together = sparse.vstack(rows, format="csr")
+        self._check_rank(together, n_features)
+        starts = np.cumsum([0, *(matrix.shape[0] for matrix in rows)], dtype=np.int64)
+        return Lift(SparseExpansion(together.T.tocsc()), Groups(Segments(starts)))
+
+    def _check_rank(self, together: sparse.csr_array, n_features: int) -> None:
+        unseen = np.setdiff1d(np.arange(n_features), together.indices[together.data != 0])
+        if unseen.size:
+            raise ValueError(
+                f"Operators: no operator sees feature {int(unseen[0])}, so that its gauge would be "
+                "infinite; add one, for example a row of the identity"
+            )

@@ -1,0 +1,99 @@
+"""RepeatedBlock: columns of which many are the same feature, each feature stored once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.interfaces.design import Array, Block, Columns, Scores
+
+
+class RepeatedBlock(Block):
+    """Column i is feature number ``features[positions[i]]``, held in ``base``.
+
+    base : the features, each once; features : (q,) int64 their numbers in X, distinct;
+    positions : (m,) int64 in 0..q-1. Overlapping groups repeat a feature as often as groups in
+    use hold it; products, Gram matrices and memory are those of the q features.
+    """
+
+    __slots__ = ("base", "features", "positions")
+
+    def __init__(self, base: Block, features: Columns, positions: Columns) -> None:
+        self.base: CachedBlock = base if isinstance(base, CachedBlock) else CachedBlock(base)
+        self.features = features
+        self.positions = positions
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.base.shape[0], self.positions.size
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.base.dtype
+
+    def scores(self, v: Array) -> Scores:
+        return ArrayScores(self.transpose_dot(v))
+
+    def dot(self, weights: Array) -> Array:
+        return self.base.dot(self._collected(weights, self.positions))
+
+    def transpose_dot(self, v: Array) -> Array:
+        return self.base.transpose_dot(v)[self.positions]
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        return self.base.squared_norms(curvature)[self.positions]
+
+    def dense(self) -> Array:
+        return np.asfortranarray(self.base.dense()[:, self.positions])
+
+    def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
+        chosen = self.positions if positions is None else self.positions[positions]
+        used, place = np.unique(chosen, return_inverse=True)
+        gram = self.base.gram(curvature, used)
+        if used.size == place.size and (place.ravel() == np.arange(place.size)).all():
+            return gram
+        return gram[np.ix_(place.ravel(), place.ravel())]
+
+    def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
+        chosen = self.positions if positions is None else self.positions[positions]
+        total = self._collected(diagonal, chosen)
+        used = np.flatnonzero(total)
+        return self.base.outer(total[used], used)
+
+    def take(self, positions: Columns) -> RepeatedBlock:
+        chosen = self.positions[positions]
+        used, place = np.unique(chosen, return_inverse=True)
+        if used.size == self.features.size:
+            return RepeatedBlock(self.base, self.features, chosen)
+        return RepeatedBlock(self.base.take(used), self.features[used], place.ravel())
+
+    def append(self, other: Block) -> RepeatedBlock:
+        if not isinstance(other, RepeatedBlock):
+            raise TypeError(
+                f"a block of repeated features takes one of its own kind, got "
+                f"{type(other).__name__}; gather both from the same design"
+            )
+        if not self.positions.size:
+            return other
+        order = np.argsort(self.features, kind="stable")
+        places = np.searchsorted(self.features, other.features, sorter=order)
+        places = order[np.minimum(places, order.size - 1)] if order.size else places
+        known = np.zeros(other.features.size, dtype=bool)
+        if order.size:
+            known = self.features[places] == other.features
+        new = np.flatnonzero(~known)
+        target = np.where(known, places, 0)
+        target[new] = self.features.size + np.arange(new.size)
+        base = self.base.append(other.base.take(new)) if new.size else self.base
+        return RepeatedBlock(
+            base,
+            np.concatenate([self.features, other.features[new]]),
+            np.concatenate([self.positions, target[other.positions]]),
+        )
+
+    def _collected(self, weights: Array, positions: Columns) -> Array:
+        sums = np.bincount(positions, weights=weights, minlength=self.features.size)
+        return sums.astype(np.float64, copy=False)

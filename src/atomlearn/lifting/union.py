@@ -1,0 +1,114 @@
+"""Union: atoms of several norms together; w is a sum of parts, each under its own norm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.design import Scores
+from atomlearn.core.interfaces.lift import Lift
+from atomlearn.core.interfaces.matrix import Shape, SupportsShape
+from atomlearn.core.interfaces.norm import Atom, Norm, SupportsProx, SupportsRestriction
+from atomlearn.core.norms.atoms import best_atom
+from atomlearn.core.norms.combine import polar_bounds
+from atomlearn.core.norms.names import named
+from atomlearn.lifting.latent import LiftedNorm
+from atomlearn.lifting.lifting import lift_of, plain_lift, union
+from atomlearn.matrices.norms.base import MatrixNorm
+from atomlearn.matrices.norms.terms import unscaled
+
+Array = NDArray[np.float64]
+
+
+class Union(LiftedNorm):
+    """gauge(w) = inf { sum_i norm_i(w_i) : sum_i w_i = w }; polar max_i norm_i°(z).
+
+    The atoms are those of all norms: single features and whole groups, several families of groups.
+    Weigh the norms by ``Scaled``: Union([Scaled(L1(), 2.0), Groups(...)]). [V] section 2.1.
+
+    Parameters
+    ----------
+    norms : list of Norm
+        Each with a proximal map, or latent itself.
+    """
+
+    def __init__(self, norms: Sequence[Norm]) -> None:
+        self.norms = norms
+
+    def _lift(self, n_features: int) -> Lift:
+        norms = list(self.norms)
+        if not norms:
+            raise ValueError("Union needs at least one norm, got none")
+        for norm in norms:
+            if not isinstance(norm, Norm):
+                raise TypeError(
+                    f"Union: norms must be norm objects such as norms.L1(), got "
+                    f"{type(norm).__name__}"
+                )
+            norm.check(n_features)
+            matrix = isinstance(unscaled(norm), MatrixNorm)
+            if lift_of(norm, n_features) is None and not (
+                isinstance(norm, SupportsProx) and (matrix or isinstance(norm, SupportsRestriction))
+            ):
+                raise TypeError(
+                    f"Union: {norm!r} has no proximal map, so that the parts cannot be re-fitted; "
+                    "use a UserNorm whose oracle returns the best of both atoms"
+                )
+        return union([plain_lift(norm, n_features) for norm in norms])
+
+    def _has_rays(self) -> bool:
+        """Return whether a part has neither a value nor a proximal map, only atoms."""
+        inner = [unscaled(norm) for norm in self.norms]
+        return any(isinstance(norm, MatrixNorm) and norm.coordinates == "rays" for norm in inner)
+
+    def check(self, n_features: int) -> None:
+        """Raise where a parameter is unusable for this many features."""
+        if not self._has_rays():
+            super().check(n_features)
+            return
+        for norm in self.norms:
+            norm.check(n_features)
+
+    def bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
+        """The largest lower and the largest upper bound on the polars of the norms."""
+        if not any(isinstance(unscaled(norm), MatrixNorm) for norm in self.norms):
+            polar = super().polar(scores)
+            return polar, polar
+        found = [polar_bounds(norm, scores, thorough) for norm in self.norms]
+        return max(low for low, _ in found), max(high for _, high in found)
+
+    def polar(self, scores: Scores) -> float:
+        """max_i norm_i°(z)"""
+        return self.bounds(scores, thorough=True)[1]
+
+    def best_atom(self, scores: Scores) -> Atom:
+        """The best atom of the norm whose best atom is best."""
+        if not any(isinstance(unscaled(norm), MatrixNorm) for norm in self.norms):
+            return super().best_atom(scores)
+        atoms = [best_atom(norm, scores) for norm in self.norms]
+        values = [float(atom.values @ scores.at(atom.columns)) for atom in atoms]
+        return atoms[int(np.argmax(values))]
+
+    def value(self, w: NDArray[Any]) -> float:
+        """inf inner(u) over L u = w; of a 2-d array, or of a vector, to 1e-8."""
+        if np.ndim(w) == 2:
+            return self.with_shape(np.shape(w)).value(np.ravel(w))
+        if self._has_rays():
+            raise TypeError(
+                f"the value of {self!r} is NP-hard; solvers.gauge_by_generation(norm, w) gives "
+                "bounds on it"
+            )
+        return super().value(np.asarray(w))
+
+    def with_shape(self, shape: Shape | None) -> Union:
+        """Return the same norm with its parts for matrices of this shape."""
+        norms = [n.with_shape(shape) if isinstance(n, SupportsShape) else n for n in self.norms]
+        same = all(new is old for new, old in zip(norms, self.norms, strict=True))
+        return self if same else Union(norms)
+
+    def with_names(self, names: Sequence[str]) -> Union:
+        """Return the same norm with the names of columns in its parts replaced by indices."""
+        return Union([named(norm, names) for norm in self.norms])

@@ -1,0 +1,321 @@
+"""Additive: each input becomes a group of columns of its own, none of which is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from atomlearn import _kernels
+from atomlearn._kernels import CodedColumns
+from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.convert import as_design, feature_names
+from atomlearn.core.interfaces.design import Array, Block, Columns
+from atomlearn.maps.additive_map import AdditiveMap, AdditiveSettings, Kernel
+from atomlearn.maps.coded_block import CodedBlock
+from atomlearn.maps.levels import codes_of, codes_of_rows, encode, find_levels
+from atomlearn.maps.terms import TermDesign, TermScores
+
+#: The columns of one input with more entries than this (8 MB) are kept as codes in blocks.
+CODED_FROM = 2**20
+#: Entries of columns written out at a time.
+LOOKED_UP = 2**20
+
+
+class AdditiveScores(TermScores):
+    """z = Phi'v from the sums of v at each level."""
+
+    __slots__ = ()
+
+
+class Additive(TermDesign):
+    """f(x) = sum_j f_j(x_j): every input j becomes the group of columns phi_j(x_j).
+
+    w'phi_j is the curve f_j of input j, zero at the origin (0 where the input has values on both
+    sides of it, else its value nearest to 0); the level of the curves is the intercept's part.
+    Columns are neither stored nor formed: an input is kept as one byte an entry, the number of the
+    level that it is rounded to, and scores come from sums of v over each level.
+
+    Parameters
+    ----------
+    X : array, sparse array, table or Design, shape (n_samples, d)
+        As ``as_design`` takes it. It is read once; CSC arrays lend their row indices.
+    kernel : {"intersection", "gaussian", "chi2", "splines"} or callable
+        "intersection": min(x, y) from the origin up, and min(-x, -y) from there down, exactly, by
+        one thermometer column between any two neighboring levels ([1]_ section 6). "gaussian":
+        exp(-(x - y)^2 / (2 (length_scale * deviation)^2)). "chi2": 2 x y / (x + y), x, y >= 0.
+        "splines": B-splines of ``degree`` over ``n_knots`` quantiles. A callable k(x, y) works on
+        arrays elementwise and must be positive semidefinite.
+    n_bins : int, 1 to 255, optional
+        An input with more distinct values than n_bins + 1 is rounded to so many levels; one with
+        fewer is kept exactly. Default 100 for "intersection", else 255.
+    binning : {"quantile", "uniform"}
+        Levels of evenly spaced rank, or of even distance.
+    n_components : int, default=11
+        Columns of an input for gaussian, chi2 and callables: steps of a pivoted Cholesky
+        factorization of the kernel over the levels, whose error is ``map.residual``.
+    length_scale : float, default=1.0
+        Of the gaussian kernel, in standard deviations of each input.
+    n_knots, degree : int, default=8 and 3
+        Of the splines; an input has n_knots + degree - 1 columns.
+    normalize : bool, default=False
+        Whether each group is scaled so that the variances of its columns add up to 1, which makes
+        inputs of different units alike to norms over groups.
+    sample_weight : (n_samples,) array, optional
+        How much each row counts for levels, knots and variances; rows of weight 0 do not.
+
+    Attributes
+    ----------
+    map : AdditiveMap
+        Levels and columns of every input; ``Additive.from_map(X_new, map)`` applies them to new
+        data.
+    groups : (n_columns,) ndarray of int64
+        The group of each column, for ``norms.Groups(design.groups)`` and
+        ``norms.KSupport(k, design.groups)``; inputs that are constant have no column.
+    inputs : (n_groups,) ndarray of int64
+        The input that each group belongs to.
+    starts : (d + 1,) ndarray of int64
+        The columns of input j are starts[j] .. starts[j + 1] - 1.
+
+    Notes
+    -----
+    Group norms over the inputs take one addition an entry of X and two a level, with ``full``,
+    ``at`` and ``top`` of the same order; smooth maps also O(levels * columns) an input. Memory
+    beyond X: a byte an entry (and, for CSR, its row), 8 bytes a level. With an intercept the
+    origin makes no difference to the problem.
+
+    References
+    ----------
+    .. [1] M. Tan, I. W. Tsang, L. Wang, "Towards ultrahigh dimensional feature selection for big
+       data", JMLR 15 (2014). S. Maji, A. C. Berg, "Max-margin additive classifiers for
+       detection", ICCV 2009. Levels: S. N. Wood, Z. Li, G. Shaddick, N. H. Augustin,
+       "Generalized additive models for gigadata", JASA 112 (2017).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms, solve
+    >>> from atomlearn.designs import Additive
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-2, 2, size=(200, 5))
+    >>> design = Additive(X, "splines")
+    >>> norm = norms.Groups(design.groups)
+    >>> r = solve(design, np.sin(2 * X[:, 3]), norm=norm, level=2.0, intercept=True)
+    >>> np.unique(design.input_of(r.columns))
+    array([3])
+    """
+
+    def __init__(
+        self,
+        X: object,
+        kernel: str | Kernel = "intersection",
+        n_bins: int | None = None,
+        *,
+        binning: str = "quantile",
+        n_components: int = 11,
+        length_scale: float = 1.0,
+        n_knots: int = 8,
+        degree: int = 3,
+        normalize: bool = False,
+        sample_weight: object = None,
+    ) -> None:
+        settings = AdditiveSettings.of(
+            kernel, n_bins, binning, n_components, length_scale, n_knots, degree, normalize
+        )
+        base = as_design(X)
+        weight = _weights(sample_weight, base.shape[0])
+        levels = find_levels(base, settings.n_bins, settings.binning, weight)
+        codes = encode(base, levels)
+        found = AdditiveMap.of(settings, levels, codes, weight)
+        self._set(codes, found, base.dtype, feature_names(X))
+
+    @classmethod
+    def from_map(cls, X: object, map: AdditiveMap) -> Additive:
+        """Return the design of other rows of the same inputs, by the levels and maps of ``map``.
+
+        Values beyond the levels are rounded to the outermost one.
+        """
+        base = as_design(X)
+        if base.shape[1] != map.levels.n_inputs:
+            raise ValueError(
+                f"X has {base.shape[1]} columns, but the map is of {map.levels.n_inputs} inputs"
+            )
+        design = cls.__new__(cls)
+        design._set(encode(base, map.levels), map, base.dtype, feature_names(X))
+        return design
+
+    def _set(
+        self, codes: CodedColumns, map: AdditiveMap, dtype: np.dtype[Any], names: list[str] | None
+    ) -> None:
+        self.codes, self.map, self._dtype, self._names = codes, map, dtype, names
+        self._set_terms(map.sizes)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.codes.n_rows, int(self.starts[-1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._dtype
+
+    @property
+    def inputs(self) -> Columns:
+        """The inputs that have columns, (n_groups,)."""
+        return self.used
+
+    def input_of(self, columns: ArrayLike) -> Columns:
+        """Return the input that each column belongs to."""
+        return self.term_of(columns)
+
+    def columns_of(self, inputs: ArrayLike) -> Columns:
+        """Return the columns of these inputs, input after input."""
+        chosen = np.asarray(inputs, dtype=np.int64)
+        sizes = self.map.sizes[chosen]
+        ends = np.cumsum(sizes)
+        shift: Columns = np.repeat(self.starts[chosen] - (ends - sizes), sizes)
+        shift += np.arange(shift.size, dtype=np.int64)
+        return shift
+
+    # --- the design -----------------------------------------------------------------------------
+
+    def scores(self, v: Array) -> AdditiveScores:
+        return AdditiveScores(self, v)
+
+    def scores_of(self, v: Array, terms: Columns | None) -> Array:
+        """Return Phi'v at the columns of these inputs, input after input (None: of all)."""
+        map, levels = self.map, self.map.levels
+        if map.is_thermometer:
+            z = _kernels.thermometer_scores(self.codes, levels.values, levels.zero, v, terms)
+            chosen = slice(None) if terms is None else terms
+            if (map.factors[chosen] != 1.0).any():
+                z *= np.repeat(map.factors[chosen], map.sizes[chosen])
+            return z
+        chosen = np.arange(levels.n_inputs, dtype=np.int64) if terms is None else terms
+        sums = _kernels.code_histograms(self.codes, v, chosen)
+        ends = np.cumsum(levels.sizes[chosen])
+        parts = [np.zeros(0)]
+        for j, end in zip(chosen.tolist(), ends.tolist(), strict=True):
+            table = map.table(j)
+            parts.append(table.T @ sums[end - table.shape[0] : end])
+        return np.concatenate(parts)
+
+    def norms_of(self, v: Array) -> Array:
+        """Return the l2 norm of the scores of each group, (n_groups,)."""
+        map, levels = self.map, self.map.levels
+        if map.is_thermometer:
+            norms = _kernels.thermometer_norms(self.codes, levels.values, levels.zero, v)
+            return (norms * map.factors)[self.inputs]
+        z = self.scores_of(v, None)
+        return _kernels.group_norms(z, self.groups, self.n_groups)
+
+    def gather(self, columns: Columns) -> Block:
+        columns = np.asarray(columns, dtype=np.int64)
+        inputs, part = np.unique(self.input_of(columns), return_inverse=True)
+        codes = codes_of(self.codes, self.map.levels.zero, inputs)
+        tables = [self.map.table(j) for j in inputs.tolist()]
+        place = columns - self.starts[inputs[part.ravel()]]
+        block = CodedBlock(codes, tables, part.ravel(), place)
+        widest = int(self.map.sizes.max(initial=0))
+        return block if self.shape[0] * widest > CODED_FROM else DenseBlock(block.dense())
+
+    def predict(self, weights: Array) -> Array:
+        """Return Phi w for a dense w: one pass over the inputs in use."""
+        used = np.unique(self.input_of(np.flatnonzero(weights)))
+        curves = np.zeros(self.map.levels.values.size)
+        starts, x = self.map.levels.starts, self.codes
+        for j in used.tolist():
+            mine = weights[self.starts[j] : self.starts[j + 1]]
+            curves[starts[j] : starts[j + 1]] = self.map.values(j, mine)
+        result = np.zeros(self.shape[0])
+        for j in used.tolist():
+            part = curves[starts[j] : starts[j + 1]]
+            if x.indices is None or x.indptr is None:
+                result += part[x.codes[j * x.n_rows : (j + 1) * x.n_rows]]
+            else:
+                entries = slice(int(x.indptr[j]), int(x.indptr[j + 1]))
+                # No row is named twice in a column.
+                result[x.indices[entries]] += part[x.codes[entries]]
+        return result
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        """Return sum_i c_i phi_ij^2 for every column: one pass."""
+        weights = np.ones(self.shape[0]) if curvature is None else curvature
+        map, levels = self.map, self.map.levels
+        if map.is_thermometer:
+            # Entries are 0 or all of one size: squares are entries times that size.
+            gaps = np.diff(levels.values)
+            ends = levels.starts[1:-1] - 1
+            sizes = np.sqrt(np.delete(gaps, ends)) * np.repeat(map.factors, map.sizes)
+            return np.asarray(np.abs(self.scores_of(weights, None)) * sizes)
+        sums = _kernels.code_histograms(self.codes, weights)
+        parts = [
+            (map.table(j) ** 2).T @ sums[levels.starts[j] : levels.starts[j + 1]]
+            for j in range(levels.n_inputs)
+        ]
+        return np.concatenate(parts)
+
+    def expanded(self) -> Any:
+        """Return all columns as an array, or as a CSR array where the entries are sparse."""
+        columns = np.arange(self.shape[1], dtype=np.int64)
+        if self.codes.indices is None:
+            return np.ascontiguousarray(np.asarray(self.gather(columns)), dtype=self.dtype)
+        width = max(1, LOOKED_UP // max(self.shape[0], 1))
+        parts = [sp.csc_array((self.shape[0], 0), dtype=self.dtype)]
+        for start in range(0, columns.size, width):
+            some = np.asarray(self.gather(columns[start : start + width]))
+            parts.append(sp.csc_array(some.astype(self.dtype)))
+        return sp.hstack(parts, format="csr")
+
+    def with_rows(self, rows: NDArray[np.int64]) -> Additive:
+        """Return the design of these rows, with the same levels: codes are copied."""
+        design = type(self).__new__(type(self))
+        codes = codes_of_rows(self.codes, self.map.levels.zero, rows)
+        design._set(codes, self.map, self._dtype, self._names)
+        return design
+
+    # --- what people read -----------------------------------------------------------------------
+
+    def curve(self, j: int, weights: Array) -> tuple[Array, Array]:
+        """Return the levels of input j and the curve f_j at them.
+
+        ``weights`` : the coefficients of all columns, (n_columns,), or of those of input j only.
+        """
+        if weights.size != self.map.sizes[j]:
+            weights = weights[self.starts[j] : self.starts[j + 1]]
+        return self.map.levels.of(j), self.map.values(j, weights)
+
+    def feature_names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
+        """Return ``age>=41`` or ``age<=-1`` for thermometer columns, ``age[3]`` for others."""
+        given = self._names if names is None else names
+        d = self.map.levels.n_inputs
+        if given is not None and len(given) != d:
+            raise ValueError(f"names must name the {d} inputs, got {len(given)} names")
+        result = []
+        columns = np.asarray(columns, dtype=np.int64)
+        for j, column in zip(self.input_of(columns).tolist(), columns.tolist(), strict=True):
+            name, place = f"x{j}" if given is None else str(given[j]), column - self.starts[j]
+            if not self.map.is_thermometer:
+                result.append(f"{name}[{place}]")
+                continue
+            levels = self.map.levels.of(j)
+            above = place >= self.map.levels.zero[j]
+            result.append(
+                f"{name}>={levels[place + 1]:.6g}" if above else f"{name}<={levels[place]:.6g}"
+            )
+        return result
+
+
+def _weights(sample_weight: object, n_samples: int) -> Array:
+    if sample_weight is None:
+        return np.ones(n_samples)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    good = weight.shape == (n_samples,) and np.isfinite(weight).all() and (weight >= 0).all()
+    if not good or not weight.any():
+        raise ValueError(
+            f"Additive: sample_weight must be {n_samples} finite numbers >= 0, not all zero; got "
+            f"shape {weight.shape}"
+        )
+    return weight

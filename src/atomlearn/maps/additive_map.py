@@ -1,0 +1,247 @@
+"""AdditiveMap: what each input becomes, a table of columns over its levels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import BSpline
+
+from atomlearn._kernels import CodedColumns, code_histograms
+from atomlearn.core.interfaces.design import Array, Columns
+from atomlearn.maps.levels import MOST_BINS, Binning, Levels
+
+#: k(x, y), elementwise with broadcasting, positive semidefinite.
+Kernel = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
+
+#: Names of kernels, and of maps that are not made from one.
+KERNELS = ("intersection", "gaussian", "chi2", "splines")
+#: Levels where columns are thermometers, and where they are smooth.
+DEFAULT_BINS = {"intersection": 100}
+#: A residual this small against k(x, x) is rounding.
+NEGLIGIBLE = 1e-14
+#: Kernels whose residual falls this far below zero are not positive semidefinite.
+INDEFINITE = 1e-8
+
+
+@dataclass(frozen=True, slots=True)
+class AdditiveSettings:
+    """Parameters of ``designs.Additive``, checked; see there."""
+
+    kernel: str | Kernel
+    n_bins: int
+    binning: Binning
+    n_components: int
+    length_scale: float
+    n_knots: int
+    degree: int
+    normalize: bool
+
+    @classmethod
+    def of(
+        cls,
+        kernel: str | Kernel,
+        n_bins: int | None,
+        binning: str,
+        n_components: int,
+        length_scale: float,
+        n_knots: int,
+        degree: int,
+        normalize: bool,
+    ) -> AdditiveSettings:
+        """Check every parameter; raise with the remedy."""
+        if not (callable(kernel) or (isinstance(kernel, str) and kernel in KERNELS)):
+            raise ValueError(
+                f"Additive: kernel must be one of {', '.join(KERNELS)} or a function k(x, y) of "
+                f"two arrays, got {kernel!r}"
+            )
+        if binning not in ("quantile", "uniform"):
+            raise ValueError(f"Additive: binning must be 'quantile' or 'uniform', got {binning!r}")
+        if n_bins is None:
+            n_bins = DEFAULT_BINS.get(kernel, MOST_BINS) if isinstance(kernel, str) else MOST_BINS
+        if not isinstance(length_scale, int | float | np.number) or not (
+            math.isfinite(length_scale) and length_scale > 0
+        ):
+            raise ValueError(
+                f"Additive: length_scale must be a positive number, in standard deviations of "
+                f"each input, got {length_scale!r}"
+            )
+        return cls(
+            kernel,
+            _whole("n_bins", n_bins, 1, MOST_BINS),
+            "quantile" if binning == "quantile" else "uniform",
+            _whole("n_components", n_components, 1, MOST_BINS),
+            float(length_scale),
+            _whole("n_knots", n_knots, 2, MOST_BINS),
+            _whole("degree", degree, 0, 10),
+            bool(normalize),
+        )
+
+
+def _whole(name: str, value: object, least: int, most: int) -> int:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise TypeError(f"Additive: {name} must be a whole number, got {value!r}")
+    if not least <= value <= most:
+        raise ValueError(f"Additive: {name} must lie between {least} and {most}, got {value}")
+    return int(value)
+
+
+@dataclass(frozen=True, slots=True)
+class AdditiveMap:
+    """phi_j(x), a vector for each value of input j, known at the levels of j; 0 at the origin.
+
+    sizes : (d,) columns of each input; tables : phi_j at each level, (n_levels, sizes[j]) each, or
+    None for thermometer columns, which need none; factors : (d,) by which thermometer columns are
+    multiplied; residual : (d,) the largest k(x, x) - ||phi(x)||^2 that a kernel's map leaves out.
+    """
+
+    settings: AdditiveSettings
+    levels: Levels
+    sizes: Columns
+    tables: tuple[Array, ...] | None
+    factors: Array
+    residual: Array
+
+    @classmethod
+    def of(
+        cls, settings: AdditiveSettings, levels: Levels, x: CodedColumns, weight: Array
+    ) -> AdditiveMap:
+        """Make the maps of all inputs; ``x`` are the codes of the data, for weighted moments."""
+        d = levels.n_inputs
+        factors, residual = np.ones(d), np.zeros(d)
+        if settings.kernel == "intersection":
+            result = cls(settings, levels, levels.sizes - 1, None, factors, residual)
+            if settings.normalize:
+                for j in range(d):
+                    factors[j] = _normalizer(result.table(j), shares_of(x, levels, j, weight))
+            return result
+        tables = []
+        for j in range(d):
+            shares = shares_of(x, levels, j, weight)
+            table, residual[j] = _table(settings, levels.of(j), shares, j)
+            table = table - table[levels.zero[j]]
+            if settings.normalize:
+                table = table * _normalizer(table, shares)
+            tables.append(table)
+        sizes = np.array([table.shape[1] for table in tables], dtype=np.int64)
+        return cls(settings, levels, sizes, tuple(tables), factors, residual)
+
+    @property
+    def is_thermometer(self) -> bool:
+        """True where scores are sums of the prefix sums of a histogram."""
+        return self.tables is None
+
+    def table(self, j: int) -> Array:
+        """Return phi_j at each level of input j, (n_levels, sizes[j])."""
+        if self.tables is not None:
+            return self.tables[j]
+        levels, zero = self.levels.of(j), int(self.levels.zero[j])
+        code, column = np.ogrid[: levels.size, : levels.size - 1]
+        above = np.where(column >= zero, (code > column) * 1.0, -1.0 * (code <= column))
+        table: Array = above * (np.sqrt(np.diff(levels)) * self.factors[j])
+        return table
+
+    def values(self, j: int, weights: Array) -> Array:
+        """Return phi_j'w at each level: the curve of input j. O(levels) for thermometers."""
+        if self.tables is not None:
+            curve: Array = self.tables[j] @ weights
+            return curve
+        steps = np.sqrt(np.diff(self.levels.of(j))) * self.factors[j] * weights
+        zero = int(self.levels.zero[j])
+        below = -np.cumsum(steps[:zero][::-1])[::-1]
+        return np.concatenate([below, [0.0], np.cumsum(steps[zero:])])
+
+
+def shares_of(x: CodedColumns, levels: Levels, j: int, weight: Array) -> Array:
+    """Return the share of the weight at each level of input j."""
+    counts = code_histograms(x, weight, np.array([j]))
+    total = float(weight.sum())
+    # What is not stored stands at the origin.
+    counts[levels.zero[j]] += max(total - float(counts.sum()), 0.0)
+    return counts / total
+
+
+def _normalizer(table: Array, shares: Array) -> float:
+    """Return the factor that makes the variances of all columns sum to 1."""
+    mean = shares @ table
+    variance = float(shares @ ((table - mean) ** 2).sum(axis=1))
+    return 1.0 / math.sqrt(variance) if variance > 0 else 1.0
+
+
+def _table(settings: AdditiveSettings, levels: Array, shares: Array, j: int) -> tuple[Array, float]:
+    """Return the map at each level and its residual; no columns where the input is constant."""
+    if settings.kernel == "chi2" and levels[0] < 0:
+        raise ValueError(
+            f"Negative values in data: the chi2 kernel needs values >= 0, but column {j} has "
+            f"{levels[0]}; shift it, or use kernel='gaussian'"
+        )
+    if levels.size == 1:
+        return np.zeros((1, 0)), 0.0
+    if settings.kernel == "splines":
+        return _splines(levels, shares, settings.n_knots, settings.degree), 0.0
+    if callable(settings.kernel):
+        return pivoted_map(settings.kernel, levels, settings.n_components, j)
+    if settings.kernel == "chi2":
+        return pivoted_map(chi2, levels, settings.n_components, j)
+    mean = float(shares @ levels)
+    deviation = math.sqrt(float(shares @ (levels - mean) ** 2))
+    unit = settings.length_scale * deviation
+
+    def gaussian(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(np.exp(-0.5 * ((x - y) / unit) ** 2))
+
+    return pivoted_map(gaussian, levels, settings.n_components, j)
+
+
+def chi2(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+    """k(x, y) = 2 x y / (x + y), 0 at x = y = 0: the additive chi-squared kernel, x, y >= 0."""
+    total = np.asarray(x + y, dtype=np.float64)
+    share = np.divide(np.broadcast_to(y, total.shape), total, out=np.zeros_like(total),
+                      where=total > 0)  # fmt: skip
+    return np.asarray(2.0 * x * share)
+
+
+def pivoted_map(kernel: Kernel, levels: Array, n_components: int, j: int) -> tuple[Array, float]:
+    """Return T with T T' = K on the levels, up to the residual, by pivoted Cholesky steps.
+
+    Each step takes the level that is described worst, so the kernel is exact between the pivots,
+    and everywhere once n_components reaches the number of levels. O(levels n_components^2).
+    [Fine, Scheinberg 2001, Efficient SVM training using low-rank kernel representations]
+    """
+    residual = np.asarray(kernel(levels, levels), dtype=np.float64).copy()
+    if residual.shape != levels.shape or not np.isfinite(residual).all():
+        raise ValueError(
+            f"Additive: kernel(x, x) must give a finite number for each entry of x; for column "
+            f"{j} it gave shape {residual.shape}"
+        )
+    largest = float(residual.max())
+    table = np.zeros((levels.size, min(n_components, levels.size)))
+    rank = 0
+    while rank < table.shape[1]:
+        pivot = int(np.argmax(residual))
+        if residual[pivot] <= NEGLIGIBLE * largest:
+            break
+        column = np.asarray(kernel(levels, levels[pivot]), dtype=np.float64)
+        column = column - table[:, :rank] @ table[pivot, :rank]
+        table[:, rank] = column / math.sqrt(residual[pivot])
+        residual -= table[:, rank] ** 2
+        rank += 1
+    if float(residual.min()) < -INDEFINITE * max(largest, 0.0) or largest < 0:
+        raise ValueError(
+            f"Additive: the kernel is not positive semidefinite on column {j}; use one that is"
+        )
+    return table[:, :rank], max(float(residual.max()), 0.0)
+
+
+def _splines(levels: Array, shares: Array, n_knots: int, degree: int) -> Array:
+    """Return the B-spline basis of this degree at the levels; knots at even quantiles."""
+    degree = min(degree, levels.size - 1)
+    reached = np.cumsum(shares)
+    inner = np.searchsorted(reached, np.linspace(0.0, 1.0, n_knots)[1:-1] * (1 - 1e-12))
+    knots = np.unique(np.concatenate([levels[[0, -1]], levels[inner]]))
+    padded = np.concatenate([np.full(degree, knots[0]), knots, np.full(degree, knots[-1])])
+    return np.asarray(BSpline.design_matrix(levels, padded, degree).toarray())

@@ -1,0 +1,295 @@
+"""Anova: a curve of each input and a surface of each pair of inputs, none of them stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from atomlearn import _kernels
+from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.convert import as_design, feature_names
+from atomlearn.core.interfaces.design import Array, Block, Columns
+from atomlearn.maps.additive import CODED_FROM, Additive
+from atomlearn.maps.additive_map import Kernel, shares_of
+from atomlearn.maps.anova_map import AnovaMap, checked_bins, checked_pairs
+from atomlearn.maps.coded_block import CodedBlock
+from atomlearn.maps.levels import codes_of
+from atomlearn.maps.terms import TermDesign, TermScores
+
+#: Pairs whose joint histograms are in memory at a time: 2 MB of them.
+AT_A_TIME = 1024
+
+
+class AnovaScores(TermScores):
+    """z = Phi'v from joint histograms of v."""
+
+    __slots__ = ()
+
+
+class Anova(TermDesign):
+    """f(x) = sum_j f_j(x_j) + sum_{i<j} f_ij(x_i, x_j): every input and every pair is a group.
+
+    The functional ANOVA of degree 2. f_ij is linear in the products psi_ia(x_i) psi_jb(x_j) of the
+    columns of two inputs, each of mean zero over the data: a surface adds what the two curves
+    cannot say. Columns are neither stored nor formed. Each input is rounded to at most 16 levels
+    for its pairs (its own curve keeps more), and the scores of a pair come from the joint
+    histogram of v over the levels of both, T_i' H_ij T_j: a search among *all* pairs is exact.
+
+    Parameters
+    ----------
+    X : array, sparse array, table or Design, shape (n_samples, d)
+        As ``as_design`` takes it; read twice.
+    kernel : str or callable, default="splines"
+        As of ``Additive``, for curves and pairs.
+    pairs : list of (i, j), optional
+        The pairs that have columns; default all.
+    n_bins : int, 1 to 15, default=15
+        Levels of an input in its pairs, and the origin.
+    n_knots, degree, n_components, length_scale, binning : of the inputs in pairs
+        As in ``Additive``, by default splines of 4 knots and degree 2: 25 columns a pair. Curves
+        have the defaults of ``Additive``.
+    normalize : bool, default=False
+        Whether groups are scaled to columns whose variances add up to 1, those of pairs as if
+        their inputs were independent.
+    sample_weight : (n_samples,) array, optional
+        How much each row counts for levels, knots, means and variances.
+
+    Attributes
+    ----------
+    map : AnovaMap
+        ``Anova.from_map(X_new, map)`` applies it to new data.
+    groups : (n_columns,) ndarray of int64
+        The group of each column, for ``norms.Groups(design.groups)``: the inputs that are not
+        constant, then the pairs.
+    terms : list of tuples
+        (j,) or (i, j), what each group is of.
+
+    Notes
+    -----
+    A pass costs n additions a pair, and L m (L + m) a pair for L levels and m columns a margin;
+    memory 2 n d bytes beyond X.
+
+    References
+    ----------
+    C. Gu, "Smoothing spline ANOVA models" (2002); M. Stitson et al., "Support vector regression
+    with ANOVA decomposition kernels" (1999).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms, solve
+    >>> from atomlearn.designs import Anova
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(300, 6))
+    >>> design = Anova(X, normalize=True)
+    >>> y = np.sign(X[:, 1] * X[:, 4])
+    >>> r = solve(design, y, norm=norms.Groups(design.groups), level=80.0, intercept=True)
+    >>> {design.terms[g] for g in design.groups[r.columns]}
+    {(1, 4)}
+    """
+
+    def __init__(
+        self,
+        X: object,
+        kernel: str | Kernel = "splines",
+        pairs: object = None,
+        n_bins: int = 15,
+        *,
+        n_knots: int = 4,
+        degree: int = 2,
+        n_components: int = 5,
+        length_scale: float = 1.0,
+        binning: str = "quantile",
+        normalize: bool = False,
+        sample_weight: object = None,
+    ) -> None:
+        base = as_design(X)
+        chosen = checked_pairs(pairs, base.shape[1])
+        coarse = checked_bins(n_bins)
+        curves = Additive(
+            base, kernel, binning=binning, length_scale=length_scale, normalize=normalize,
+            sample_weight=sample_weight,
+        )  # fmt: skip
+        margin = Additive(
+            base, kernel, coarse, binning=binning, n_components=n_components,
+            length_scale=length_scale, n_knots=n_knots, degree=degree, normalize=normalize,
+            sample_weight=sample_weight,
+        )  # fmt: skip
+        weight = np.ones(base.shape[0]) if sample_weight is None else np.asarray(sample_weight)
+        levels = margin.map.levels
+        shares = [
+            shares_of(margin.codes, levels, j, weight.astype(np.float64))
+            for j in range(levels.n_inputs)
+        ]
+        found = AnovaMap.of(curves.map, margin.map, shares, chosen)
+        self._set(curves, margin, found, feature_names(X))
+
+    @classmethod
+    def from_map(cls, X: object, map: AnovaMap) -> Anova:
+        """Return the design of other rows of the same inputs; see ``Additive.from_map``."""
+        base = as_design(X)
+        design = cls.__new__(cls)
+        curves, margin = Additive.from_map(base, map.main), Additive.from_map(base, map.margin)
+        design._set(curves, margin, map, feature_names(X))
+        return design
+
+    def _set(
+        self, curves: Additive, margin: Additive, map: AnovaMap, names: list[str] | None
+    ) -> None:
+        self.curves, self.map, self._names = curves, map, names
+        every = np.arange(map.n_inputs, dtype=np.int64)
+        self.codes = codes_of(margin.codes, map.margin.levels.zero, every)
+        self._set_terms(map.sizes)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.codes.shape[0], int(self.starts[-1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.curves.dtype
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs, which are the first terms."""
+        return self.map.n_inputs
+
+    @property
+    def n_main(self) -> int:
+        """Number of columns of single inputs, which come first."""
+        return int(self.starts[self.n_inputs])
+
+    @cached_property
+    def terms(self) -> list[tuple[int, ...]]:
+        """The input, or the two, that each group is of."""
+        return [self._term(term) for term in self.used.tolist()]
+
+    def _term(self, term: int) -> tuple[int, ...]:
+        if term < self.n_inputs:
+            return (term,)
+        pair = term - self.n_inputs
+        return int(self.map.first[pair]), int(self.map.second[pair])
+
+    def inputs_of_terms(self, terms: ArrayLike) -> NDArray[np.int64]:
+        """Return (i, j) of each term by its number, (n, 2): j = -1 for a single input i."""
+        numbers = np.asarray(terms, dtype=np.int64)
+        found = np.stack([numbers, np.full_like(numbers, -1)], axis=1)
+        pairs = numbers >= self.n_inputs
+        found[pairs, 0] = self.map.first[numbers[pairs] - self.n_inputs]
+        found[pairs, 1] = self.map.second[numbers[pairs] - self.n_inputs]
+        return found
+
+    # --- the design -----------------------------------------------------------------------------
+
+    def scores(self, v: Array) -> AnovaScores:
+        return AnovaScores(self, v)
+
+    def scores_of(self, v: Array, terms: Columns | None) -> Array:
+        """Return Phi'v at the columns of these terms, inputs first (None: of all)."""
+        if terms is None:
+            terms = np.arange(self.map.sizes.size, dtype=np.int64)
+        inputs = terms[terms < self.n_inputs]
+        pairs = terms[inputs.size :] - self.n_inputs
+        return np.concatenate([self.curves.scores_of(v, inputs), self.pair_scores(v, pairs)])
+
+    def pair_scores(self, v: Array, pairs: Columns) -> Array:
+        """Return Phi'v at the columns of these pairs, pair after pair."""
+        sizes = self.map.margin.sizes
+        parts = [np.zeros(0)]
+        for some, products in self._products(v, pairs, self.map.tables):
+            rows, columns = sizes[self.map.first[some]], sizes[self.map.second[some]]
+            full = rows.min() == products.shape[1] and columns.min() == products.shape[2]
+            if full:
+                parts.append(products.ravel())
+                continue
+            parts += [p[:a, :b].ravel() for p, a, b in zip(products, rows, columns, strict=True)]
+        return np.concatenate(parts)
+
+    def norms_of(self, v: Array) -> Array:
+        """Return the l2 norm of the scores of each group, (n_groups,)."""
+        norms = np.empty(self.map.first.size)
+        every = np.arange(norms.size, dtype=np.int64)
+        for some, products in self._products(v, every, self.map.tables):
+            norms[some] = np.sqrt(np.einsum("pab,pab->p", products, products))
+        return np.concatenate([self.curves.norms_of(v), norms])
+
+    def _products(self, v: Array, pairs: Columns, tables: Array) -> Iterator[tuple[Columns, Array]]:
+        """Yield some pairs and T_i' H_ij T_j of each; rows and columns beyond a table are zero."""
+        map, n_levels = self.map, tables.shape[1]
+        for start in range(0, pairs.size, AT_A_TIME):
+            some = pairs[start : start + AT_A_TIME]
+            i, j = map.first[some], map.second[some]
+            joint = _kernels.pair_histograms(self.codes, n_levels, i, j, v)
+            yield some, tables[i].transpose(0, 2, 1) @ (joint @ tables[j])
+
+    def gather(self, columns: Columns) -> Block:
+        columns = np.asarray(columns, dtype=np.int64)
+        terms, part = np.unique(self.term_of(columns), return_inverse=True)
+        map, inputs = self.map, terms[terms < self.n_inputs]
+        curves = self.curves
+        codes = [codes_of(curves.codes, map.main.levels.zero, inputs).T]
+        tables = [map.main.table(j) for j in inputs.tolist()]
+        for pair in (terms[inputs.size :] - self.n_inputs).tolist():
+            codes.append(self._pair_codes(pair)[None, :])
+            tables.append(map.pair_table(pair))
+        place = columns - self.starts[terms[part.ravel()]]
+        block = CodedBlock(np.concatenate(codes).T, tables, part.ravel(), place)
+        widest = int(map.sizes.max(initial=0))
+        return block if self.shape[0] * widest > CODED_FROM else DenseBlock(block.dense())
+
+    def _pair_codes(self, pair: int) -> NDArray[np.uint8]:
+        i, j = int(self.map.first[pair]), int(self.map.second[pair])
+        # At most 15 * 16 + 15: a byte.
+        n_second = np.uint8(self.map.margin.levels.sizes[j])
+        found: NDArray[np.uint8] = self.codes[:, i] * n_second + self.codes[:, j]
+        return found
+
+    def predict(self, weights: Array) -> Array:
+        """Return Phi w for a dense w: one pass over the terms in use."""
+        result = self.curves.predict(weights[: self.n_main])
+        for term in np.unique(self.term_of(np.flatnonzero(weights))).tolist():
+            if term >= self.n_inputs:
+                mine = weights[self.starts[term] : self.starts[term + 1]]
+                surface = self.map.pair_table(term - self.n_inputs) @ mine
+                result += surface[self._pair_codes(term - self.n_inputs)]
+        return result
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        """Return sum_i c_i phi_ij^2 for every column: one pass."""
+        weights = np.ones(self.shape[0]) if curvature is None else curvature
+        every = np.arange(self.map.first.size, dtype=np.int64)
+        sizes = self.map.margin.sizes
+        parts = [self.curves.squared_norms(weights)]
+        for some, products in self._products(weights, every, self.map.tables**2):
+            rows, columns = sizes[self.map.first[some]], sizes[self.map.second[some]]
+            parts += [p[:a, :b].ravel() for p, a, b in zip(products, rows, columns, strict=True)]
+        return np.concatenate(parts)
+
+    # --- what people read -----------------------------------------------------------------------
+
+    def curve(self, j: int, weights: Array) -> tuple[Array, Array]:
+        """Return the levels of input j and the curve f_j at them, given all coefficients."""
+        return self.curves.curve(j, weights[: self.n_main])
+
+    def surface(self, i: int, j: int, weights: Array) -> tuple[Array, Array, Array]:
+        """Return the levels of two inputs, and f_ij at them, (n_levels_i, n_levels_j)."""
+        return self.map.surface(i, j, weights)
+
+    def feature_names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
+        """Return the names of ``Additive`` for curves, ``age:dose[2,3]`` for pairs."""
+        given = self._names if names is None else list(names)
+        columns = np.asarray(columns, dtype=np.int64)
+        result = []
+        for term, column in zip(self.term_of(columns).tolist(), columns.tolist(), strict=True):
+            if term < self.n_inputs:
+                result += self.curves.feature_names([column], given)
+                continue
+            i, j = self._term(term)
+            a, b = divmod(column - int(self.starts[term]), int(self.map.margin.sizes[j]))
+            pair = [f"x{k}" if given is None else str(given[k]) for k in (i, j)]
+            result.append(f"{pair[0]}:{pair[1]}[{a},{b}]")
+        return result

@@ -1,0 +1,158 @@
+"""CodedBlock: columns that depend on an input through its code, worked on by histograms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn._kernels import CodedColumns, code_histograms, joint_histogram
+from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.interfaces.design import Array, Block, Columns, Scores
+
+
+class CodedBlock(Block):
+    """Column c is tables[p][codes[:, p], k] with p = part[c], k = place[c].
+
+    codes : (n, q) uint8 in Fortran order, q inputs; tables : q arrays (n_levels, m_p), the values
+    of the columns of one input at each level; part, place : (n_columns,) int64. The m_p columns of
+    an input cost a byte a sample together: products take O(n q) additions and O(levels) a column,
+    Gram matrices O(n q^2) where dense columns take O(n (sum m)^2).
+    """
+
+    __slots__ = ("codes", "part", "place", "tables")
+
+    def __init__(
+        self, codes: NDArray[np.uint8], tables: Sequence[Array], part: Columns, place: Columns
+    ) -> None:
+        self.codes, self.tables, self.part, self.place = codes, list(tables), part, place
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.codes.shape[0], self.part.size
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(np.float64)
+
+    def scores(self, v: Array) -> Scores:
+        return ArrayScores(self.transpose_dot(v))
+
+    def dot(self, weights: Array) -> Array:
+        result = np.zeros(self.shape[0])
+        for p, table, mine in self._parts():
+            values = table[:, self.place[mine]] @ weights[mine]
+            result += values[self.codes[:, p]]
+        return result
+
+    def transpose_dot(self, v: Array) -> Array:
+        return self._summed(v, power=1)
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        ones = np.ones(self.shape[0])
+        return self._summed(ones if curvature is None else curvature, power=2)
+
+    def _summed(self, v: Array, power: int) -> Array:
+        """Return sum_i v_i a_ij^power for each column j."""
+        result = np.empty(self.part.size)
+        starts = self._starts()
+        sums = code_histograms(self._columns(starts), v)
+        for p, table, mine in self._parts():
+            values = table[:, self.place[mine]]
+            result[mine] = (values**power).T @ sums[starts[p] : starts[p + 1]]
+        return result
+
+    def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
+        block = self if positions is None else self.take(positions)
+        return block.cross_gram(curvature, block)
+
+    def cross_gram(self, curvature: Array, other: CodedBlock) -> Array:
+        """Return A' diag(curvature) B for the block B of the same samples."""
+        rows = np.flatnonzero(curvature)
+        first, second, weights = self.codes, other.codes, curvature
+        if 4 * rows.size <= 3 * curvature.size:
+            first, weights = np.asfortranarray(first[rows]), curvature[rows]
+            second = first if other is self else np.asfortranarray(second[rows])
+        result = np.empty((self.part.size, other.part.size))
+        for p, left, mine in self._parts():
+            for q, right, theirs in other._parts():
+                if other is self and q < p:
+                    continue
+                shape = (left.shape[0], right.shape[0])
+                joint = joint_histogram(first[:, p], second[:, q], shape, weights)
+                product = left[:, self.place[mine]].T @ joint @ right[:, other.place[theirs]]
+                result[np.ix_(mine, theirs)] = product
+                if other is self and q > p:
+                    result[np.ix_(theirs, mine)] = product.T
+        return result
+
+    def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
+        """Return A_S D A_S': n^2 additions an input, whatever number of columns it has."""
+        whole: Array = np.zeros(self.part.size)
+        np.add.at(whole, np.arange(whole.size) if positions is None else positions, diagonal)
+        result = np.zeros((self.shape[0], self.shape[0]))
+        for p, table, mine in self._parts():
+            if whole[mine].any():
+                values = table[:, self.place[mine]]
+                kernel = (values * whole[mine]) @ values.T
+                codes = self.codes[:, p]
+                result += kernel[np.ix_(codes, codes)]
+        return result
+
+    def take(self, positions: Columns) -> CodedBlock:
+        n_columns = self.part.size
+        if positions.size == n_columns and (positions == np.arange(n_columns)).all():
+            return self
+        used, part = np.unique(self.part[positions], return_inverse=True)
+        tables = [self.tables[p] for p in used]
+        codes = self.codes if used.size == self.codes.shape[1] else self.codes[:, used]
+        return CodedBlock(np.asfortranarray(codes), tables, part.ravel(), self.place[positions])
+
+    def take_rows(self, rows: NDArray[np.int64]) -> CodedBlock:
+        """Return the block of these rows, in their order, repeated rows included."""
+        codes = np.asfortranarray(self.codes[rows])
+        return CodedBlock(codes, self.tables, self.part, self.place)
+
+    def append(self, other: Block) -> Block:
+        if other.shape[0] != self.shape[0]:
+            raise ValueError(
+                f"cannot append columns of {other.shape[0]} rows to a block of {self.shape[0]} "
+                "rows; both must come from the same samples"
+            )
+        if not isinstance(other, CodedBlock):
+            return DenseBlock(self.dense()).append(other)
+        return CodedBlock(
+            np.concatenate([self.codes.T, other.codes.T]).T,
+            [*self.tables, *other.tables],
+            np.concatenate([self.part, other.part + len(self.tables)]),
+            np.concatenate([self.place, other.place]),
+        )
+
+    def dense(self) -> Array:
+        result = np.empty(self.shape, order="F")
+        for p, table, mine in self._parts():
+            codes = self.codes[:, p]
+            for column in mine:
+                result[:, column] = table[codes, self.place[column]]
+        return result
+
+    def _parts(self) -> list[tuple[int, Array, Columns]]:
+        """Return each input in use, its table, and its columns in this block."""
+        order = np.argsort(self.part, kind="stable")
+        ends = np.cumsum(np.bincount(self.part, minlength=len(self.tables)))
+        begins = [0, *ends.tolist()]
+        return [
+            (p, table, order[begins[p] : begins[p + 1]])
+            for p, table in enumerate(self.tables)
+            if begins[p + 1] > begins[p]
+        ]
+
+    def _starts(self) -> Columns:
+        sizes = [table.shape[0] for table in self.tables]
+        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    def _columns(self, starts: Columns) -> CodedColumns:
+        return CodedColumns(self.codes.ravel(order="K"), None, None, self.shape[0], starts)

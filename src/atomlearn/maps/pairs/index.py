@@ -1,0 +1,116 @@
+"""PairIndex: the columns of a degree-2 map numbered, and decoded again, in O(1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.design import Columns
+
+#: With more inputs than this, the numbers of the pairs would not fit into 64 bits.
+MAX_INPUTS = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class PairIndex:
+    """Columns 0 .. d-1 are the inputs; then come their products in lexicographic order.
+
+    With squares (0, 0), (0, 1), ..., (0, d-1), (1, 1), ...; without (0, 1), (0, 2), ..., (1, 2),
+    ... The pairs of one input i are consecutive.
+
+    n_inputs : d, at most 2^31; squares : whether (i, i) are columns.
+    """
+
+    n_inputs: int
+    squares: bool
+
+    def __post_init__(self) -> None:
+        if self.n_inputs > MAX_INPUTS:
+            raise ValueError(
+                f"Polynomial takes at most {MAX_INPUTS} inputs, got {self.n_inputs}: the numbers "
+                "of their pairs would not fit into 64 bits; select inputs first"
+            )
+
+    @property
+    def shift(self) -> int:
+        """The pairs of input i begin with j = i + shift: 0 with squares, else 1."""
+        return 0 if self.squares else 1
+
+    @property
+    def n_rows(self) -> int:
+        """Number of inputs i that begin a pair."""
+        return self.n_inputs - self.shift
+
+    @property
+    def n_columns(self) -> int:
+        """d + d (d + 1) / 2 with squares, d + d (d - 1) / 2 without."""
+        return self.n_inputs + self.n_rows * (self.n_rows + 1) // 2
+
+    def starts(self, i: Columns) -> Columns:
+        """Return the column of the first pair of each input i."""
+        # i - 1 and i have an even product: nothing is rounded.
+        first: Columns = self.n_inputs + i * self.n_rows - i * (i - 1) // 2
+        return first
+
+    def columns(self, i: Columns, j: Columns) -> Columns:
+        """Return the columns of the pairs i <= j (i < j without squares); of input i for j = -1."""
+        i, j = np.asarray(i, dtype=np.int64), np.asarray(j, dtype=np.int64)
+        paired: Columns = np.where(j < 0, i, self.starts(i) + (j - i - self.shift))
+        return paired
+
+    def pairs(self, columns: Columns) -> tuple[Columns, Columns]:
+        """Return (i, j) of each column, j = -1 for an input.
+
+        Counted from the end, the rows of the triangle begin at the triangular numbers
+        t_r = r (r + 1) / 2. A square root in floating point finds r to within one, integers the
+        rest.
+        """
+        columns = np.asarray(columns, dtype=np.int64)
+        backwards = self.n_columns - 1 - columns
+        row = ((np.sqrt(8.0 * backwards + 1.0) - 1.0) * 0.5).astype(np.int64)
+        row -= row * (row + 1) // 2 > backwards
+        row += (row + 1) * (row + 2) // 2 <= backwards
+        i = self.n_rows - 1 - row
+        j = i + self.shift + row - (backwards - row * (row + 1) // 2)
+        linear = columns < self.n_inputs
+        return np.where(linear, columns, i), np.where(linear, -1, j)
+
+    def names(self, columns: Columns, names: Sequence[str] | None = None) -> list[str]:
+        """Return ``dose``, ``dose^2`` or ``age:dose`` for each column; by default of x0, x1, ..."""
+        if names is not None and len(names) != self.n_inputs:
+            raise ValueError(f"names must name the {self.n_inputs} inputs, got {len(names)} names")
+
+        def name(place: int) -> str:
+            return f"x{place}" if names is None else str(names[place])
+
+        def of(i: int, j: int) -> str:
+            if j < 0:
+                return name(i)
+            return f"{name(i)}^2" if i == j else f"{name(i)}:{name(j)}"
+
+        i, j = self.pairs(columns)
+        return [of(*pair) for pair in zip(i.tolist(), j.tolist(), strict=True)]
+
+    def checked(self, columns: Any) -> Columns:
+        """Return column numbers as int64, or say what is wrong with them."""
+        given = np.asarray(columns)
+        if given.size == 0:
+            return given.astype(np.int64)
+        if given.dtype.kind not in "iu":
+            raise TypeError(f"columns must be whole numbers, got dtype {given.dtype}")
+        low, high = int(given.min()), int(given.max())
+        if low < 0 or high >= self.n_columns:
+            raise IndexError(
+                f"columns must lie between 0 and {self.n_columns - 1}, got values from {low} to "
+                f"{high}"
+            )
+        return given.astype(np.int64, copy=False)
+
+
+def upper_part(i: NDArray[Any], j: NDArray[Any]) -> tuple[Columns, Columns]:
+    """Return the pairs with the smaller input first."""
+    return np.minimum(i, j), np.maximum(i, j)

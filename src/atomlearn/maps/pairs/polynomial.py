@@ -1,0 +1,271 @@
+"""Polynomial: inputs, squares and products of two inputs as columns that are never stored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from atomlearn.core.data.compressed import BLAS_FROM
+from atomlearn.core.data.convert import as_design, feature_names
+from atomlearn.core.data.sparse import SparseDesign
+from atomlearn.core.data.standardized import scaled_design
+from atomlearn.core.data.wrappers import RowSubset
+from atomlearn.core.interfaces.design import (
+    Array,
+    Block,
+    Columns,
+    Design,
+    SupportsColumnNorms,
+    SupportsPredict,
+)
+from atomlearn.maps.pairs.device import device_pairs
+from atomlearn.maps.pairs.index import PairIndex, upper_part
+from atomlearn.maps.pairs.products import DensePairs, PairProducts
+from atomlearn.maps.pairs.rows import RowPairs
+from atomlearn.maps.pairs.scores import (
+    Memory,
+    PolynomialScores,
+    Scaling,
+    can_be_listed,
+    scale_pairs,
+)
+from atomlearn.maps.pairs.search import PairWork
+from atomlearn.maps.pairs.sparse import SparsePairs
+
+
+class Polynomial(Design):
+    """The degree-2 polynomial map of X: d inputs become d + d (d + 1) / 2 implicit columns.
+
+    Columns are sqrt(2 gamma r) x_j, gamma x_j^2 and sqrt(2) gamma x_i x_j (i < j), so that the
+    product of two rows is (gamma x'y + r)^2 - r^2 [1]_. The map's constant r is not a column: it
+    is the intercept's part (``intercept=True``), which is not penalized.
+
+    Parameters
+    ----------
+    X : array, sparse array, table or Design, shape (n_samples, d)
+        As ``as_design`` takes it; d at most 2^31. Designs such as ``Standardized(X)`` are
+        expanded as they are: products of standardized columns.
+    gamma, r : float > 0
+        Scale of the map and of its linear part.
+    interaction_only : bool, default=False
+        Leave the squares out.
+
+    Attributes
+    ----------
+    base : Design
+        X.
+    index : PairIndex
+        The numbering of the columns.
+    work : PairWork
+        What all searches for best columns so far computed and skipped.
+
+    Notes
+    -----
+    Columns 0 .. d-1 are the inputs; then come the pairs in lexicographic order, (0, 0), (0, 1),
+    ..., (0, d-1), (1, 1), ... and without squares (0, 1), (0, 2), ..., (1, 2), ... ``pair``
+    decodes a column and ``column`` encodes a pair, both in O(1).
+
+    ``scores(v)`` makes one pass over X; ``top`` and ``full`` then take n d^2 / 2
+    multiplications for dense X, fewer where bounds exclude inputs, and sum_k nnz_k^2 / 2 for
+    sparse X. Up to 2^28 columns can be listed (``scores(v).full()``, ``squared_norms``,
+    ``predict``); beyond that norms that ask for the best columns only (l1, k-support) work.
+
+    Sparse X is kept by columns: a second time where it was given by rows, and up to 65% of it once
+    more where later searches need no other inputs. Nearly full sparse X is worked on in dense
+    pieces, by rows where it has more entries than there are pairs.
+
+    Of a tensor (``OnDevice``, ``Standardized`` or some rows of it) the device forms the tiles and
+    compares them; what passes is summed on the processor as ever, so the answer is the same.
+    Sparse tensors with fewer than 1% of the entries are copied to the processor, once, and searched
+    there: nearly all products that tiles form would be zero.
+
+    References
+    ----------
+    .. [1] M. Tan, I. W. Tsang, L. Wang, "Towards ultrahigh dimensional feature selection for big
+       data", JMLR 15 (2014), section 6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.designs import Polynomial
+    >>> X = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    >>> design = Polynomial.interactions(X)
+    >>> columns, values = design.scores(np.array([1.0, 0.0])).top(2)
+    >>> [design.pair(column) for column in columns], values
+    ([(1, 2), (2, -1)], array([6., 3.]))
+    >>> design.feature_names(columns, ["age", "sex", "dose"])
+    ['sex:dose', 'dose']
+    """
+
+    #: Present where the columns are few enough to be listed.
+    predict: Callable[[Array], Array]
+    squared_norms: Callable[..., Array]
+
+    def __init__(
+        self, X: object, gamma: float = 1.0, r: float = 1.0, interaction_only: bool = False
+    ) -> None:
+        gamma, r = _positive("gamma", gamma), _positive("r", r)
+        scaling = Scaling(math.sqrt(2.0 * gamma * r), gamma, math.sqrt(2.0) * gamma)
+        self.gamma, self.r, self.interaction_only = gamma, r, bool(interaction_only)
+        self._set(as_design(X), scaling, feature_names(X))
+
+    @classmethod
+    def interactions(cls, X: object, squares: bool = False) -> Polynomial:
+        """Return the design of main effects x_j and products x_i x_j, i < j, all unscaled.
+
+        That is gamma = r = 1/sqrt(2), with squares of weight 1 where ``squares`` asks for them.
+        """
+        design = cls.__new__(cls)
+        design.gamma = design.r = math.sqrt(0.5)
+        design.interaction_only = not squares
+        design._set(as_design(X), Scaling(1.0, 1.0, 1.0), feature_names(X))
+        return design
+
+    def _set(self, base: Design, scaling: Scaling, names: list[str] | None) -> None:
+        self.base, self.scaling, self._names = base, scaling, names
+        self.index = PairIndex(base.shape[1], not self.interaction_only)
+        self._pairs = _products(base)
+        self._memory = Memory()
+        if not can_be_listed(self.index):
+            return
+        if isinstance(base, SupportsPredict):
+            self.predict = partial(_predict, base, self._pairs, self.index, scaling)
+        if isinstance(base, SupportsColumnNorms):
+            self.squared_norms = partial(_squared_norms, base, self._pairs, self.index, scaling)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.base.shape[0], self.index.n_columns
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.base.dtype
+
+    @property
+    def work(self) -> PairWork:
+        return self._memory.work
+
+    def scores(self, v: Array) -> PolynomialScores:
+        return PolynomialScores(self._pairs, self.index, self.scaling, v, self._memory)
+
+    def gather(self, columns: Columns) -> Block:
+        i, j = self.index.pairs(columns)
+        return self._pairs.block(i, j, self.scaling.of(i, j))
+
+    def with_rows(self, rows: NDArray[np.int64]) -> Polynomial:
+        """Return the map of these rows; sparse rows are copied, dense ones read in place."""
+        subset = type(self).__new__(type(self))
+        subset.gamma, subset.r = self.gamma, self.r
+        subset.interaction_only = self.interaction_only
+        subset._set(_rows_of(self.base, rows), self.scaling, self._names)
+        return subset
+
+    def scaled(self, factors: Array) -> Polynomial:
+        """Return the map of X diag(factors), one factor an input; sparse X is copied."""
+        other = type(self).__new__(type(self))
+        other.gamma, other.r, other.interaction_only = self.gamma, self.r, self.interaction_only
+        other._set(scaled_design(self.base, np.asarray(factors)), self.scaling, self._names)
+        return other
+
+    # --- columns and their names ----------------------------------------------------------------
+
+    def pair(self, column: int) -> tuple[int, int]:
+        """Return (i, j) of the column x_i x_j; i = j for a square, j = -1 for the input x_i."""
+        i, j = self.pairs(np.array([column]))
+        return int(i[0]), int(j[0])
+
+    def pairs(self, columns: ArrayLike) -> tuple[Columns, Columns]:
+        """Return the arrays i and j of many columns, as ``pair`` does for one."""
+        return self.index.pairs(self.index.checked(columns))
+
+    def column(self, i: int, j: int = -1) -> int:
+        """Return the number of the column x_i x_j, in either order, or of the input x_i."""
+        return int(self.columns_of(np.array([i]), np.array([j]))[0])
+
+    def columns_of(self, i: ArrayLike, j: ArrayLike) -> Columns:
+        """Return the columns of many pairs, as ``column`` does for one."""
+        first, second = np.broadcast_arrays(_whole("i", i), _whole("j", j))
+        linear = second == -1
+        small, large = upper_part(first, np.where(linear, first, second))
+        d = self.index.n_inputs
+        if ((small < 0) | (large >= d)).any():
+            raise IndexError(f"pairs must name inputs between 0 and {d - 1}, or j = -1 for x_i")
+        if not self.index.squares and ((small == large) & ~linear).any():
+            raise ValueError(
+                "this design has no squares; make it with interaction_only=False, or "
+                "Polynomial.interactions(X, squares=True)"
+            )
+        return self.index.columns(small, np.where(linear, -1, large))
+
+    def feature_names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
+        """Return ``dose``, ``dose^2`` or ``age:dose`` for each column.
+
+        ``names`` : of the inputs; by default those of the table X, else x0, x1, ...
+        """
+        given = self._names if names is None else names
+        return self.index.names(self.index.checked(columns), given)
+
+
+def _products(base: Design) -> PairProducts:
+    if isinstance(base, SparseDesign):
+        n_samples, n_inputs = base.shape
+        if base.nonzeros < BLAS_FROM * n_samples * n_inputs:
+            return SparsePairs(base)
+        if RowPairs.suits(base):
+            return RowPairs(base)
+    return device_pairs(base) or DensePairs(base)
+
+
+def _rows_of(base: Design, rows: NDArray[np.int64]) -> Design:
+    if isinstance(base, SparseDesign):
+        return SparseDesign(base.matrix()[rows])
+    return RowSubset(base, rows)
+
+
+def _predict(
+    base: SupportsPredict, pairs: PairProducts, index: PairIndex, scaling: Scaling, weights: Array
+) -> Array:
+    linear = base.predict(weights[: index.n_inputs] * scaling.linear)
+    products = pairs.predict(weights[index.n_inputs :], index, scaling.square / scaling.pair)
+    return linear + scaling.pair * products
+
+
+def _squared_norms(
+    base: SupportsColumnNorms,
+    pairs: PairProducts,
+    index: PairIndex,
+    scaling: Scaling,
+    curvature: Array | None = None,
+) -> Array:
+    norms = np.empty(index.n_columns)
+    norms[: index.n_inputs] = base.squared_norms(curvature) * scaling.linear**2
+    weights = np.ones(pairs.shape[0]) if curvature is None else curvature
+    norms[index.n_inputs :] = pairs.all_sums(weights, index, squared=True)
+    scale_pairs(norms, index, scaling, power=2)
+    return norms
+
+
+def _positive(name: str, value: object) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(
+        value, (int, float, np.integer, np.floating)
+    ):
+        raise TypeError(f"{name} must be a positive number, got {value!r}")
+    number = float(value)
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(
+            f"{name} must be positive and finite, got {value!r}; Polynomial.interactions(X) has "
+            "all scales 1"
+        )
+    return number
+
+
+def _whole(name: str, values: ArrayLike) -> Columns:
+    given = np.asarray(values)
+    if given.size and given.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be whole numbers, got dtype {given.dtype}")
+    return given.astype(np.int64)

@@ -1,0 +1,218 @@
+"""Scores of all products of two inputs: formed where they are few, else only searched."""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.interfaces.design import Array, Columns, Scores
+from atomlearn.maps.pairs.index import PairIndex
+from atomlearn.maps.pairs.products import PairProducts
+from atomlearn.maps.pairs.search import Finalists, PairWork
+
+#: Scores, norms and coefficients of up to this many columns (2 GB) may be listed.
+MAX_STORED = 2**28
+#: So many multiplications take about a millisecond: less than a search costs to set up.
+SMALL = 1e7
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """Factors of the columns x_j, x_j^2 and x_i x_j (i < j)."""
+
+    linear: float
+    square: float
+    pair: float
+
+    def of(self, i: Columns, j: Columns) -> Array:
+        """Return the factors of these columns, j = -1 for x_i."""
+        return np.where(j < 0, self.linear, np.where(i == j, self.square, self.pair))
+
+
+def can_be_listed(index: PairIndex) -> bool:
+    """Return whether numbers of all columns fit into an array."""
+    return index.n_columns <= MAX_STORED
+
+
+class PolynomialScores(Scores):
+    """z = Phi'v for the degree-2 map Phi of a design: formed by ``full``, or only searched.
+
+    A score is defined as sum_k v_k (x_ki x_kj), summed in float64 for this one column: ``at``
+    gives it in O(n_samples) a column, and ``top`` ranks by it, exactly. Once ``full`` has been
+    computed all answers come from it, and may differ from earlier ones by rounding.
+
+    Attributes
+    ----------
+    work : PairWork or None
+        What the last search of ``top`` computed and what it skipped; None where none was needed.
+    """
+
+    __slots__ = ("_best", "_full", "_index", "_linear", "_memory", "_pairs", "_scaling", "_v",
+                 "work")  # fmt: skip
+
+    def __init__(
+        self,
+        pairs: PairProducts,
+        index: PairIndex,
+        scaling: Scaling,
+        v: Array,
+        memory: Memory | None = None,
+    ) -> None:
+        self._pairs, self._index, self._scaling = pairs, index, scaling
+        self._v = np.array(v, dtype=np.float64)
+        # Of all inputs, or left until it is known which of them matter.
+        self._linear: Array | None = None
+        if pairs.linear_bounds() is None or can_be_listed(index):
+            self._all_linear()
+        self._memory = Memory() if memory is None else memory
+        self._full: ArrayScores | None = None
+        self._best: tuple[Columns, Array] | None = None
+        self.work: PairWork | None = None
+
+    @property
+    def n_columns(self) -> int:
+        return self._index.n_columns
+
+    def _all_linear(self) -> Array:
+        """Return the scores of all inputs."""
+        if self._linear is None:
+            self._linear = self._pairs.linear(self._v) * self._scaling.linear
+        return self._linear
+
+    def _linear_at(self, columns: Columns) -> Array:
+        if self._linear is not None:
+            return self._linear[columns]
+        return self._pairs.linear_at(self._v, columns) * self._scaling.linear
+
+    def full(self) -> Array:
+        """Return all of z, shape (n_columns,), at most 2^28: n d^2 multiplications, once."""
+        if self._full is None:
+            if not can_be_listed(self._index):
+                return super().full()
+            z = np.empty(self.n_columns)
+            z[: self._index.n_inputs] = self._all_linear()
+            z[self._index.n_inputs :] = self._pairs.all_sums(self._v, self._index)
+            scale_pairs(z, self._index, self._scaling)
+            self._full = ArrayScores(z)
+        return self._full.full()
+
+    def at(self, columns: Columns) -> Array:
+        columns = np.asarray(columns, dtype=np.int64)
+        self._list_if_cheaper(columns.size)
+        if self._full is not None:
+            return self._full.at(columns)
+        return self._by_definition(columns)
+
+    def _list_if_cheaper(self, count: int) -> None:
+        """Compute all scores where so many are wanted that one by one would cost more."""
+        if self._full is None and can_be_listed(self._index):
+            work = 0.5 * self._v.size * float(self._index.n_inputs) ** 2
+            if 16 * count > self.n_columns or (work < SMALL and count > 0):
+                self.full()
+
+    def _by_definition(self, columns: Columns) -> Array:
+        i, j = self._index.pairs(columns)
+        z = np.empty(columns.size)
+        linear = j < 0
+        z[linear] = self._linear_at(i[linear])
+        first, second = i[~linear], j[~linear]
+        z[~linear] = self._pairs.sums(self._v, first, second) * self._scaling.of(first, second)
+        return z
+
+    def top(self, count: int) -> tuple[Columns, Array]:
+        """Return the columns of largest \\|z_j\\|, exactly, with their z_j.
+
+        Sums of tiles, or of the sparse pairs that meet, are compared with a running threshold;
+        memory O(count + d) and a tile. See ``pairs.search``.
+        """
+        count = min(int(count), self.n_columns)
+        if count <= 0:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        size = float(np.abs(self._v).max())
+        if not math.isfinite(size):
+            raise ValueError("v holds NaN or infinity: check the data and the predictions")
+        self._list_if_cheaper(count)
+        if self._full is not None:
+            return self._full.top(count)
+        if self._best is None or self._best[0].size < count:
+            self._best = self._searched(count, size)
+        columns, values = self._best
+        return columns[:count].copy(), values[:count].copy()
+
+    def _searched(self, count: int, size: float) -> tuple[Columns, Array]:
+        index, memory = self._index, self._memory
+        # A power of two: it scales without rounding.
+        unit = 2.0 ** math.frexp(size)[1] if size > 0 else 1.0
+        pairs, scaling = self._pairs, self._scaling
+        # The best columns of the last search are a good guess: theirs is the first threshold.
+        guess = memory.recent[:count]
+        known = np.abs(self._by_definition(guess)) * (1.0 - 1e-12)
+        least = float(known.min()) if known.size == count else 0.0
+        inputs = self._inputs_from(least, size)
+        finalists = Finalists(
+            count,
+            index,
+            self._by_definition,
+            inputs,
+            self._linear_at(inputs),
+            scaling.pair * unit,
+            pairs.error(),
+            least,
+        )
+        # Of products of two inputs: those of the others are known, or found on the way.
+        i, j = index.pairs(guess)
+        finalists.assume(known[(j >= 0) & (i != j)] / finalists.scale)
+        pairs.search(self._v / unit, index, finalists, scaling.square / scaling.pair)
+        columns, values = finalists.best()
+        self.work = finalists.work
+        memory.remember(columns, finalists.work)
+        return columns, values
+
+    def _inputs_from(self, least: float, size: float) -> Columns:
+        """Return the inputs whose scores may reach ``least``, for max |v| = size."""
+        bounds = self._pairs.linear_bounds()
+        if least > 0 and self._linear is None and bounds is not None:
+            inputs = np.flatnonzero(~(bounds * (size * self._scaling.linear) < least))
+            if 4 * inputs.size <= bounds.size:
+                return inputs
+        self._all_linear()
+        return np.arange(self._index.n_inputs, dtype=np.int64)
+
+
+class Memory:
+    """What searches of one design know of one another: their work, and the last best pairs.
+
+    work : PairWork of all searches so far; recent : columns, best first. A guess only: what a
+    search returns does not depend on it.
+    """
+
+    __slots__ = ("_lock", "recent", "work")
+
+    def __init__(self) -> None:
+        self.recent: Columns = np.zeros(0, dtype=np.int64)
+        self.work = PairWork()
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Memory, ()
+
+    def remember(self, columns: Columns, work: PairWork) -> None:
+        """Take over the outcome of a search."""
+        with self._lock:
+            self.recent = columns
+            self.work.add(work)
+
+
+def scale_pairs(values: Array, index: PairIndex, scaling: Scaling, power: int = 1) -> None:
+    """Multiply pairs and squares with their factors, in place; the inputs have theirs."""
+    pairs = values[index.n_inputs :]
+    if scaling.pair != 1.0:
+        pairs *= scaling.pair**power
+    if index.squares and scaling.square != scaling.pair:
+        squares = index.starts(np.arange(index.n_rows)) - index.n_inputs
+        pairs[squares] *= (scaling.square / scaling.pair) ** power

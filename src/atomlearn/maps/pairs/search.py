@@ -1,0 +1,241 @@
+"""The exact best of very many pairs, from approximate sums whose error is bounded.
+
+A tile of sums is computed fast, in single precision or in another order than the definition's.
+Each comes with a bound on its error, so a pair whose upper bound lies below the count-th largest
+lower bound seen so far cannot be among the best. What is left, the finalists, are computed afresh
+by the one definition of a score that everything else uses.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.design import Array, Columns
+from atomlearn.maps.pairs.index import PairIndex
+
+#: Finalists kept beyond what was asked for, before they are computed exactly.
+SPARE = 2**15
+#: Radii are inflated by this much: more than the roundings of their own computation.
+INFLATION = 1.0 + 1e-6
+#: Single precision sums run over this many rows; longer ones are added up in double precision.
+SINGLE_ROWS = 4096
+
+
+@dataclass(slots=True)
+class PairWork:
+    """What searches did: ``pairs`` there are, ``computed`` those of them whose sum was formed.
+
+    ``rescored`` : finalists computed exactly; ``products`` : multiplications, of ``possible`` that
+    forming every pair takes (for sparse data every pair that meets in a row); ``searches`` : their
+    number, all counts being sums over them.
+    """
+
+    pairs: int = 0
+    computed: int = 0
+    rescored: int = 0
+    products: float = 0.0
+    possible: float = 0.0
+    searches: int = 0
+
+    @property
+    def skipped(self) -> int:
+        """Pairs that were never computed: excluded by bounds, or they never meet in a row."""
+        return self.pairs - self.computed
+
+    @property
+    def skipped_share(self) -> float | None:
+        """Share of the possible multiplications that bounds made unnecessary; None of none."""
+        return 1.0 - self.products / self.possible if self.possible > 0 else None
+
+    def since(self, before: PairWork) -> PairWork:
+        """Return the work done after an earlier account."""
+        names = (entry.name for entry in fields(self))
+        return PairWork(**{name: getattr(self, name) - getattr(before, name) for name in names})
+
+    def add(self, other: PairWork) -> None:
+        """Add the counts of another search."""
+        for entry in fields(self):
+            setattr(self, entry.name, getattr(self, entry.name) + getattr(other, entry.name))
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBound:
+    """\\|computed - exact\\| <= relative * r_i * r_j + absolute, where max_k \\|v_k\\| <= 1.
+
+    relative : gamma_m = m u / (1 - m u) for m roundings on the way of each term (Higham 2002,
+    Accuracy and Stability of Numerical Algorithms, section 3.1, whatever the order of summation),
+    applied to sum_k |v_k x_ki x_kj| <= r_i r_j; absolute : what underflow may add.
+    """
+
+    relative: float
+    absolute: float
+
+    @classmethod
+    def of(cls, n_samples: int, largest: float, single: bool) -> ErrorBound:
+        """Return the bound for tiles of the processor, plus that of the definition itself."""
+        # Ten more: casts of x_i, x_j and v, the product, scales, and comparisons.
+        double = 2.0 * (n_samples + 10) * 2.0**-53
+        least = n_samples * 2.0**-1022 * (1.0 + largest + largest * largest)
+        if not single:
+            return cls(double, least)
+        terms = min(n_samples, SINGLE_ROWS) + 10
+        least = n_samples * 2.0**-126 * (1.0 + largest + largest * largest)
+        return cls(1.01 * terms * 2.0**-24 + double, least)
+
+
+class Finalists:
+    """The columns that may still be among the ``count`` largest; safe to share between threads.
+
+    Parameters
+    ----------
+    count : int
+        How many columns are wanted.
+    index : PairIndex
+    rescore : callable
+        Scores of columns, by definition.
+    columns, values : arrays
+        Columns whose scores are known (the linear ones).
+    scale : float
+        The factor from sums over pairs to scores.
+    error : ErrorBound
+        Of the sums that will be offered.
+    least : float
+        That many columns are known to have this magnitude or more.
+
+    Attributes
+    ----------
+    threshold : float
+        A lower bound on the count-th largest magnitude; it only rises.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        index: PairIndex,
+        rescore: Callable[[Columns], Array],
+        columns: Columns,
+        values: Array,
+        scale: float,
+        error: ErrorBound,
+        least: float = 0.0,
+    ) -> None:
+        self.wanted, self.scale, self.error = count, scale, error
+        self.index = index
+        self.threshold = least
+        self.work = PairWork(index.n_columns - index.n_inputs, searches=1)
+        if np.isnan(values).any():
+            raise ValueError("scores are NaN: check the data and the weights they come from")
+        self._rescore = rescore
+        self._lock = threading.Lock()
+        self._limit = 2 * count + SPARE
+        self._columns, self._values = columns, values
+        self._upper = self._lower = np.abs(values)
+        self._known = largest_of(self._lower, count)
+        if self._known.size == count:
+            self.threshold = max(least, float(self._known.min()))
+        self._keep((self._upper > 0) & (self._upper >= self.threshold))
+
+    def assume(self, magnitudes: Array) -> None:
+        """Raise the threshold: other columns than assumed before have sums of these or more."""
+        with self._lock:
+            known = np.concatenate([self._known, self.scale * largest_of(magnitudes, self.wanted)])
+            self._known = largest_of(known, self.wanted)
+            if self._known.size == self.wanted:
+                self.threshold = max(self.threshold, float(self._known.min()))
+
+    def could_enter(self, largest: float) -> bool:
+        """Return False where no sum of at most this magnitude can be among the best."""
+        reach = self.scale * largest
+        return reach > 0 and reach >= self.threshold
+
+    def least_magnitude(self, margin: float) -> float:
+        """Return what sums with errors up to ``margin`` must reach in order to matter."""
+        # A little less, because it is compared in single precision.
+        return max(0.0, (self.threshold / self.scale - margin) * (1.0 - 4e-7))
+
+    def count(self, *, computed: int = 0, products: float = 0.0, possible: float = 0.0) -> None:
+        """Add to the account of the work."""
+        with self._lock:
+            self.work.computed += computed
+            self.work.products += products
+            self.work.possible += possible
+
+    def raise_to(self, magnitude: float) -> None:
+        """Say that at least ``count`` sums have exactly this magnitude or more."""
+        with self._lock:
+            self.threshold = max(self.threshold, self.scale * magnitude)
+
+    def offer(self, i: Columns, j: Columns, magnitudes: NDArray[np.floating], radii: Array) -> None:
+        """Take the pairs whose upper bounds reach the threshold; radii bound their errors."""
+        sums = magnitudes.astype(np.float64) * self.scale
+        left, right = radii[i], radii[j]
+        errors = self.error.relative * (left * right) + self.error.absolute
+        errors *= self.scale * ((left > 0) & (right > 0))
+        upper = sums + errors
+        keep = np.flatnonzero((upper >= self.threshold) & (upper > 0))
+        if not keep.size:
+            return
+        columns, upper = self.index.columns(i[keep], j[keep]), upper[keep]
+        lower = np.maximum(sums[keep] - errors[keep], 0.0)
+        with self._lock:
+            self._columns = np.concatenate([self._columns, columns])
+            self._values = np.concatenate([self._values, np.full(columns.size, np.nan)])
+            self._upper = np.concatenate([self._upper, upper])
+            self._lower = np.concatenate([self._lower, lower])
+            self._shrink()
+            if self._columns.size > self._limit:
+                self._settle()
+
+    def _keep(self, keep: NDArray[np.bool_] | Columns) -> None:
+        self._columns, self._values = self._columns[keep], self._values[keep]
+        self._upper, self._lower = self._upper[keep], self._lower[keep]
+
+    def _shrink(self) -> None:
+        """Raise the threshold to the count-th largest lower bound; drop what lies below."""
+        place = self._lower.size - self.wanted
+        if place >= 0:
+            self.threshold = max(self.threshold, float(np.partition(self._lower, place)[place]))
+            self._keep(self._upper >= self.threshold)
+
+    def _settle(self) -> None:
+        """Compute all that are left exactly and keep the best: bounded memory, ties included."""
+        unknown = np.flatnonzero(np.isnan(self._values))
+        self._values[unknown] = self._rescore(self._columns[unknown])
+        self.work.rescored += unknown.size
+        if np.isnan(self._values).any():
+            raise ValueError("scores are NaN: check the data and the weights they come from")
+        magnitudes = np.abs(self._values)
+        order = np.lexsort((self._columns, -magnitudes))[: self.wanted]
+        order = order[magnitudes[order] > 0]
+        self._upper = self._lower = magnitudes
+        self._keep(order)
+        if order.size == self.wanted:
+            self.threshold = max(self.threshold, float(self._lower[-1]))
+
+    def best(self) -> tuple[Columns, Array]:
+        """Return the best columns and scores, largest first, ties by the smaller column.
+
+        Columns of score zero fill up what is missing, the smallest ones first.
+        """
+        self._shrink()
+        self._settle()
+        columns, values = self._columns, self._values
+        missing = self.wanted - columns.size
+        if missing > 0:
+            candidates = np.arange(min(self.index.n_columns, self.wanted), dtype=np.int64)
+            zeros = np.setdiff1d(candidates, columns)[:missing]
+            columns = np.concatenate([columns, zeros])
+            values = np.concatenate([values, np.zeros(zeros.size)])
+        return columns, values
+
+
+def largest_of(values: Array, count: int) -> Array:
+    """Return the ``count`` largest values, in no order."""
+    if values.size <= count:
+        return values
+    return np.partition(values, values.size - count)[values.size - count :]

@@ -1,0 +1,355 @@
+"""SparsePairs: products of two sparse columns, row by row over the inputs that matter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from atomlearn import _kernels
+from atomlearn.core.data.blocks import DENSE_FROM, DenseBlock, SparseBlock, prefers_dense
+from atomlearn.core.data.compressed import take_compressed
+from atomlearn.core.data.sparse import SparseDesign
+from atomlearn.core.interfaces.design import Array, Block, Columns
+from atomlearn.maps.pairs.index import PairIndex
+from atomlearn.maps.pairs.leading import LEAST_LEVEL, SAFE_RANGE, LeadingInputs, Strongest
+from atomlearn.maps.pairs.products import PairProducts
+from atomlearn.maps.pairs.search import INFLATION, Finalists
+
+#: Multiplications of one piece of a sparse product: bounds what it may bring forth (64 MB).
+PIECE_PRODUCTS = 2**22
+#: The first piece is this small, and each at most twice the last: a threshold is found early.
+FIRST_PRODUCTS = 2**14
+#: Non-zeros of columns taken apart at a time.
+PIECE_NONZEROS = 2**21
+
+
+class SparsePairs(PairProducts):
+    """Pairs of the columns of a sparse array: only pairs that meet in a row are ever formed.
+
+    Keeps X by columns with sorted rows, and by rows: what was given, and one copy. Where few
+    inputs can be among the best, which the first search tells, these are kept by rows once more.
+    """
+
+    def __init__(self, base: SparseDesign) -> None:
+        self.base = base
+        self._fixed: tuple[Array, Array, Array] | None = None
+        self._sizes: Array | None = None
+        self._strongest: Strongest | None = None
+        self._head: LeadingInputs | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SparsePairs, (self.base,)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_samples, n_inputs)"""
+        return self.base.shape
+
+    @cached_property
+    def matrix(self) -> sp.csc_array:
+        """X by columns, rows sorted."""
+        given = self.base.matrix()
+        matrix: sp.csc_array = given.tocsc() if given.format == "csr" else given
+        if not matrix.has_sorted_indices:
+            matrix = matrix.copy()
+            matrix.sort_indices()
+        matrix.has_canonical_format = True
+        return matrix
+
+    @cached_property
+    def _by_rows(self) -> sp.csr_array:
+        given = self.base.matrix()
+        return given if given.format == "csr" else self.matrix.tocsr()
+
+    @cached_property
+    def _row_lengths(self) -> NDArray[np.int64]:
+        return np.diff(self._by_rows.indptr).astype(np.int64)
+
+    @cached_property
+    def _lengths(self) -> NDArray[np.int64]:
+        return np.diff(self.matrix.indptr).astype(np.int64)
+
+    @cached_property
+    def _largest(self) -> float:
+        data = self.base.matrix().data
+        return max(float(data.max(initial=0.0)), -float(data.min(initial=0.0)))
+
+    @property
+    def _parts(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        return self.matrix.data, self.matrix.indices, self.matrix.indptr
+
+    def _fixed_bounds(self) -> tuple[Array, Array, Array]:
+        """Return min(0, min_j x_kj) and max(0, max_j x_kj) of each row k, and of each column i
+        sum_k |x_ki| max_j |x_kj|, which bounds its sums where |v| <= 1. Remembered.
+        """
+        if self._fixed is None:
+            data, indices, indptr = self._parts
+            low, high = _kernels.row_extremes_csc(data, indices, indptr, self.shape[0])
+            sizes = np.abs(data) if low.any() else data
+            with np.errstate(over="ignore"):
+                peaks = np.maximum(-low, high)
+                reach = _kernels.scores_csc(sizes, indices, indptr, peaks) * INFLATION
+            self._fixed = low, high, reach
+        return self._fixed
+
+    def _take(self, columns: Columns) -> sp.csc_array:
+        """Return columns, repeats allowed, in float64."""
+        matrix = self.matrix
+        parts = take_compressed(matrix.data, matrix.indices, matrix.indptr, columns)
+        taken = sp.csc_array(parts, shape=(matrix.shape[0], columns.size))
+        taken.has_sorted_indices = taken.has_canonical_format = True
+        return taken
+
+    def _products(self, i: Columns, j: Columns) -> sp.csc_array:
+        """Return x_i * x_j, or x_i where j = -1: entries in the order of the rows."""
+        paired = j >= 0
+        right = self._take(np.where(paired, j, i))
+        if not paired.all():
+            # One where there is nothing to multiply with: the pattern of x_i itself.
+            right.data[np.repeat(~paired, np.diff(right.indptr))] = 1.0
+        product: sp.csc_array = self._take(i).multiply(right).tocsc()
+        return product
+
+    def _pieces(self, i: Columns, j: Columns) -> Iterator[slice]:
+        """Yield runs of pairs with a bounded number of non-zeros, one pair at least."""
+        ends = np.cumsum(self._lengths[i] + self._lengths[j])
+        start = 0
+        while start < i.size:
+            before = int(ends[start - 1]) if start else 0
+            stop = int(np.searchsorted(ends, before + PIECE_NONZEROS, side="right"))
+            stop = max(stop, start + 1)
+            yield slice(start, stop)
+            start = stop
+
+    def linear(self, v: Array) -> Array:
+        # By columns, which takes half the time where there are many.
+        return _kernels.scores_csc(*self._parts, np.asarray(v, dtype=np.float64))
+
+    def linear_at(self, v: Array, columns: Columns) -> Array:
+        # The columns of X are the rows of its transpose.
+        return _kernels.predict_csr(*self._parts, v, rows=columns)
+
+    def linear_bounds(self) -> Array:
+        if self._sizes is None:
+            data, indices, indptr = self._parts
+            sizes = np.abs(data) if (data < 0).any() else data
+            with np.errstate(over="ignore"):
+                self._sizes = _kernels.scores_csc(sizes, indices, indptr, np.ones(self.shape[0]))
+                self._sizes *= INFLATION
+        return self._sizes
+
+    def sums(self, v: Array, i: Columns, j: Columns) -> Array:
+        return _kernels.pair_sums_csc(*self._parts, i, j, v)
+
+    def block(self, i: Columns, j: Columns, scales: Array) -> Block:
+        n_samples, n_inputs = self.shape
+        if "matrix" not in self.__dict__:
+            # For a few pairs, as in predictions, X is not turned by columns: the inputs are.
+            inputs, places = np.unique(np.concatenate([i, j[j >= 0]]), return_inverse=True)
+            if 4 * inputs.size < n_inputs:
+                some = SparsePairs(SparseDesign(_columns_of(self.base, inputs)))
+                j = j.copy()
+                j[j >= 0] = places[i.size :]
+                return some.block(places[: i.size], j, scales)
+        product = self._products(i, j)
+        data = product.data * np.repeat(scales, np.diff(product.indptr))
+        block = SparseBlock(data, product.indices, product.indptr, n_samples)
+        stored = self.base.nonzeros
+        if stored >= DENSE_FROM * n_samples * n_inputs:
+            return DenseBlock(block.dense())
+        if prefers_dense(n_samples, i.size, data.size):
+            return DenseBlock(block.dense(), nonzeros=data.size)
+        return block
+
+    def largest(self) -> float:
+        return self._largest
+
+    def uses_single(self) -> bool:
+        return False
+
+    def all_sums(self, v: Array, index: PairIndex, squared: bool = False) -> Array:
+        result = np.zeros(index.n_columns - index.n_inputs)
+        matrix = self.matrix.astype(np.float64)
+        if squared:
+            matrix.data **= 2
+        left, right = _weighted(matrix, v), matrix.tocsr()
+
+        def work(lo: int, hi: int) -> None:
+            product = (left[:, lo:hi].T @ right).tocoo()
+            i, j = product.coords[0].astype(np.int64) + lo, product.coords[1].astype(np.int64)
+            pairs = j >= i + index.shift
+            places = index.columns(i[pairs], j[pairs]) - index.n_inputs
+            result[places] = product.data[pairs]
+
+        _share_out(work, _costs(matrix, right))
+        return result
+
+    def search(self, v: Array, index: PairIndex, finalists: Finalists, square: float) -> None:
+        """Offer the pairs that bounds do not exclude, the strongest inputs first.
+
+        |sum_k v_k x_ki x_kj| is at most B_i = sum_k max_x (v_k x_ki x)_+ (or _-, the larger sum)
+        over x between the extremes of row k, and at most r_i r_j with r_i^2 = sum_k |v_k| x_ki^2;
+        where X has one sign only terms of one sign of v add up, and r_i^2 is the larger half.
+        Inputs with B_i below the threshold are left out. Sorted by r, the partners j of input i
+        with r_i r_j above it are a leading block: what lies behind it in a row is never read.
+        """
+        head = self._leading(finalists.least_magnitude(0.0))
+        columns, radii, reach = self._bounds(v, index, finalists, square, head)
+        if not math.isfinite(float(radii.max(initial=0.0)) ** 2):
+            raise ValueError(
+                "scores of pairs overflow: entries of X are too large for products of two "
+                "columns; scale the columns of X"
+            )
+        lengths = self._row_lengths[v != 0].astype(np.float64)
+        finalists.count(possible=0.5 * float((lengths * (lengths + 1 - 2 * index.shift)).sum()))
+        chosen = np.flatnonzero((radii > 0) & (reach >= finalists.least_magnitude(0.0)))
+        if head is not None and head.few(chosen.size):
+            _sum_leading(head, chosen, v, radii, index, finalists, square)
+            return
+        chosen = chosen[np.argsort(-radii[chosen], kind="stable")]
+        order = columns[chosen]
+        by_rows = self._by_rows.data, self._by_rows.indices, self._by_rows.indptr
+        plan = _kernels.PairSearch.of(self._parts, by_rows, order, v, radii[chosen], reach[chosen])
+        # Of all columns, by their own numbers.
+        of_columns = np.zeros(index.n_inputs)
+        of_columns[order] = radii[chosen]
+        scratch: list[_kernels.PairScratch] = []
+
+        def work(lo: int, hi: int) -> None:
+            mine = scratch.pop() if scratch else _kernels.PairScratch.of(order.size)
+            while lo < hi:
+                lo, i, j, sums, counts = plan.between(lo, hi, limits(), mine)
+                finalists.count(products=int(counts[0]), computed=int(counts[1]))
+                finalists.offer(np.minimum(i, j), np.maximum(i, j), np.abs(sums), of_columns)
+            scratch.append(mine)
+
+        def limits() -> _kernels.PairLimits:
+            threshold, error = finalists.threshold / finalists.scale, finalists.error
+            return _kernels.PairLimits(
+                threshold, error.relative, error.absolute, square, index.squares
+            )
+
+        _share_out(work, plan.costs)
+
+    def _leading(self, level: float) -> LeadingInputs | None:
+        """Return the inputs with sums that can reach the level, where they are few; remembered."""
+        if level < LEAST_LEVEL or not SAFE_RANGE[0] < self._largest < SAFE_RANGE[1]:
+            return None
+        if self._strongest is None:
+            self._strongest = Strongest.of(self._fixed_bounds()[2], self._lengths)
+        if self._strongest.level >= level:
+            return None
+        if self._head is None:
+            self._head = LeadingInputs.of(self.matrix, self._strongest)
+        return self._head
+
+    def _bounds(
+        self,
+        v: Array,
+        index: PairIndex,
+        finalists: Finalists,
+        square: float,
+        head: LeadingInputs | None,
+    ) -> tuple[Columns, Array, Array]:
+        """Return the inputs that may matter, their r_i and their B_i.
+
+        Sums of their squares are by-products, which raise the threshold.
+        """
+        low, high, fixed = self._fixed_bounds()
+        if head is not None:
+            columns = head.columns
+            reach, rising, falling = head.bounds(v, low, high)
+        else:
+            columns = np.flatnonzero(fixed >= finalists.least_magnitude(0.0))
+            reach, rising, falling = _kernels.pair_bounds_csc(*self._parts, v, low, high, columns)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            if index.squares:
+                sums = np.abs(rising**2 - falling**2) - (INFLATION - 1) * (rising**2 + falling**2)
+                finalists.assume(square * np.nan_to_num(sums, nan=0.0, posinf=0.0))
+            one_sign = not low.any() or not high.any()
+            radii = np.maximum(rising, falling) if one_sign else np.hypot(rising, falling)
+            radii *= INFLATION
+            reach *= INFLATION
+            reach = np.minimum(reach, radii * radii.max(initial=0.0))
+        # Underflow: what is not zero must not look so.
+        reach[(reach == 0.0) & (radii > 0)] = np.finfo(np.float64).tiny
+        return columns, radii, reach
+
+    def predict(self, weights: Array, index: PairIndex, square: float) -> Array:
+        result = np.zeros(self.shape[0])
+        used = np.flatnonzero(weights)
+        for start in range(0, used.size, PIECE_NONZEROS):
+            places = used[start : start + PIECE_NONZEROS]
+            i, j = index.pairs(places + index.n_inputs)
+            values = weights[places] * np.where(i == j, square, 1.0)
+            for part in self._pieces(i, j):
+                result += self._products(i[part], j[part]) @ values[part]
+        return result
+
+
+def _sum_leading(
+    head: LeadingInputs,
+    chosen: Columns,
+    v: Array,
+    radii: Array,
+    index: PairIndex,
+    finalists: Finalists,
+    square: float,
+) -> None:
+    """Offer all pairs of the leading inputs at ``chosen``, summed in one go over the rows."""
+    sums, products = head.sums(v, chosen)
+    places = np.arange(chosen.size)
+    sums[places, places] *= square if index.squares else 0.0
+    finalists.count(products=products, computed=int(np.count_nonzero(sums)))
+    bound = float(radii[chosen].max(initial=0.0)) ** 2
+    least = finalists.least_magnitude(finalists.error.relative * bound + finalists.error.absolute)
+    a, b = np.nonzero((np.abs(sums) >= least) & (sums != 0.0))
+    first, second = head.columns[chosen[a]], head.columns[chosen[b]]
+    of_columns = np.zeros(index.n_inputs)
+    of_columns[head.columns] = radii
+    i, j = np.minimum(first, second), np.maximum(first, second)
+    finalists.offer(i, j, np.abs(sums[a, b]), of_columns)
+
+
+def _columns_of(base: SparseDesign, columns: Columns) -> sp.csc_array:
+    """Return some columns, rows sorted."""
+    taken = base.gather(columns)
+    found = taken.matrix() if isinstance(taken, SparseBlock) else sp.csc_array(taken.dense())
+    found.sort_indices()
+    return found
+
+
+def _weighted(matrix: sp.csc_array, v: Array) -> sp.csc_array:
+    """Return diag(v) X, without the rows of weight 0."""
+    weighted = matrix.copy()
+    weighted.data *= v[weighted.indices]
+    weighted.eliminate_zeros()
+    return weighted
+
+
+def _costs(matrix: sp.csc_array, by_rows: sp.csr_array) -> Array:
+    """Return the multiplications that the pairs of each input take."""
+    lengths = np.diff(by_rows.indptr).astype(np.float64)
+    sums = np.concatenate([[0.0], np.cumsum(lengths[matrix.indices])])
+    costs: Array = sums[matrix.indptr[1:]] - sums[matrix.indptr[:-1]]
+    return costs
+
+
+def _share_out(work: Any, costs: Array) -> None:
+    """Call work(lo, hi) for runs of inputs of bounded cost, one input at least."""
+    ends = np.cumsum(costs)
+    cuts, size = [0], min(FIRST_PRODUCTS, PIECE_PRODUCTS)
+    while cuts[-1] < costs.size:
+        before = ends[cuts[-1] - 1] if cuts[-1] else 0.0
+        stop = int(np.searchsorted(ends, before + size, side="right"))
+        cuts.append(max(stop, cuts[-1] + 1))
+        size = min(2 * size, PIECE_PRODUCTS)
+    # A multiplication of sparse numbers takes as long as some twenty of dense ones.
+    total = 20.0 * float(ends[-1]) if ends.size else 0.0
+    _kernels.share_out(lambda piece: work(cuts[piece], cuts[piece + 1]), len(cuts) - 1, total)

@@ -1,0 +1,27 @@
+"""Masters: the re-fit over the active columns."""
+
+from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
+from atomlearn.core.masters.active_set import ActiveSetQP
+from atomlearn.core.masters.choose import default_master
+from atomlearn.core.masters.compressed import CompressedSamples
+from atomlearn.core.masters.coupled_newton import CoupledNewton
+from atomlearn.core.masters.newton import SemismoothNewton
+from atomlearn.core.masters.scaling_newton import ScalingNewton
+from atomlearn.core.masters.sequential_qp import SequentialQP
+from atomlearn.core.masters.simplex import SimplexQuasiNewton
+from atomlearn.core.masters.working_sets import WorkingSets
+from atomlearn.papers.interior_point import InteriorPoint
+
+__all__ = [
+    "AcceleratedGradient",
+    "ActiveSetQP",
+    "CompressedSamples",
+    "CoupledNewton",
+    "InteriorPoint",
+    "ScalingNewton",
+    "SemismoothNewton",
+    "SequentialQP",
+    "SimplexQuasiNewton",
+    "WorkingSets",
+    "default_master",
+]

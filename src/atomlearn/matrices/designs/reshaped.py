@@ -1,0 +1,105 @@
+"""Reshaped: any explicit design of p q columns, read as a design of matrices (matrix sensing)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores, SupportsPredict
+from atomlearn.core.interfaces.matrix import Shape, SupportsMatrix, SupportsUnfolding
+from atomlearn.matrices.designs.factor_blocks import RayBlock, SpanBlock
+from atomlearn.matrices.designs.score_matrix import MatrixScores
+
+
+class Reshaped(Design):
+    """The columns of a design in another order, as the entries of a matrix, row after row.
+
+    order : (p q,) int64, the column of the design behind each entry; None: as they come. A
+    product with a factored point forms W, which the design stores columns for anyway.
+    """
+
+    def __init__(self, base: Design, shape: Shape, order: Columns | None = None) -> None:
+        self.base, self.matrix_shape, self.order = base, shape, order
+
+    @property
+    def n_samples(self) -> int:
+        """Those of the design."""
+        return self.base.shape[0]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.base.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.base.dtype
+
+    def scores(self, v: Array) -> Scores:
+        z = self.base.scores(v).full()
+        return MatrixScores(
+            np.reshape(z if self.order is None else z[self.order], self.matrix_shape)
+        )
+
+    def gather(self, columns: Columns) -> Block:
+        return self.base.gather(columns if self.order is None else self.order[columns])
+
+    def predict(self, weights: Array) -> Array:
+        """Return X w."""
+        base: Any = self.base
+        if self.order is not None:
+            ordered = np.empty(weights.size)
+            ordered[self.order] = weights
+            weights = ordered
+        return np.asarray(base.predict(np.ascontiguousarray(weights)))
+
+    def span(self, left: Array, right: Array) -> Block:
+        """Return the design of S where W = left S right'."""
+        return SpanBlock(self, left, right)
+
+    def rays(self, left: Array, right: Array) -> Block:
+        """Return the design of c where W = left diag(c) right'."""
+        return RayBlock(self, left, right)
+
+    def predictions(self, images: Array, right: Array) -> Array:
+        """Return X vec(images right')."""
+        return self.predict(np.asarray(images @ right.T).reshape(-1))
+
+    def pulled(self, v: Array, right: Array) -> Array:
+        """Return Z right for the matrix Z of X'v."""
+        return np.asarray(np.reshape(self.scores(v).full(), self.matrix_shape) @ right)
+
+    def unfolded(self, shape: tuple[int, ...], mode: int) -> Design:
+        """Return the design of the entries of the mode-th unfolding."""
+        order = np.arange(self.shape[1]) if self.order is None else self.order
+        moved = np.ascontiguousarray(np.moveaxis(np.reshape(order, shape), mode, 0))
+        return Reshaped(self.base, (shape[mode], moved.size // shape[mode]), moved.reshape(-1))
+
+
+def as_matrix_design(
+    design: Design, shape: Shape, tensor: tuple[int, ...] | None = None, mode: int = 0
+) -> Design:
+    """Return the design of matrices of this shape, or of the mode-th unfolding of a tensor.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Where the design has other columns, or can neither multiply with factors nor with dense w.
+    """
+    if design.shape[1] != math.prod(shape):
+        raise ValueError(
+            f"a matrix of shape {shape} has {math.prod(shape)} entries and the design "
+            f"{design.shape[1]} columns; give the norm the shape of the matrix"
+        )
+    if tensor is not None and isinstance(design, SupportsUnfolding):
+        return design.unfolded(tensor, mode)
+    if tensor is None and isinstance(design, SupportsMatrix) and design.matrix_shape == shape:
+        return design
+    if not isinstance(design, SupportsPredict):
+        raise TypeError(
+            f"{type(design).__name__} cannot multiply with a matrix, which matrix norms need; use "
+            "designs.Tasks, designs.Identity, designs.Entries, or an explicit X of p q columns"
+        )
+    plain = Reshaped(design, shape if tensor is None else (tensor[0], math.prod(tensor[1:])))
+    return plain if tensor is None else plain.unfolded(tensor, mode)

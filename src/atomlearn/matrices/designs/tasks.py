@@ -1,0 +1,178 @@
+"""Tasks: several targets of the same samples, predictions X W (multi-task regression)."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from atomlearn.core.data.blocks import SMALL_ENTRIES, SparseBlock
+from atomlearn.core.data.convert import as_design
+from atomlearn.core.data.dense import DenseDesign
+from atomlearn.core.data.standardized import Standardized
+from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
+from atomlearn.core.interfaces.matrix import Shape
+from atomlearn.matrices.designs.factor_blocks import RayBlock
+from atomlearn.matrices.designs.score_matrix import MatrixScores
+from atomlearn.matrices.designs.task_block import TaskBlock
+from atomlearn.matrices.designs.task_span import TaskSpan
+
+#: Rows of X that a product casts to float64 at a time.
+ROWS = 4096
+#: Where so many columns fit in a small dense block, that is faster than using their structure.
+FEW_COLUMNS = 100
+
+
+@runtime_checkable
+class SupportsProducts(Protocol):
+    """Designs that multiply with several vectors at a time."""
+
+    def product(self, W: Array) -> Array:
+        """Return X W (n_rows, t) for W (n_features, t)."""
+        ...
+
+    def transposed_product(self, V: Array) -> Array:
+        """Return X'V (n_features, t) for V (n_rows, t)."""
+        ...
+
+
+class Tasks(Design):
+    """I kron X: predictions vec(X W) for W (n_features, n_tasks), n_samples n_tasks samples.
+
+    Sample i * n_tasks + t is the t-th target of the i-th row of X: pass ``Y.ravel()`` for targets
+    Y (n_rows, n_tasks). Column j * n_tasks + t is W[j, t]. One X'V for V (n_rows, n_tasks) is one
+    pass. Matrix pursuit, X - X W, is ``Tasks(X, X.shape[1])`` with the target X.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, table or Design, shape (n_rows, n_features)
+    n_tasks : int
+    """
+
+    def __init__(self, X: object, n_tasks: int) -> None:
+        self.base = as_design(X)
+        if isinstance(n_tasks, bool) or not isinstance(n_tasks, (int, np.integer)) or n_tasks < 1:
+            raise ValueError(
+                f"Tasks: n_tasks must be a whole number >= 1, got {n_tasks!r}; use Y.shape[1]"
+            )
+        self.n_tasks = int(n_tasks)
+        stored = self.base.stored() if isinstance(self.base, DenseDesign) else None
+        # One view: blocks of the same design know each other by it.
+        self._transposed = None if stored is None else stored.T
+
+    @property
+    def matrix_shape(self) -> Shape:
+        """(n_features, n_tasks)."""
+        return self.base.shape[1], self.n_tasks
+
+    @property
+    def n_samples(self) -> int:
+        """Rows times tasks."""
+        return self.base.shape[0] * self.n_tasks
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n_samples, self.base.shape[1] * self.n_tasks
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.base.dtype
+
+    def scores(self, v: Array) -> Scores:
+        return MatrixScores(transposed_product(self.base, self._rows(v)))
+
+    def predict(self, weights: Array) -> Array:
+        """Return vec(X W): one pass."""
+        return product(self.base, np.reshape(weights, self.matrix_shape)).reshape(-1)
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        """Return sum_i c_it x_ij^2 for every (j, t): one pass."""
+        base: Any = self.base
+        if curvature is None:
+            return np.repeat(np.asarray(base.squared_norms()), self.n_tasks)
+        parts = [base.squared_norms(np.ascontiguousarray(c)) for c in self._rows(curvature).T]
+        return np.column_stack(parts).reshape(-1)
+
+    def gather(self, columns: Columns) -> Block:
+        if self._transposed is not None and FEW_COLUMNS * self.n_samples > SMALL_ENTRIES:
+            features, tasks = columns // self.n_tasks, columns % self.n_tasks
+            return TaskBlock(self._transposed, features, tasks, self.n_tasks)
+        features, places = np.unique(columns // self.n_tasks, return_inverse=True)
+        return spread_columns(
+            self.base.gather(features), places.ravel(), columns % self.n_tasks, self.n_tasks
+        )
+
+    def span(self, left: Array, right: Array) -> Block:
+        """Return the design of S where W = left S right': holds X left (n_rows, r)."""
+        return TaskSpan(self, product(self.base, left), right)
+
+    def rays(self, left: Array, right: Array) -> Block:
+        """Return the design of c where W = left diag(c) right'."""
+        return RayBlock(self, product(self.base, left), right)
+
+    def predictions(self, images: Array, right: Array) -> Array:
+        """Return vec(images right'), images = X left."""
+        return np.asarray(images @ right.T).reshape(-1)
+
+    def pulled(self, v: Array, right: Array) -> Array:
+        """Return V right for V (n_rows, n_tasks) of v."""
+        return np.asarray(self._rows(v) @ right)
+
+    def _rows(self, v: Array) -> Array:
+        return np.reshape(v, (self.base.shape[0], self.n_tasks))
+
+
+def spread_columns(block: Block, places: Columns, tasks: Columns, n_tasks: int) -> SparseBlock:
+    """Return the columns e_t kron x_j of these (place of j in the block, t), sparse."""
+    n_rows = block.shape[0]
+    if isinstance(block, SparseBlock):
+        matrix = block.matrix()[:, places].tocsc()
+        owner = np.repeat(np.arange(places.size), np.diff(matrix.indptr))
+        rows = matrix.indices.astype(np.int64) * n_tasks + tasks[owner]
+        return SparseBlock(matrix.data, rows, matrix.indptr, n_rows * n_tasks)
+    dense = np.asarray(block.dense(), dtype=np.float64)[:, places]
+    rows = np.arange(n_rows, dtype=np.int64)[None, :] * n_tasks + tasks[:, None]
+    starts = np.arange(places.size + 1, dtype=np.int64) * n_rows
+    return SparseBlock(dense.T.reshape(-1), rows.reshape(-1), starts, n_rows * n_tasks)
+
+
+def transposed_product(base: Design, V: Array) -> Array:
+    """Return X'V (n_features, n_tasks): by BLAS where X is an array, else column by column."""
+    if isinstance(base, Standardized):
+        raw = transposed_product(base.design, V)
+        return (raw - np.outer(base.means, V.sum(axis=0))) * base.factors[:, None]
+    if isinstance(base, SupportsProducts):
+        return base.transposed_product(V)
+    stored = base.stored() if isinstance(base, DenseDesign) else None
+    if stored is None:
+        columns = [base.scores(np.ascontiguousarray(v)).full() for v in V.T]
+        return np.column_stack(columns)
+    if stored.dtype == np.float64:
+        return np.asarray(stored.T @ V)
+    result = np.zeros((stored.shape[1], V.shape[1]))
+    for start in range(0, stored.shape[0], ROWS):
+        part = slice(start, start + ROWS)
+        result += stored[part].astype(np.float64).T @ V[part]
+    return result
+
+
+def product(base: Design, W: Array) -> Array:
+    """Return X W (n_rows, r), in float64."""
+    if isinstance(base, Standardized):
+        scaled = W * base.factors[:, None]
+        return product(base.design, scaled) - base.means @ scaled
+    if isinstance(base, SupportsProducts):
+        return base.product(W)
+    stored = base.stored() if isinstance(base, DenseDesign) else None
+    if stored is None:
+        predict: Any = base
+        if not W.shape[1]:
+            return np.zeros((base.shape[0], 0))
+        return np.column_stack([predict.predict(np.ascontiguousarray(w)) for w in W.T])
+    if stored.dtype == np.float64:
+        return np.asarray(stored @ W)
+    pieces = [
+        stored[start : start + ROWS].astype(np.float64) @ W
+        for start in range(0, stored.shape[0], ROWS)
+    ]
+    return np.concatenate(pieces)

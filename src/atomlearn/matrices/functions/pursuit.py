@@ -1,0 +1,71 @@
+"""Matrix pursuit: each sample from a few others, and the graph that this makes. [L] 4.2"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.data.coefficients import coefficient_matrix
+from atomlearn.core.interfaces import Norm
+from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.losses import Squared
+from atomlearn.core.norms.ksupport import KSupport
+from atomlearn.core.paths.settings import Settings
+from atomlearn.core.problem.problem import Problem, Regularizer
+from atomlearn.core.problem.result import Result
+from atomlearn.core.solvers.run import Observer
+from atomlearn.matrices.designs.tasks import Tasks
+
+Array = NDArray[np.float64]
+
+#: Entries of an atom for each sample, as in Figures 2 and 3 of [L].
+PER_SAMPLE = 4
+
+
+def default_norm(n_samples: int) -> Norm:
+    """Return the k-support norm with four non-zeros a sample."""
+    return KSupport(min(PER_SAMPLE * n_samples, n_samples**2))
+
+
+def unit_rows(X: Array) -> Array:
+    """Return the rows scaled to norm 1; zero rows stay zero."""
+    sizes = np.abs(X).max(axis=1, keepdims=True)
+    scaled = np.divide(X, sizes, out=np.zeros_like(X), where=sizes > 0)
+    norms = np.linalg.norm(scaled, axis=1, keepdims=True)
+    unit: Array = np.divide(scaled, norms, out=scaled, where=norms > 0)
+    return unit
+
+
+def pursuit(
+    X: Array,
+    norm: Norm,
+    alpha: float,
+    settings: Settings,
+    form: Form = "squared",
+    observers: Iterable[Observer] = (),
+) -> Result:
+    """Minimize 1/2 ||X' - X'W||_F^2 + R(gauge(W)), W (n_samples, n_samples); samples are rows."""
+    base = np.asfortranarray(X.T)
+    problem = Problem.build(
+        Tasks(base, X.shape[0]), X.T.reshape(-1), Squared(), Regularizer(norm, form, alpha)
+    )
+    return settings.run(problem, None, observers)
+
+
+def coefficients(result: Result, n_samples: int) -> Any:
+    """Return W (n_samples, n_samples), a csr_array."""
+    if result.matrix_parts is not None:
+        columns = np.flatnonzero(result.coef)
+        weights = np.asarray(result.coef, dtype=np.float64).reshape(-1)[columns]
+    else:
+        columns, weights = result.columns, result.weights
+    return coefficient_matrix(columns, weights, (n_samples, n_samples))
+
+
+def affinity_of(W: Any) -> Any:
+    """Return |W| + |W|', symmetric and >= 0, a csr_array."""
+    magnitude = abs(W)
+    return (magnitude + magnitude.T).tocsr()

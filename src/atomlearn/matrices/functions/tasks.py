@@ -1,0 +1,98 @@
+"""Several targets of the same samples, or several classes at once, with an intercept for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.data.standardized import centered
+from atomlearn.core.interfaces import Design, Loss
+from atomlearn.core.losses import FreeIntercepts, Multinomial
+from atomlearn.core.problem.problem import Problem, Regularizer
+from atomlearn.core.problem.result import Result
+from atomlearn.maps.pairs.polynomial import Polynomial
+from atomlearn.matrices.designs.tasks import Tasks
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskProblem:
+    """min over W, b of sum_it s_i loss(Y_it, x_i'W_t + b_t) + R(W), as a problem over vec(W).
+
+    problem : over centered columns where X can be centered, which leaves the optimal W as it is
+    and moves b; means : (n_features,) what was taken off; offsets : (n_tasks,) what was taken off
+    the targets.
+    """
+
+    problem: Problem
+    means: Array
+    offsets: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_features, n_tasks)."""
+        return self.means.size, self.offsets.size
+
+    def weights(self, result: Result) -> Array:
+        """Return W (n_features, n_tasks) of a result, in float64."""
+        if result.matrix_parts is not None:
+            total: Array = np.sum([part.dense(self.shape) for part in result.matrix_parts], axis=0)
+            return total
+        W = np.zeros(self.means.size * self.offsets.size)
+        W[result.columns] = result.weights
+        return W.reshape(self.shape)
+
+    def intercepts(self, W: Array) -> Array:
+        """Return the optimal intercepts at W for the columns as they were given: one pass."""
+        b = self.offsets - self.means @ W
+        loss = self.problem.loss
+        if isinstance(loss, FreeIntercepts):
+            design = self.problem.design
+            assert isinstance(design, Tasks)
+            linear = design.predict(W.reshape(-1))
+            b = b + loss.intercepts(self.problem.y, linear, self.problem.weight)
+        return np.asarray(b)
+
+
+def task_problem(
+    design: Design,
+    Y: Array,
+    weight: Array,
+    loss: Loss,
+    regularizer: Regularizer,
+    fit_intercept: bool,
+) -> TaskProblem:
+    """Return the problem of Y (n_samples, n_tasks), weight (n_samples,), checked.
+
+    The intercepts need no variables. Squared loss: at the optimum the weighted mean of the
+    residuals of each task is zero, so centered columns and targets have none left, and the
+    objectives are equal. Others: the loss is minimized over them at every point
+    (``losses.FreeIntercepts``), over centered columns, which only moves b.
+    """
+    if isinstance(design, Polynomial):
+        raise ValueError(
+            "several targets (and multi_class='multinomial') need columns that can be listed, not "
+            "implicit products; use features='linear', or fit one target at a time"
+        )
+    n_tasks = Y.shape[1]
+    means, offsets = np.zeros(design.shape[1]), np.zeros(n_tasks)
+    if fit_intercept:
+        shifted = centered(design, weight)
+        if shifted is not None:
+            design, means = shifted, shifted.means
+        if shifted is not None and loss.is_quadratic and not isinstance(loss, Multinomial):
+            offsets = weight @ Y / weight.sum()
+            Y = Y - offsets
+        else:
+            loss = FreeIntercepts(loss, n_tasks)
+    problem = Problem.build(
+        Tasks(design, n_tasks),
+        np.ascontiguousarray(Y).reshape(-1),
+        loss,
+        regularizer,
+        sample_weight=np.repeat(weight, n_tasks),
+    )
+    return TaskProblem(problem, means, offsets)

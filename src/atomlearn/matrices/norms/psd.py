@@ -1,0 +1,137 @@
+"""PSD: the trace of positive semidefinite matrices, whose atoms are u u' of unit vectors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.matrix import Found, ScoreMatrix
+from atomlearn.core.interfaces.norm import Form, ProxPoint
+from atomlearn.core.norms.base import VectorNorm
+from atomlearn.core.norms.l1 import L1
+from atomlearn.matrices.norms.base import ACCURACY, Coordinates, MatrixNorm
+from atomlearn.matrices.norms.lanczos import DENSE_ENTRIES, DENSE_SIDE, lanczos
+from atomlearn.matrices.norms.spectral import eigen_jacobian
+
+Array = NDArray[np.float64]
+
+#: A matrix counts as symmetric, and an eigenvalue as not negative, up to this share of its size.
+SLACK = 1e-10
+
+
+class SymmetricPart(ScoreMatrix):
+    """(Z + Z') / 2 + shift I, for a square matrix of scores."""
+
+    def __init__(self, matrix: ScoreMatrix, shift: float = 0.0) -> None:
+        super().__init__()
+        self._matrix, self._shift = matrix, shift
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._matrix.shape
+
+    def dot(self, other: Array) -> Array:
+        both = self._matrix.dot(other) + self._matrix.transpose_dot(other)
+        return 0.5 * both + self._shift * other
+
+    def transpose_dot(self, other: Array) -> Array:
+        return self.dot(other)
+
+    def dense(self) -> Array:
+        Z = self._matrix.dense()
+        return 0.5 * (Z + Z.T) + self._shift * np.eye(Z.shape[0])
+
+    def frobenius(self) -> float:
+        return self._matrix.frobenius() + abs(self._shift) * math.sqrt(self.shape[0])
+
+
+class PSD(MatrixNorm, VectorNorm):
+    """gauge(W) = trace(W) where W is symmetric positive semidefinite, infinite elsewhere.
+
+    The polar is the largest eigenvalue of (Z + Z')/2, or 0 where it is negative. Proximal maps are
+    those of the symmetric part: a non-negative soft threshold of eigenvalues. [V] section 2.1.
+
+    Parameters
+    ----------
+    shape : (p, p), optional
+        Of W; None: that of the design, or of a 2-d array.
+    """
+
+    coordinates: ClassVar[Coordinates] = "symmetric"
+
+    def __init__(self, shape: Any = None) -> None:
+        self.shape = shape
+
+    def check(self, n_features: int) -> None:
+        """Raise where the shape is missing, or not that of a square matrix of n_features."""
+        super().check(n_features)
+        check_square(self)
+
+    def value(self, w: NDArray[Any]) -> float:
+        """trace(W), or infinity where W is not symmetric positive semidefinite."""
+        W = self._as_matrix(w)
+        if W.shape[0] != W.shape[1]:
+            raise ValueError(f"PSD is for square matrices, got shape {W.shape}")
+        size = float(np.abs(W).max(initial=0.0))
+        if size == 0.0:
+            return 0.0
+        W = W / size
+        if float(np.abs(W - W.T).max()) > SLACK:
+            return math.inf
+        least = float(np.linalg.eigvalsh(0.5 * (W + W.T))[0])
+        return math.inf if least < -SLACK * W.shape[0] else size * float(np.trace(W))
+
+    def search(
+        self,
+        matrix: ScoreMatrix,
+        count: int = 1,
+        accuracy: float = ACCURACY,
+        thorough: bool = False,
+    ) -> Found:
+        """The largest eigenpairs with positive eigenvalues."""
+        n = matrix.shape[0]
+        if n <= DENSE_SIDE or n * n <= DENSE_ENTRIES:
+            values, vectors = np.linalg.eigh(SymmetricPart(matrix).dense())
+            top, U = values[::-1][:count], vectors[:, ::-1][:, :count]
+            lower = upper = max(float(values[-1]), 0.0)
+            return positive_part(U, top, lower, upper)
+        # Shifted by a bound on -l_min the largest eigenvalue is the largest singular value.
+        reach = lanczos(SymmetricPart(matrix), 1, 1e-2).upper
+        shifted = lanczos(SymmetricPart(matrix, reach), count, 0.5 * accuracy * 0.5, max_steps=1000)
+        symmetric = SymmetricPart(matrix)
+        U = shifted.right
+        values = np.einsum("ij,ij->j", U, symmetric.dot(U))
+        order = np.argsort(-values)
+        upper = max(shifted.upper - reach, 0.0) + 1e-14 * reach
+        lower = max(float(values.max(initial=0.0)), 0.0)
+        return positive_part(U[:, order], values[order], lower, max(upper, lower))
+
+    def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        W = self._as_matrix(v)
+        values, vectors = np.linalg.eigh(0.5 * (W + W.T))
+        inner = L1().prox_point(np.maximum(values, 0.0), amount, form)
+        if np.array_equal(inner.point, values) and np.array_equal(W, W.T):
+            point = v.copy()
+        else:
+            used = np.flatnonzero(inner.point)
+            U = vectors[:, used]
+            point = ((U * inner.point[used]) @ U.T).reshape(v.shape)
+        return ProxPoint(point, inner.gauge, lambda: eigen_jacobian(values, vectors, inner))
+
+
+def check_square(norm: MatrixNorm) -> None:
+    """Raise where the shape of the norm is not that of a square matrix."""
+    if norm.shape[0] != norm.shape[1]:
+        raise ValueError(
+            f"{type(norm).__name__} is for square matrices, got shape {tuple(norm.shape)}; use "
+            "norms.TraceNorm() or norms.SparseRankOne(k, q) for others"
+        )
+
+
+def positive_part(U: Array, values: Array, lower: float, upper: float) -> Found:
+    """Return the atoms u u' of positive value."""
+    kept = values > 0
+    return Found(U[:, kept], U[:, kept], values[kept], lower, upper)

@@ -1,0 +1,96 @@
+"""RowGroups: norms of the rows of a matrix, a feature in or out for all tasks at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.design import Columns, Scores
+from atomlearn.core.interfaces.matrix import Shape, check_tensor_shape
+from atomlearn.core.interfaces.norm import Norm
+from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.ksupport import KSupport
+from atomlearn.core.norms.l1 import L1
+from atomlearn.core.norms.parameters import Parameters, whole_number
+from atomlearn.core.norms.partition import Partition
+
+Array = NDArray[np.float64]
+
+
+class RowGroups(Parameters, Norm):
+    """gauge(W) = sum_j ||W_j.||_2 over the rows of W (p, q); its polar is max_j ||Z_j.||_2.
+
+    A row holds one feature's coefficients for all tasks (or classes): features are selected for
+    all of them together. With k, the k-support norm of the row norms, whose polar is the l2 norm
+    of the k largest. Problems over matrices replace it by ``Groups`` or ``KSupport`` over the rows
+    (``with_shape``). [Obozinski, Taskar, Jordan 2010, doi:10.1007/s11222-008-9111-x]
+
+    Parameters
+    ----------
+    k : int, optional
+        Rows of an atom. None: 1, the group lasso.
+    shape : (p, q), optional
+        Of W; None: that of the design.
+    """
+
+    def __init__(self, k: int | None = None, shape: Any = None) -> None:
+        self.k = k
+        self.shape = shape
+
+    def with_shape(self, shape: Shape | None) -> Norm:
+        """Return the norm over the rows of a matrix of this shape."""
+        known = None if self.shape is None else check_tensor_shape("RowGroups", self.shape)
+        if shape is not None and known is not None and tuple(shape) != known:
+            raise ValueError(
+                f"{self!r} is for matrices of shape {known}, and the design's matrix is of shape "
+                f"{tuple(shape)}; leave shape out"
+            )
+        known = shape if known is None else known
+        if known is None or len(known) != 2:
+            raise ValueError(
+                f"{self!r} groups the rows of a matrix, and the columns of this design are none: "
+                "pass targets y of shape (n_samples, n_tasks), a design such as designs.Tasks, or "
+                "shape=(p, q)"
+            )
+        if known[1] == 1:
+            return L1() if self.k is None else KSupport(whole_number("RowGroups", "k", self.k))
+        rows = np.repeat(np.arange(known[0], dtype=np.int64), known[1])
+        if self.k is None:
+            return Groups(rows)
+        return KSupport(whole_number("RowGroups", "k", self.k), groups=rows)
+
+    def check(self, n_features: int) -> None:
+        """Raise where k or the shape is unusable, or the shape is unknown."""
+        self.with_shape(None).check(n_features)
+
+    def value(self, w: NDArray[Any]) -> float:
+        """sum_j ||W_j.||_2, of a 2-d array, or with ``shape`` of a vector of p q numbers."""
+        shape = (np.shape(w)[0], np.shape(w)[1]) if np.ndim(w) == 2 else None
+        return self.with_shape(shape).value(np.ravel(w))
+
+    def polar(self, scores: Scores) -> float:
+        """max_j ||Z_j.||_2, or with k the l2 norm of the k largest."""
+        return self.with_shape(None).polar(scores)
+
+    def best_columns(self, scores: Scores, count: int) -> Columns:
+        """Whole rows of largest ||Z_j.||_2, until there are ``count`` columns."""
+        return self.with_shape(None).best_columns(scores, count)
+
+
+def over_tasks(norm: Norm, n_features: int, n_tasks: int) -> Norm:
+    """Return a norm of groups of features as one of W (n_features, n_tasks), whole rows a group.
+
+    A group then holds all coefficients of its features, for all tasks: they are selected together.
+    Norms without groups of features are returned as they are.
+    """
+    if not isinstance(norm, Groups | KSupport) or norm.groups is None:
+        return norm
+    of_features = norm.partition(n_features)
+    labels = np.repeat(of_features.labels, n_tasks)
+    # All are listed: the weights are those of all of them.
+    partition = Partition(labels, of_features.n_groups, of_features.n_groups)
+    if isinstance(norm, KSupport):
+        return KSupport(norm.k, partition)
+    return Groups(partition, norm.parts(n_features)[1])

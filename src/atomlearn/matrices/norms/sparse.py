@@ -1,0 +1,265 @@
+"""SparseRankOne and SparsePSD: atoms u v' and u u' of sparse unit vectors. Oracles are NP-hard."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.matrix import Found, ScoreMatrix
+from atomlearn.core.norms.parameters import whole_number
+from atomlearn.matrices.norms import sparse_search, sparse_vectors
+from atomlearn.matrices.norms.base import ACCURACY, Coordinates, MatrixNorm
+from atomlearn.matrices.norms.lanczos import top_singular
+from atomlearn.matrices.norms.psd import SymmetricPart, check_square, positive_part
+from atomlearn.matrices.norms.sparse_search import (
+    BRANCH_ENTRIES,
+    Branching,
+    branch_pairs,
+    frobenius_bound,
+    pair_starts,
+    pairs_on_supports,
+    power_pairs,
+)
+from atomlearn.matrices.norms.sparse_vectors import (
+    branch_vectors,
+    disc_bound,
+    exchanged,
+    power_vectors,
+    supports_of,
+    vector_starts,
+    vectors_on_supports,
+)
+
+Array = NDArray[np.float64]
+
+#: Relative accuracy at which branch and bound ends: the bound is then exact to this.
+EXACT = 1e-10
+#: How many singular vectors the power iterations start from.
+STARTS = 5
+
+
+class SparseNorm(MatrixNorm):
+    """What the two norms with sparse atoms share: rays, no value of their own, no prox."""
+
+    coordinates: ClassVar[Coordinates] = "rays"
+
+    def value(self, w: NDArray[Any]) -> float:
+        """Raise: the value is as hard as the oracle; only bounds are computed."""
+        raise TypeError(
+            f"the value of {type(self).__name__} is NP-hard; "
+            "solvers.gauge_by_generation(norm, w) gives bounds on it"
+        )
+
+    @abstractmethod
+    def search_near(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
+        """Return the best atoms on the supports of these, and where they lead by local search.
+
+        A fraction of the price of ``search``; ``upper`` is the same bound.
+        """
+
+    @abstractmethod
+    def search_on_supports(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
+        """Return all atoms of positive value on these supports: a small decomposition for each.
+
+        ``matrix`` may be that of some rows and columns only. ``upper`` is infinite.
+        """
+
+
+class SparseRankOne(SparseNorm):
+    """gauge of { u v' : ||u|| = ||v|| = 1, ||u||_0 <= k, ||v||_0 <= q }: the (k, q)-trace norm.
+
+    Without the factor sqrt(k q) of Richard, Obozinski, Vert (2014), whose atoms it shares
+    ([V] section 2.1). k = p and q = n columns: the trace norm; k = q = 1: the l1 norm.
+
+    Parameters
+    ----------
+    k, q : int
+        Most non-zeros of u and of v.
+    shape : (p, n), optional
+        Of W; None: that of the design.
+
+    Notes
+    -----
+    The polar is NP-hard. ``search`` takes truncated power iterations from singular vectors, the
+    best rows and random starts; its bound from above is the least of the largest singular value,
+    the largest k x q sum of squares by rows or columns, and, for at most 1024 entries, of branch
+    and bound, which ends exact as a rule. Where the bounds stay apart a fit can end with
+    ``Status.SEARCH_RELATIVE``.
+    """
+
+    def __init__(self, k: int, q: int, shape: Any = None) -> None:
+        self.k = k
+        self.q = q
+        self.shape = shape
+
+    def check(self, n_features: int) -> None:
+        """Raise where k, q or the shape is unusable; k and q may exceed the sides."""
+        whole_number("SparseRankOne", "k", self.k)
+        whole_number("SparseRankOne", "q", self.q)
+        super().check(n_features)
+
+    def search(
+        self,
+        matrix: ScoreMatrix,
+        count: int = 1,
+        accuracy: float = ACCURACY,
+        thorough: bool = False,
+    ) -> Found:
+        """The best pairs of sparse vectors found, with bounds."""
+        Z = matrix.dense()
+        k, q = min(self.k, Z.shape[0]), min(self.q, Z.shape[1])
+        spectrum = top_singular(matrix, STARTS, 1e-3)
+        rng = np.random.default_rng(0)
+        sizes = sparse_search.THOROUGH if thorough else sparse_search.QUICK
+        U, V, values = power_pairs(Z, k, q, pair_starts(Z, q, spectrum.right, rng, sizes))
+        if not values.size:
+            return Found(U, V, values, 0.0, 0.0)
+        upper = min(spectrum.upper, frobenius_bound(Z, k, q))
+        if thorough and upper > values[0] * (1 + EXACT) and Z.size <= BRANCH_ENTRIES:
+            best = Branching(float(values[0]), U[:, 0], V[:, 0], upper)
+            tree = branch_pairs(Z, k, q, best, EXACT)
+            upper = min(upper, tree.bound)
+            if tree.value > values[0]:
+                U, V = np.column_stack([tree.left, U]), np.column_stack([tree.right, V])
+                values = np.append(tree.value, values)
+        lower = float(values[0])
+        return Found(U[:, :count], V[:, :count], values[:count], lower, max(upper, lower))
+
+    def search_near(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
+        """The singular vectors on each pair of supports, and power iterations from ``right``."""
+        Z = matrix.dense()
+        k, q = min(self.k, Z.shape[0]), min(self.q, Z.shape[1])
+        upper = min(top_singular(matrix, 1, 1e-3).upper, frobenius_bound(Z, k, q))
+        near = Found(*power_pairs(Z, k, q, right), 0.0, upper)
+        return joined(near, self.search_on_supports(matrix, left, right))
+
+    def search_on_supports(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
+        """The singular vectors on each pair of supports."""
+        U, V, values = pairs_on_supports(matrix.dense(), left, right)
+        return Found(U, V, values, float(values.max(initial=0.0)), math.inf)
+
+
+class SparsePSD(SparseNorm):
+    """gauge of { u u' : ||u|| = 1, ||u||_0 <= k }: the gauge of sparse principal components.
+
+    Infinite but for sums of such atoms, which are positive semidefinite. [V] section 2.1.
+
+    Parameters
+    ----------
+    k : int
+        Most non-zeros of u.
+    shape : (p, p), optional
+        Of W; None: that of the design.
+
+    Notes
+    -----
+    The polar, max u'Zu, is NP-hard: truncated power iterations (Yuan, Zhang 2013) from several
+    starts, then exchanges of one index; bounded from above by the largest eigenvalue, Gershgorin's
+    discs of k x k blocks, sums of squares, and branch and bound for p <= 32; see SparseRankOne.
+    """
+
+    def __init__(self, k: int, shape: Any = None) -> None:
+        self.k = k
+        self.shape = shape
+
+    def check(self, n_features: int) -> None:
+        """Raise where k is unusable or the shape is not square."""
+        whole_number("SparsePSD", "k", self.k)
+        super().check(n_features)
+        check_square(self)
+
+    def search(
+        self,
+        matrix: ScoreMatrix,
+        count: int = 1,
+        accuracy: float = ACCURACY,
+        thorough: bool = False,
+    ) -> Found:
+        """The best sparse vectors found, with bounds; those of positive value only."""
+        A = SymmetricPart(matrix).dense()
+        k = min(self.k, A.shape[0])
+        eigenvalues, vectors = np.linalg.eigh(A)
+        sizes = sparse_vectors.THOROUGH if thorough else sparse_vectors.QUICK
+        top, rng = vectors[:, ::-1][:, :STARTS], np.random.default_rng(0)
+        starts = vector_starts(A, k, top, rng, sizes)
+        supports = power_vectors(A, k, starts, max(0.0, -float(eigenvalues[0])))
+        values, U, _ = exchanged(A, supports)
+        upper = self._upper(A, k, float(eigenvalues[-1]))
+        lower = max(float(values[0]), 0.0)
+        apart = upper > lower * (1 + EXACT) and upper > 0.0
+        if thorough and apart and A.size <= BRANCH_ENTRIES:
+            tree = branch_vectors(A, k, Branching(lower, U[:, 0], U[:, 0], upper), EXACT)
+            upper = min(upper, tree.bound)
+            if tree.value > lower:
+                U, values = np.column_stack([tree.left, U]), np.append(tree.value, values)
+                lower = tree.value
+        return positive_part(U[:, :count], values[:count], lower, max(upper, lower))
+
+    @staticmethod
+    def _upper(A: Array, k: int, largest: float) -> float:
+        """Return the least of the bounds that cost little: the eigenvalue, discs, squares."""
+        return max(min(largest, disc_bound(A, k), frobenius_bound(A, k, k)), 0.0)
+
+    def search_near(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
+        """The eigenvectors on each support, and exchanges of indices from there."""
+        A = SymmetricPart(matrix).dense()
+        k = min(self.k, A.shape[0])
+        values, U, _ = exchanged(A, supports_of(A, k, left))
+        upper = self._upper(A, k, float(np.linalg.eigvalsh(A)[-1]))
+        near = positive_part(U, values, max(float(values[0]), 0.0), upper)
+        return joined(near, self.search_on_supports(matrix, left, right))
+
+    def search_on_supports(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
+        """The eigenvectors on each support."""
+        A = SymmetricPart(matrix).dense()
+        U, values = vectors_on_supports(A, supports_of(A, min(self.k, A.shape[0]), left))
+        return positive_part(U, values, max(float(values.max()), 0.0), math.inf)
+
+
+def joined(first: Found, second: Found) -> Found:
+    """Return the atoms of both, best first, with the better bound on either side."""
+    values = np.concatenate([first.values, second.values])
+    order = np.argsort(-values, kind="stable")
+    lower = max(first.lower, second.lower, float(values.max(initial=0.0)))
+    return Found(
+        np.hstack([first.left, second.left])[:, order],
+        np.hstack([first.right, second.right])[:, order],
+        values[order],
+        lower,
+        max(min(first.upper, second.upper), lower),
+    )
+
+
+def merged(left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
+    """Return the same sum of atoms with those on one pair of supports made orthogonal.
+
+    The singular vectors of sum c_i u_i v_i' over the atoms on the same supports are atoms too, k at
+    most, and their weights add up to no more. Eigenvectors where left and right are one.
+    """
+    groups: dict[tuple[bytes, bytes], list[int]] = {}
+    for number, (u, v) in enumerate(zip(left.T, right.T, strict=True)):
+        key = np.flatnonzero(u).tobytes(), np.flatnonzero(v).tobytes()
+        groups.setdefault(key, []).append(number)
+    if len(groups) == left.shape[1]:
+        return left, weights, right
+    symmetric = np.array_equal(left, right)
+    parts: list[tuple[Array, Array, Array]] = []
+    for group in groups.values():
+        rows, cols = np.flatnonzero(left[:, group[0]]), np.flatnonzero(right[:, group[0]])
+        W = (left[:, group][rows] * weights[group]) @ right[:, group][cols].T
+        if symmetric:
+            values, P = np.linalg.eigh(0.5 * (W + W.T))
+            Q = P
+        else:
+            P, values, Qt = np.linalg.svd(W, full_matrices=False)
+            Q = Qt.T
+        kept = np.flatnonzero(values > 1e-14 * float(values.max(initial=0.0)))
+        U, V = np.zeros((left.shape[0], kept.size)), np.zeros((right.shape[0], kept.size))
+        U[rows], V[cols] = P[:, kept], Q[:, kept]
+        parts.append((U, values[kept], V))
+    lefts, sizes, rights = zip(*parts, strict=True)
+    return np.hstack(lefts), np.concatenate(sizes), np.hstack(rights)

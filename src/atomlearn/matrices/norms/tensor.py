@@ -1,0 +1,95 @@
+"""TensorTrace: a tensor as a sum of tensors, each of low rank along one mode."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.design import Scores
+from atomlearn.core.interfaces.lift import Lift
+from atomlearn.core.interfaces.matrix import DenseMatrix, check_tensor_shape
+from atomlearn.core.norms.blocks import Blocks
+from atomlearn.core.norms.combine import Scaled
+from atomlearn.core.norms.parameters import positive_number
+from atomlearn.lifting.expansion import Selection, stacked
+from atomlearn.lifting.latent import LiftedNorm
+from atomlearn.matrices.norms.terms import Term
+from atomlearn.matrices.norms.trace import TraceNorm
+
+Array = NDArray[np.float64]
+
+
+class TensorTrace(LiftedNorm):
+    """gauge(W) = inf { sum_m weights_m ||(W_m)_(m)||_* : sum_m W_m = W }, the latent trace norm.
+
+    W_(m) is the unfolding along mode m: d_m rows, one for each index. The polar is
+    max_m sigma_1(Z_(m)) / weights_m. [Tomioka, Suzuki 2013; V section 2.1]
+
+    Parameters
+    ----------
+    shape : (d_1, ..., d_M)
+        Of the tensor; columns are its entries in row-major order.
+    weights : sequence of M numbers > 0, optional
+        None: all ones.
+    """
+
+    def __init__(self, shape: Any, weights: Any = None) -> None:
+        self.shape = shape
+        self.weights = weights
+
+    def modes(self) -> tuple[tuple[int, ...], list[float]]:
+        """Return the shape and the weight of every mode, checked."""
+        shape = check_tensor_shape("TensorTrace", self.shape)
+        weights = [1.0] * len(shape) if self.weights is None else list(self.weights)
+        if len(weights) != len(shape):
+            raise ValueError(
+                f"TensorTrace: {len(weights)} weights for {len(shape)} modes; give one for each"
+            )
+        return shape, [positive_number("TensorTrace", "weights", weight) for weight in weights]
+
+    def terms(self) -> list[Term]:
+        """Return the trace norms of the unfoldings."""
+        shape, weights = self.modes()
+        size = math.prod(shape)
+        return [
+            Term(TraceNorm((rows, size // rows)), weight, shape, mode)
+            for mode, (rows, weight) in enumerate(zip(shape, weights, strict=True))
+        ]
+
+    def _lift(self, n_features: int) -> Lift:
+        shape, _ = self.modes()
+        size = math.prod(shape)
+        if size != n_features:
+            raise ValueError(
+                f"TensorTrace: a tensor of shape {shape} has {size} entries, and there are "
+                f"{n_features} columns; give the shape of the tensor"
+            )
+        index = np.arange(size, dtype=np.int64).reshape(shape)
+        orders = [np.moveaxis(index, mode, 0).reshape(-1) for mode in range(len(shape))]
+        norms = [Scaled(term.norm, term.factor) for term in self.terms()]
+        blocks = [np.arange(m * size, (m + 1) * size) for m in range(len(shape))]
+        expansion = stacked([Selection(order, size) for order in orders])
+        return Lift(expansion, Blocks(norms, blocks))
+
+    def bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
+        """The largest bounds on sigma_1 of an unfolding, divided by its weight."""
+        tensor = np.reshape(scores.full(), self.modes()[0])
+        lower = upper = 0.0
+        for term in self.terms():
+            Z = np.moveaxis(tensor, term.mode, 0).reshape(tensor.shape[term.mode], -1)
+            assert isinstance(term.norm, TraceNorm)
+            found = term.norm.found(DenseMatrix(np.ascontiguousarray(Z)))
+            lower = max(lower, found.lower / term.factor)
+            upper = max(upper, found.upper / term.factor)
+        return lower, upper
+
+    def polar(self, scores: Scores) -> float:
+        """max_m sigma_1(Z_(m)) / weights_m"""
+        return self.bounds(scores)[1]
+
+    def value(self, w: NDArray[Any]) -> float:
+        """The latent trace norm of a tensor, or of its vector of entries, to 1e-8."""
+        return super().value(np.ravel(w))

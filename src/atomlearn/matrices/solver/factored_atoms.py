@@ -1,0 +1,195 @@
+"""FactoredAtoms: the rank-one atoms of a matrix norm, W = sum_h c_h u_h v_h' never formed.
+
+What Frank-Wolfe methods need of matrices: the best atom as two vectors, with bounds on the polar;
+the images of the atoms as products with their factors; the point as a term of a result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces import Block, Design, Scores, SupportsMatrix
+from atomlearn.core.interfaces.matrix import Factored, score_matrix
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import MatrixPart
+from atomlearn.matrices.norms.base import MatrixNorm
+from atomlearn.matrices.norms.flatten import terms_of
+from atomlearn.matrices.norms.sparse import merged
+from atomlearn.matrices.norms.terms import Term
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+#: Atoms whose inner product is within this of 1 are one atom.
+SAME = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class RankOne:
+    """The atom left right' / factor of factor * norm, for unit vectors (p,) and (q,)."""
+
+    left: Array
+    right: Array
+
+
+@dataclass(frozen=True, slots=True)
+class FactoredAtoms:
+    """U = [vec(u_1 v_1'), ..., vec(u_t v_t')] / factor, t = ``size``, by their factors.
+
+    left : (p, t), right : (q, t), unit columns; design : whose columns are the entries of W;
+    term : the norm with its factor. (p + q) t numbers; images are products with the factors,
+    O(n_samples t) each for entries of a matrix, and are not kept. Never changes.
+    """
+
+    term: Term
+    design: Design
+    left: Array
+    right: Array
+
+    @property
+    def size(self) -> int:
+        """Number of atoms t."""
+        return int(self.left.shape[1])
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether the best atom is searched for by heuristics, with bounds that may stay apart."""
+        return cast(MatrixNorm, self.term.norm).coordinates == "rays"
+
+    @property
+    def columns(self) -> Columns:
+        """None: the entries of W are not listed."""
+        return np.zeros(0, dtype=np.int64)
+
+    @property
+    def images(self) -> Block:
+        """X U, (n_samples, t), as products."""
+        return cast(SupportsMatrix, self.design).rays(self.left / self.term.factor, self.right)
+
+    def image(self, atom: RankOne) -> Array:
+        """Return X vec(u v') / factor."""
+        one = replace(self, left=atom.left[:, None], right=atom.right[:, None])
+        return one.images.dot(np.ones(1))
+
+    def append(self, design: Design, atom: RankOne) -> FactoredAtoms:
+        """Return U with one more atom."""
+        left = np.column_stack([self.left, atom.left])
+        return replace(self, left=left, right=np.column_stack([self.right, atom.right]))
+
+    def take(self, which: Columns) -> FactoredAtoms:
+        """Return the atoms of these numbers."""
+        return replace(self, left=self.left[:, which], right=self.right[:, which])
+
+    def find(self, atom: RankOne) -> int:
+        """Return the number of this atom, or -1 where it is none of them."""
+        same = (atom.left @ self.left) * (atom.right @ self.right)
+        number = int(same.argmax()) if same.size else -1
+        return number if number >= 0 and same[number] >= 1.0 - SAME else -1
+
+    def combine(self, shares: Array) -> Array:
+        """Return w over ``columns``: nothing."""
+        return np.zeros(0)
+
+    def products(self, weights: Array) -> Array:
+        """Return U'w for the entries of w that are listed, which are none: zeros."""
+        return np.zeros(self.size)
+
+    def part(self, shares: Array) -> MatrixPart:
+        """Return the point as a term of a result, with sum c for its gauge.
+
+        The factors become orthonormal, those of sparse atoms on each support: O((p + q) t^2).
+        """
+        norm = cast(MatrixNorm, self.term.norm)
+        gauge, weights = float(shares.sum()), shares / self.term.factor
+        left, right = self.left, self.right
+        if norm.coordinates == "span":
+            left, weights, right = _orthonormal(left * weights, right)
+        elif norm.coordinates == "symmetric":
+            left, weights = _eigenvectors(left, weights)
+            right = left
+        else:
+            left, weights, right = merged(left, weights, right)
+        kept = np.flatnonzero(weights > 0)
+        factored = Factored(left[:, kept], weights[kept], right[:, kept])
+        return MatrixPart(norm, self.term.factor, gauge, factored)
+
+    def best(
+        self, scores: Scores, accuracy: float, thorough: bool
+    ) -> tuple[RankOne | None, float, tuple[float, float]]:
+        """Return the best atom (None: none is positive), <a, z>, and bounds on the polar."""
+        norm, factor = cast(MatrixNorm, self.term.norm), self.term.factor
+        shape = cast(SupportsMatrix, self.design).matrix_shape
+        found = norm.found(score_matrix(scores, shape), 1, accuracy, thorough)
+        bounds = found.lower / factor, found.upper / factor
+        if not found.values.size or found.values[0] <= 0.0:
+            return None, 0.0, bounds
+        atom = RankOne(found.left[:, 0], found.right[:, 0])
+        return atom, float(found.values[0]) / factor, bounds
+
+
+def factored_atoms(problem: Problem) -> FactoredAtoms | None:
+    """Return no atoms yet; None where the atoms are vectors, or not of one matrix norm.
+
+    Unions, tensors and tau > 0 have atoms as the entries of their columns.
+    """
+    terms = terms_of(problem.regularizer.norm)
+    if len(terms) != 1 or not isinstance(terms[0].norm, MatrixNorm) or terms[0].tensor is not None:
+        return None
+    if not isinstance(problem.design, SupportsMatrix) or problem.tau:
+        return None
+    p, q = problem.design.matrix_shape
+    return FactoredAtoms(terms[0], problem.design, np.zeros((p, 0)), np.zeros((q, 0)))
+
+
+def warm_factors(
+    problem: Problem, atoms: FactoredAtoms, warm: WarmStart | None
+) -> tuple[FactoredAtoms, Array, float]:
+    """Return the term of an earlier fit with this norm as atoms with weights, else none."""
+    shares = np.zeros(0)
+    if warm is None:
+        return atoms, shares, 0.0
+    parts = warm.matrix_parts or ()
+    factored = parts[0].factored if len(parts) == 1 else None
+    if factored is not None and _fits(parts[0], atoms):
+        sizes = np.linalg.norm(factored.left, axis=0), np.linalg.norm(factored.right, axis=0)
+        shares = atoms.term.factor * factored.weights * sizes[0] * sizes[1]
+        kept = np.flatnonzero(shares > 0)
+        shares = shares[kept]
+        left, right = (factored.left / sizes[0])[:, kept], (factored.right / sizes[1])[:, kept]
+        atoms = replace(atoms, left=left, right=right)
+    regularizer, total = problem.regularizer, float(shares.sum())
+    if regularizer.form == "constrained" and total > regularizer.amount:
+        shares = shares * (regularizer.amount / total)
+    return atoms, shares, warm.intercept
+
+
+def _fits(part: MatrixPart, atoms: FactoredAtoms) -> bool:
+    """Return whether the atoms of the part are atoms of the norm."""
+    own = cast(MatrixNorm, atoms.term.norm)
+    factored = cast(Factored, part.factored)
+    same = type(part.norm) is type(own) and part.tensor is None
+    if not same or factored.shape != (atoms.left.shape[0], atoms.right.shape[0]):
+        return False
+    return own.coordinates != "rays" or bool(part.norm == own)
+
+
+def _orthonormal(left: Array, right: Array) -> tuple[Array, Array, Array]:
+    """Return U, s, V with U diag(s) V' = left right'."""
+    P, A = np.linalg.qr(left)
+    Q, B = np.linalg.qr(right)
+    U, values, Vt = np.linalg.svd(A @ B.T, full_matrices=False)
+    kept = values > 1e-14 * values.max(initial=0.0)
+    return P @ U[:, kept], values[kept], Q @ Vt[kept].T
+
+
+def _eigenvectors(left: Array, weights: Array) -> tuple[Array, Array]:
+    """Return U, s with U diag(s) U' = left diag(weights) left', weights >= 0."""
+    P, A = np.linalg.qr(left)
+    values, U = np.linalg.eigh((A * weights) @ A.T)
+    kept = values > 1e-14 * values.max(initial=0.0)
+    return P @ U[:, kept], values[kept]

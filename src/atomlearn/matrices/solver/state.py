@@ -1,0 +1,136 @@
+"""Where generation over matrices stands: terms, their values, and what may enter them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces import Refit, Scores, State
+from atomlearn.core.interfaces.matrix import ScoreMatrix, score_matrix
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import MatrixPart
+from atomlearn.matrices.solver.ray_search import Placed
+from atomlearn.matrices.solver.terms import Coordinates, Entrywise, Rays, Span
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class MatrixState(State):
+    """State of W = sum of terms: ``columns`` and ``weights`` hold the entrywise terms only.
+
+    terms : the coordinates of each term; values : x of each; candidates : what the last pass
+    found, (left, right) or columns for each term; stalled : steps without progress since
+    ``milestone``; nearby : what the first of the last passes in a row that searched near the rays
+    in use only promised, relative to the multiplier; 0 after a search everywhere. The search gap
+    of a certificate is that of its own search.
+    """
+
+    terms: tuple[Coordinates, ...] = ()
+    values: tuple[Array, ...] = ()
+    candidates: tuple[Any, ...] = ()
+    milestone: float = np.inf
+    stalled: int = 0
+    nearby: float = 0.0
+    master_steps: int = 0
+
+    def n_active(self) -> int:
+        """Rank of the spans, number of rays and of entries in use."""
+        total = 0
+        for term in self.terms:
+            total += term.left.shape[1] if isinstance(term, Span) else term.size
+        return total
+
+    def matrix_parts(self) -> tuple[MatrixPart, ...]:
+        """Return the terms as results show them."""
+        return tuple(term.part(x) for term, x in zip(self.terms, self.values, strict=True))
+
+    def check(self) -> None:
+        State.check(self)
+        for term, x in zip(self.terms, self.values, strict=True):
+            assert x.shape == (term.size,)
+            if isinstance(term, Span):
+                for basis in (term.left, term.right):
+                    np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-9)
+
+
+@dataclass(frozen=True, slots=True)
+class Pricing:
+    """Scores X'v of a point, the multiplier of the norm there, tau, and how hard to search.
+
+    nearby : a search near the rays in use is enough where it promises at least this much.
+    """
+
+    scores: Scores
+    v: Array
+    tau: float
+    multiplier: float
+    accuracy: float
+    thorough: bool
+    nearby: float
+
+
+def scores_of(term: Coordinates, scores: Scores, v: Array) -> ScoreMatrix:
+    """Return the scores of a term as a matrix: those of W, or of its own unfolding."""
+    design: Any = term.design
+    if term.term.tensor is not None:
+        scores = design.scores(v)
+    return score_matrix(scores, design.matrix_shape)
+
+
+def with_candidates(state: MatrixState) -> tuple[list[Coordinates], list[Array]]:
+    """Return the terms with the candidates of the last pass, at weight zero."""
+    terms: list[Coordinates] = []
+    values: list[Array] = []
+    for term, x, wanting in zip(state.terms, state.values, state.candidates, strict=True):
+        larger: tuple[Coordinates, Array]
+        if isinstance(term, Span | Rays):
+            larger = term.expanded(x, *wanting)
+        else:
+            assert isinstance(term, Entrywise)
+            larger = term.expanded(x, wanting)
+        terms.append(larger[0])
+        values.append(larger[1])
+    return terms, values
+
+
+def inside(
+    problem: Problem, terms: list[Coordinates], values: list[Array]
+) -> tuple[list[Coordinates], list[Array]]:
+    """Return the warm start, scaled into the ball of the constrained form."""
+    if problem.regularizer.form != "constrained":
+        return terms, values
+    gauge = sum(term.norm.value(x) for term, x in zip(terms, values, strict=True) if x.size)
+    radius = problem.regularizer.amount
+    if gauge > radius:
+        values = [x * (radius / gauge) for x in values]
+    return terms, values
+
+
+def compressed(terms: list[Coordinates], refit: Refit) -> list[Placed]:
+    """Return the terms with their coordinates of the re-fit, without what carries no weight."""
+    sizes = np.cumsum([0, *(term.size for term in terms)])
+    pieces = [refit.weights[a:b] for a, b in pairwise(sizes)]
+    return [term.compressed(x) for term, x in zip(terms, pieces, strict=True)]
+
+
+def apart(placed: list[Placed]) -> tuple[list[Coordinates], list[Array]]:
+    """Return terms and values by themselves."""
+    return [term for term, _ in placed], [x for _, x in placed]
+
+
+def summed_entries(terms: list[Coordinates], values: list[Array]) -> tuple[Columns, Array]:
+    """Return the sum of the entrywise terms: distinct columns, and their weights."""
+    mine = [(t.columns, x) for t, x in zip(terms, values, strict=True) if isinstance(t, Entrywise)]
+    if not mine:
+        return np.zeros(0, dtype=np.int64), np.zeros(0)
+    columns, places = np.unique(np.concatenate([c for c, _ in mine]), return_inverse=True)
+    weights = np.bincount(
+        places.ravel(), weights=np.concatenate([x for _, x in mine]), minlength=columns.size
+    )
+    return columns, weights.astype(np.float64)

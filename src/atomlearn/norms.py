@@ -1,0 +1,64 @@
+"""Norms: gauges of atoms, known by value, polar, best columns and (where it exists) prox."""
+
+from atomlearn.core.norms.blocks import Blocks
+from atomlearn.core.norms.combine import Nonnegative, Scaled
+from atomlearn.core.norms.elastic_net import ElasticNetNorm
+from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.ksupport import KSupport
+from atomlearn.core.norms.l1 import L1
+from atomlearn.core.norms.l2 import L2
+from atomlearn.core.norms.ordered import OWL, LInf
+from atomlearn.core.norms.registry import NAMES, as_norm
+from atomlearn.core.norms.restricted import Restricted
+from atomlearn.core.norms.user import UserNorm
+from atomlearn.lifting.hierarchy import Hierarchy
+from atomlearn.lifting.latent import Chains, LatentGroups
+from atomlearn.lifting.operators import Operators
+from atomlearn.lifting.trees import Trees
+from atomlearn.lifting.union import Union
+from atomlearn.matrices.norms.psd import PSD
+from atomlearn.matrices.norms.rows import RowGroups
+from atomlearn.matrices.norms.sparse import SparsePSD, SparseRankOne
+from atomlearn.matrices.norms.tensor import TensorTrace
+from atomlearn.matrices.norms.trace import TraceNorm
+
+__all__ = [
+    "L1",
+    "L2",
+    "OWL",
+    "PSD",
+    "Blocks",
+    "Chains",
+    "ElasticNetNorm",
+    "Groups",
+    "Hierarchy",
+    "KSupport",
+    "LInf",
+    "LatentGroups",
+    "Nonnegative",
+    "Operators",
+    "Restricted",
+    "RowGroups",
+    "Scaled",
+    "SparsePSD",
+    "SparseRankOne",
+    "TensorTrace",
+    "TraceNorm",
+    "Trees",
+    "Union",
+    "UserNorm",
+    "as_norm",
+]
+
+# The names of the wings' norms, beside those of the core.
+NAMES.update(
+    latentgroups=(LatentGroups, ("groups",)),
+    chains=(Chains, ("length",)),
+    trees=(Trees, ("groups",)),
+    hierarchy=(Hierarchy, ()),
+    rows=(RowGroups, ()),
+    trace=(TraceNorm, ()),
+    psd=(PSD, ()),
+    sparserankone=(SparseRankOne, ("k", "q")),
+    sparsepsd=(SparsePSD, ("k",)),
+)

@@ -1,1 +1,0 @@
-"""Norms given by a lift: latent groups, chains, trees, hierarchies, operators."""

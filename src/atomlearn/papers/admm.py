@@ -1,0 +1,148 @@
+"""ADMM over all columns: the splitting w = v of f(X w + b) + tau/2 ||w||^2 + R(v).
+
+Boyd, Parikh, Chu, Peleato, Eckstein 2011: over-relaxation (section 3.4.3), residual balancing
+(section 3.4.1); the rival "ADMM-AS" of [L] is this with ``prox="two_step"``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces import Solver, State, SupportsPredict
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import Certificate
+from atomlearn.papers.fista import dense_start, price
+from atomlearn.papers.proximal import NamedProx, check_name, proximal_of
+from atomlearn.papers.ridge import RidgeSystem
+
+Array = NDArray[np.float64]
+
+#: After this many changes rho stays: convergence is proved for a rho that settles.
+MAX_RHO_CHANGES = 60
+
+
+@dataclass(slots=True)
+class ADMMState(State):
+    """State at v, which is feasible, over all columns (``columns`` is 0..p-1).
+
+    ridge : the w-update's constants and warm start, one for all states of a run; dual : (p,)
+    scaled multiplier u of w = v; rho : weight of the splitting; rho_changes : how often rho was
+    changed.
+    """
+
+    ridge: RidgeSystem | None = None
+    dual: Array | None = None
+    rho: float = 1.0
+    rho_changes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ADMM(Solver):
+    """min_w,b f(X w + b) + tau/2 ||w||^2 + R(w) by ADMM on w = v, for any norm with a prox.
+
+    The w-update, a ridge problem, is solved by Newton's method in the smaller of n_samples and
+    n_features unknowns until its gradient is ``accuracy`` times its first one (for the squared
+    loss one step with a factorization kept as long as rho is): two passes over the data. The
+    start gathers all columns once for the Gram matrix of the smaller side, O(min(n, p)^2) memory.
+    A solver step is ``iterations`` ADMM iterations and two passes for the certificate of v.
+
+    Parameters
+    ----------
+    prox : {None, "box_norm", "binary_search", "two_step", "exhaustive"}
+        None: the norm's own; else a named prox of the squared k-support norm, see ``FISTA``.
+    iterations : int
+        ADMM iterations a step, that is between two certificates.
+    relaxation : float
+        Over-relaxation in [1, 2).
+    rho : float or None
+        First weight of the splitting; None: the mean eigenvalue of X'f''X. Balanced later.
+    accuracy : float
+        Relative accuracy of the w-update.
+    """
+
+    prox: NamedProx | None = None
+    iterations: int = 10
+    relaxation: float = 1.6
+    rho: float | None = None
+    accuracy: float = 1e-8
+
+    def __post_init__(self) -> None:
+        check_name("ADMM", self.prox)
+
+    def start(self, problem: Problem, warm: WarmStart | None = None) -> ADMMState:
+        """Gather the Gram matrix, certify the warm start."""
+        proximal_of(problem, "ADMM", self.prox, 0.0)
+        weights, linear, intercept = dense_start(problem, warm)
+        certificate, scores = price(problem, weights, linear, intercept)
+        ridge = RidgeSystem.of(problem, linear + intercept, intercept)
+        rho = self.rho if self.rho is not None else ridge.mean_eigenvalue(problem)
+        # At the solution rho u = -(gradient of the smooth part): a good first multiplier.
+        dual = (scores - problem.tau * weights) / rho
+        return self._state(problem, weights, linear, intercept, certificate, ridge, dual, rho)
+
+    def step(self, problem: Problem, state: State) -> ADMMState:
+        """Make a few ADMM iterations, certify v, then balance rho."""
+        assert isinstance(state, ADMMState)
+        assert state.ridge is not None
+        assert state.dual is not None
+        proximal = proximal_of(problem, "ADMM", self.prox, 0.0)
+        v, u, rho, ridge = state.weights, state.dual, state.rho, state.ridge
+        for _ in range(self.iterations):
+            w = ridge.solve(problem, v - u, rho, self.accuracy)
+            relaxed = self.relaxation * w + (1.0 - self.relaxation) * v
+            before, v = v, proximal(relaxed + u, 1.0 / rho)
+            u = u + relaxed - v
+        design = problem.design
+        assert isinstance(design, SupportsPredict)
+        linear = design.predict(v)
+        intercept = problem.optimal_intercept(linear, ridge.intercept)
+        certificate, _ = price(problem, v, linear, intercept)
+        following = self._state(problem, v, linear, intercept, certificate, ridge, u, rho)
+        following.iteration = state.iteration + 1
+        following.rho_changes = state.rho_changes
+        primal = float(np.linalg.norm(w - v))
+        change = rho * float(np.linalg.norm(v - before))
+        self._balance(following, primal, change)
+        return following
+
+    def _balance(self, state: ADMMState, primal: float, change: float) -> None:
+        """Move rho toward equal residuals; the scaled multiplier moves the other way."""
+        if state.rho_changes >= MAX_RHO_CHANGES or not (primal > 0 and change > 0):
+            return
+        assert state.dual is not None
+        # Each residual in its own unit: w for the primal one, rho u for the other.
+        size = max(float(np.linalg.norm(state.weights)), 1e-300)
+        force = max(state.rho * float(np.linalg.norm(state.dual)), 1e-300)
+        ratio = (primal / size) / (change / force)
+        if 0.2 <= ratio <= 5.0:
+            return
+        factor = min(max(np.sqrt(ratio), 0.1), 10.0)
+        state.rho *= float(factor)
+        state.dual = state.dual / factor
+        state.rho_changes += 1
+
+    def _state(
+        self,
+        problem: Problem,
+        weights: Array,
+        linear: Array,
+        intercept: float,
+        certificate: Certificate,
+        ridge: RidgeSystem,
+        dual: Array,
+        rho: float,
+    ) -> ADMMState:
+        return ADMMState(
+            columns=np.arange(problem.design.shape[1]),
+            weights=weights,
+            intercept=intercept,
+            prediction=linear + intercept,
+            certificate=certificate,
+            ridge=ridge,
+            dual=dual,
+            rho=rho,
+        )

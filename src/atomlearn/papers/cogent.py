@@ -1,0 +1,160 @@
+"""CoGEnT: forward steps as in column generation over rays, backward steps that remove atoms.
+
+Rao, Shah, Wright 2015, Forward-backward greedy algorithms for atomic norm regularization, for the
+constrained form; the regularized variant is that of [V] section 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces import Solver, State
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.masters.simplex import SimplexQuasiNewton
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.solvers.atom_generation import (
+    RayState,
+    gap_target,
+    judged,
+    priced,
+    with_candidates,
+)
+from atomlearn.core.solvers.atoms import AtomSet
+from atomlearn.core.solvers.gauge import warm_atoms
+from atomlearn.core.solvers.refit import RayFit, RayMaster, refit_on_rays
+
+Array = NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class GreedyState(RayState):
+    """RayState with ``truncated``: how many atoms backward steps have removed so far."""
+
+    truncated: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CoGEnT(Solver):
+    """min f(X w + b) + tau/2 ||w||^2 + R(gauge(w)): forward-backward greedy over rays.
+
+    A step is one pass over the data. Forward: the best atom joins, the weights c >= 0 of all atoms
+    are re-fitted. Backward: as long as F stays at most
+
+        eta F(before the step) + (1 - eta) F(after the forward step),
+
+    the atom whose removal costs least, by the quadratic model -<F', c_h u_h> + c_h^2/2 <u_h, H u_h>
+    with H the Hessian of the smooth part, is removed and the others are re-fitted.
+
+    Parameters
+    ----------
+    eta : float in [0, 1)
+        How much of the forward step's decrease may be given back; 0 never removes an atom that is
+        of any use. [V] uses 0.5.
+    master : Master or SimplexQuasiNewton
+        The re-fits. The paper uses projected gradient, which is ``AcceleratedGradient()``; the
+        simplex master finds the same points faster.
+    inner_ratio : float
+        The master is asked for this fraction of the outer gap.
+    tolerance : float
+        Relative gap that will be asked of the whole.
+    """
+
+    lifts: ClassVar[bool] = False
+
+    eta: float = 0.5
+    master: RayMaster = field(default_factory=SimplexQuasiNewton)
+    inner_ratio: float = 1e-2
+    tolerance: float = 1e-6
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.eta < 1.0:
+            raise ValueError(
+                f"CoGEnT: eta must be in [0, 1), the share of a step's decrease that removing "
+                f"atoms may give back; got {self.eta!r}"
+            )
+
+    def start(self, problem: Problem, warm: WarmStart | None = None) -> GreedyState:
+        """Begin at zero, or at the warm start as one atom w / gauge(w): one pass."""
+        atoms, shares, intercept = warm_atoms(problem, warm, cached=True)
+        return _with_count(priced(problem, atoms, shares, intercept, 1), 0)
+
+    def step(self, problem: Problem, state: State) -> GreedyState:
+        """Forward, backward, price: one pass over the data."""
+        assert isinstance(state, GreedyState)
+        assert state.atoms is not None
+        atoms, shares = with_candidates(problem, state)
+        n_new = atoms.size - state.atoms.size
+        target = gap_target(problem, state, n_new, self.inner_ratio, self.tolerance)
+        fit = refit_on_rays(problem, self.master, atoms, shares, state.intercept, target)
+        reached = ray_objective(problem, atoms, fit)
+        threshold = self.eta * state.certificate.objective + (1.0 - self.eta) * reached
+        atoms, fit, truncated, steps = self._truncate(problem, atoms, fit, threshold, target)
+        following = _with_count(
+            priced(problem, atoms, fit.weights, fit.intercept, 1), state.truncated + truncated
+        )
+        following.refit_gap = fit.gap
+        following.master_steps = state.master_steps + steps
+        judged(following, state)
+        return following
+
+    def _truncate(
+        self, problem: Problem, atoms: AtomSet, fit: RayFit, threshold: float, target: float
+    ) -> tuple[AtomSet, RayFit, int, int]:
+        """Remove atoms while F stays at most ``threshold``; those without weight always go."""
+        steps, truncated = fit.steps, 0
+        atoms, fit = without_zeros(atoms, fit)
+        while atoms.size > 1:
+            worst = int(removal_costs(problem, atoms, fit).argmin())
+            kept = np.delete(np.arange(atoms.size), worst)
+            fewer = atoms.take(kept)
+            trial = refit_on_rays(
+                problem, self.master, fewer, fit.weights[kept], fit.intercept, target
+            )
+            steps += trial.steps
+            if not ray_objective(problem, fewer, trial) <= threshold:
+                break
+            atoms, fit = without_zeros(fewer, trial)
+            truncated += 1
+        return atoms, fit, truncated, steps
+
+
+def without_zeros(atoms: AtomSet, fit: RayFit) -> tuple[AtomSet, RayFit]:
+    """Return the atoms with a weight, and the fit over them."""
+    used = np.flatnonzero(fit.weights > 0)
+    kept = RayFit(fit.weights[used], fit.linear, fit.intercept, fit.steps, fit.gap)
+    return atoms.take(used), kept
+
+
+def ray_objective(problem: Problem, atoms: AtomSet, fit: RayFit) -> float:
+    """Return F at w = U c with sum c for the gauge."""
+    weights, prediction = atoms.combine(fit.weights), fit.linear + fit.intercept
+    return problem.objective(weights, prediction, float(fit.weights.sum()))
+
+
+def removal_costs(problem: Problem, atoms: AtomSet, fit: RayFit) -> Array:
+    """Return, for each atom, the change of F when it is dropped, by the quadratic model at w."""
+    prediction = fit.linear + fit.intercept
+    v = problem.negative_gradient(prediction)
+    curvature = problem.loss.curvature(problem.y, prediction, problem.weight)
+    slopes = -atoms.images.transpose_dot(v)
+    bends = atoms.images.squared_norms(curvature)
+    if problem.tau:
+        assert atoms.gram is not None
+        slopes += problem.tau * (atoms.gram @ fit.weights)
+        bends += problem.tau * np.diag(atoms.gram)
+    form, amount, total = problem.regularizer.form, problem.regularizer.amount, fit.weights.sum()
+    if form == "penalized":
+        slopes += amount
+    elif form == "squared":
+        slopes += amount * total
+        bends += amount
+    return -fit.weights * slopes + 0.5 * fit.weights**2 * bends
+
+
+def _with_count(state: RayState, truncated: int) -> GreedyState:
+    known = {field.name: getattr(state, field.name) for field in fields(state)}
+    return GreedyState(**known, truncated=truncated)

@@ -1,0 +1,119 @@
+"""FISTA over all columns: accelerated proximal gradient with backtracking and adaptive restart.
+
+Beck, Teboulle 2009; restart of O'Donoghue, Candes 2015; [A] section 4 and [L] section 4 for the
+k-support norm, whose rival proximal maps can be chosen by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces import Solver, State, SupportsPredict
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import Certificate, Status
+from atomlearn.papers.proximal import NamedProx, check_name, proximal_of
+
+Array = NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class FISTAState(State):
+    """State over all columns (``columns`` is 0..p-1) with the iteration behind it.
+
+    iterate : w_k and the extrapolated point; settled : steps in a row that left w as it was.
+    """
+
+    iterate: Iterate | None = None
+    settled: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FISTA(Solver):
+    """min_w,b f(X w + b) + tau/2 ||w||^2 + R(w) by FISTA over all columns.
+
+    One proximal gradient iteration is two passes over the data (X'v at the extrapolated point and
+    X w at the new one), and one more for each step size the line search refuses. A solver step is
+    ``iterations`` of them and one pass for the certificate of its very last point. Where an
+    intercept is fitted, it is minimised over at every point. Needs a norm with a prox and a
+    design that forms X w.
+
+    Parameters
+    ----------
+    prox : {None, "box_norm", "binary_search", "two_step", "exhaustive"}
+        None: the norm's own. Else, for the squared k-support norm, a rival of the papers: BN, BS,
+        AS of [L], and the exhaustive search of [A].
+    iterations : int
+        Proximal gradient iterations a step, that is between two certificates.
+    shrink : float
+        By how much the estimate of the Lipschitz constant may fall from one iteration to the next.
+    """
+
+    prox: NamedProx | None = None
+    iterations: int = 10
+    shrink: float = 0.95
+
+    def __post_init__(self) -> None:
+        check_name("FISTA", self.prox)
+
+    def start(self, problem: Problem, warm: WarmStart | None = None) -> FISTAState:
+        """Certify the warm start: one pass, and one more where it is not zero."""
+        proximal_of(problem, "FISTA", self.prox, problem.tau)
+        weights, linear, intercept = dense_start(problem, warm)
+        certificate, scores = price(problem, weights, linear, intercept)
+        prediction = linear + intercept
+        iterate = Iterate.at(problem, weights, linear, intercept, scores)
+        return FISTAState(
+            np.arange(weights.size), weights, intercept, prediction, certificate, iterate=iterate
+        )
+
+    def step(self, problem: Problem, state: State) -> FISTAState:
+        """Make a few accelerated proximal gradient iterations, then certify the point reached."""
+        assert isinstance(state, FISTAState)
+        assert state.iterate is not None
+        proximal = proximal_of(problem, "FISTA", self.prox, problem.tau)
+        acceleration = Acceleration(shrink=self.shrink, refit_intercept=True)
+        at = state.iterate
+        for _ in range(self.iterations):
+            at = acceleration.iterate(problem, proximal, at)
+        certificate, _ = price(problem, at.weights, at.linear, at.intercept)
+        still = np.array_equal(at.weights, state.weights)
+        settled = state.settled + 1 if still else 0
+        return FISTAState(
+            columns=state.columns,
+            weights=at.weights,
+            intercept=at.intercept,
+            prediction=at.linear + at.intercept,
+            certificate=certificate,
+            iteration=state.iteration + 1,
+            exhausted=Status.STALLED if settled >= 2 else None,
+            iterate=at,
+            settled=settled,
+        )
+
+
+def dense_start(problem: Problem, warm: WarmStart | None) -> tuple[Array, Array, float]:
+    """Return all weights, X w and the optimal intercept of the warm start (or of zero)."""
+    design = problem.design
+    assert isinstance(design, SupportsPredict)
+    n_samples, n_features = problem.design.shape
+    weights, linear, intercept = np.zeros(n_features), np.zeros(n_samples), 0.0
+    if warm is not None:
+        weights[warm.columns] = warm.weights
+        linear = design.predict(weights) if warm.columns.size else linear
+        intercept = warm.intercept
+    return weights, linear, problem.optimal_intercept(linear, intercept)
+
+
+def price(
+    problem: Problem, weights: Array, linear: Array, intercept: float
+) -> tuple[Certificate, Array]:
+    """One pass over the data: the certificate of this very point, and its scores X'v."""
+    prediction = linear + intercept
+    scores = problem.design.scores(problem.negative_gradient(prediction))
+    certificate = problem.certificate(None, weights, intercept, prediction, scores)
+    return certificate, scores.full()

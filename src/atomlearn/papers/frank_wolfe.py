@@ -1,0 +1,372 @@
+"""Frank-Wolfe methods: classic and line-searched, with away, pairwise and blended pairwise steps.
+
+Frank, Wolfe 1956; Lacoste-Julien, Jaggi 2015 (away, pairwise); Tsuji, Tanaka, Pokutta 2022
+(blended pairwise); [V] section 2.2 and (4) for the penalized form through the truncated cone. The
+baselines of [V]: the corrective step of ``AtomGeneration`` is what beats them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces import Atom, Scores, Solver, State
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.norms.atoms import best_atom
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import MatrixPart, Status
+from atomlearn.core.solvers.atoms import AtomSet
+from atomlearn.core.solvers.gauge import warm_atoms
+from atomlearn.core.solvers.refit import truncation
+from atomlearn.matrices.solver.factored_atoms import (
+    FactoredAtoms,
+    RankOne,
+    factored_atoms,
+    warm_factors,
+)
+from atomlearn.papers.hull import Hull, Move, slope_of_gauge
+from atomlearn.papers.line_search import Way, best_step
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+StepSize = Literal["classic", "line_search"]
+Direction = Literal["toward", "away", "pairwise", "blended"]
+
+#: Steps without any progress after which a run has stalled.
+PATIENCE = 50
+#: Local steps go on as long as they promise this share of what the step toward v did.
+LAZY = 0.5
+
+
+@dataclass(slots=True)
+class FrankWolfeState(State):
+    """State in the set of vertices 0 and reach * a for atoms a (with their gauge, reach).
+
+    linear : X w; gauge : t >= gauge(w); reach : the radius, or the rho of [V] (4); vertex : the
+    best atom at this point, None where zero is better; toward_gap : the decrease of the
+    linearized F that it promises; atoms, shares : w = U c for methods that step away from
+    atoms, and for matrices, which are kept as such factors (None, empty for ``toward`` over
+    vectors); line_searches : searches so far, local steps included; stalled : steps in a row
+    without progress.
+    """
+
+    linear: Array = field(default_factory=lambda: np.zeros(0))
+    gauge: float = 0.0
+    reach: float = 0.0
+    vertex: Atom | RankOne | None = None
+    toward_gap: float = math.inf
+    atoms: AtomSet | FactoredAtoms | None = None
+    shares: Array = field(default_factory=lambda: np.zeros(0))
+    line_searches: int = 0
+    stalled: int = 0
+    milestone: float = math.inf
+
+    def n_active(self) -> int:
+        factored = isinstance(self.atoms, FactoredAtoms)
+        return int(np.count_nonzero(self.shares)) if factored else State.n_active(self)
+
+    def parts(self) -> tuple[tuple[Atom, float], ...]:
+        return self.atoms.parts(self.shares) if isinstance(self.atoms, AtomSet) else ()
+
+    def matrix_parts(self) -> tuple[MatrixPart, ...] | None:
+        if not isinstance(self.atoms, FactoredAtoms):
+            return None
+        return (self.atoms.part(self.shares),)
+
+
+@dataclass(frozen=True, slots=True)
+class FrankWolfe(Solver):
+    """min f(X w + b) + tau/2 ||w||^2 + R(gauge(w)) by conditional gradients, one pass a step.
+
+    Constrained: over conv(0, radius * atoms). Penalized and squared: over the truncated cone
+    { (w, t) : gauge(w) <= t <= rho } with R(t) in the objective ([V] (4)), whose vertices are zero
+    and rho * (a, 1). rho is F/level or sqrt(2 F/level) at the start: no solution lies beyond.
+
+    With z the scores, x the point, v the vertex that minimises the linearized F over the set, u
+    the one of those in use that maximises it, l the one of those in use that minimises it:
+
+    - ``toward``: x + s (v - x), s in [0, 1]. No atoms are kept.
+    - ``away``: the better of v - x and x - u, s up to where the share of u is used up.
+    - ``pairwise``: share moves from u to v.
+    - ``blended``: share moves from u to l as long as that promises at least half of what v did,
+      then a step toward v. The local steps need the stored images only, no pass: a step of the
+      solver is one run of local steps or one step toward v, then one pass for the certificate of
+      the very point reached (a lazy blended pairwise method: the gap of v is that of the last
+      pass, not of the last local step).
+
+    Parameters
+    ----------
+    step_size : {"line_search", "classic"}
+        The exact minimum along the direction, or 2 / (t + 2) for the t-th step (``toward`` only).
+    direction : {"toward", "away", "pairwise", "blended"}
+    local_steps : int
+        Bound on the local steps of ``blended`` between two passes.
+    tolerance : float
+        Relative gap that will be asked of the whole. A search for atoms that finds nothing beyond
+        it ends with ``Status.SEARCH_RELATIVE`` where its bound from above proves less.
+
+    Notes
+    -----
+    On a polytope the last three converge at a linear rate; ``toward`` at 2 C / (t + 2), C the
+    curvature constant, however easy the problem. An intercept is minimised over at every point.
+
+    Atoms of a matrix norm stay factored, u and v of u v', and W = sum c_h u_h v_h' is never formed:
+    O((p + q) t) memory for t atoms in use (``toward``: for t steps), with images that are products
+    with the factors. Not so for unions, tensors and tau > 0, whose atoms are columns.
+    """
+
+    lifts: ClassVar[bool] = False
+
+    step_size: StepSize = "line_search"
+    direction: Direction = "toward"
+    local_steps: int = 1000
+    tolerance: float = 1e-6
+
+    def __post_init__(self) -> None:
+        if self.step_size not in get_args(StepSize):
+            raise ValueError(
+                f"FrankWolfe: step_size must be one of {get_args(StepSize)}, got {self.step_size!r}"
+            )
+        if self.direction not in get_args(Direction):
+            raise ValueError(
+                f"FrankWolfe: direction must be one of {get_args(Direction)}, got "
+                f"{self.direction!r}"
+            )
+        if self.step_size == "classic" and self.direction != "toward":
+            raise ValueError(
+                f"FrankWolfe: direction={self.direction!r} needs step_size='line_search'; "
+                "classic steps know no direction but 'toward'"
+            )
+        if isinstance(self.local_steps, bool) or not self.local_steps >= 1:
+            raise ValueError(
+                f"FrankWolfe: local_steps must be a whole number >= 1, got {self.local_steps!r}"
+            )
+
+    def start(self, problem: Problem, warm: WarmStart | None = None) -> FrankWolfeState:
+        """Begin at zero, or at the warm start as one atom w / gauge(w) (or its factors): a pass."""
+        atoms: AtomSet | FactoredAtoms | None = factored_atoms(problem)
+        if isinstance(atoms, FactoredAtoms):
+            atoms, shares, intercept = warm_factors(problem, atoms, warm)
+        else:
+            atoms, shares, intercept = warm_atoms(problem, warm)
+        linear, weights = atoms.images.dot(shares), atoms.combine(shares)
+        gauge = float(shares.sum())
+        intercept = problem.optimal_intercept(linear, intercept)
+        reach = truncation(problem, weights, linear + intercept, gauge)
+        state = _point(problem, atoms.columns, weights, linear, gauge, intercept, reach)
+        if self.direction != "toward" or isinstance(atoms, FactoredAtoms):
+            state.atoms, state.shares = atoms, shares
+        return self._price(problem, state, None)
+
+    def step(self, problem: Problem, state: State) -> FrankWolfeState:
+        """Move along the direction (or make local steps), then price: one pass over the data."""
+        assert isinstance(state, FrankWolfeState)
+        if self.direction == "toward":
+            return self._price(problem, self._toward(problem, state), state)
+        assert state.atoms is not None
+        hull = Hull(state.atoms, state.shares, state.reach, state.intercept)
+        searches = self._local(problem, hull, state) if self.direction == "blended" else 0
+        if not searches:
+            hull.move(problem, self._move(problem, hull, state))
+            searches = 1
+        atoms, shares = hull.used()
+        linear, weights = atoms.images.dot(shares), atoms.combine(shares)
+        gauge = float(shares.sum())
+        following = _point(
+            problem, atoms.columns, weights, linear, gauge, hull.intercept, state.reach
+        )
+        following.atoms, following.shares = atoms, shares
+        following.line_searches = state.line_searches + searches
+        return self._price(problem, following, state)
+
+    def _toward(self, problem: Problem, state: FrankWolfeState) -> FrankWolfeState:
+        """x + s (v - x), without any memory of atoms but for the factors of matrices."""
+        if isinstance(state.atoms, FactoredAtoms):
+            return self._toward_factored(problem, state, state.atoms)
+        atom, reach = state.vertex, state.reach
+        if atom is None:
+            atom = Atom(state.columns[:0], state.weights[:0])
+        assert isinstance(atom, Atom)
+        image = reach * problem.design.gather(atom.columns).dot(atom.values)
+        target = 0.0 if state.vertex is None else reach
+        union, places = np.unique(
+            np.concatenate([state.columns, atom.columns]), return_inverse=True
+        )
+        weights = np.zeros(union.size)
+        weights[places[: state.columns.size]] = state.weights
+        vertex = np.zeros(union.size)
+        vertex[places[state.columns.size :]] = reach * atom.values
+        move = vertex - weights
+        products = float(weights @ move), float(move @ move)
+        length, following = self._along(problem, state, image, target, *products)
+        following.columns = union
+        following.weights = (1.0 - length) * weights + length * vertex
+        return following
+
+    def _toward_factored(
+        self, problem: Problem, state: FrankWolfeState, atoms: FactoredAtoms
+    ) -> FrankWolfeState:
+        """x + s (v - x) for W by its factors."""
+        vertex, shares, reach = state.vertex, state.shares, state.reach
+        if isinstance(vertex, RankOne):
+            image, target = reach * atoms.image(vertex), reach
+        else:
+            image, target = np.zeros_like(state.linear), 0.0
+        length, following = self._along(problem, state, image, target)
+        shares = (1.0 - length) * shares
+        if isinstance(vertex, RankOne) and length > 0.0:
+            atoms = atoms.append(problem.design, vertex)
+            shares = np.append(shares, length * reach)
+        kept = np.flatnonzero(shares)
+        following.atoms, following.shares = atoms.take(kept), shares[kept]
+        return following
+
+    def _along(
+        self,
+        problem: Problem,
+        state: FrankWolfeState,
+        image: Array,
+        target: float,
+        inner: float = 0.0,
+        square: float = 0.0,
+    ) -> tuple[float, FrankWolfeState]:
+        """Return the step length toward the vertex of this image and gauge, and the state there.
+
+        The caller sets what w is there. inner, square : <w, d> and ||d||^2, see ``Way``.
+        """
+        change, slope = image - state.linear, target - state.gauge
+        if self.step_size == "classic":
+            length = 2.0 / (state.iteration + 2.0)
+        else:
+            way = Way(state.linear, change, state.gauge, slope, inner, square)
+            length = best_step(problem, way, 1.0, state.intercept)
+        following = _point(
+            problem,
+            state.columns,
+            state.weights,
+            (1.0 - length) * state.linear + length * image,
+            (1.0 - length) * state.gauge + length * target,
+            state.intercept,
+            state.reach,
+        )
+        following.line_searches = state.line_searches + 1
+        return length, following
+
+    def _local(self, problem: Problem, hull: Hull, state: FrankWolfeState) -> int:
+        """Move share between atoms in use while that promises enough; return how many steps."""
+        promised = state.toward_gap
+        for made in range(self.local_steps):
+            worst, best, scores = hull.extremes(problem)
+            if scores[best] - scores[worst] < promised:
+                return made
+            hull.move(problem, hull.exchange(worst, best))
+            promised = LAZY * state.toward_gap
+        return self.local_steps
+
+    def _move(self, problem: Problem, hull: Hull, state: FrankWolfeState) -> Move:
+        """Return the move of this method that involves the new vertex."""
+        worst, _, scores = hull.extremes(problem)
+        mean = hull.mean(scores)
+        if self.direction == "away" and state.toward_gap < mean - scores[worst]:
+            return hull.away(worst)
+        vertex = hull.add(problem, state.vertex)
+        if self.direction == "pairwise":
+            return hull.exchange(worst, vertex)
+        return hull.toward(vertex)
+
+    def _price(
+        self, problem: Problem, state: FrankWolfeState, before: FrankWolfeState | None
+    ) -> FrankWolfeState:
+        """One pass over the data: scores, the best vertex, the certificate of this very point."""
+        v = problem.negative_gradient(state.prediction)
+        scores = problem.design.scores(v)
+        accuracy = 0.02 if before is None else 0.02 * before.certificate.relative_gap
+        accuracy = min(max(accuracy, 0.05 * self.tolerance), 1e-2)
+        found = self._best(problem, state, scores, accuracy, thorough=False)
+        certificate = state.certificate
+        searched, enough = certificate.search_gap, self.tolerance * abs(certificate.objective)
+        if searched is not None and searched <= enough < certificate.gap:
+            # Nothing better is found: now the bound from above is worth more work.
+            found = self._best(problem, state, scores, 0.05 * self.tolerance, thorough=True)
+        vertex, reached = found
+        level = slope_of_gauge(problem, state.gauge)
+        inner = float(v @ state.linear) - problem.tau * float(state.weights @ state.weights)
+        excess = reached - level
+        if excess <= 0.0:
+            vertex, excess = None, 0.0
+        state.vertex = vertex
+        state.toward_gap = state.reach * excess - (inner - level * state.gauge)
+        if before is not None:
+            self._judge(state, before)
+        return state
+
+    def _best(
+        self,
+        problem: Problem,
+        state: FrankWolfeState,
+        scores: Scores,
+        accuracy: float,
+        thorough: bool,
+    ) -> tuple[Atom | RankOne | None, float]:
+        """Return the best atom with <a, z>, None for an empty one; certify the point."""
+        at = (state.intercept, state.prediction, scores, None, state.gauge)
+        if isinstance(state.atoms, FactoredAtoms):
+            factors, reached, bounds = state.atoms.best(scores, accuracy, thorough)
+            state.certificate = problem.certificate(None, state.weights, *at, bounds)
+            return factors, reached
+        state.certificate = problem.certificate(
+            state.columns, state.weights, *at, thorough=thorough
+        )
+        shifted = problem.shifted(scores, state.columns, state.weights)
+        atom = best_atom(problem.regularizer.norm, shifted)
+        if not atom.columns.size:
+            return None, 0.0
+        return atom, float(atom.values @ shifted.at(atom.columns))
+
+    def _judge(self, state: FrankWolfeState, before: FrankWolfeState) -> None:
+        """Count the step, and say whether a further one can change anything."""
+        state.iteration = before.iteration + 1
+        lower = state.certificate.objective < before.certificate.objective * (1 - 1e-15)
+        if self.step_size == "classic":
+            # F may rise as well: only a point that stays where it is has stalled.
+            lower = not np.array_equal(state.prediction, before.prediction)
+        gap = state.certificate.closable
+        closer = gap <= 0.9 * before.milestone
+        state.stalled = 0 if lower or closer else before.stalled + 1
+        state.milestone = gap if closer else before.milestone
+        certificate, target = state.certificate, self.tolerance * abs(state.certificate.objective)
+        hard = not isinstance(state.atoms, FactoredAtoms) or state.atoms.is_hard
+        searched = certificate.search_gap
+        if hard and searched is not None and searched <= target < certificate.gap:
+            # The search finds nothing more; what its bounds leave open, more steps do not close.
+            state.exhausted = Status.SEARCH_RELATIVE
+        elif state.stalled >= PATIENCE:
+            state.exhausted = Status.STALLED
+
+
+def _point(
+    problem: Problem,
+    columns: Columns,
+    weights: Array,
+    linear: Array,
+    gauge: float,
+    intercept: float,
+    reach: float,
+) -> FrankWolfeState:
+    """Return the state of a point with its optimal intercept, not priced yet."""
+    intercept = problem.optimal_intercept(linear, intercept)
+    return FrankWolfeState(
+        columns=columns,
+        weights=weights,
+        intercept=intercept,
+        prediction=linear + intercept,
+        certificate=None,  # type: ignore[arg-type]  # _price sets it
+        linear=linear,
+        gauge=gauge,
+        reach=reach,
+    )

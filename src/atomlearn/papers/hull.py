@@ -1,0 +1,151 @@
+"""Hull: a point as a convex combination of atoms in use and zero, and the moves it can make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces import Atom
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.solvers.atoms import AtomSet
+from atomlearn.matrices.solver.factored_atoms import FactoredAtoms, RankOne
+from atomlearn.papers.line_search import Way, best_step
+
+Array = NDArray[np.float64]
+
+#: A share of zero below this is rounding, not a vertex in use.
+NO_SHARE = 1e-14
+#: The vertex zero, in arrays whose last entry is its own; atoms are numbered from 0 on.
+ZERO = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """c + s change for s in [0, longest]; at the end ``emptied`` has no share left.
+
+    change : (t,); emptied : the vertex that loses its share, None: all but ``sole``.
+    """
+
+    change: Array
+    longest: float
+    emptied: int | None = None
+    sole: int = ZERO
+
+
+@dataclass(slots=True)
+class Hull:
+    """w = U c with c >= 0, sum c <= reach: shares c_h / reach of the vertices reach * a_h.
+
+    What the sum leaves of reach is the share of zero. ``intercept`` follows along.
+    """
+
+    atoms: AtomSet | FactoredAtoms
+    shares: Array
+    reach: float
+    intercept: float
+
+    @property
+    def share_of_zero(self) -> float:
+        """1 - sum c / reach."""
+        rest = 1.0 - float(self.shares.sum()) / self.reach if self.reach > 0 else 1.0
+        return rest if rest > NO_SHARE else 0.0
+
+    def used(self) -> tuple[AtomSet | FactoredAtoms, Array]:
+        """Return the atoms with a share, and their weights."""
+        kept = np.flatnonzero(self.shares)
+        return self.atoms.take(kept), self.shares[kept]
+
+    def add(self, problem: Problem, atom: Atom | RankOne | None) -> int:
+        """Return the number of this atom (ZERO for None), appended where it is new."""
+        if atom is None:
+            return ZERO
+        atoms: Any = self.atoms  # of the kind of this atom
+        number: int = atoms.find(atom)
+        if number < 0:
+            self.atoms = atoms.append(problem.design, atom)
+            self.shares = np.append(self.shares, 0.0)
+            number = self.atoms.size - 1
+        return number
+
+    def extremes(self, problem: Problem) -> tuple[int, int, Array]:
+        """Return the worst and the best vertex in use, and all scores <vertex, -F'>, zero's last.
+
+        O(n_samples t) from the images: no pass over the data.
+        """
+        z = self.atoms.images.dot(self.shares)
+        self.intercept = problem.optimal_intercept(z, self.intercept)
+        v = problem.negative_gradient(z + self.intercept)
+        slopes = self.atoms.images.transpose_dot(v)
+        if problem.tau:
+            slopes -= problem.tau * self.atoms.products(self.atoms.combine(self.shares))
+        level = slope_of_gauge(problem, float(self.shares.sum()))
+        scores = np.append(self.reach * (slopes - level), 0.0)
+        in_use = np.append(self.shares > 0, self.share_of_zero > 0)
+        if not in_use.any():
+            return ZERO, ZERO, scores
+        numbers = np.flatnonzero(in_use)
+        worst, best = numbers[scores[numbers].argmin()], numbers[scores[numbers].argmax()]
+        last = scores.size - 1
+        return int(worst) if worst != last else ZERO, int(best) if best != last else ZERO, scores
+
+    def mean(self, scores: Array) -> float:
+        """Return <x, -F'> from the scores of the vertices."""
+        return float(scores[:-1] @ self.shares) / self.reach if self.reach > 0 else 0.0
+
+    def _share(self, vertex: int) -> float:
+        return self.share_of_zero if vertex == ZERO else float(self.shares[vertex]) / self.reach
+
+    def _unit(self, vertex: int) -> Array:
+        unit = np.zeros(self.shares.size)
+        if vertex != ZERO:
+            unit[vertex] = self.reach
+        return unit
+
+    def toward(self, vertex: int) -> Move:
+        """x + s (v - x), s <= 1."""
+        return Move(self._unit(vertex) - self.shares, 1.0, sole=vertex)
+
+    def away(self, vertex: int) -> Move:
+        """x + s (x - u), until u has no share left."""
+        share = self._share(vertex)
+        longest = share / (1.0 - share) if share < 1.0 else 0.0
+        return Move(self.shares - self._unit(vertex), longest, vertex)
+
+    def exchange(self, giving: int, taking: int) -> Move:
+        """x + s (v - u), until u has no share left."""
+        change = self._unit(taking) - self._unit(giving)
+        return Move(change, self._share(giving) if self.reach > 0 else 0.0, giving)
+
+    def move(self, problem: Problem, move: Move) -> None:
+        """Go to the exact minimum of F along the move."""
+        images, change = self.atoms.images, move.change
+        inner = square = 0.0
+        if problem.tau:
+            w, d = self.atoms.combine(self.shares), self.atoms.combine(change)
+            inner, square = float(w @ d), float(d @ d)
+        way = Way(
+            images.dot(self.shares),
+            images.dot(change),
+            float(self.shares.sum()),
+            float(change.sum()),
+            inner,
+            square,
+        )
+        length = best_step(problem, way, move.longest, self.intercept)
+        shares = np.maximum(self.shares + length * change, 0.0)
+        if length == move.longest:
+            if move.emptied is None:
+                shares = self._unit(move.sole)
+            elif move.emptied != ZERO:
+                shares[move.emptied] = 0.0
+        total = float(shares.sum())
+        self.shares = shares * (self.reach / total) if total > self.reach else shares
+
+
+def slope_of_gauge(problem: Problem, gauge: float) -> float:
+    """Return R'(t) inside the cone: level, level * t, or 0 in the constrained form."""
+    form, amount = problem.regularizer.form, problem.regularizer.amount
+    return {"penalized": amount, "squared": amount * gauge, "constrained": 0.0}[form]

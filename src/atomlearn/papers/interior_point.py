@@ -1,0 +1,299 @@
+"""Interior point: the restricted problem as one cone program, solved by Clarabel.
+
+A baseline to race and to check against: it shares no arithmetic with the other masters, and makes
+no use of a warm start. [V] compares its active set with such a master (FCFW-ip).
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from atomlearn.core.interfaces import Block, Master, Norm, Refit, SupportsPrices
+from atomlearn.core.losses import Logistic, Squared, SquaredHinge
+from atomlearn.core.masters.newton import block_of, certified
+from atomlearn.core.norms.combine import Nonnegative, Scaled
+from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.l1 import L1
+from atomlearn.core.norms.l2 import L2
+from atomlearn.core.problem.problem import Problem
+
+Array = NDArray[np.float64]
+
+#: What is tried until the gap is reached: an accuracy, in units of the relative gap wanted (small
+#: residuals are not yet a small gap), and how far to go toward the border of the cones at once.
+#: Clarabel's own fraction, 0.99, now and then ends in a corner, far too early.
+ATTEMPTS = ((0.1, 0.9), (1e-5, 0.9), (1e-5, 0.8), (1.0, 0.99), (1e-3, 0.7))
+FINEST, COARSEST = 1e-14, 1e-5
+
+_EXTRA = 'install it with pip install "atomlearn[dev]" or "atomlearn[bench]"'
+
+
+@dataclass(frozen=True, slots=True)
+class InteriorPoint(Master):
+    """Re-fit by a primal-dual interior-point method (Clarabel, an optional dependency).
+
+    For squared loss, squared hinge (quadratic programs) and logistic loss (exponential cones), with
+    l1, l2, groups, or a scaled or non-negative one of these, in all three forms. The block is
+    copied into a sparse matrix, and a factorization costs O(n m^2) where it is dense.
+    It is asked for several accuracies, as far as needed, until our own certificate says that the
+    gap is reached. ``Refit.steps`` counts iterations of all attempts.
+
+    Parameters
+    ----------
+    max_iter : int
+        Bound on the iterations of an attempt.
+    """
+
+    max_iter: int = 200
+
+    def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
+        """Minimise the restricted problem to ``gap_target``; see Master."""
+        program = _cone_program(problem)
+        best = certified(problem, weights, None, intercept)
+        if best.refit.gap <= gap_target or not weights.size:
+            return best.refit
+        clarabel, steps = _clarabel(), 0
+        wanted = gap_target / _scale(problem, intercept)
+        for accuracy, fraction in ATTEMPTS:
+            tolerance = min(max(accuracy * wanted, FINEST), COARSEST)
+            found, iterations = program.solve(clarabel, tolerance, fraction, self.max_iter)
+            steps += iterations
+            if np.isfinite(found).all():
+                trial = certified(problem, _inside(problem, found), None, intercept)
+                best = trial if trial.improves(best) else best
+            if best.refit.gap <= gap_target:
+                break
+        best.refit.steps = steps
+        return best.refit
+
+
+def _scale(problem: Problem, intercept: float) -> float:
+    """Return F at zero weights, what gaps are compared with."""
+    linear = np.zeros(problem.y.size)
+    value = problem.objective(
+        np.zeros(problem.design.shape[1]), linear + problem.optimal_intercept(linear, intercept)
+    )
+    return max(value, np.finfo(np.float64).tiny)
+
+
+def _clarabel() -> Any:
+    """Return the module, or say which extra brings it."""
+    try:
+        return importlib.import_module("clarabel")
+    except ImportError as error:
+        raise ImportError(f"InteriorPoint needs the package clarabel; {_EXTRA}") from error
+
+
+@dataclass
+class _ConeProgram:
+    """min 1/2 x'diag(quadratic)x + linear'x  subject to  right - rows x in a product of cones.
+
+    The first ``n_weights`` variables are the weights; ``variables`` more are added in runs.
+    """
+
+    n_weights: int
+    n_variables: int = 0
+    quadratic: list[Array] = field(default_factory=list)
+    linear: list[Array] = field(default_factory=list)
+    rows: list[Any] = field(default_factory=list)
+    right: list[Array] = field(default_factory=list)
+    cones: list[tuple[str, int]] = field(default_factory=list)
+
+    def variables(self, quadratic: Array, linear: Array) -> slice:
+        """Add variables with these entries of the objective; return where they are."""
+        start = self.n_variables
+        self.n_variables += quadratic.size
+        self.quadratic.append(quadratic)
+        self.linear.append(linear)
+        return slice(start, self.n_variables)
+
+    def constrain(
+        self,
+        cone: str,
+        parts: list[tuple[slice, Any]],
+        right: Array,
+        sizes: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Add right - sum matrix x[where] in a cone, or in one cone after another of ``sizes``."""
+        self.rows.append((parts, right.size))
+        self.right.append(right)
+        self.cones += [(cone, int(each)) for each in ([right.size] if sizes is None else sizes)]
+
+    def matrix(self) -> Any:
+        """Return all rows as one sparse matrix, once all variables are known."""
+        return sparse.vstack([self._widened(*row) for row in self.rows], format="csc")
+
+    def _widened(self, parts: list[tuple[slice, Any]], height: int) -> Any:
+        total = sparse.csc_array((height, self.n_variables))
+        for where, matrix in parts:
+            blocks = [
+                sparse.csc_array((height, where.start)),
+                sparse.csc_array(matrix),
+                sparse.csc_array((height, self.n_variables - where.stop)),
+            ]
+            total = total + sparse.hstack(blocks, format="csc")
+        return total
+
+    def solve(
+        self, clarabel: Any, tolerance: float, step_fraction: float, max_iter: int
+    ) -> tuple[Array, int]:
+        """Return the weights and the number of iterations; NaN where nothing was found."""
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.max_iter = max_iter
+        settings.max_step_fraction = step_fraction
+        for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas"):
+            setattr(settings, name, tolerance)
+        kinds = {
+            "zero": clarabel.ZeroConeT,
+            "nonnegative": clarabel.NonnegativeConeT,
+            "second order": clarabel.SecondOrderConeT,
+            "exponential": lambda _: clarabel.ExponentialConeT(),
+        }
+        solver = clarabel.DefaultSolver(
+            sparse.csc_matrix(sparse.diags_array(np.concatenate(self.quadratic))),
+            np.concatenate(self.linear),
+            sparse.csc_matrix(self.matrix()),
+            np.concatenate(self.right),
+            [kinds[cone](size) for cone, size in self.cones],
+            settings,
+        )
+        solution = solver.solve()
+        x = np.asarray(solution.x, dtype=np.float64)
+        return x[: self.n_weights], int(solution.iterations)
+
+
+def _cone_program(problem: Problem) -> _ConeProgram:
+    """Return the restricted problem with its weights as the first variables."""
+    if not isinstance(problem.design, Block):
+        raise TypeError(
+            f"a master works on a Block of gathered columns, got "
+            f"{type(problem.design).__name__}; gather them first, or use ColumnGeneration"
+        )
+    size = problem.design.shape[1]
+    program = _ConeProgram(size)
+    weights = program.variables(np.full(size, problem.tau), np.zeros(size))
+    gauge = _gauge_parts(program, weights, problem.regularizer.norm)
+    _add_regularizer(program, problem, gauge)
+    prediction: list[tuple[slice, Any]] = [
+        (weights, sparse.csc_array(block_of(problem).dense().astype(np.float64)))
+    ]
+    if problem.fit_intercept:
+        free = program.variables(np.zeros(1), np.zeros(1))
+        prediction.append((free, np.ones((problem.y.size, 1))))
+    _add_loss(program, problem, prediction)
+    return program
+
+
+def _gauge_parts(
+    program: _ConeProgram, weights: slice, norm: Norm, scale: float = 1.0
+) -> list[tuple[slice, Array]]:
+    """Constrain the program so that gauge(w) <= the sum of the parts, with equality at optima."""
+    size = weights.stop
+    price = norm.prices(size) if isinstance(norm, SupportsPrices) else None
+    if isinstance(norm, Scaled):
+        return _gauge_parts(program, weights, norm.norm, scale * norm.factor)
+    if isinstance(norm, Nonnegative):
+        program.constrain("nonnegative", [(weights, -sparse.eye_array(size))], np.zeros(size))
+        if price is not None:
+            return [(weights, scale * price)]
+        return _gauge_parts(program, weights, norm.norm, scale)
+    if isinstance(norm, L1):
+        groups, factors = [np.array([j]) for j in range(size)], np.ones(size)
+    elif isinstance(norm, L2):
+        groups, factors = [np.arange(size)], np.ones(1)
+    elif isinstance(norm, Groups):
+        groups, factors = norm.members_and_weights(size)
+    else:
+        raise TypeError(
+            f"InteriorPoint knows l1, l2, groups, and scaled or non-negative ones of these, got "
+            f"{norm!r}; use SemismoothNewton"
+        )
+    count = len(groups)
+    bounds = program.variables(np.zeros(count), np.zeros(count))
+    # One cone (t_g, w_g) after the other: t_g in the first row of each, its members below.
+    sizes = np.array([members.size for members in groups], dtype=np.int64)
+    first = np.concatenate([[0], np.cumsum(sizes + 1)])
+    height = int(first[-1])
+    below = np.setdiff1d(np.arange(height), first[:-1])
+    own = (np.full(count, -1.0), (first[:-1], np.arange(count)))
+    inside = (np.full(size, -1.0), (below, np.concatenate([*groups, np.zeros(0, np.int64)])))
+    rows = [
+        (bounds, sparse.csc_array(own, shape=(height, count))),
+        (weights, sparse.csc_array(inside, shape=(height, size))),
+    ]
+    program.constrain("second order", rows, np.zeros(height), sizes + 1)
+    return [(bounds, scale * factors)]
+
+
+def _add_regularizer(
+    program: _ConeProgram, problem: Problem, gauge: list[tuple[slice, Array]]
+) -> None:
+    """Add a variable t >= gauge(w), with its part of the objective or its bound."""
+    form, amount = problem.regularizer.form, problem.regularizer.amount
+    linear = amount if form == "penalized" else 0.0
+    square = amount if form == "squared" else 0.0
+    t = program.variables(np.array([square]), np.array([linear]))
+    rows = [(where, factors[None, :]) for where, factors in gauge]
+    program.constrain("nonnegative", [*rows, (t, -np.ones((1, 1)))], np.zeros(1))
+    if form == "constrained":
+        program.constrain("nonnegative", [(t, np.ones((1, 1)))], np.array([amount]))
+
+
+def _add_loss(program: _ConeProgram, problem: Problem, prediction: list[tuple[slice, Any]]) -> None:
+    """Add the loss of the samples of positive weight, in terms of their predictions."""
+    used = np.flatnonzero(problem.weight)
+    weight, y, loss = problem.weight[used], problem.y[used], problem.loss
+    rows = [(where, sparse.csr_array(matrix)[used]) for where, matrix in prediction]
+    count, unit = used.size, sparse.eye_array(used.size)
+    if isinstance(loss, Squared):
+        residual = program.variables(weight, np.zeros(count))
+        program.constrain("zero", [*rows, (residual, -unit)], y)
+        return
+    margin = [(where, sparse.diags_array(y) @ matrix) for where, matrix in rows]
+    if isinstance(loss, SquaredHinge):
+        shortfall = program.variables(weight, np.zeros(count))
+        negative = [(where, -matrix) for where, matrix in margin]
+        program.constrain("nonnegative", [*negative, (shortfall, -unit)], -np.ones(count))
+        program.constrain("nonnegative", [(shortfall, -unit)], np.zeros(count))
+        return
+    if not isinstance(loss, Logistic):
+        raise TypeError(
+            f"InteriorPoint knows the squared loss, logistic loss and squared hinge, got "
+            f"{type(loss).__name__}; use SequentialQP or SemismoothNewton"
+        )
+    _add_logistic(program, margin, weight)
+
+
+def _add_logistic(program: _ConeProgram, margin: list[tuple[slice, Any]], weight: Array) -> None:
+    """t >= log(1 + exp(-m)) is exp(-m - t) <= u, exp(-t) <= v, u + v <= 1: two cones a sample."""
+    count = weight.size
+    unit, zeros = sparse.eye_array(count), np.zeros(count)
+    t = program.variables(zeros, weight)
+    u = program.variables(zeros, zeros)
+    v = program.variables(zeros, zeros)
+    program.constrain("nonnegative", [(u, unit), (v, unit)], np.ones(count))
+    # Rows (x, y, z) of a cone { y exp(x / y) <= z } lie together.
+    first, third = (sparse.kron(unit, np.eye(3)[:, [row]], format="csr") for row in (0, 2))
+    right, sizes = np.tile([0.0, 1.0, 0.0], count), np.full(count, 3)
+    exponents = [(where, first @ matrix) for where, matrix in margin]
+    program.constrain("exponential", [*exponents, (t, first), (u, -third)], right, sizes)
+    program.constrain("exponential", [(t, first), (v, -third)], right, sizes)
+
+
+def _inside(problem: Problem, weights: Array) -> Array:
+    """Return the weights without the rounding that leaves the domain of R."""
+    regularizer = problem.regularizer
+    if not np.isfinite(regularizer.norm.value(weights)):
+        weights = np.maximum(weights, 0.0)
+    if regularizer.form == "constrained":
+        gauge = regularizer.norm.value(weights)
+        if gauge > regularizer.amount:
+            weights = weights * (regularizer.amount / gauge)
+    return weights

@@ -1,0 +1,49 @@
+"""Solvers, the one loop that runs them, stopping rules and observers."""
+
+import sys as _sys
+
+from atomlearn.core.solve import solve
+from atomlearn.core.solvers import stopping
+from atomlearn.core.solvers.atom_generation import AtomGeneration
+from atomlearn.core.solvers.checkpoint import Checkpoint
+from atomlearn.core.solvers.column_generation import ColumnGeneration
+from atomlearn.core.solvers.default import default_solver
+from atomlearn.core.solvers.feature_generation import FeatureGeneration
+from atomlearn.core.solvers.gauge import gauge_by_generation
+from atomlearn.core.solvers.observed import Observed
+from atomlearn.core.solvers.observers import PrintProgress
+from atomlearn.core.solvers.run import Progress, run
+from atomlearn.matrices.solver.generation import MatrixGeneration
+from atomlearn.papers.active_groups import active_groups
+from atomlearn.papers.admm import ADMM
+from atomlearn.papers.block_coordinate import BlockCoordinateDescent
+from atomlearn.papers.cogent import CoGEnT
+from atomlearn.papers.fista import FISTA
+from atomlearn.papers.frank_wolfe import FrankWolfe
+from atomlearn.papers.kfcfw import KFCFW
+
+__all__ = [
+    "ADMM",
+    "FISTA",
+    "KFCFW",
+    "AtomGeneration",
+    "BlockCoordinateDescent",
+    "Checkpoint",
+    "CoGEnT",
+    "ColumnGeneration",
+    "FeatureGeneration",
+    "FrankWolfe",
+    "MatrixGeneration",
+    "Observed",
+    "PrintProgress",
+    "Progress",
+    "active_groups",
+    "default_solver",
+    "gauge_by_generation",
+    "run",
+    "solve",
+    "stopping",
+]
+
+# ``from atomlearn.solvers.stopping import Seconds`` goes on working.
+_sys.modules[__name__ + ".stopping"] = stopping

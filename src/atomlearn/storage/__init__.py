@@ -1,0 +1,1 @@
+"""Storage: files, column stores, clusters and devices."""

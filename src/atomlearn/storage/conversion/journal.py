@@ -1,0 +1,173 @@
+"""The half-made store: a folder beside its place, with a journal of what is safely on disk."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import time
+import zlib
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.storage.store.store_file import as_bytes
+
+_JOURNAL = "journal.json"
+#: Seconds of work that a kill may cost: what is done is put on record so often.
+RECORD_S = 1.0
+SPILL = "spill"
+
+
+def sync_folder(folder: Path) -> None:
+    """Make names in a folder survive a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_safely(path: Path, content: bytes) -> None:
+    """Write a file that is there as a whole or not at all, whatever happens."""
+    temporary = path.with_name(path.name + ".new")
+    with temporary.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(temporary, path)
+    sync_folder(path.parent)
+
+
+class Workplace:
+    """``OUT.partial``: one conversion at a time, resumed where it is of the same source.
+
+    ``state`` is what the journal says is done; ``commit`` writes it, after the data it speaks of.
+    """
+
+    def __init__(self, out: Path, fingerprint: dict[str, Any]) -> None:
+        self.out = out
+        self.folder = out.with_name(out.name + ".partial")
+        self.fingerprint = fingerprint
+        self.state: dict[str, Any] = {}
+        self.resumed = False
+        self._recorded = time.monotonic()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether enough work was done since the last record to make another one."""
+        return time.monotonic() - self._recorded >= RECORD_S
+
+    def __enter__(self) -> Workplace:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = os.open(self.folder, os.O_RDONLY)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self._lock)
+            raise ValueError(
+                f"another conversion to {self.out} is running; wait for it, or give another name"
+            ) from error
+        self._read()
+        (self.folder / SPILL).mkdir(exist_ok=True)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        os.close(self._lock)
+
+    def _read(self) -> None:
+        """Take over the journal of the same conversion; clear what is left of any other."""
+        journal = self.folder / _JOURNAL
+        try:
+            content = json.loads(journal.read_bytes())
+            state = content["state"]
+            same = content["fingerprint"] == self.fingerprint
+            same = same and content["crc32"] == _digest(state)
+        except (OSError, ValueError, KeyError, TypeError):
+            same, state = False, {}
+        if same:
+            self.state, self.resumed = state, bool(state)
+            return
+        for entry in self.folder.iterdir():
+            if entry.is_dir():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink()
+
+    def commit(self, **changes: Any) -> None:
+        """Note what is done, for good."""
+        self.state.update(changes)
+        content = {
+            "fingerprint": self.fingerprint,
+            "state": self.state,
+            "crc32": _digest(self.state),
+        }
+        write_safely(self.folder / _JOURNAL, json.dumps(content).encode())
+        self._recorded = time.monotonic()
+
+    def spill(self, name: str) -> Path:
+        """Return the path of a file that is needed on the way only."""
+        return self.folder / SPILL / name
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all is written and only ``finish`` is left to do."""
+        return bool(self.state.get("complete", False))
+
+    def finish(self) -> None:
+        """Make the folder the store; a kill on the way leaves a complete folder to finish."""
+        # First: once files of the way are gone, nothing but finishing can go on from them.
+        self.commit(complete=True)
+        shutil.rmtree(self.folder / SPILL)
+        sync_folder(self.folder)
+        os.rename(self.folder, self.out)
+        sync_folder(self.out.parent)
+        # Last: until the store has its name the journal must say that everything is done.
+        (self.out / _JOURNAL).unlink()
+
+
+def _digest(state: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(state, sort_keys=True).encode())
+
+
+class Appended:
+    """A file that grows, cut back to what the journal knows of it."""
+
+    def __init__(self, path: Path, size: int) -> None:
+        self.path = path
+        self._stream = path.open("r+b" if path.exists() else "w+b")
+        if os.fstat(self._stream.fileno()).st_size < size:
+            raise ValueError(f"{path} is shorter than its journal says; remove its folder")
+        self._stream.truncate(size)
+        self._stream.seek(size)
+        self.size = size
+
+    def __del__(self) -> None:
+        if hasattr(self, "_stream"):
+            self._stream.close()
+
+    def append(self, array: NDArray[Any]) -> int:
+        """Write the array's bytes at the end; return their checksum."""
+        view = as_bytes(np.ascontiguousarray(array))
+        self._stream.write(view)
+        self.size += len(view)
+        return zlib.crc32(view)
+
+    def sync(self) -> None:
+        """Have everything on disk."""
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
+
+    def close(self) -> None:
+        """Sync and close."""
+        self.sync()
+        self._stream.close()

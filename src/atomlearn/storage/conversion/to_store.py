@@ -1,0 +1,221 @@
+"""convert: any data file to a column store, in one pass over it and in the memory allowed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.storage.conversion.binary import BedColumns, ParquetColumns, open_npy, open_npz
+from atomlearn.storage.conversion.hdf import open_h5ad
+from atomlearn.storage.conversion.journal import Workplace
+from atomlearn.storage.conversion.sources import ColumnSource, RowSource, encode
+from atomlearn.storage.conversion.text import DelimitedRows, LibsvmRows
+from atomlearn.storage.conversion.transpose import Transposition
+from atomlearn.storage.conversion.writer import StoreWriter
+from atomlearn.storage.formats.readers import format_of
+from atomlearn.storage.store.store_file import VALUE_TYPES, Manifest, read_manifest
+
+#: Memory below this leaves no room for a piece of anything.
+LEAST_MEMORY = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What was written: ``path``, ``shape``, ``layout`` ("dense", "csc", "genotypes"), ``dtype``,
+    ``n_bytes`` of values, and whether work of an earlier run was taken over."""
+
+    path: Path
+    shape: tuple[int, int]
+    layout: str
+    dtype: str
+    n_bytes: int
+    resumed: bool
+
+
+def convert(
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    target: str | None = None,
+    exclude: Sequence[str] = (),
+    dtype: str = "auto",
+    memory: int = 2**30,
+) -> Conversion:
+    """Write the column store ``out`` of a data file, to be read as ``designs.OnDisk(out)``.
+
+    Parameters
+    ----------
+    source : file
+        libsvm, CSV or TSV (also .gz, .bz2, .xz), .npy, .npz, Parquet, PLINK .bed, AnnData .h5ad.
+    out : folder
+        Must not exist. It appears when all is written; until then work is in ``out.partial``.
+        A conversion that was killed goes on there when it is started again.
+    target : str, optional
+        Column of a CSV or Parquet file, key of an .npz ("y" by default), column of obs of an
+        .h5ad, or an .npy file for an .npy: kept as ``OnDisk.target``. Labels of libsvm files and
+        phenotypes of .fam files are kept anyway.
+    exclude : names of CSV or Parquet columns to leave out.
+    dtype : {"auto", "float64", "float32", "float16", "int8", "genotype"}
+        Type of the values. "auto" keeps them: float32, float16, int8 and PLINK's as they are, other
+        small integers as float32, everything else as float64. "genotype" packs 0, 1, 2 and missing
+        into two bits.
+    memory : int
+        Bytes to work in, vectors of one number a sample and a few a column apart.
+
+    Returns
+    -------
+    Conversion
+
+    Raises
+    ------
+    ValueError, OSError
+        With the place of the first fault and a remedy; what is converted so far is kept for a
+        second try.
+
+    Notes
+    -----
+    Rows become columns by two passes over temporary files of the size of the store; the source
+    itself is read once. Sources that have columns are copied in pieces.
+    """
+    file, folder = Path(source), Path(out)
+    _check(file, folder, dtype, memory)
+    opened = _open(file, target, tuple(exclude))
+    kind = _kind(opened, dtype)
+    status = file.stat()
+    fingerprint = {
+        "source": str(file.resolve()),
+        "bytes": status.st_size,
+        "modified": status.st_mtime_ns,
+        "target": target,
+        "exclude": list(exclude),
+        "dtype": kind,
+        "version": 1,
+    }
+    with Workplace(folder, fingerprint) as work:
+        if work.is_complete:
+            manifest = read_manifest(work.folder)
+            work.finish()
+        elif isinstance(opened, ColumnSource):
+            manifest = _copy(opened, work, kind, memory, file.name)
+        else:
+            manifest = _transpose(opened, work, kind, memory, file.name)
+        n_bytes = manifest.sizes()["values.bin"]
+        shape = manifest.n_samples, manifest.n_features
+        return Conversion(folder, shape, manifest.layout, manifest.dtype, n_bytes, work.resumed)
+
+
+def _check(file: Path, folder: Path, dtype: str, memory: int) -> None:
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no file {file}")
+    if file.stat().st_size == 0:
+        raise ValueError(f"{file} is empty")
+    if folder.exists():
+        raise ValueError(f"{folder} exists; remove it, or give another name")
+    if not folder.absolute().parent.is_dir():
+        raise ValueError(f"there is no folder {folder.absolute().parent}; make it first")
+    if dtype not in ("auto", *VALUE_TYPES):
+        raise ValueError(f"dtype must be 'auto' or one of {VALUE_TYPES}, got {dtype!r}")
+    if memory < LEAST_MEMORY:
+        raise ValueError(f"memory must be at least {LEAST_MEMORY} bytes (1 MiB), got {memory}")
+
+
+def _open(file: Path, target: str | None, exclude: Sequence[str]) -> RowSource | ColumnSource:
+    kind = format_of(file)
+    if exclude and kind not in ("delimited", "parquet"):
+        raise ValueError(
+            f"only columns of CSV and Parquet can be excluded by name; {file} is {kind}"
+        )
+    if target is not None and kind in ("libsvm", "bed"):
+        raise ValueError(f"the target of {file} is in the file; leave target={target!r} out")
+    if kind == "libsvm":
+        return LibsvmRows(file)
+    if kind == "delimited":
+        return DelimitedRows(file, target, exclude)
+    if kind == "npy":
+        return open_npy(file, target)
+    if kind == "npz":
+        return open_npz(file, target)
+    if kind == "parquet":
+        return ParquetColumns(file, target, exclude)
+    if kind == "bed":
+        return BedColumns(file)
+    return open_h5ad(file, target)
+
+
+def _kind(source: RowSource | ColumnSource, dtype: str) -> str:
+    """Return the type of the values in the store."""
+    if isinstance(source, BedColumns):
+        if dtype not in ("auto", "genotype"):
+            raise ValueError(f"genotypes of a .bed stay two bits each, got dtype={dtype!r}")
+        return "genotype"
+    if dtype == "genotype" and source.about.sparse:
+        raise ValueError("two-bit genotypes are dense: convert a dense file, or choose int8")
+    if dtype != "auto":
+        return dtype
+    given = source.about.dtype
+    if given.kind == "f" and given.itemsize <= 8:
+        return str(given.newbyteorder("=").name)
+    if given == np.int8 or given == np.bool_:
+        return "int8"
+    return "float32" if np.can_cast(given, np.float32, "safe") else "float64"
+
+
+def _copy(source: ColumnSource, work: Workplace, kind: str, memory: int, name: str) -> Manifest:
+    """Write a source that has columns, piece by piece."""
+    writer = StoreWriter(work, source.shape[0], kind, source.about.sparse)
+    for start, stop in pairwise(source.widths(max(memory // 8, 1)).tolist()):
+        if stop <= writer.next_column:
+            continue
+        first = max(start, writer.next_column)
+        part = source.columns(first, stop)
+        if source.about.sparse:
+            part.sum_duplicates()
+            values = encode(part.data, kind, 0, first)
+            writer.entries(values, part.indices, part.indptr.astype(np.int64))
+        elif isinstance(source, BedColumns):
+            writer.packed(part)
+        else:
+            writer.dense(encode(part, kind, 0, first))
+        writer.commit()
+    return writer.finish(source.about.names, source.target(), name)
+
+
+def _transpose(source: RowSource, work: Workplace, kind: str, memory: int, name: str) -> Manifest:
+    """Write a source that has rows: spill them by blocks, write them by columns."""
+    rows = Transposition(work, source, kind, memory)
+    rows.collect()
+    if not rows.n_samples:
+        raise ValueError(f"{name} has no rows of data; expected one line a sample")
+    target = source.target()
+    if target is None:
+        target = _plain(rows.targets())
+    if target is not None and target.size != rows.n_samples:
+        raise ValueError(f"{name} has {rows.n_samples} samples but {target.size} targets")
+    writer = StoreWriter(work, rows.n_samples, kind, source.about.sparse)
+    if not source.about.sparse:
+        rows.write_dense(writer)
+        return writer.finish(source.about.names, target, name)
+    totals, dropped = rows.totals(source.about.drops_first)
+    # Other files say how many columns they have, and all may be zero.
+    if isinstance(source, LibsvmRows) and not totals.any():
+        raise ValueError(f"{name} has no entries; expected lines of 'label index:value ...'")
+    rows.write_sparse(writer, totals, dropped)
+    return writer.finish(source.about.names, target, name, first_index=dropped)
+
+
+def _plain(target: NDArray[Any] | None) -> NDArray[Any] | None:
+    """Return text that is numbers in every row as numbers."""
+    if target is None or target.dtype.kind != "U":
+        return target
+    try:
+        numbers: NDArray[Any] = target.astype(np.float64)
+    except ValueError:
+        return target
+    return numbers

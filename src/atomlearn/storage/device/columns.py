@@ -1,0 +1,132 @@
+"""DeviceColumns: dense columns on a device, of a tensor or of some rows of it, standardized."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.data.standardized import Standardized
+from atomlearn.core.data.wrappers import Counted, RowSubset
+from atomlearn.core.interfaces.design import Array, Design
+from atomlearn.storage.device.dense import DenseTensor
+from atomlearn.storage.device.on_device import OnDevice
+from atomlearn.storage.device.sparse import SparseTensor
+from atomlearn.storage.device.tensors import namespace, to_device_of
+
+#: Columns lo..hi of tensors on the device.
+Reader = Callable[[int, int], Any]
+#: Data of up to this many entries that are not simply there are made once for a pass.
+HELD_ENTRIES = 2**26
+#: Entries of columns made at a time (256 MB in single precision).
+SIDE_ENTRIES = 2**26
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """(x_j - mean_j) factor_j, with the roundings that blocks of the processor have.
+
+    means : None where nothing is taken off; scaled_first : x_j factor_j - mean_j factor_j.
+    """
+
+    means: Array | None
+    factors: Array
+    scaled_first: bool
+
+    def of(self, tile: Any, lo: int, hi: int) -> Any:
+        """Return columns lo..hi shifted and scaled, in float64."""
+        xp = namespace(tile)
+        tile = xp.astype(tile, xp.float64, copy=False)
+        factors = to_device_of(tile, self.factors[lo:hi])
+        if self.means is None:
+            return tile * factors
+        means = self.means[lo:hi]
+        if self.scaled_first:
+            return tile * factors - to_device_of(tile, means * self.factors[lo:hi])
+        return (tile - to_device_of(tile, means)) * factors
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceColumns:
+    """The columns of a design whose entries lie on a device.
+
+    tensor : what lies there; rows : those used (None: all); shift : what is done to columns.
+    """
+
+    tensor: DenseTensor | SparseTensor
+    rows: NDArray[np.int64] | None = None
+    shift: Shift | None = None
+
+    @classmethod
+    def of(cls, base: Design) -> DeviceColumns | None:
+        """Return the columns of a tensor, and of Standardized, RowSubset and Counted ones."""
+        if isinstance(base, OnDevice):
+            return cls(base.tensor)
+        if isinstance(base, Counted):
+            return cls.of(base.design)
+        if isinstance(base, RowSubset):
+            if base._view is not None:
+                return cls.of(base._view)
+            inner = cls.of(base.design)
+            if inner is None:
+                return None
+            rows = base.rows if inner.rows is None else inner.rows[base.rows]
+            return cls(inner.tensor, rows, inner.shift)
+        if isinstance(base, Standardized):
+            inner = cls.of(base.design)
+            if inner is None or inner.shift is not None:
+                return None
+            tensor = inner.tensor
+            later = isinstance(tensor, SparseTensor) and not tensor.is_full
+            means = base.means if base.means.any() else None
+            return cls(tensor, inner.rows, Shift(means, base.factors, later))
+        return None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_samples, n_inputs)"""
+        n_samples = self.tensor.shape[0] if self.rows is None else self.rows.shape[0]
+        return n_samples, self.tensor.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type that columns have as they come."""
+        return self.tensor.dtype if self.shift is None else np.dtype(np.float64)
+
+    def width(self, wanted: int, dtype: Any) -> int:
+        """Return how many columns to read at a time: what is there already takes no room."""
+        if self._is_there(dtype):
+            return wanted
+        return max(1, min(wanted, max(16, SIDE_ENTRIES // self.tensor.shape[0])))
+
+    def reader(self, dtype: Any) -> Reader:
+        """Return a function that gives columns lo..hi as a tensor (n_samples, hi - lo)."""
+        n_samples, n_inputs = self.shape
+        if self._is_there(dtype) or n_samples * n_inputs > HELD_ENTRIES:
+            return lambda lo, hi: self.read(lo, hi, dtype)
+        step = self.width(n_inputs, dtype)
+        starts = range(0, n_inputs, step)
+        parts = [self.read(lo, min(lo + step, n_inputs), dtype) for lo in starts]
+        held = parts[0] if len(parts) == 1 else namespace(parts[0]).concat(parts, axis=1)
+        return lambda lo, hi: held[:, lo:hi]
+
+    def read(self, lo: int, hi: int, dtype: Any) -> Any:
+        """Return columns lo..hi, in this precision."""
+        tile = self.tensor.columns(lo, hi)
+        xp = namespace(tile)
+        if self.rows is not None:
+            tile = xp.take(tile, to_device_of(tile, self.rows), axis=0)
+        if self.shift is not None:
+            tile = self.shift.of(tile, lo, hi)
+        return xp.astype(tile, _type(xp, dtype), copy=False)
+
+    def _is_there(self, dtype: Any) -> bool:
+        plain = self.rows is None and self.shift is None
+        return plain and not self.tensor.is_sparse and self.tensor.dtype == dtype
+
+
+def _type(xp: Any, dtype: Any) -> Any:
+    return xp.float32 if np.dtype(dtype) == np.float32 else xp.float64

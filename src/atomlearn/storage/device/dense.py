@@ -1,0 +1,117 @@
+"""DenseTensor: X as a tensor of any library of the array API, read where it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.entries import refuse_entry
+from atomlearn.core.interfaces.design import Array, Block, Columns
+from atomlearn.storage.device.tensors import (
+    as_written,
+    device_of,
+    dtype_of,
+    namespace,
+    to_device_of,
+    to_host,
+)
+
+#: Entries made float64 on the device at a time (128 MB): fewer would be all starting of work.
+TILE_ENTRIES = 2**24
+#: Rows over which float32 sums run before they are added in float64: their error is that of these.
+SINGLE_ROWS = 4096
+
+
+class DenseTensor:
+    """The sums and columns that OnDevice asks of dense X.
+
+    X : tensor (n_samples, n_features), float32 or float64, already known to be two-dimensional.
+    """
+
+    is_sparse = False
+
+    def __init__(self, X: Any) -> None:
+        # Gradients with respect to X would keep every product in memory.
+        self._X = X.detach() if hasattr(X, "detach") else X
+        self.shape = int(X.shape[0]), int(X.shape[1])
+        self.dtype = dtype_of(X)
+
+    @property
+    def sample(self) -> Any:
+        """A tensor that is where X is."""
+        return self._X
+
+    def exact(self, v: Array, columns: Columns | None, squared: bool = False) -> Array:
+        """Return sum_i v_i x_ij (x_ij^2 if ``squared``), summed in float64, of these columns."""
+        xp = namespace(self._X)
+        weights = to_device_of(self._X, np.asarray(v, dtype=np.float64))
+        width = self.shape[1] if columns is None else columns.size
+        total = xp.zeros(width, dtype=xp.float64, device=device_of(self._X))
+        X = self._X if columns is None else self._take(columns)
+        made = squared or self.dtype != np.float64
+        for rows in _tiles(self.shape[0], width) if made else [slice(0, self.shape[0])]:
+            tile = xp.astype(X[rows, :], xp.float64, copy=False)
+            tile = tile * tile if squared else tile
+            total = total + xp.matmul(xp.matrix_transpose(tile), weights[rows])
+        return to_host(total)
+
+    def single(self, v: NDArray[np.float32]) -> Any:
+        """Return X'v on the device, from sums in float32 over at most SINGLE_ROWS rows each."""
+        xp = namespace(self._X)
+        weights = to_device_of(self._X, v)
+        total = xp.zeros(self.shape[1], dtype=xp.float64, device=device_of(self._X))
+        with as_written(self._X):
+            for start in range(0, self.shape[0], SINGLE_ROWS):
+                rows = slice(start, min(start + SINGLE_ROWS, self.shape[0]))
+                part = xp.matmul(xp.matrix_transpose(self._X[rows, :]), weights[rows])
+                total = total + xp.astype(part, xp.float64)
+        return total
+
+    def terms(self) -> tuple[int, int]:
+        """Return how many terms a sum of ``single`` has in float32, and in all."""
+        return min(self.shape[0], SINGLE_ROWS), self.shape[0]
+
+    def predict(self, weights: Array) -> Array:
+        """Return X w, summed in float64: one pass."""
+        xp = namespace(self._X)
+        used = np.flatnonzero(weights)
+        few = 4 * used.size < self.shape[1]
+        w = to_device_of(self._X, weights[used] if few else weights)
+        places = to_device_of(self._X, used) if few else None
+        width = used.size if few else self.shape[1]
+        parts = []
+        for rows in _tiles(self.shape[0], width):
+            tile = self._X[rows, :]
+            tile = tile if places is None else xp.take(tile, places, axis=1)
+            parts.append(to_host(xp.matmul(xp.astype(tile, xp.float64, copy=False), w)))
+        return np.concatenate(parts)
+
+    def gather(self, columns: Columns) -> Block:
+        """Return these columns, which exist, as a block of the processor."""
+        if not columns.size:
+            return DenseBlock(np.zeros((self.shape[0], 0), dtype=self.dtype))
+        return DenseBlock(to_host(self._take(columns)))
+
+    def columns(self, lo: int, hi: int) -> Any:
+        """Return columns lo..hi as a tensor (n_samples, hi - lo): a view where there are such."""
+        return self._X[:, lo:hi]
+
+    def check_finite(self) -> None:
+        """Refuse NaN and infinity, with row and column: one pass without a copy."""
+        sums = self.exact(np.ones(self.shape[0]), None)
+        for column in np.flatnonzero(~np.isfinite(sums)).tolist():
+            entries = to_host(self._take(np.array([column])))[:, 0]
+            bad = np.flatnonzero(~np.isfinite(entries))
+            if bad.size:
+                refuse_entry(entries[bad[0]], int(bad[0]), column, None)
+
+    def _take(self, columns: Columns) -> Any:
+        return namespace(self._X).take(self._X, to_device_of(self._X, columns), axis=1)
+
+
+def _tiles(length: int, width: int) -> list[slice]:
+    step = max(1, TILE_ENTRIES // max(width, 1))
+    return [slice(start, min(start + step, length)) for start in range(0, length, step)]

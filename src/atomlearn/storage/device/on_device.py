@@ -1,0 +1,293 @@
+"""X as a tensor on a device: the device multiplies, and what decides is summed in float64."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.data.scores import ArrayScores, largest
+from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
+from atomlearn.storage.device.dense import DenseTensor
+from atomlearn.storage.device.layouts import check_layout
+from atomlearn.storage.device.sparse import SparseTensor
+from atomlearn.storage.device.tensors import (
+    SAFETY,
+    TINY,
+    SingleRounding,
+    device_of,
+    dtype_of,
+    is_sparse_tensor,
+    kth_largest,
+    namespace,
+    to_device_of,
+    to_host,
+)
+
+
+class OnDevice(Design):
+    """z = X'v for a tensor of any library of the array API (PyTorch, CuPy, JAX), dense or sparse.
+
+    Parameters
+    ----------
+    X : tensor (n_samples, n_features), float32 or float64
+        Read where it is, never written to. Dense tensors are never copied as a whole. Sparse ones
+        are PyTorch's: CSC is read in place where the rows of each column increase; CSR, COO and
+        unsorted CSC are brought into that form on their device, one copy, duplicates added up.
+    precision : {"auto", "float32", "float64"}, default="auto"
+        In which precision the device looks for the best columns. "float64": all sums are float64,
+        made from tiles of X. "float32": X'v in float32 first, with a proved bound on the error of
+        each score; the columns that may be among the best by that bound are scored again in
+        float64, so the answer is the same. "auto" is "float32" for float32 data.
+
+    Attributes
+    ----------
+    is_sparse : bool
+    nonzeros : int
+        Number of stored entries.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For other shapes and types, for sparse tensors whose indices are out of range or order (no
+        index is followed before it is checked), and for entries that are not finite, with row and
+        column.
+
+    Notes
+    -----
+    Scores given to a solver are sums in float64 in either case, and so is the certificate.
+    In float32 a pass reads 4 n p bytes once (8 or 12 a stored entry of sparse X); the bound is
+
+    ``|fl(x_j'v) - x_j'v| <= ((m_j + 2) u + c) ||x_j|| ||v||``
+
+    where m_j = min(n, 4096) rows, of sparse X min(nnz_j, 4096) stored entries, are summed in
+    float32 before sums are added in float64. u = 2^-24, in any order of summation (Higham 2002,
+    Accuracy and Stability of Numerical Algorithms, section 3.1, and Cauchy and Schwarz). c is what
+    the library may cut off the factors of a product: 2^-9 where PyTorch is allowed tf32, and for
+    CuPy, 2^-6 where it is allowed bfloat16, and for JAX, else 0; where c > 0, u = 2^-22 allows
+    for units that cut off what they add (Fasi, Higham, Mikaitis, Pranesh 2021, Numerical behavior
+    of NVIDIA tensor cores). What may be lost to underflow is added; a sum that overflows tells
+    nothing, and its column is scored again. Norms that need all scores (groups, for one) ask for
+    float64 ones at once. Column norms are computed once, in float64. v goes to the device (8 n
+    bytes) and scores come back (8 p bytes); columns of the active set come back once and are
+    worked on by the processor.
+    """
+
+    def __init__(self, X: Any, *, precision: str = "auto") -> None:
+        namespace(X)
+        _check_shape(X)
+        sparse = is_sparse_tensor(X)
+        if sparse:
+            check_layout(X)
+        dtype = dtype_of(X)
+        if precision not in ("auto", "float32", "float64"):
+            raise ValueError(f"precision must be 'auto', 'float32' or 'float64', got {precision!r}")
+        if precision == "float32" and dtype != np.float32:
+            raise ValueError("precision='float32' is for float32 tensors, and X is float64")
+        _check_double(X)
+        self._own(SparseTensor(X) if sparse else DenseTensor(X), precision)
+        self._tensor.check_finite()
+
+    def _own(self, tensor: DenseTensor | SparseTensor, precision: str) -> None:
+        self._tensor = tensor
+        self.precision = str(tensor.dtype) if precision == "auto" else precision
+        # ||x_j|| on the device; the rounding that bounds on errors are for, and their two parts.
+        self._lengths: Any = None
+        self._slack: tuple[SingleRounding, Any, Any] | None = None
+
+    def __repr__(self) -> str:
+        kind = "sparse " if self.is_sparse else ""
+        return f"OnDevice({self.shape}, {kind}{self.dtype}, {self.device})"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._tensor.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._tensor.dtype
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether X is a sparse tensor."""
+        return self._tensor.is_sparse
+
+    @property
+    def nonzeros(self) -> int:
+        """Number of stored entries."""
+        tensor = self._tensor
+        if isinstance(tensor, SparseTensor):
+            return tensor.nonzeros
+        return tensor.shape[0] * tensor.shape[1]
+
+    @property
+    def tensor(self) -> DenseTensor | SparseTensor:
+        """What is held: of no interest but to designs made of this one."""
+        return self._tensor
+
+    @property
+    def device(self) -> Any:
+        """Where X is, as its library says it."""
+        return device_of(self._tensor.sample)
+
+    def scores(self, v: Array) -> Scores:
+        v = np.asarray(v, dtype=np.float64)
+        if self.precision == "float64":
+            return ArrayScores(self.exact_scores(v))
+        return RecheckedScores(self, v)
+
+    def exact_scores(self, v: Array, columns: Columns | None = None) -> Array:
+        """Return X'v at some columns (None: all), summed in float64 on the device."""
+        return self._tensor.exact(v, columns)
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        """Return sum_i c_i x_ij^2 for every column, summed in float64: one pass."""
+        weights = np.ones(self.shape[0]) if curvature is None else curvature
+        return self._tensor.exact(weights, None, squared=True)
+
+    def single_scores(self, v: Array) -> tuple[Array, Array]:
+        """Return X'v from sums in float32, and a bound on the error of each."""
+        z, error = self._single(np.asarray(v, dtype=np.float64))
+        return np.array(to_host(z)), np.array(to_host(error))
+
+    def candidates(self, single: tuple[Any, Any], count: int) -> Columns:
+        """Return the columns that may be among the ``count`` best, by bounds of ``_single``."""
+        xp = namespace(single[0])
+        magnitude, error = xp.abs(single[0]), single[1]
+        # At least ``count`` columns reach this; one that cannot reach it is not among the best.
+        bar = kth_largest(magnitude - error, count)
+        return np.array(to_host(xp.nonzero(magnitude + error >= bar)[0]), dtype=np.int64)
+
+    def _single(self, v: Array) -> tuple[Any, Any]:
+        """Return ``single_scores`` on the device, float64."""
+        xp = namespace(self._tensor.sample)
+        # Scaled, so that no entry of v leaves the range of float32 by its size alone.
+        unit = float(np.abs(v).max(initial=0.0)) or 1.0
+        if not math.isfinite(unit):
+            raise ValueError("v holds NaN or infinity: check the data and the predictions")
+        scaled = v / unit
+        z = self._tensor.single(scaled.astype(np.float32))
+        slack, least = self._errors(SingleRounding.of(z))
+        error = slack * float(np.linalg.norm(scaled)) + least
+        # Sums that overflowed tell nothing: such columns are always looked at.
+        known = xp.isfinite(z)
+        z = xp.where(known, z, xp.zeros_like(z))
+        error = xp.where(known, error, xp.full_like(error, math.inf))
+        return z * unit, error * unit
+
+    def predict(self, weights: Array) -> Array:
+        """Return X w, summed in float64 on the device: one pass."""
+        weights = np.asarray(weights, dtype=np.float64)
+        if weights.shape != (self.shape[1],):
+            raise ValueError(f"weights must have shape ({self.shape[1]},), got {weights.shape}")
+        if not weights.any():
+            return np.zeros(self.shape[0])
+        return self._tensor.predict(weights)
+
+    def gather(self, columns: Columns) -> Block:
+        columns = np.asarray(columns, dtype=np.int64)
+        if columns.size and not 0 <= int(columns.min()) <= int(columns.max()) < self.shape[1]:
+            raise IndexError(
+                f"columns must lie in [0, {self.shape[1]}), got values from {columns.min()} to "
+                f"{columns.max()}"
+            )
+        return self._tensor.gather(columns)
+
+    def largest_magnitudes(self) -> Array:
+        """Return max_i |x_ij| of every column of sparse X, float64."""
+        return self._sparse().largest_magnitudes()
+
+    def scaled(self, factors: Array) -> OnDevice:
+        """Return sparse X diag(factors), one factor a column; values are copied."""
+        other = OnDevice.__new__(OnDevice)
+        other._own(self._sparse().scaled(factors), self.precision)
+        return other
+
+    def _sparse(self) -> SparseTensor:
+        if not isinstance(self._tensor, SparseTensor):
+            raise TypeError(f"{self!r} is dense; designs.Standardized scales its columns")
+        return self._tensor
+
+    def _errors(self, rounding: SingleRounding) -> tuple[Any, Any]:
+        """Return s and t on the device: sums of ``single`` are off by at most s ||v|| + t."""
+        if self._lengths is None:
+            self._lengths = to_device_of(self._tensor.sample, np.sqrt(self.squared_norms()))
+        if self._slack is None or self._slack[0] != rounding:
+            terms, all_terms = self._tensor.terms()
+            # Entries, products and sums below the least normal float32 may be lost as a whole.
+            least = (all_terms**0.5 * self._lengths + 4.0 * all_terms) * (SAFETY * TINY)
+            self._slack = rounding, rounding.relative(terms) * self._lengths, least
+        return self._slack[1:]
+
+
+class RecheckedScores(Scores):
+    """z whose best entries are found in float32 and computed again in float64.
+
+    An entry once computed in float64 is kept, so all answers agree with each other.
+    """
+
+    def __init__(self, design: OnDevice, v: Array) -> None:
+        self._design, self._v = design, v.copy()
+        self._exact: Array = np.full(design.shape[1], np.nan)
+        self._single: tuple[Any, Any] | None = None
+        self._n_known = 0
+
+    @property
+    def n_columns(self) -> int:
+        return self._design.shape[1]
+
+    def top(self, count: int) -> tuple[Columns, Array]:
+        count = max(0, min(int(count), self.n_columns))
+        if self._n_known == self.n_columns:
+            return ArrayScores(self._exact).top(count)
+        if not count:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        if self._single is None:
+            self._single = self._design._single(self._v)
+        columns = self._design.candidates(self._single, count)
+        return largest(columns, self.at(columns), count)
+
+    def at(self, columns: Columns) -> Array:
+        columns = np.asarray(columns, dtype=np.int64)
+        unknown = np.unique(columns[np.isnan(self._exact[columns])])
+        if unknown.size:
+            # Nearly all of them are cheaper as all of them, which needs no copy of columns.
+            everything = 2 * unknown.size > self.n_columns
+            found = self._design.exact_scores(self._v, None if everything else unknown)
+            unknown = np.flatnonzero(np.isnan(self._exact)) if everything else unknown
+            self._exact[unknown] = found[unknown] if everything else found
+            self._n_known += unknown.size
+        return self._exact[columns]
+
+    def full(self) -> Array:
+        """Return all of z, in float64; read-only use."""
+        return self.at(np.arange(self.n_columns)) if self._n_known < self.n_columns else self._exact
+
+    def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
+        return ArrayScores(self.full()).group_norms(labels, n_groups)
+
+
+def _check_shape(X: Any) -> None:
+    if len(X.shape) != 2:
+        raise ValueError(
+            f"X must be 2-d (rows are samples), got a tensor of shape {tuple(X.shape)}"
+        )
+    for size, what in zip(X.shape, ("sample", "feature"), strict=True):
+        if not size:
+            raise ValueError(f"X has 0 {what}(s) while a minimum of 1 is required")
+
+
+def _check_double(X: Any) -> None:
+    """Refuse devices without float64 sums, which every certificate needs."""
+    xp, device = namespace(X), device_of(X)
+    try:
+        made = str(xp.zeros(1, dtype=xp.float64, device=device).dtype)
+    except (TypeError, RuntimeError, ValueError) as error:
+        made = f"none ({error})"
+    if not made.endswith("float64"):
+        raise TypeError(
+            f"OnDevice needs float64 on {device}, and the library makes {made} of it; "
+            "with JAX set jax_enable_x64, on a device without float64 pass X as a NumPy array"
+        )

@@ -1,0 +1,258 @@
+"""SparseTensor: X as a sparse tensor of PyTorch, by columns, summed where it is.
+
+The array API has no sparse tensors, so this file speaks PyTorch.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from atomlearn.core.data.blocks import DENSE_FROM
+from atomlearn.core.data.entries import refuse_entry
+from atomlearn.core.data.sparse import block_of
+from atomlearn.core.interfaces.design import Array, Block, Columns
+from atomlearn.storage.device.layouts import add_up, by_columns, torch_module
+from atomlearn.storage.device.tensors import as_written, dtype_of, to_host
+
+#: Entries made float64 on the device at a time (64 MB).
+TILE_ENTRIES = 2**23
+#: Entries of a column over which float32 sums run before they are added in float64.
+SINGLE_TERMS = 4096
+
+
+class SparseTensor:
+    """The sums and columns that OnDevice asks of sparse X.
+
+    Held as values, rows and starts of compressed columns: those of a CSC tensor itself where its
+    rows increase in each column; anything else is brought into that form once, on its device, and
+    what a COO tensor that is not coalesced names twice is added up. Rows are 32-bit where that is
+    enough. All indices are checked before any of them is followed.
+    """
+
+    is_sparse = True
+
+    def __init__(self, X: Any) -> None:
+        self.shape = int(X.shape[0]), int(X.shape[1])
+        self.dtype = dtype_of(X)
+        self._own(*by_columns(X.detach(), *self.shape))
+
+    def _own(self, values: Any, rows: Any, starts: Any) -> None:
+        self._values, self._rows, self._starts = values, rows, starts
+        # Of the processor too, which cuts columns into pieces.
+        self._begins = np.array(to_host(starts), dtype=np.int64)
+        self._segments: tuple[Any, Any] | None = None
+        self._host: sp.csc_array | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_host": None}
+
+    @property
+    def sample(self) -> Any:
+        """A tensor that is where X is."""
+        return self._values
+
+    @property
+    def nonzeros(self) -> int:
+        """Number of stored entries."""
+        return int(self._begins[-1])
+
+    @property
+    def is_full(self) -> bool:
+        """Whether columns are worked on as dense ones."""
+        return self.nonzeros >= DENSE_FROM * self.shape[0] * self.shape[1]
+
+    def exact(self, v: Array, columns: Columns | None, squared: bool = False) -> Array:
+        """Return sum_i v_i x_ij (x_ij^2 if ``squared``), summed in float64, of these columns."""
+        weights = self._to_device(np.asarray(v, dtype=np.float64))
+        width = self.shape[1] if columns is None else columns.size
+        result = np.empty(width)
+        for part, values, rows, starts in self._pieces(columns):
+            values = values * values if squared else values
+            result[part] = to_host(_sums(values, rows, starts, weights))
+        return result
+
+    def single(self, v: NDArray[np.float32]) -> Any:
+        """Return X'v on the device, from sums in float32 over at most SINGLE_TERMS entries."""
+        weights = self._to_device(v)
+        starts, ends = self._single_segments()
+        sums = _sums(self._values, self._rows, starts, weights)
+        return sums.double() if ends is None else add_up(sums.double(), ends)
+
+    def terms(self) -> tuple[Any, Any]:
+        """Return how many terms the sums of ``single`` have in float32, and in all."""
+        lengths = self._starts.diff().double()
+        return lengths.clamp(max=float(SINGLE_TERMS)), lengths
+
+    def predict(self, weights: Array) -> Array:
+        """Return X w, summed in float64, in an order that the device chooses."""
+        torch = torch_module()
+        used = np.flatnonzero(weights)
+        columns = used if 4 * used.size < self.shape[1] else None
+        w = self._to_device(weights if columns is None else weights[used])
+        total = torch.zeros(self.shape[0], dtype=torch.float64, device=self._values.device)
+        for part, values, rows, starts in self._pieces(columns):
+            each = torch.repeat_interleave(w[part], starts.diff(), output_size=values.numel())
+            total.index_add_(0, rows, values * each)
+        return to_host(total)
+
+    def gather(self, columns: Columns) -> Block:
+        """Return these columns, which exist, as a block of the processor."""
+        places, lengths = self._places(columns)
+        data = to_host(self._values[places]).astype(np.float64)
+        rows = np.array(to_host(self._rows[places]))
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        return block_of((data, rows, starts.astype(rows.dtype)), self.shape[0], self.is_full)
+
+    def columns(self, lo: int, hi: int) -> Any:
+        """Return columns lo..hi as a dense tensor (n_samples, hi - lo)."""
+        torch, width = torch_module(), hi - lo
+        begin, end = int(self._begins[lo]), int(self._begins[hi])
+        device = self._values.device
+        lengths = self._starts[lo : hi + 1].diff()
+        owners = torch.repeat_interleave(
+            torch.arange(width, device=device), lengths, output_size=end - begin
+        )
+        tile = torch.zeros(self.shape[0] * width, dtype=self._values.dtype, device=device)
+        tile[self._rows[begin:end].long() * width + owners] = self._values[begin:end]
+        return tile.view(self.shape[0], width)
+
+    def host(self) -> sp.csc_array:
+        """Return X as a SciPy array of the processor: copied once, then kept."""
+        if self._host is None:
+            X = sp.csc_array(self.shape, dtype=self.dtype)
+            # Set one by one: the constructor would copy 64-bit indices that fit into 32 bits.
+            X.data, X.indices = np.array(to_host(self._values)), np.array(to_host(self._rows))
+            X.indptr = self._begins.astype(X.indices.dtype)
+            self._host = X
+        return self._host
+
+    def largest_magnitudes(self) -> Array:
+        """Return max_i |x_ij| of every column, float64."""
+        sizes = self._values.abs()
+        peaks = torch_module().segment_reduce(
+            sizes, "max", offsets=self._starts.long(), initial=0.0
+        )
+        return to_host(peaks).astype(np.float64)
+
+    def scaled(self, factors: Array) -> SparseTensor:
+        """Return X diag(factors), rounded to the type of X."""
+        other = SparseTensor.__new__(SparseTensor)
+        other.shape, other.dtype = self.shape, self.dtype
+        each = torch_module().repeat_interleave(
+            self._to_device(np.asarray(factors, dtype=np.float64)),
+            self._starts.diff(),
+            output_size=self.nonzeros,
+        )
+        values = (self._values * each).to(self._values.dtype)
+        other._own(values, self._rows, self._starts)
+        return other
+
+    def check_finite(self) -> None:
+        """Refuse NaN and infinity, with row and column."""
+        bad = (~torch_module().isfinite(self._values)).nonzero()
+        if bad.numel():
+            place = int(bad[0])
+            column = int(np.searchsorted(self._begins, place, side="right")) - 1
+            refuse_entry(float(self._values[place]), int(self._rows[place]), column, None)
+
+    # --- entries --------------------------------------------------------------------------------
+
+    def _to_device(self, array: NDArray[Any]) -> Any:
+        return torch_module().from_numpy(np.array(array, order="C")).to(self._values.device)
+
+    def _places(self, columns: Columns) -> tuple[Any, NDArray[np.int64]]:
+        """Return where the entries of columns are, and how many each has."""
+        torch = torch_module()
+        first = self._begins[columns]
+        lengths = self._begins[columns + 1] - first
+        ends = np.cumsum(lengths)
+        total = int(ends[-1]) if ends.size else 0
+        offsets, counts = self._to_device(first - (ends - lengths)), self._to_device(lengths)
+        places = torch.repeat_interleave(offsets, counts, output_size=total)
+        return places + torch.arange(total, device=places.device), lengths
+
+    def _pieces(self, columns: Columns | None) -> Iterator[tuple[slice, Any, Any, Any]]:
+        """Yield runs of columns, with their values in float64, their rows, and where each starts.
+
+        ``columns`` None means all of them, which are not copied in order to be read.
+        """
+        lengths = np.diff(self._begins)
+        ends = np.cumsum(lengths if columns is None else lengths[columns])
+        start = 0
+        while start < ends.size:
+            before = int(ends[start - 1]) if start else 0
+            stop = int(np.searchsorted(ends, before + TILE_ENTRIES, side="right"))
+            part = slice(start, max(stop, start + 1))
+            if columns is None:
+                entries: Any = slice(int(self._begins[part.start]), int(self._begins[part.stop]))
+                starts = self._starts[part.start : part.stop + 1] - entries.start
+            else:
+                entries, counts = self._places(columns[part])
+                numbers = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+                starts = self._to_device(numbers).to(self._rows.dtype)
+            yield part, self._values[entries].double(), self._rows[entries], starts
+            start = part.stop
+
+    def _single_segments(self) -> tuple[Any, Any]:
+        """Return the starts of the sums in float32, and which of them make a column (None: one)."""
+        if self._segments is None:
+            lengths = np.diff(self._begins)
+            counts = np.maximum(1, -(-lengths // SINGLE_TERMS))
+            ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+            if ends[-1] == lengths.size:
+                self._segments = self._starts, None
+            else:
+                number = np.arange(ends[-1]) - np.repeat(ends[:-1], counts)
+                starts = np.repeat(self._begins[:-1], counts) + SINGLE_TERMS * number
+                starts = np.append(starts, self._begins[-1])
+                made = self._to_device(starts).to(self._starts.dtype)
+                self._segments = made, self._to_device(ends)
+        return self._segments
+
+
+# --- sums over runs of entries --------------------------------------------------------------------
+
+
+def _sums(values: Any, rows: Any, starts: Any, v: Any) -> Any:
+    """Return sum_k values_k v[rows_k] over each run, in the precision of the values.
+
+    By the library's product of a sparse matrix and a vector, which reads the entries once; where
+    it has none for the device, run by run from the products of all entries.
+    """
+    if not _has_product(values.device.type, values.dtype):
+        return add_up(values * v[rows.long()], starts)
+    size = (starts.numel() - 1, v.numel())
+    with as_written(values):
+        return torch_module().mv(_compressed(starts, rows, values, size), v)
+
+
+def _compressed(starts: Any, indices: Any, values: Any, size: tuple[int, int]) -> Any:
+    return torch_module().sparse_csr_tensor(
+        starts, indices, values, size=size, check_invariants=False
+    )
+
+
+@functools.cache
+def _has_product(device: str, dtype: Any) -> bool:
+    """Return whether PyTorch multiplies a sparse matrix of this type with a vector there."""
+    torch = torch_module()
+    starts = torch.tensor([0, 1], device=device)
+    one = torch.ones(1, dtype=dtype, device=device)
+    with warnings.catch_warnings():
+        # Of sparse tensors in general, once in a process.
+        warnings.simplefilter("ignore")
+        try:
+            product = torch.mv(_compressed(starts, starts[:1], one, (1, 1)), one)
+        except (RuntimeError, NotImplementedError):
+            return False
+    return float(product[0]) == 1.0
+
+
+# --- reading what is given ------------------------------------------------------------------------

@@ -1,0 +1,1 @@
+"""File formats: readers of tables, and what they give."""

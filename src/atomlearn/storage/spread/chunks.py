@@ -1,0 +1,215 @@
+"""Pieces of a Dask collection: where they are in X, and what is done with one where it lies.
+
+The functions of this module run on the workers, which therefore need this package, too. Nothing
+here imports Dask.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn import _kernels
+from atomlearn.core.data.compressed import is_sparse
+from atomlearn.core.data.dense import DenseDesign
+from atomlearn.core.data.entries import refuse_entry
+from atomlearn.core.data.frames import frame_to_array, narrowest
+from atomlearn.core.data.scores import largest
+from atomlearn.core.data.sparse import SparseDesign
+from atomlearn.core.interfaces.design import Array, Block, Columns
+
+Best = tuple[Columns, Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A collection cut into chunks.
+
+    chunks : (n_row_chunks, n_column_chunks) objects, each a Dask Delayed; rows, columns : where
+    each chunk begins, and the end; dtype : float32 or float64; names : of the columns, or None.
+    """
+
+    chunks: NDArray[Any]
+    rows: Columns
+    columns: Columns
+    dtype: np.dtype[Any]
+    names: list[str] | None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_samples, n_features)"""
+        return int(self.rows[-1]), int(self.columns[-1])
+
+
+def is_dask(X: object) -> bool:
+    """Return whether X is a Dask collection; Dask is not imported."""
+    return hasattr(X, "__dask_graph__") and hasattr(X, "__dask_keys__")
+
+
+def names_of_dask(X: Any) -> list[str] | None:
+    """Return the column names of a Dask table, None for arrays and names that are not strings."""
+    names = list(getattr(X, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def grid_of(X: Any) -> Grid:
+    """Return the chunks of a two-dimensional dask.array or of a dask.dataframe.
+
+    Lengths that Dask does not know are computed, which makes the data once.
+    """
+    if hasattr(type(X), "to_dask_array"):
+        return _grid_of_frame(X)
+    if not hasattr(type(X), "chunks"):
+        raise TypeError(
+            f"X is a Dask {type(X).__name__}; expected a dask.array or a dask.dataframe, for "
+            "example dask.array.from_delayed(X, shape, dtype)"
+        )
+    if len(X.shape) != 2:
+        raise ValueError(
+            f"X must be 2-d (rows are samples), got a {len(X.shape)}-d dask.array of shape "
+            f"{X.shape}; X[:, None] is one feature"
+        )
+    if any(np.isnan(size) for sizes in X.chunks for size in sizes):
+        X = X.copy()
+        X.compute_chunk_sizes()
+    if X.dtype.kind not in "biuf":
+        raise TypeError(
+            f"X must hold numbers, got a dask.array of dtype {X.dtype}; convert it with "
+            "X.astype(float) where its entries are numbers"
+        )
+    dtype = X.dtype if X.dtype in (np.float32, np.float64) else narrowest([X.dtype])
+    return _without_empty(X.to_delayed(), X.chunks[0], X.chunks[1], dtype.newbyteorder("="), None)
+
+
+def _grid_of_frame(X: Any) -> Grid:
+    if not hasattr(X, "columns"):
+        raise ValueError("X is a Dask series; pass a table, for example X.to_frame()")
+    import dask
+
+    # The empty table that Dask keeps for its types: text columns are refused here.
+    dtype = frame_to_array(X._meta).dtype
+    parts = X.to_delayed()
+    lengths = dask.compute(*(dask.delayed(len)(part) for part in parts))
+    chunks = np.empty((len(parts), 1), dtype=object)
+    chunks[:, 0] = parts
+    return _without_empty(chunks, lengths, [len(X.columns)], dtype, names_of_dask(X))
+
+
+def _without_empty(
+    chunks: NDArray[Any], rows: Any, columns: Any, dtype: np.dtype[Any], names: list[str] | None
+) -> Grid:
+    sizes = [np.array([int(size) for size in axis], dtype=np.int64) for axis in (rows, columns)]
+    for total, what in zip((int(axis.sum()) for axis in sizes), ("sample", "feature"), strict=True):
+        if not total:
+            raise ValueError(f"X has 0 {what}(s) while a minimum of 1 is required")
+    kept = chunks[np.ix_(*(np.flatnonzero(axis) for axis in sizes))]
+    ends = [np.concatenate([[0], np.cumsum(axis[axis > 0])]).astype(np.int64) for axis in sizes]
+    return Grid(kept, ends[0], ends[1], dtype, names)
+
+
+class Chunk:
+    """A piece of X on a worker: an array or a SciPy CSC or CSR array, and its design.
+
+    Tells its size, by which Dask places work. What came over the network may lie anywhere in
+    memory, and is moved where the kernels can read it.
+    """
+
+    __slots__ = ("design", "held")
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+        self.design: DenseDesign | SparseDesign
+        if is_sparse(held):
+            self.design = SparseDesign(held)
+            self.held = self.design.matrix()
+        else:
+            self.held = aligned(held)
+            self.design = DenseDesign(self.held)
+
+    def __reduce__(self) -> tuple[type[Chunk], tuple[Any]]:
+        return Chunk, (self.held,)
+
+    def __sizeof__(self) -> int:
+        if isinstance(self.held, np.ndarray):
+            return self.held.nbytes
+        return sum(part.nbytes for part in (self.held.data, self.held.indices, self.held.indptr))
+
+
+def aligned(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the array, copied only where it lies at an address that kernels refuse."""
+    return np.require(array, requirements="A")
+
+
+def hold(piece: Any, dtype: np.dtype[Any], shape: tuple[int, int], row: int, column: int) -> Chunk:
+    """Return a piece as a chunk, checked: its shape, numbers only, and all of them finite.
+
+    ``row`` and ``column`` : where the piece begins in X.
+    """
+    # Here, because as_design makes Dask designs, which are made of chunks.
+    from atomlearn.core.data.convert import as_design
+
+    given = as_design(piece, check_finite=False)
+    if not isinstance(given, (DenseDesign, SparseDesign)) or given.shape != shape:
+        raise ValueError(
+            f"the chunk of X at row {row}, column {column} is a {type(piece).__name__} of shape "
+            f"{given.shape}; Dask announced {shape}: rebuild X with the right chunks"
+        )
+    held = given.matrix() if isinstance(given, SparseDesign) else given.array
+    chunk = Chunk(held.astype(dtype, copy=False))
+    sums = chunk.design.scores(np.ones(shape[0])).full()
+    for place in np.flatnonzero(~np.isfinite(sums)).tolist():
+        entries = chunk.design.gather(np.array([place])).dense()[:, 0]
+        bad = np.flatnonzero(~np.isfinite(entries))
+        if bad.size:
+            refuse_entry(entries[bad[0]], row + int(bad[0]), column + place, None)
+    return chunk
+
+
+# --- what a worker does ---------------------------------------------------------------------------
+
+
+def scores_of(chunk: Chunk, v: Array, squared: bool) -> Array:
+    """Return X'v over a chunk, or sum_i v_i x_ij^2."""
+    return (
+        chunk.design.squared_norms(aligned(v))
+        if squared
+        else chunk.design.scores(aligned(v)).full()
+    )
+
+
+def prediction_of(chunk: Chunk, weights: Array) -> Array:
+    """Return X w over a chunk."""
+    return chunk.design.predict(aligned(weights))
+
+
+def columns_of(chunk: Chunk, columns: Columns) -> Block:
+    """Return some columns of a chunk."""
+    return chunk.design.gather(aligned(columns))
+
+
+def add_up(parts: list[Array]) -> Array:
+    """Return the sum, in this order: so it is the same wherever it is formed."""
+    total = np.array(parts[0])
+    for part in parts[1:]:
+        total += part
+    return total
+
+
+def best_of(z: Array, first: int, count: int) -> Best:
+    """Return the columns of largest |z|, numbered from ``first``, and their scores."""
+    columns, values = _kernels.top_magnitude(aligned(z), min(count, z.shape[0]))
+    return columns + first, values
+
+
+def best_of_all(parts: list[Best], count: int) -> Best:
+    """Return the best of what ``best_of`` found."""
+    columns = np.concatenate([part[0] for part in parts])
+    return largest(columns, np.concatenate([part[1] for part in parts]), count)
+
+
+def entries_of(z: Array, places: Columns) -> Array:
+    """Return z at some places."""
+    return z[places]

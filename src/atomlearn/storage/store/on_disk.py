@@ -1,0 +1,202 @@
+"""X in files: passes that stream, at the speed of the disk or the page cache, in little memory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn import _kernels
+from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
+from atomlearn.storage.store import store_file as store
+from atomlearn.storage.store.stored_columns import (
+    AHEAD_BYTES,
+    Checks,
+    DenseColumns,
+    GenotypeColumns,
+    SparseColumns,
+    StoredColumns,
+)
+
+#: Operations that reading and multiplying a byte are worth: what a thread is woken for.
+OPERATIONS_PER_BYTE = 5.0
+
+
+class StreamedDesign(Design):
+    """Columns in files, read tile by tile: what a store and a PLINK file share.
+
+    Each thread reads a tile into a buffer of its own, multiplies it there, and takes the next one,
+    so a pass needs a few MB beside the vectors; the system is told ahead which tiles come. Every
+    second pass of scores goes backwards, as what was read last may still be in memory.
+    """
+
+    def __init__(self, columns: StoredColumns, n_features: int, path: Path) -> None:
+        self.path = path
+        self._columns = columns
+        self._shape = (columns.n_samples, n_features)
+        self._backwards = False
+        n_chunks = columns.chunks.size - 1
+        self._ahead = max(1, AHEAD_BYTES * n_chunks // max(columns.n_bytes, 1))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._columns.dtype
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of values that a pass reads."""
+        return self._columns.n_bytes
+
+    def scores(self, v: Array) -> Scores:
+        return ArrayScores(self._scores(v, squared=False))
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        """Return sum_i c_i x_ij^2 for every column: one pass."""
+        weights = np.ones(self._shape[0]) if curvature is None else curvature
+        return self._scores(weights, squared=True)
+
+    def _scores(self, v: Array, squared: bool) -> Array:
+        z, columns = np.empty(self._shape[1]), self._columns
+        vector = columns.vector(v)
+
+        def work(chunk: int) -> None:
+            part = slice(int(columns.chunks[chunk]), int(columns.chunks[chunk + 1]))
+            z[part] = columns.scores(chunk, vector, squared)
+
+        self._pass(work)
+        return z
+
+    def _pass(self, work: Any) -> None:
+        """Call work(chunk) for every chunk, shared out among threads, with reading ahead."""
+        columns = self._columns
+        n_chunks = columns.chunks.size - 1
+        order = range(n_chunks - 1, -1, -1) if self._backwards else range(n_chunks)
+        self._backwards = not self._backwards
+        for place in range(min(self._ahead, n_chunks)):
+            columns.advise(order[place])
+
+        def one(place: int) -> None:
+            if place + self._ahead < n_chunks:
+                columns.advise(order[place + self._ahead])
+            work(order[place])
+
+        _kernels.share_out(one, n_chunks, OPERATIONS_PER_BYTE * columns.n_bytes)
+
+    def predict(self, weights: Array) -> Array:
+        """Return X w: one pass, which leaves out the chunks where w is zero.
+
+        Each thread sums over chunks that are its own, in order: the result is always the same.
+        """
+        columns = self._columns
+        weights = np.asarray(weights, dtype=np.float64)
+        if weights.shape != (self._shape[1],):
+            raise ValueError(f"weights must have shape ({self._shape[1]},), got {weights.shape}")
+        used = np.unique(np.searchsorted(columns.chunks, np.flatnonzero(weights), side="right") - 1)
+        n_pieces = min(_kernels.max_threads(), max(used.size, 1))
+        totals = [columns.vector(np.zeros(self._shape[0])) for _ in range(n_pieces)]
+        pieces = np.array_split(used, n_pieces)
+
+        def work(piece: int) -> None:
+            for place, chunk in enumerate(pieces[piece].tolist()):
+                if place + self._ahead < pieces[piece].size:
+                    columns.advise(int(pieces[piece][place + self._ahead]))
+                part = slice(int(columns.chunks[chunk]), int(columns.chunks[chunk + 1]))
+                columns.add(chunk, np.ascontiguousarray(weights[part]), totals[piece])
+
+        _kernels.share_out(work, n_pieces, OPERATIONS_PER_BYTE * columns.n_bytes)
+        result: Array = np.sum([total[: self._shape[0]] for total in totals], axis=0)
+        return result
+
+    def gather(self, columns: Columns) -> Block:
+        columns = np.asarray(columns, dtype=np.int64)
+        if columns.size and not 0 <= int(columns.min()) <= int(columns.max()) < self._shape[1]:
+            raise IndexError(
+                f"columns must lie in [0, {self._shape[1]}), got values from {columns.min()} to "
+                f"{columns.max()}"
+            )
+        return self._columns.gather(columns)
+
+
+class OnDisk(StreamedDesign):
+    """z = X'v for a column store that ``atomlearn convert`` wrote: X may be larger than memory.
+
+    Parameters
+    ----------
+    path : folder
+        The store. Values are float64, float32, float16 or int8, dense or only those that are not
+        zero, or genotypes of two bits (missing ones count as the mean of their column).
+
+    Attributes
+    ----------
+    feature_names : list of str, or None
+    target : (n_samples,) ndarray, or None
+        The target that the source of the store had.
+
+    Raises
+    ------
+    StoreError
+        Where the store is broken or of another version: sizes and checksums of the small files
+        are compared at once, that of a chunk of columns when it is first read, row numbers always.
+        ``verify`` reads and compares everything.
+
+    Notes
+    -----
+    A pass reads all values once, on as many threads as OMP_NUM_THREADS allows, and keeps none of
+    them: it takes a few MB beside vectors over samples and columns (one column a thread, where
+    columns are longer). Sums are float64. Columns asked for are read one by one.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        folder = Path(path)
+        self.manifest = manifest = store.read_manifest(folder)
+        chunks, sums = store.read_chunks(folder, manifest)
+        checks, values = Checks(sums), store.ByteFile(folder / store.VALUES)
+        n_samples = manifest.n_samples
+        columns: StoredColumns
+        if manifest.layout == "genotypes":
+            genotypes = GenotypeColumns(values, 0, n_samples, chunks, checks)
+            genotypes.set_counts(store.read_counts(folder, manifest))
+            columns = genotypes
+        elif manifest.layout == "dense":
+            columns = DenseColumns(values, n_samples, np.dtype(manifest.dtype), chunks, checks)
+        else:
+            columns = SparseColumns(
+                (values, store.ByteFile(folder / store.ROWS)),
+                n_samples,
+                (np.dtype(manifest.dtype), np.dtype(manifest.row_dtype)),
+                store.read_starts(folder, manifest),
+                chunks,
+                checks,
+            )
+        super().__init__(columns, manifest.n_features, folder)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OnDisk, (os.path.abspath(self.path),)
+
+    def __repr__(self) -> str:
+        held = self.manifest
+        return f"OnDisk({str(self.path)!r}: {self.shape}, {held.layout} {held.dtype})"
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """The names of the columns, None where the source had none."""
+        return store.read_names(self.path, self.manifest)
+
+    @property
+    def target(self) -> NDArray[Any] | None:
+        """The target that the source had, None where it had none."""
+        return store.read_target(self.path, self.manifest)
+
+    def verify(self) -> None:
+        """Read everything and compare it with the checksums; StoreError where it differs."""
+        self._columns._checks.done[:] = False
+        self._scores(np.zeros(self._shape[0]), squared=False)
+        _ = self.feature_names, self.target

@@ -1,0 +1,197 @@
+"""PLINK's .bed, .bim and .fam, read as they are: two bits a genotype."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn import _kernels
+from atomlearn.storage.store.on_disk import OPERATIONS_PER_BYTE, StreamedDesign
+from atomlearn.storage.store.store_file import CHUNK_BYTES, ByteFile, StoreError
+from atomlearn.storage.store.stored_columns import Checks, GenotypeColumns, cut
+
+#: The first bytes of a .bed whose columns are variants (SNP-major), all but the oldest.
+MAGIC = b"\x6c\x1b\x01"
+_SAMPLE_MAJOR = b"\x6c\x1b\x00"
+
+
+@dataclass(frozen=True, slots=True)
+class Variants:
+    """The lines of a .bim: one entry a variant.
+
+    names, chromosomes : lists of str; positions : (p,) int64 base pairs; counted, other : alleles,
+    the first of which X counts the copies of.
+    """
+
+    names: list[str]
+    chromosomes: list[str]
+    positions: NDArray[np.int64]
+    counted: list[str]
+    other: list[str]
+
+    def windows(self, width: int) -> list[NDArray[np.int64]]:
+        """Return overlapping groups for a latent group scan: ``width`` base pairs, every half.
+
+        Each variant is in two windows of its chromosome (in one at its beginning); windows
+        without variants are left out.
+        """
+        if width < 2:
+            raise ValueError(f"width must be at least 2 base pairs, got {width}")
+        groups: dict[tuple[str, int], list[int]] = {}
+        half = width // 2
+        places = (self.positions // half).tolist()
+        for column, (chromosome, place) in enumerate(zip(self.chromosomes, places, strict=True)):
+            for window in {max(place - 1, 0), place}:
+                groups.setdefault((chromosome, window), []).append(column)
+        return [np.array(columns, dtype=np.int64) for columns in groups.values()]
+
+
+def read_variants(path: str | os.PathLike[str]) -> Variants:
+    """Return the lines of a .bim file."""
+    fields = _fields(Path(path), 6, "chromosome, name, centimorgans, position and two alleles")
+    try:
+        positions = np.array([int(line[3]) for line in fields], dtype=np.int64)
+    except ValueError as error:
+        raise StoreError(f"{path} has a position that is no whole number: {error}") from error
+    chromosomes = [line[0] for line in fields]
+    names, counted, other = ([line[k] for line in fields] for k in (1, 4, 5))
+    return Variants(names, chromosomes, positions, counted, other)
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """The lines of a .fam: ``family`` and ``name`` of each sample, and its phenotype, NaN where
+    it is unknown (-9 in the file; 0, too, where the others are 1 and 2)."""
+
+    family: list[str]
+    name: list[str]
+    phenotype: NDArray[np.float64]
+
+
+def read_samples(path: str | os.PathLike[str]) -> Samples:
+    """Return the lines of a .fam file."""
+    fields = _fields(Path(path), 6, "family, name, father, mother, sex and phenotype")
+    values = np.full(len(fields), np.nan)
+    for place, line in enumerate(fields):
+        try:
+            values[place] = float(line[5])
+        except ValueError:
+            if line[5] != "NA":
+                raise StoreError(
+                    f"{path} has the phenotype {line[5]!r} in line {place + 1}; expected a number, "
+                    "-9 or NA"
+                ) from None
+    values[values == -9] = np.nan
+    known = values[np.isfinite(values)]
+    if np.isin(known, (0, 1, 2)).all() and (known == 2).any():
+        values[values == 0] = np.nan
+    return Samples([line[0] for line in fields], [line[1] for line in fields], values)
+
+
+def _fields(path: Path, count: int, what: str) -> list[list[str]]:
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}, which belongs to the .bed beside it")
+    with path.open(encoding="utf-8", errors="replace") as stream:
+        fields = [line.split() for line in stream if line.strip()]
+    for number, line in enumerate(fields, start=1):
+        if len(line) != count:
+            raise StoreError(
+                f"line {number} of {path} has {len(line)} fields; expected {count}: {what}"
+            )
+    if not fields:
+        raise StoreError(f"{path} is empty; expected a line with {what} each")
+    return fields
+
+
+class PlinkBed(StreamedDesign):
+    """z = X'v for genotypes in PLINK's .bed, x_ij = copies of the first allele of the .bim.
+
+    Parameters
+    ----------
+    path : file
+        ``study.bed``, with ``study.bim`` and ``study.fam`` beside it.
+
+    Attributes
+    ----------
+    variants : Variants
+        Names, chromosomes, positions and alleles of the columns.
+    samples : Samples
+        Names of the rows and their phenotype.
+    missing : (n_features,) int64
+        Missing genotypes of each column. They count as the mean of the others, which centering
+        (``designs.Standardized``) makes zero; a column of which nothing is known is zero.
+
+    Notes
+    -----
+    A pass reads n p / 4 bytes, unpacks them in registers and sums in float64. Making the design
+    takes one pass, which counts alleles. Columns are gathered in float32 where that is exact
+    (without missing genotypes), else in float64. Where many problems are solved over the same
+    data, a store (``atomlearn convert``) has the counts, and checksums as well.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        file = Path(path)
+        self.variants = read_variants(file.with_suffix(".bim"))
+        self.samples = read_samples(file.with_suffix(".fam"))
+        n_samples, n_features = len(self.samples.name), len(self.variants.names)
+        opened = _checked(file, n_samples, n_features)
+        chunks = cut(n_features, (n_samples + 3) // 4, CHUNK_BYTES)
+        columns = GenotypeColumns(opened, len(MAGIC), n_samples, chunks, Checks(None))
+        super().__init__(columns, n_features, file)
+        operations = OPERATIONS_PER_BYTE * columns.n_bytes
+        _kernels.share_out(columns.count, chunks.size - 1, operations)
+        columns.set_counts(columns.counts)
+        self.missing: NDArray[np.int64] = columns.counts[:, 1]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PlinkBed, (os.path.abspath(self.path),)
+
+    def __repr__(self) -> str:
+        return f"PlinkBed({str(self.path)!r}: {self.shape})"
+
+    def packed(self, start: int, stop: int) -> NDArray[np.uint8]:
+        """Return the bytes of some columns, as they are."""
+        column = (self.shape[0] + 3) // 4
+        out = np.empty((stop - start) * column, dtype=np.uint8)
+        opened = self._columns.file  # type: ignore[attr-defined]
+        opened.read_into(len(MAGIC) + start * column, out)
+        return out
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The names of the variants."""
+        return self.variants.names
+
+    @property
+    def target(self) -> NDArray[np.float64] | None:
+        """The phenotype, None where it is unknown for any sample."""
+        phenotype = self.samples.phenotype
+        return phenotype if np.isfinite(phenotype).all() else None
+
+
+def _checked(file: Path, n_samples: int, n_features: int) -> ByteFile:
+    """Return the open .bed, whose first bytes and size are right."""
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no file {file}")
+    opened = ByteFile(file)
+    expected = len(MAGIC) + n_features * ((n_samples + 3) // 4)
+    head = np.zeros(min(3, opened.size), dtype=np.uint8)
+    opened.read_into(0, head)
+    if head.tobytes() == _SAMPLE_MAJOR:
+        raise StoreError(
+            f"{file} is in sample-major order; rewrite it with `plink --bfile ... --make-bed`"
+        )
+    if head.tobytes() != MAGIC:
+        raise StoreError(f"{file} is not a PLINK .bed: it begins with {head.tobytes()!r}")
+    if opened.size != expected:
+        raise StoreError(
+            f"{file} has {opened.size:,} bytes; {n_samples:,} samples (.fam) and {n_features:,} "
+            f"variants (.bim) take {expected:,}: the file is cut off, or the three do not belong "
+            "together"
+        )
+    return opened

@@ -1,0 +1,339 @@
+"""Columns in files, a tile of them at a time: read, checked, multiplied, forgotten."""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn import _kernels
+from atomlearn.core.data.blocks import DENSE_FROM, DenseBlock, SparseBlock, prefers_dense
+from atomlearn.core.interfaces.design import Array, Block, Columns
+from atomlearn.storage.store.store_file import ByteFile, StoreError, as_bytes
+
+#: Bytes read ahead of where the products are: many a disk wants several requests at a time.
+AHEAD_BYTES = 2**25
+#: Entries that kernels multiply on one thread.
+ONE_THREAD = 2**20 - 1
+#: Columns this close together in the file are gathered by one read.
+GAP_BYTES = 2**16
+#: Bytes of columns gathered by one read.
+GATHER_BYTES = 2**24
+
+
+@dataclass(slots=True)
+class Checks:
+    """Which chunks have been compared with their checksums; sums None: there are none.
+
+    ``sums`` is (arrays, chunks). A chunk is checked when it is read for the first time.
+    """
+
+    sums: NDArray[np.uint32] | None
+    done: NDArray[np.bool_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.done = np.zeros(0 if self.sums is None else self.sums.shape[1], dtype=bool)
+
+    def check(self, chunk: int, arrays: list[NDArray[Any]], where: object) -> None:
+        """Compare a chunk, once; raise StoreError where its bytes are not those written."""
+        if self.sums is None or self.done[chunk]:
+            return
+        for sums, array in zip(self.sums, arrays, strict=True):
+            if zlib.crc32(as_bytes(array)) != sums[chunk]:
+                raise StoreError(
+                    f"{where} is damaged: chunk {chunk} does not match its checksum; copy it "
+                    "afresh, or convert its source again"
+                )
+        self.done[chunk] = True
+
+
+class StoredColumns(ABC):
+    """The columns of one file or two, in chunks that are read as a whole.
+
+    chunks : (n_chunks + 1,) int64, the first column of each and the end; n_samples : rows.
+    Everything here may be called from several threads at a time.
+    """
+
+    chunks: Columns
+    n_samples: int
+    dtype: np.dtype[Any]
+    _checks: Checks
+
+    def __init__(self) -> None:
+        self._buffers = threading.local()
+
+    def look(self, file: ByteFile, start: int, end: int, dtype: Any = np.uint8) -> NDArray[Any]:
+        """Return the bytes of a file as entries, to be let go of before the next tile."""
+
+        def buffer(count: int) -> NDArray[np.uint8]:
+            held: NDArray[np.uint8] | None = getattr(self._buffers, file.path.name, None)
+            if held is None or held.size < count:
+                held = np.empty(count, dtype=np.uint8)
+                setattr(self._buffers, file.path.name, held)
+            return held[:count]
+
+        entries: NDArray[Any] = file.view(start, end - start, buffer).view(dtype)
+        return entries
+
+    @abstractmethod
+    def byte_range(self, chunk: int) -> tuple[int, int]:
+        """Return the first byte of a chunk in the file of values, and the end."""
+
+    @abstractmethod
+    def scores(self, chunk: int, v: Array, squared: bool) -> Array:
+        """Return sum_i v_i x_ij, or v_i x_ij^2, for the columns of a chunk; v is ``vector``."""
+
+    @abstractmethod
+    def add(self, chunk: int, weights: Array, out: Array) -> None:
+        """Add X w over the columns of a chunk to ``out``, which is ``vector``."""
+
+    @abstractmethod
+    def gather(self, columns: Columns) -> Block:
+        """Return the columns, in their order."""
+
+    @abstractmethod
+    def advise(self, chunk: int) -> None:
+        """Have the system read a chunk ahead."""
+
+    def vector(self, v: Array) -> Array:
+        """Return v, one entry a sample, in the form that ``scores`` and ``add`` take."""
+        return np.array(v, dtype=np.float64)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of values that one pass reads."""
+        return self.byte_range(self.chunks.size - 2)[1] - self.byte_range(0)[0]
+
+
+class DenseColumns(StoredColumns):
+    """n_samples entries a column, of any type of ``_kernels.STORED_TYPES``."""
+
+    def __init__(
+        self, file: ByteFile, n_samples: int, dtype: np.dtype[Any], chunks: Columns, checks: Checks
+    ) -> None:
+        super().__init__()
+        self.file, self.n_samples, self.chunks, self._checks = file, n_samples, chunks, checks
+        self.stored = dtype
+        self.dtype = np.dtype(np.float64 if dtype == np.float64 else np.float32)
+        self._column = n_samples * dtype.itemsize
+
+    def byte_range(self, chunk: int) -> tuple[int, int]:
+        return int(self.chunks[chunk]) * self._column, int(self.chunks[chunk + 1]) * self._column
+
+    def advise(self, chunk: int) -> None:
+        start, end = self.byte_range(chunk)
+        self.file.advise(start, end - start)
+
+    def _read(self, chunk: int) -> NDArray[Any]:
+        start, end = self.byte_range(chunk)
+        values = self.look(self.file, start, end, self.stored)
+        self._checks.check(chunk, [values], self.file.path)
+        return values.reshape(self.n_samples, -1, order="F")
+
+    def scores(self, chunk: int, v: Array, squared: bool) -> Array:
+        X = self._read(chunk)
+        product = _kernels.squared_norms_stored if squared else _kernels.scores_stored
+        # Parts so small that the kernel keeps to this thread: the others have tiles of their own.
+        width = max(1, ONE_THREAD // self.n_samples)
+        parts = [product(X[:, j : j + width], v) for j in range(0, X.shape[1], width)]
+        return np.concatenate(parts)
+
+    def add(self, chunk: int, weights: Array, out: Array) -> None:
+        X, width = self._read(chunk), max(1, ONE_THREAD // self.n_samples)
+        for j in range(0, X.shape[1], width):
+            out += _kernels.predict_stored(X[:, j : j + width], weights[j : j + width])
+
+    def gather(self, columns: Columns) -> Block:
+        result = np.empty((self.n_samples, columns.size), dtype=self.dtype, order="F")
+        for places, first, count, wanted in runs(columns, self._column):
+            values = np.empty((self.n_samples, count), dtype=self.stored, order="F")
+            self.file.read_into(first * self._column, values)
+            result[:, places] = values[:, wanted]
+        return DenseBlock(result)
+
+
+class SparseColumns(StoredColumns):
+    """Stored entries only: values and row numbers of each column, which begins at ``starts``."""
+
+    def __init__(
+        self,
+        files: tuple[ByteFile, ByteFile],
+        n_samples: int,
+        types: tuple[np.dtype[Any], np.dtype[Any]],
+        starts: Columns,
+        chunks: Columns,
+        checks: Checks,
+    ) -> None:
+        super().__init__()
+        self.values, self.rows = files
+        self.stored, self.row_dtype = types
+        self.n_samples, self.starts, self.chunks, self._checks = n_samples, starts, chunks, checks
+        self.dtype = np.dtype(np.float64 if self.stored == np.float64 else np.float32)
+        entries = n_samples * (starts.size - 1)
+        self._full = int(starts[-1]) >= DENSE_FROM * entries
+
+    def byte_range(self, chunk: int) -> tuple[int, int]:
+        size = self.stored.itemsize
+        first, end = self.chunks[chunk], self.chunks[chunk + 1]
+        return int(self.starts[first]) * size, int(self.starts[end]) * size
+
+    def advise(self, chunk: int) -> None:
+        start, end = self.byte_range(chunk)
+        self.values.advise(start, end - start)
+        size, width = self.stored.itemsize, self.row_dtype.itemsize
+        self.rows.advise(start // size * width, (end - start) // size * width)
+
+    def _read(
+        self, first: int, end: int, chunk: int | None
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Return values, rows and pointers of the columns from ``first`` to ``end``, checked."""
+        begin, stop = int(self.starts[first]), int(self.starts[end])
+        size, width = self.stored.itemsize, self.row_dtype.itemsize
+        values = self.look(self.values, begin * size, stop * size, self.stored)
+        rows = self.look(self.rows, begin * width, stop * width, self.row_dtype)
+        if chunk is not None:
+            self._checks.check(chunk, [values, rows], self.values.path.parent)
+        pointers = (self.starts[first : end + 1] - begin).astype(self.row_dtype)
+        # Every time, as they come from a file: the kernels follow them without looking.
+        fault, _ = _kernels.check_sparse(rows, pointers, end - first, self.n_samples)
+        if fault:
+            raise StoreError(
+                f"{self.rows.path} is broken: {_kernels.SPARSE_FAULTS[fault]} in columns {first} "
+                f"to {end - 1}; copy it afresh, or convert its source again"
+            )
+        if self.stored != self.dtype:
+            values = values.astype(self.dtype)
+        return values, rows, pointers
+
+    def scores(self, chunk: int, v: Array, squared: bool) -> Array:
+        parts = self._read(int(self.chunks[chunk]), int(self.chunks[chunk + 1]), chunk)
+        if squared:
+            return _kernels.squared_norms_csc(*parts, self.n_samples, v)
+        return _kernels.scores_csc(*parts, v)
+
+    def add(self, chunk: int, weights: Array, out: Array) -> None:
+        parts = self._read(int(self.chunks[chunk]), int(self.chunks[chunk + 1]), chunk)
+        out += _kernels.predict_csc(*parts, weights, self.n_samples)
+
+    def gather(self, columns: Columns) -> Block:
+        lengths = np.diff(self.starts)[columns] if columns.size else columns
+        pointers = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+        total = int(pointers[-1])
+        data, indices = np.empty(total), np.empty(total, dtype=self.row_dtype)
+        order = np.argsort(columns, kind="stable")
+        for place in order.tolist():
+            column = int(columns[place])
+            values, rows, _ = self._read(column, column + 1, None)
+            target = slice(int(pointers[place]), int(pointers[place + 1]))
+            data[target], indices[target] = values, rows
+        block = SparseBlock(data, indices, pointers, self.n_samples)
+        if self._full:
+            return DenseBlock(block.dense())
+        if prefers_dense(self.n_samples, columns.size, total):
+            return DenseBlock(block.dense(), nonzeros=total)
+        return block
+
+
+class GenotypeColumns(StoredColumns):
+    """Two bits a genotype in PLINK's code; missing entries are the mean of their column.
+
+    A column of which nothing is known has mean 0. ``offset`` : bytes before the first column.
+    """
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(
+        self, file: ByteFile, offset: int, n_samples: int, chunks: Columns, checks: Checks
+    ) -> None:
+        super().__init__()
+        self.file, self.offset = file, offset
+        self.n_samples, self.chunks, self._checks = n_samples, chunks, checks
+        self._column = (n_samples + 3) // 4
+        self.counts: NDArray[np.int64] = np.zeros((int(chunks[-1]), 2), dtype=np.int64)
+        self.means: Array = np.zeros(int(chunks[-1]))
+
+    def set_counts(self, counts: NDArray[np.int64]) -> None:
+        """Take copies counted and entries missing of each column; means follow."""
+        self.counts = counts
+        present = self.n_samples - counts[:, 1]
+        self.means = np.divide(counts[:, 0], present, out=np.zeros(present.size), where=present > 0)
+
+    def vector(self, v: Array) -> Array:
+        return _kernels.padded(v)
+
+    def byte_range(self, chunk: int) -> tuple[int, int]:
+        first, end = int(self.chunks[chunk]), int(self.chunks[chunk + 1])
+        return self.offset + first * self._column, self.offset + end * self._column
+
+    def advise(self, chunk: int) -> None:
+        start, end = self.byte_range(chunk)
+        self.file.advise(start, end - start)
+
+    def _read(self, chunk: int) -> tuple[NDArray[np.uint8], Array]:
+        start, end = self.byte_range(chunk)
+        packed = self.look(self.file, start, end)
+        self._checks.check(chunk, [packed], self.file.path)
+        return packed, self.means[self.chunks[chunk] : self.chunks[chunk + 1]]
+
+    def count(self, chunk: int) -> None:
+        """Count a chunk: what ``set_counts`` takes for all of them."""
+        packed, means = self._read(chunk)
+        part = slice(int(self.chunks[chunk]), int(self.chunks[chunk + 1]))
+        self.counts[part] = _kernels.count_genotypes(packed, self.n_samples, means.size)
+
+    def scores(self, chunk: int, v: Array, squared: bool) -> Array:
+        packed, means = self._read(chunk)
+        return _kernels.scores_genotypes(packed, self.n_samples, means, v, squared)
+
+    def add(self, chunk: int, weights: Array, out: Array) -> None:
+        packed, means = self._read(chunk)
+        _kernels.add_genotypes(packed, self.n_samples, means, weights, out)
+
+    def gather(self, columns: Columns) -> Block:
+        """Return the columns in float32 where that is exact: where none of them has a mean."""
+        exact = not self.counts[columns, 1].any()
+        dtype = np.float32 if exact else np.float64
+        result = np.empty((self.n_samples, columns.size), dtype=dtype, order="F")
+        for places, first, count, wanted in runs(columns, self._column):
+            packed = np.empty(count * self._column, dtype=np.uint8)
+            self.file.read_into(self.offset + first * self._column, packed)
+            # Only the columns wanted are unpacked: neighbours came along with the read.
+            chosen = packed.reshape(count, -1)[wanted].ravel()
+            result[:, places] = _kernels.gather_genotypes(
+                chosen, self.n_samples, self.means[first + wanted], dtype
+            )
+        return DenseBlock(result)
+
+
+def runs(columns: Columns, column_bytes: int) -> Iterator[tuple[Columns, int, int, Columns]]:
+    """Yield places in ``columns``, first column and number of columns to read, and which of them.
+
+    Columns close together in the file are read by one call of bounded size.
+    """
+    order = np.argsort(columns, kind="stable")
+    ordered = columns[order]
+    start = 0
+    while start < order.size:
+        stop, first = start + 1, int(ordered[start])
+        while (
+            stop < order.size
+            and (int(ordered[stop]) - int(ordered[stop - 1])) * column_bytes <= GAP_BYTES
+            and (int(ordered[stop]) + 1 - first) * column_bytes <= GATHER_BYTES
+        ):
+            stop += 1
+        # Repeats and direct neighbours are one read even where a column is long.
+        count = int(ordered[stop - 1]) + 1 - first
+        yield order[start:stop], first, count, ordered[start:stop] - first
+        start = stop
+
+
+def cut(n_features: int, column_bytes: int, chunk_bytes: int) -> Columns:
+    """Return the first column of each chunk of about so many bytes, and the end."""
+    width = max(1, chunk_bytes // max(column_bytes, 1))
+    return np.append(np.arange(0, n_features, width, dtype=np.int64), n_features)
