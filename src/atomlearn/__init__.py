@@ -52,9 +52,16 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from atomlearn import datasets, reports
-    from atomlearn.core import data as designs
-    from atomlearn.core import losses, masters, norms, paths, solvers
+    from atomlearn import (
+        datasets,
+        designs,
+        losses,
+        masters,
+        norms,
+        paths,
+        reports,
+        solvers,
+    )
     from atomlearn.estimators.classifier import AtomicClassifier
     from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
     from atomlearn.estimators.feature_generator import FeatureGenerator

@@ -112,7 +112,7 @@ def test_hessian_over_the_block() -> None:
 
     step = 1e-5
     numeric = [gradient(w + e) - gradient(w - e) for e in step * np.eye(SIZE)]
-    H = hessian(problem, designs.blocks.DenseBlock(block.dense()), block.dot(w))
+    H = hessian(problem, DenseBlock(block.dense()), block.dot(w))
     assert_allclose(H, np.array(numeric) / (2 * step), atol=1e-6)
 
 

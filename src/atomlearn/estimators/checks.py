@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from atomlearn.core import solvers
+from atomlearn import solvers
 from atomlearn.core.data.convert import as_compressed, as_design, feature_names, is_opened
 from atomlearn.core.interfaces import Design, Loss, Norm, Solver
 from atomlearn.core.losses import as_loss
