@@ -1,20 +1,81 @@
-"""default_master: which master re-fits the weights."""
+"""choose_master: which master re-fits the weights of a problem, as one table."""
 
 from __future__ import annotations
 
-from atomlearn.core.interfaces import Master
-from atomlearn.core.masters.compressed import CompressedSamples
-from atomlearn.core.masters.coupled_newton import CoupledNewton
-from atomlearn.core.masters.newton import SemismoothNewton
-from atomlearn.core.masters.scaling_newton import ScalingNewton
+from dataclasses import dataclass
+
+from atomlearn.core.interfaces import Master, Refit
+from atomlearn.core.masters.compressed import CompressedSamples, is_compressible
+from atomlearn.core.masters.coupled_newton import CoupledNewton, is_coupled
+from atomlearn.core.masters.newton import Array, SemismoothNewton
+from atomlearn.core.masters.scaling_newton import ScalingNewton, is_group_problem
 from atomlearn.core.masters.working_sets import WorkingSets
+from atomlearn.core.problem.problem import Problem
+
+
+def choose_master(problem: Problem) -> Master:
+    """Return the master made for this kind of problem.
+
+    The norm decides what solves for the weights:
+
+    ======================================================  ====================
+    norm                                                    master
+    ======================================================  ====================
+    ``Groups`` without a ridge term, any loss and form      ``ScalingNewton``
+    every other norm with a proximal map                    ``SemismoothNewton``
+    ======================================================  ====================
+
+    Loss and sizes decide what goes around it; the first row that applies counts:
+
+    ======================================================  ====================
+    problem                                                 around the master
+    ======================================================  ====================
+    the loss couples predictions (several classes), up to   ``CoupledNewton``
+    2000 columns, no intercept of its own and no ridge
+    squared loss over many more samples than columns, or    ``CompressedSamples``
+    over a block of several tasks
+    more than 500 columns, unless as many are free          ``WorkingSets``
+    anything else                                           nothing
+    ======================================================  ====================
+
+    The two rows above ``WorkingSets`` lead to problems over fewer samples with as many columns,
+    which are solved by working sets too where their sizes ask for it.
+
+    Parameters
+    ----------
+    problem : Problem
+        A restricted problem, whose design is a ``Block``; for ``candidates_for_free`` any design.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import designs, losses, norms, problem
+    >>> block = designs.as_design(np.eye(3)).gather(np.arange(3))
+    >>> level = problem.Regularizer(norms.L1(), "penalized", 0.1)
+    >>> choose_master(problem.Problem.build(block, np.ones(3), losses.Squared(), level))
+    SemismoothNewton(check_every=10, max_steps=20000)
+    """
+    sets = WorkingSets(ScalingNewton() if is_group_problem(problem) else SemismoothNewton())
+    if is_coupled(problem):
+        return CoupledNewton(sets)
+    if is_compressible(problem):
+        return CompressedSamples(sets)
+    return sets if sets.splits(problem) else sets.master
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenMaster(Master):
+    """The master of ``choose_master``, chosen afresh for each problem."""
+
+    def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
+        """Minimise the restricted problem to ``gap_target``; see Master."""
+        return choose_master(problem).solve(problem, weights, intercept, gap_target)
+
+    def candidates_for_free(self, problem: Problem) -> int:
+        """As the master that is chosen for the problem."""
+        return choose_master(problem).candidates_for_free(problem)
 
 
 def default_master() -> Master:
-    """Return the master for any norm: working sets, with the master made for groups inside.
-
-    Over few samples where the block allows it; around that, Newton steps with the whole Hessian,
-    for losses that couple predictions.
-    """
-    sets = WorkingSets(master=ScalingNewton(fallback=SemismoothNewton()))
-    return CoupledNewton(CompressedSamples(sets))
+    """Return the master that is chosen for each problem by ``choose_master``."""
+    return ChosenMaster()

@@ -66,17 +66,29 @@ class CompressedSamples(Master):
         return self.master.candidates_for_free(problem)
 
 
+def is_compressible(problem: Problem) -> bool:
+    """Return whether the samples can be made fewer; a block of tasks may still say no."""
+    block, size = problem.design, problem.design.shape[1]
+    if not isinstance(problem.loss, Squared):
+        return False
+    inner = block.inner if isinstance(block, CachedBlock) else block
+    if isinstance(inner, SupportsCompression):
+        return not problem.fit_intercept
+    many = max(MANY_SAMPLES, SAMPLES_A_SQUARE * size * size)
+    return isinstance(block, CachedBlock) and size > 0 and problem.design.shape[0] >= many
+
+
 def compressed(problem: Problem) -> Problem | None:
     """Return the problem over fewer samples, its objective less a constant; None: there is none."""
+    if not is_compressible(problem):
+        return None
     block = block_of(problem)
     inner = block.inner if isinstance(block, CachedBlock) else block
-    if not isinstance(problem.loss, Squared):
-        return None
-    found: tuple[Block, Array] | None = None
+    found: tuple[Block, Array] | None
     if isinstance(inner, SupportsCompression):
-        if not problem.fit_intercept:
-            found = inner.compressed(problem.y, problem.weight)
-    elif isinstance(block, CachedBlock):
+        found = inner.compressed(problem.y, problem.weight)
+    else:
+        assert isinstance(block, CachedBlock)
         found = _from_gram(problem, block)
     if found is None:
         return None
@@ -92,9 +104,7 @@ def compressed(problem: Problem) -> Problem | None:
 
 def _from_gram(problem: Problem, block: CachedBlock) -> tuple[Block, Array] | None:
     """Return R and t with R'R = A'DA and R't = A'Dy from eigenvalues, D = diag(weight)."""
-    n_samples, size = block.shape
-    if not size or n_samples < max(MANY_SAMPLES, SAMPLES_A_SQUARE * size * size):
-        return None
+    size = block.shape[1]
     weight, y = problem.weight, problem.y
     if problem.fit_intercept:
         y = y - float(weight @ y) / float(weight.sum())

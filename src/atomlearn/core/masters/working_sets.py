@@ -58,12 +58,9 @@ class WorkingSets(Master):
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
         check_restricted(problem)
-        size = problem.design.shape[1]
-        free = 2 * self.master.candidates_for_free(problem)
-        if size <= max(self.smallest, free) or not isinstance(
-            problem.regularizer.norm, SupportsRestriction
-        ):
+        if not self.splits(problem):
             return self.master.solve(problem, weights, intercept, gap_target)
+        size = problem.design.shape[1]
         best, steps, stalled = certified(problem, weights, None, intercept), 0, 0
         for _ in range(self.max_rounds):
             gap = best.refit.gap
@@ -88,6 +85,12 @@ class WorkingSets(Master):
             return refit
         best.refit.steps = steps
         return best.refit
+
+    def splits(self, problem: Problem) -> bool:
+        """Return whether the block is so large that rounds on parts of it pay."""
+        free = 2 * self.master.candidates_for_free(problem)
+        large = problem.design.shape[1] > max(self.smallest, free)
+        return large and isinstance(problem.regularizer.norm, SupportsRestriction)
 
     def candidates_for_free(self, problem: Problem) -> int:
         """As the master inside, which then gets the block whole."""

@@ -1,0 +1,111 @@
+"""Which master each kind of problem gets, and that it solves the problem."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from atomlearn import designs, norms
+from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.masters.choose import choose_master
+from atomlearn.interfaces import Block, Master, Norm
+from atomlearn.losses import Multinomial, as_loss
+from atomlearn.masters import default_master
+from atomlearn.problem import Problem, Regularizer
+
+
+def names(master: Master) -> str:
+    """Return the classes of the master and of those inside it, outermost first."""
+    inner = getattr(master, "master", None)
+    mine = type(master).__name__
+    return f"{mine} {names(inner)}" if isinstance(inner, Master) else mine
+
+
+def dense(n_samples: int, size: int) -> Block:
+    return CachedBlock(designs.DenseBlock(np.zeros((n_samples, size), order="F")))
+
+
+def tasks(rows: int, features: int, count: int) -> Block:
+    X = np.random.default_rng(0).normal(size=(rows, features))
+    return designs.Tasks(X, count).gather(np.arange(features * count))
+
+
+def pairs(size: int) -> Norm:
+    return norms.Groups(np.arange(size) // 2)
+
+
+KINDS = [
+    # norm, loss, block, what else differs, the master
+    (norms.L1(), "squared", dense(50, 20), {}, "SemismoothNewton"),
+    (norms.KSupport(3), "logistic", dense(50, 20), {}, "SemismoothNewton"),
+    (norms.KSupport(3), "squared_hinge", dense(50, 20), {"intercept": True}, "SemismoothNewton"),
+    (norms.L1(), "squared", dense(50, 20), {"tau": 1.0}, "SemismoothNewton"),
+    (pairs(20), "squared", dense(50, 20), {}, "ScalingNewton"),
+    (pairs(20), "logistic", dense(50, 20), {"intercept": True}, "ScalingNewton"),
+    (pairs(20), "squared", dense(50, 20), {"form": "constrained"}, "ScalingNewton"),
+    (pairs(20), "squared", dense(50, 20), {"tau": 1.0}, "SemismoothNewton"),
+    (norms.L1(), "squared", dense(50, 501), {}, "WorkingSets SemismoothNewton"),
+    (norms.L1(), "squared", dense(50, 500), {}, "SemismoothNewton"),
+    (pairs(502), "logistic", dense(3000, 502), {}, "WorkingSets ScalingNewton"),
+    # The kernel for groups takes so small a block whole.
+    (pairs(600), "squared", dense(50, 600), {}, "ScalingNewton"),
+    (norms.L1(), "squared", dense(2000, 20), {}, "CompressedSamples WorkingSets SemismoothNewton"),
+    (norms.L1(), "squared", dense(1999, 20), {}, "SemismoothNewton"),
+    (norms.L1(), "squared", dense(2000, 23), {}, "SemismoothNewton"),
+    (norms.L1(), "logistic", dense(2000, 20), {}, "SemismoothNewton"),
+    (pairs(20), "squared", dense(2000, 20), {}, "CompressedSamples WorkingSets ScalingNewton"),
+    (
+        norms.L1(),
+        "squared",
+        tasks(30, 12, 60),
+        {},
+        "CompressedSamples WorkingSets SemismoothNewton",
+    ),
+    (norms.L1(), "squared", tasks(30, 12, 60), {"intercept": True}, "WorkingSets SemismoothNewton"),
+    (norms.L1(), "multinomial", tasks(30, 4, 3), {}, "CoupledNewton WorkingSets SemismoothNewton"),
+    (pairs(12), "multinomial", tasks(30, 4, 3), {}, "CoupledNewton WorkingSets ScalingNewton"),
+    (norms.L1(), "multinomial", tasks(30, 4, 3), {"tau": 1.0}, "SemismoothNewton"),
+    (
+        norms.L1(),
+        "multinomial",
+        tasks(9, 1001, 2),
+        {},
+        "WorkingSets SemismoothNewton",
+    ),
+]
+
+
+@pytest.mark.parametrize(("norm", "loss", "block", "rest", "expected"), KINDS)
+def test_each_kind_of_problem_gets_its_master(
+    norm: Norm, loss: str, block: Block, rest: dict[str, object], expected: str
+) -> None:
+    n_samples = block.shape[0]
+    y = np.tile([1.0, -1.0], n_samples)[:n_samples]
+    chosen = as_loss(loss) if loss != "multinomial" else None
+    if chosen is None:
+        classes = 2 if block.shape[1] > 2000 else 3
+        chosen, y = Multinomial(classes), np.tile(np.eye(classes)[0], n_samples // classes)
+    problem = Problem.build(
+        block,
+        y,
+        chosen,
+        Regularizer(norm, str(rest.get("form", "penalized")), 1.0),  # type: ignore[arg-type]
+        tau=float(rest.get("tau", 0.0)),  # type: ignore[arg-type]
+        fit_intercept=bool(rest.get("intercept", False)),
+    )
+    assert names(choose_master(problem)) == expected
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("norm", [norms.L1(), norms.KSupport(3), pairs(20)], ids=repr)
+def test_the_default_master_solves_what_it_chose_for(norm: Norm, loss: str) -> None:
+    rng = np.random.default_rng(1)
+    X = np.asfortranarray(rng.normal(size=(40, 20)))
+    y = X[:, :3].sum(axis=1)
+    y = y if loss == "squared" else np.sign(y)
+    block = CachedBlock(designs.DenseBlock(X))
+    problem = Problem.build(block, y, as_loss(loss), Regularizer(norm, "penalized", 2.0))
+    refit = default_master().solve(problem, np.zeros(20), 0.0, 1e-8)
+    chosen = choose_master(problem).solve(problem, np.zeros(20), 0.0, 1e-8)
+    assert refit.gap <= 1e-8
+    assert refit.steps == chosen.steps
