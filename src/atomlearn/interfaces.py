@@ -3,6 +3,7 @@
 from atomlearn.core.interfaces import (
     Atom,
     Block,
+    Deadline,
     Design,
     Expansion,
     Factored,
@@ -38,11 +39,13 @@ from atomlearn.core.interfaces import (
     SupportsShape,
     SupportsUnfolding,
     SupportsZeroThreshold,
+    WarmStart,
 )
 
 __all__ = [
     "Atom",
     "Block",
+    "Deadline",
     "Design",
     "Expansion",
     "Factored",
@@ -78,4 +81,5 @@ __all__ = [
     "SupportsShape",
     "SupportsUnfolding",
     "SupportsZeroThreshold",
+    "WarmStart",
 ]

@@ -12,7 +12,8 @@ from atomlearn.core.solvers.feature_generation import FeatureGeneration
 from atomlearn.core.solvers.gauge import gauge_by_generation
 from atomlearn.core.solvers.observed import Observed
 from atomlearn.core.solvers.observers import PrintProgress
-from atomlearn.core.solvers.run import Progress, run
+from atomlearn.core.solvers.progress import Progress
+from atomlearn.core.solvers.run import run
 from atomlearn.matrices.solver.generation import MatrixGeneration
 from atomlearn.papers.active_groups import active_groups
 from atomlearn.papers.admm import ADMM

@@ -12,11 +12,11 @@ from scipy import sparse
 from sklearn.model_selection import KFold
 
 from atomlearn import norms, paths, solve
-from atomlearn.core.solvers.run import Progress
 from atomlearn.designs import Counted, as_design
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
+from atomlearn.solvers import Progress
 
 GAP = 1e-7
 

@@ -16,8 +16,9 @@ from atomlearn.core.norms.registry import as_norm
 from atomlearn.core.problem.problem import Problem, Regularizer, positive
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.default import default_solver
-from atomlearn.core.solvers.run import Observer, run
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap, StoppingRule
+from atomlearn.core.solvers.progress import Observer
+from atomlearn.core.solvers.run import run
+from atomlearn.core.solvers.stopping import Iterations, RelativeGap, Seconds, StoppingRule
 from atomlearn.matrices.designs.tasks import Tasks
 
 
@@ -39,6 +40,7 @@ def solve(
     stop: StoppingRule | None = None,
     observers: Iterable[Observer] = (),
     warm_start: Result | WarmStart | None = None,
+    time_limit: float | None = None,
 ) -> Result:
     """Minimise  sum_i s_i loss(y_i, x_i'w + b) + (tau/2) ||w||^2 + R(w)  to a proved gap.
 
@@ -79,6 +81,9 @@ def solve(
         Called with the Progress after each step, for example ``PrintProgress()``.
     warm_start : Result or WarmStart, optional
         Where to begin.
+    time_limit : float, optional
+        Seconds after which the best point so far is returned with its proved gap, and status
+        ``TIME_LIMIT``. The first pass over the data is always finished.
 
     Returns
     -------
@@ -117,15 +122,9 @@ def solve(
     rules: StoppingRule = RelativeGap(gap) | Iterations(max_iter)
     if stop is not None:
         rules = rules | stop
-    warm = warm_start
-    if isinstance(warm, Result):
-        warm = WarmStart(
-            warm.columns,
-            warm.weights,
-            warm.intercept,
-            warm.lifted,
-            matrix_parts=warm.matrix_parts,
-        )
+    if time_limit is not None:
+        rules = rules | Seconds(positive("time_limit", time_limit, "seconds, for example 60"))
+    warm = warm_start.warm_start() if isinstance(warm_start, Result) else warm_start
     solver = default_solver(the_norm, gap) if solver is None else solver
     return run(problem, solver, rules, observers, warm)
 

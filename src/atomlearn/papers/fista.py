@@ -103,7 +103,7 @@ def dense_start(problem: Problem, warm: WarmStart | None) -> tuple[Array, Array,
     n_samples, n_features = problem.design.shape
     weights, linear, intercept = np.zeros(n_features), np.zeros(n_samples), 0.0
     if warm is not None:
-        weights[warm.columns] = warm.weights
+        weights[warm.columns] = problem.inside(warm.columns, warm.weights)
         linear = design.predict(weights) if warm.columns.size else linear
         intercept = warm.intercept
     return weights, linear, problem.optimal_intercept(linear, intercept)

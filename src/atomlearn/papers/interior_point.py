@@ -289,11 +289,6 @@ def _add_logistic(program: _ConeProgram, margin: list[tuple[slice, Any]], weight
 
 def _inside(problem: Problem, weights: Array) -> Array:
     """Return the weights without the rounding that leaves the domain of R."""
-    regularizer = problem.regularizer
-    if not np.isfinite(regularizer.norm.value(weights)):
+    if not np.isfinite(problem.regularizer.norm.value(weights)):
         weights = np.maximum(weights, 0.0)
-    if regularizer.form == "constrained":
-        gauge = regularizer.norm.value(weights)
-        if gauge > regularizer.amount:
-            weights = weights * (regularizer.amount / gauge)
-    return weights
+    return problem.inside(None, weights)

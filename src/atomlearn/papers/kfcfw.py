@@ -161,7 +161,7 @@ def _warm_atom(problem: Problem, warm: WarmStart, gauge: float) -> tuple[Columns
     """Return the warm start as an atom: pulled into the ball in the constrained form."""
     regularizer = problem.regularizer
     if regularizer.form == "constrained":
-        return warm.columns, warm.weights * min(1.0, regularizer.amount / gauge), 0.0
+        return warm.columns, regularizer.inside(warm.weights, gauge), 0.0
     return warm.columns, warm.weights, 0.5 * regularizer.amount * gauge * gauge
 
 

@@ -22,7 +22,8 @@ from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result, Status
-from atomlearn.core.solvers.run import Progress, run
+from atomlearn.core.solvers.progress import Progress
+from atomlearn.core.solvers.run import run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.testing import tolerances
 from atomlearn.testing.problems import FORMS, LOSSES, Case, all_cases, optimum, problem_on

@@ -5,6 +5,7 @@ turns scores into columns, a *master* re-fits the weights of the columns found, 
 puts the three together one step at a time.
 """
 
+from atomlearn.core.interfaces.deadline import Deadline
 from atomlearn.core.interfaces.design import (
     Block,
     Design,
@@ -41,11 +42,12 @@ from atomlearn.core.interfaces.norm import (
     SupportsScreening,
     SupportsZeroThreshold,
 )
-from atomlearn.core.interfaces.solver import Solver, State
+from atomlearn.core.interfaces.solver import Solver, State, WarmStart
 
 __all__ = [
     "Atom",
     "Block",
+    "Deadline",
     "Design",
     "Expansion",
     "Factored",
@@ -81,4 +83,5 @@ __all__ = [
     "SupportsShape",
     "SupportsUnfolding",
     "SupportsZeroThreshold",
+    "WarmStart",
 ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.norm import Atom
+from atomlearn.core.interfaces.norm import Atom, Norm
 
 if TYPE_CHECKING:
     from atomlearn.core.problem.problem import Problem
@@ -49,6 +49,17 @@ class State:
         """Return atoms a_h with weights c_h > 0, w = sum c_h a_h, where the solver knows them."""
         return ()
 
+    def warm_start(self) -> WarmStart:
+        """Return this point as the place where another solve can begin, in all its parts."""
+        used = np.flatnonzero(self.weights)
+        return WarmStart(
+            self.columns[used],
+            self.weights[used],
+            float(self.intercept),
+            atoms=self.parts(),
+            matrix_parts=self.matrix_parts(),
+        )
+
     def check(self) -> None:
         """Raise AssertionError where an invariant fails (tests and debugging)."""
         assert self.columns.shape == self.weights.shape
@@ -66,6 +77,8 @@ class WarmStart:
     atoms : w as a sum of atoms *of the very norm of the problem to solve*, where they are known:
     solvers over atoms take sum c for a bound on the gauge, so atoms of another norm would make
     their certificate wrong. Empty is always right.
+    norm : the norm whose atoms these are; ``run`` leaves them out for a problem of another norm.
+    None: the caller vouches for them.
     matrix_parts : the terms of an earlier fit with the same kinds of matrix norms, in their order.
     """
 
@@ -75,6 +88,7 @@ class WarmStart:
     lifted: tuple[Columns, Array] | None = None
     atoms: tuple[tuple[Atom, float], ...] = ()
     matrix_parts: tuple[MatrixPart, ...] | None = None
+    norm: Norm | None = None
 
 
 class Solver(ABC):

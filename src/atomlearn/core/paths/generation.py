@@ -13,7 +13,8 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.feature_generation import FeatureGeneration, GenerationState
-from atomlearn.core.solvers.run import Observer, Progress, run
+from atomlearn.core.solvers.progress import Observer, Progress
+from atomlearn.core.solvers.run import run
 from atomlearn.core.solvers.stopping import Callback, Iterations, RelativeGap
 
 #: Relative gap to which an optimum is found, where one is wanted.

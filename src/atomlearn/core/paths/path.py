@@ -18,10 +18,10 @@ from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.names import named
 from atomlearn.core.norms.registry import as_norm
 from atomlearn.core.paths.levels import check_levels, largest_useful_level, level_grid
-from atomlearn.core.paths.settings import Settings, warm_start_of
+from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem, Regularizer
 from atomlearn.core.problem.result import Result, Status
-from atomlearn.core.solvers.run import Observer
+from atomlearn.core.solvers.progress import Observer
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -168,7 +168,7 @@ def path_of(
         regularizer = replace(problem.regularizer, amount=float(level))
         result = settings.solve(replace(problem, regularizer=regularizer), warm, observers)
         results.append(result)
-        warm = warm_start_of(result)
+        warm = result.warm_start()
         # The state holds a copy of the active columns: a result kept for long must not.
         result.state = None
         if result.status is Status.INTERRUPTED:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import cast, get_args
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.scores import ShiftedScores
 from atomlearn.core.interfaces import (
+    Deadline,
     Design,
     Lift,
     Loss,
@@ -77,6 +78,11 @@ class Regularizer:
             return 0.5 * self.amount * gauge * gauge
         return 0.0 if gauge <= self.amount * (1 + 1e-9) else math.inf
 
+    def inside(self, weights: Array, gauge: float) -> Array:
+        """Return a point of this gauge, shrunk into the ball where the form has one."""
+        outside = self.form == "constrained" and gauge > self.amount
+        return weights * (self.amount / gauge) if outside else weights
+
     def conjugate(self, polar: float, gauge_bound: float) -> float:
         """Return R*(z) for gauge°(z) = polar, with w restricted to gauge(w) <= gauge_bound."""
         if self.form == "squared":
@@ -115,7 +121,8 @@ class Regularizer:
 class Problem:
     """min over w, b of  f(X w + b) + (tau/2) ||w||^2 + R(w),  f(z) = sum_i s_i loss(y_i, z_i).
 
-    y, weight : (n_samples,) float64, checked; ``fit_intercept`` adds the unpenalized b.
+    y, weight : (n_samples,) float64, checked; ``fit_intercept`` adds the unpenalized b;
+    ``deadline``, set by ``run``, is when masters and long steps should return what they have.
     Built by ``Problem.build`` (checks everything) and ``restricted_to`` (checks nothing).
     """
 
@@ -126,6 +133,7 @@ class Problem:
     regularizer: Regularizer
     tau: float = 0.0
     fit_intercept: bool = False
+    deadline: Deadline = field(default_factory=Deadline.never)
 
     @classmethod
     def build(
@@ -219,6 +227,12 @@ class Problem:
         """Objective that rounding cannot tell from 0: that of residuals of a few eps times y."""
         nothing = self.loss_value(np.zeros_like(self.y))
         return float(np.finfo(np.float64).eps) ** 2 * 64.0 * nothing
+
+    def inside(self, columns: Columns | None, weights: Array) -> Array:
+        """Return the weights of a point, shrunk into the ball where the form has one."""
+        if self.regularizer.form != "constrained" or not weights.size:
+            return weights
+        return self.regularizer.inside(weights, self.gauge(columns, weights))
 
     def gauge(self, columns: Columns | None, weights: Array) -> float:
         """Return the gauge of the point with these weights on ``columns`` (None: all of them)."""

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.matrix import Factored
+from atomlearn.core.interfaces.norm import Norm
+from atomlearn.core.interfaces.solver import WarmStart
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -163,6 +165,8 @@ class Result:
         and ``weights`` are then the entries under norms of vectors only, and ``low_rank`` the rest.
     search_gap : float or None
         The gap if the search for atoms was exhaustive, for norms whose oracle is a search.
+    norm : Norm or None
+        The norm of the problem, for ``warm_start``.
     """
 
     columns: Columns
@@ -183,6 +187,7 @@ class Result:
     shape: tuple[int, ...] | None = None
     matrix_parts: tuple[MatrixPart, ...] | None = None
     search_gap: float | None = None
+    norm: Norm | None = field(default=None, repr=False)
     state: Any = field(default=None, repr=False)
 
     #: Above this many features ``coef`` is refused and ``columns``/``weights`` are the answer.
@@ -217,6 +222,22 @@ class Result:
             np.hstack([part.left for part in parts]),
             np.concatenate([part.weights for part in parts]),
             np.hstack([part.right for part in parts]),
+        )
+
+    def warm_start(self) -> WarmStart:
+        """Return this point as the place where another solve can begin, in all its parts.
+
+        The atoms that w is the sum of are among them as long as the state of the solver is kept;
+        they are used for a problem of the very same norm only.
+        """
+        return WarmStart(
+            self.columns,
+            self.weights,
+            self.intercept,
+            self.lifted,
+            () if self.state is None else self.state.parts(),
+            self.matrix_parts,
+            self.norm,
         )
 
     @property

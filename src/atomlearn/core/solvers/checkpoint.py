@@ -24,7 +24,7 @@ from atomlearn.core.problem.result import Record
 from atomlearn.core.solvers.fingerprint import fingerprint, sample
 
 if TYPE_CHECKING:
-    from atomlearn.core.solvers.run import Progress
+    from atomlearn.core.solvers.progress import Progress
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -100,7 +100,7 @@ class ColumnGeneration(Solver):
     def start(self, problem: Problem, warm: WarmStart | None = None) -> ActiveState:
         warm = warm or WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0))
         block: Block = CachedBlock(problem.design.gather(warm.columns))
-        weights = _inside(problem, warm)
+        weights = problem.inside(warm.columns, warm.weights)
         linear = block.dot(weights)
         intercept = problem.optimal_intercept(linear, warm.intercept)
         return self._price(
@@ -247,14 +247,3 @@ class ColumnGeneration(Solver):
         if threshold > 0:
             new = new[np.abs(shifted.at(new)) > threshold * (1 - 1e-12)]
         return scope.original(new)
-
-
-def _inside(problem: Problem, warm: WarmStart) -> Array:
-    """Return the weights of the warm start, shrunk into the ball where the form has one."""
-    regularizer = problem.regularizer
-    if regularizer.form != "constrained":
-        return warm.weights
-    gauge = problem.gauge(warm.columns, warm.weights)
-    return (
-        warm.weights * (regularizer.amount / gauge) if gauge > regularizer.amount else warm.weights
-    )

@@ -205,10 +205,7 @@ def warm_atoms(
         for atom, weight in _parts(problem.regularizer.norm, warm, n_features):
             atoms = atoms.append(problem.design, atom)
             shares = np.append(shares, weight)
-    regularizer, total = problem.regularizer, float(shares.sum())
-    if regularizer.form == "constrained" and total > regularizer.amount:
-        shares = shares * (regularizer.amount / total)
-    return atoms, shares, warm.intercept
+    return atoms, problem.regularizer.inside(shares, float(shares.sum())), warm.intercept
 
 
 def _parts(norm: Norm, warm: WarmStart, n_features: int) -> list[tuple[Atom, float]]:

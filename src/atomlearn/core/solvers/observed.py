@@ -11,7 +11,7 @@ from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.problem.problem import Problem
 
 if TYPE_CHECKING:
-    from atomlearn.core.solvers.run import Progress
+    from atomlearn.core.solvers.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)

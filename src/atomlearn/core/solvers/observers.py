@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from atomlearn.core.solvers.run import Progress
+from atomlearn.core.solvers.progress import Progress
 
 
 @dataclass(slots=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -15,36 +16,15 @@ from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Record, Result, Status
 from atomlearn.core.solvers.checkpoint import Checkpoint, Saved
+from atomlearn.core.solvers.fingerprint import same_norm
 from atomlearn.core.solvers.observed import Observed
+from atomlearn.core.solvers.progress import Observer, Progress, unchanged
 from atomlearn.core.solvers.stopping import Exhausted, StoppingRule, check_rule
 from atomlearn.lifting.parts import parts_of
 from atomlearn.matrices.norms.base import MatrixNorm
 from atomlearn.matrices.norms.flatten import terms_of
 from atomlearn.matrices.norms.tensor import TensorTrace
 from atomlearn.matrices.norms.terms import unscaled
-
-
-@dataclass(slots=True)
-class Progress:
-    """What stopping rules and observers see after each step.
-
-    state : the solver's state; passes : passes over the data so far; seconds : wall time so far,
-    observers excluded; history : one Record a step, this one included; skipped : of Record.
-    """
-
-    state: State
-    passes: float = 0.0
-    seconds: float = 0.0
-    history: list[Record] = field(default_factory=list)
-    skipped: float | None = None
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns with a non-zero weight."""
-        return self.state.n_active()
-
-
-Observer = Callable[[Progress], None]
 
 #: A solver that stops by choice returns its last point.
 LAST_POINT = (Status.CONVERGED, Status.COLUMN_LIMIT, Status.SELECTED, Status.SEARCH_RELATIVE)
@@ -74,7 +54,7 @@ def run(
     if isinstance(solver, Observed):
         watching, solver = (*watching, *solver.observers), solver.solver
     if warm is not None:
-        warm = checked_warm_start(warm, problem.design.shape[1])
+        warm = checked_warm_start(warm, problem)
     counted = design if isinstance(design := problem.design, Counted) else Counted(design)
     problem = replace(problem, design=counted)
     stop = stop | Exhausted()
@@ -82,10 +62,14 @@ def run(
     lifted = problem.lifted() if solver.lifts else None
     with single_threaded_blas():
         if lifted is None:
-            return _loop(problem, solver, stop, watching, warm, counted, saved)
+            result = _loop(problem, solver, stop, watching, warm, counted, saved)
+            result.norm = problem.regularizer.norm
+            return result
         inner, lift = lifted
         start = None if warm is None else _lifted_start(warm, lift.expansion)
-        result = _loop(inner, solver, stop, watching, start, counted, saved)
+        lowered = partial(_lowered_start, lift)
+        result = _loop(inner, solver, stop, watching, start, counted, saved, lowered)
+        result.norm = problem.regularizer.norm
         return _lowered(result, lift)
 
 
@@ -116,6 +100,14 @@ def _lifted_start(warm: WarmStart, expansion: Expansion) -> WarmStart | None:
     return WarmStart(*parts, warm.intercept)
 
 
+def _lowered_start(lift: Lift, warm: WarmStart) -> WarmStart:
+    """Return a warm start in lifted coordinates as one over the features."""
+    features, weights = lift.expansion.apply(warm.columns, warm.weights)
+    used = np.flatnonzero(weights)
+    lifted = (warm.columns, warm.weights)
+    return WarmStart(features[used], weights[used], warm.intercept, lifted)
+
+
 def _lowered(result: Result, lift: Lift) -> Result:
     """Return the result over the features: w = L u, with u kept and told apart by sets."""
     features, weights = lift.expansion.apply(result.columns, result.weights)
@@ -138,33 +130,37 @@ def _loop(
     warm: WarmStart | None,
     counted: Counted,
     saved: Saved | None,
+    lowered: Callable[[WarmStart], WarmStart] = unchanged,
 ) -> Result:
-    began, passes_before, watching = time.perf_counter(), counted.passes, 0.0
+    began, passes_before, watching = time.monotonic(), counted.passes, 0.0
     work_before = counted.work
-    if saved is None:
-        state = solver.start(problem, warm)
-        progress = Progress(state)
-    else:
-        state = saved.state(problem, solver)
-        # The point is the last one of the history, priced again: one record of it is enough.
-        progress = Progress(state, history=saved.history[:-1])
+    if saved is not None:
         began, passes_before = began - saved.seconds, passes_before - saved.passes
-    best = state
+    problem = replace(problem, deadline=problem.deadline.sooner(stop.deadline(began)))
+    state = solver.start(problem, warm) if saved is None else saved.state(problem, solver)
+    # A resumed point is the last one of the history, priced again: one record of it is enough.
+    history = [] if saved is None else saved.history[:-1]
+    progress, best = Progress(state, history=history, lowered=lowered), state
     try:
         while True:
             progress.state = state
             progress.passes = counted.passes - passes_before
-            progress.seconds = time.perf_counter() - began - watching
+            progress.seconds = time.monotonic() - began - watching
             progress.skipped = counted.work.since(work_before).skipped_share
             progress.history.append(_record(progress))
             if _is_better(state, best):
                 best = state
-            pause = time.perf_counter()
+            pause = time.monotonic()
             for observe in observers:
                 observe(progress)
-            watching += time.perf_counter() - pause
+            pause = time.monotonic() - pause
+            watching += pause
             if (status := stop.reason(progress)) is not None:
                 break
+            if problem.deadline.passed:
+                status = Status.TIME_LIMIT
+                break
+            problem = replace(problem, deadline=problem.deadline.later(pause))
             state = solver.step(problem, state)
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
@@ -173,17 +169,21 @@ def _loop(
             observe.save(progress)
     # A solver that stops by choice returns its last point, one that was cut short its best.
     chosen = state if status in LAST_POINT else best
-    progress.seconds = time.perf_counter() - began - watching
+    progress.seconds = time.monotonic() - began - watching
     return _result(problem, chosen, status, progress)
 
 
-def checked_warm_start(warm: object, n_features: int) -> WarmStart:
-    """Return the warm start as int64 columns and float64 weights, or say what is wrong with it."""
+def checked_warm_start(warm: object, problem: Problem) -> WarmStart:
+    """Return the warm start as int64 columns and float64 weights, or say what is wrong with it.
+
+    Atoms of another norm are left out: their weights do not bound the gauge of this one.
+    """
     if not isinstance(warm, WarmStart):
         raise TypeError(
             "warm_start must be a Result or a WarmStart(columns, weights, intercept), got "
             f"{type(warm).__name__}"
         )
+    n_features = problem.design.shape[1]
     columns, weights = np.asarray(warm.columns), np.asarray(warm.weights)
     if columns.dtype.kind not in "iu" and columns.size:
         raise TypeError(
@@ -207,7 +207,14 @@ def checked_warm_start(warm: object, n_features: int) -> WarmStart:
     if not (np.isfinite(weights).all() and np.isfinite(warm.intercept)):
         raise ValueError("warm_start: weights and intercept must be finite; start without it")
     weights = weights.astype(np.float64, copy=False)
-    return replace(warm, columns=columns, weights=weights, intercept=float(warm.intercept))
+    legal = warm.norm is None or same_norm(warm.norm, problem.regularizer.norm)
+    return replace(
+        warm,
+        columns=columns,
+        weights=weights,
+        intercept=float(warm.intercept),
+        atoms=warm.atoms if legal else (),
+    )
 
 
 def _is_better(state: State, best: State) -> bool:

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from atomlearn.core.interfaces import Deadline
 from atomlearn.core.problem.result import Status
 
 if TYPE_CHECKING:
-    from atomlearn.core.solvers.run import Progress
+    from atomlearn.core.solvers.progress import Progress
 
 
 class StoppingRule(ABC):
@@ -23,6 +24,10 @@ class StoppingRule(ABC):
     @abstractmethod
     def reason(self, progress: Progress) -> Status | None:
         """Return why to stop after this step, or None."""
+
+    def deadline(self, began: float) -> Deadline:
+        """Return when the rule will stop a run that ``began`` then (a monotonic time), if ever."""
+        return Deadline.never()
 
     def __or__(self, other: StoppingRule) -> StoppingRule:
         check_rule(other)
@@ -49,6 +54,12 @@ class FirstOf(StoppingRule):
             if (status := rule.reason(progress)) is not None:
                 return status
         return None
+
+    def deadline(self, began: float) -> Deadline:
+        soonest = Deadline.never()
+        for rule in self.rules:
+            soonest = soonest.sooner(rule.deadline(began))
+        return soonest
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +105,18 @@ class Passes(StoppingRule):
 
 @dataclass(frozen=True, slots=True)
 class Seconds(StoppingRule):
-    """At most about this many seconds of wall time (checked between steps)."""
+    """At most about this many seconds of wall time, time of observers excluded.
+
+    Checked between steps, and within long ones through the problem's deadline.
+    """
 
     limit: float
 
     def reason(self, progress: Progress) -> Status | None:
         return Status.TIME_LIMIT if progress.seconds >= self.limit else None
+
+    def deadline(self, began: float) -> Deadline:
+        return Deadline(began + self.limit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from atomlearn.core.losses import Squared
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem, Regularizer
 from atomlearn.core.problem.result import Result
-from atomlearn.core.solvers.run import Observer
+from atomlearn.core.solvers.progress import Observer
 from atomlearn.matrices.designs.identity import Identity
 from atomlearn.matrices.designs.score_matrix import MatrixScores
 from atomlearn.matrices.norms.sparse import SparsePSD

@@ -16,7 +16,7 @@ from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem, Regularizer
 from atomlearn.core.problem.result import Result
-from atomlearn.core.solvers.run import Observer
+from atomlearn.core.solvers.progress import Observer
 from atomlearn.matrices.designs.tasks import Tasks
 
 Array = NDArray[np.float64]

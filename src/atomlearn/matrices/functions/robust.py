@@ -17,7 +17,7 @@ from atomlearn.core.norms.l1 import L1
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem, Regularizer
 from atomlearn.core.problem.result import Result
-from atomlearn.core.solvers.run import Observer
+from atomlearn.core.solvers.progress import Observer
 from atomlearn.lifting.union import Union
 from atomlearn.matrices.designs.complement import Complement
 from atomlearn.matrices.designs.identity import Identity

@@ -1,0 +1,59 @@
+"""Deadline: the moment by which long work should come to an end, and return what it has."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A moment of the monotonic clock, or never.
+
+    A ``Problem`` carries one, so that masters and long steps can ask ``problem.deadline.passed``
+    in their loops: once it has, they return the best point they have, with its certificate, and
+    ``run`` ends with ``Status.TIME_LIMIT``. Asking costs nothing where there is no limit.
+
+    Parameters
+    ----------
+    at : float
+        Value of ``time.monotonic()`` from which on it has passed; infinite: never.
+
+    Examples
+    --------
+    >>> Deadline.never().passed
+    False
+    >>> Deadline.after(-1.0).sooner(Deadline.after(60.0)).passed
+    True
+    """
+
+    at: float = math.inf
+
+    @classmethod
+    def never(cls) -> Deadline:
+        """Return the deadline that never passes."""
+        return cls()
+
+    @classmethod
+    def after(cls, seconds: float) -> Deadline:
+        """Return the deadline so many seconds from now."""
+        return cls(time.monotonic() + seconds)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the moment has come."""
+        return self.at < math.inf and time.monotonic() >= self.at
+
+    @property
+    def left(self) -> float:
+        """Seconds until it passes: infinite for never, 0 where it has."""
+        return max(self.at - time.monotonic(), 0.0) if self.at < math.inf else math.inf
+
+    def sooner(self, other: Deadline) -> Deadline:
+        """Return whichever of the two passes first."""
+        return self if self.at <= other.at else other
+
+    def later(self, seconds: float) -> Deadline:
+        """Return it put off: time that does not count, such as an observer's, moves it."""
+        return Deadline(self.at + seconds) if seconds else self
