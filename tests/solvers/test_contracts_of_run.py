@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -77,7 +78,7 @@ def test_time_of_observers_does_not_count_against_the_deadline() -> None:
     solve(X, y, level=0.5, solver=solver, time_limit=60.0, observers=[slow])
     ends = [deadline.at for deadline in solver.seen]
     assert len(ends) > 1
-    assert all(later - sooner >= 0.02 for sooner, later in zip(ends, ends[1:], strict=False))
+    assert all(later - sooner >= 0.02 for sooner, later in pairwise(ends))
 
 
 def test_a_solve_out_of_time_returns_its_first_point_with_its_gap() -> None:
