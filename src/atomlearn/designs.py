@@ -11,16 +11,16 @@ from atomlearn.core.data.standardized import Standardized, centered
 from atomlearn.core.data.wrappers import Concatenated, Counted, RowSubset, SupportsRows
 from atomlearn.lifting.design import Lifted
 from atomlearn.lifting.repeated import RepeatedBlock
-from atomlearn.maps.additive import Additive, AdditiveScores
-from atomlearn.maps.additive_map import AdditiveMap
-from atomlearn.maps.anova import Anova, AnovaScores
-from atomlearn.maps.anova_map import AnovaMap
+from atomlearn.maps.additive import Additive, AdditiveMap
+from atomlearn.maps.anova import Anova, AnovaMap
 from atomlearn.maps.coded_block import CodedBlock
-from atomlearn.maps.kernel_map import KernelMaps
-from atomlearn.maps.kernels import KernelOn, Kernels, kernel_grid
+from atomlearn.maps.feature_map import FeatureMap, Inputs, MappedDesign, map_of
+from atomlearn.maps.features import FEATURES
+from atomlearn.maps.kernels import KernelMaps, KernelOn, Kernels, kernel_grid
 from atomlearn.maps.levels import codes_of, nearest
-from atomlearn.maps.pairs.polynomial import Polynomial
+from atomlearn.maps.pairs.polynomial import Polynomial, PolynomialMap
 from atomlearn.maps.pairs.scores import PolynomialScores
+from atomlearn.maps.terms import TermScores
 from atomlearn.matrices.designs.complement import Complement
 from atomlearn.matrices.designs.entries import Entries
 from atomlearn.matrices.designs.identity import Identity
@@ -33,7 +33,11 @@ from atomlearn.storage.store.on_disk import OnDisk
 from atomlearn.storage.store.plink import PlinkBed, Variants, read_variants
 from atomlearn.storage.store.store_file import StoreError
 
+# Their own names until there was one kind of scores for all terms.
+AdditiveScores = AnovaScores = TermScores
+
 __all__ = [
+    "FEATURES",
     "Additive",
     "AdditiveMap",
     "AdditiveScores",
@@ -53,16 +57,20 @@ __all__ = [
     "DenseBlock",
     "DenseDesign",
     "Entries",
+    "FeatureMap",
     "Identity",
+    "Inputs",
     "KernelMaps",
     "KernelOn",
     "Kernels",
     "Lifted",
     "LostDataError",
+    "MappedDesign",
     "OnDevice",
     "OnDisk",
     "PlinkBed",
     "Polynomial",
+    "PolynomialMap",
     "PolynomialScores",
     "RecheckedScores",
     "RepeatedBlock",
@@ -74,6 +82,7 @@ __all__ = [
     "StoreError",
     "SupportsRows",
     "Tasks",
+    "TermScores",
     "Variants",
     "as_design",
     "as_matrix_design",
@@ -82,6 +91,7 @@ __all__ = [
     "feature_names",
     "is_opened",
     "kernel_grid",
+    "map_of",
     "nearest",
     "read_variants",
 ]

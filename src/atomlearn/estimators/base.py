@@ -26,19 +26,13 @@ from atomlearn.core.problem.problem import Problem, Regularizer, positive
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.estimators.checks import (
-    ADDITIVE,
-    ANOVA,
     as_solver,
     checked_design,
-    expanded,
     grouped,
     names_of,
     whole,
 )
-from atomlearn.maps.additive import Additive
-from atomlearn.maps.anova import Anova
-from atomlearn.maps.anova_map import AnovaMap
-from atomlearn.maps.pairs.polynomial import Polynomial
+from atomlearn.maps.feature_map import FeatureMap, map_of
 
 Array = NDArray[np.float64]
 
@@ -59,6 +53,7 @@ class AtomicModel(BaseEstimator):
     n_features_in_: int
     coef_: NDArray[Any]
     intercept_: Any
+    feature_map_: FeatureMap
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -122,9 +117,17 @@ class AtomicModel(BaseEstimator):
         return results
 
     def _expanded(self, design: Design) -> Design:
-        """Return the design with the products or curves of columns that ``features`` asks for."""
-        fitted = getattr(self, "additive_map_", None)
-        return expanded(design, getattr(self, "features", "linear"), fitted)
+        """Return the design of new rows, with the columns that the model was fitted to."""
+        # A design that was made by the user comes made again.
+        is_made = getattr(self, "features", "linear") == "linear"
+        return design if is_made else self.feature_map_.apply(design)
+
+    @property
+    def additive_map_(self) -> FeatureMap:
+        """The map of an additive model; others have none."""
+        if self.feature_map_.unit not in ("inputs", "terms"):
+            raise AttributeError("only additive models have additive_map_; see feature_map_")
+        return self.feature_map_
 
     def curve(self, feature: int | str, output: int = 0) -> tuple[Array, Array]:
         """Return values of one input and what the additive model adds at them.
@@ -134,18 +137,10 @@ class AtomicModel(BaseEstimator):
         additive.
         """
         check_is_fitted(self)
-        fitted = getattr(self, "additive_map_", None)
-        if fitted is None:
-            raise AttributeError(
-                "curves are those of an additive model; fit with features='splines', or another "
-                f"of {sorted([*ADDITIVE, ANOVA])}"
-            )
-        feature = self._input(feature)
-        if isinstance(fitted, AnovaMap):
-            fitted = fitted.main
-        begin = int(fitted.sizes[:feature].sum())
-        weights = np.atleast_2d(self.coef_)[output, begin : begin + int(fitted.sizes[feature])]
-        return fitted.levels.of(feature), fitted.values(feature, weights.astype(np.float64))
+        return self.feature_map_.curve(self._input(feature), self._coefficients_of(output))
+
+    def _coefficients_of(self, output: int) -> Any:
+        return (self.coef_[None] if self.coef_.ndim == 1 else self.coef_)[output]
 
     def _input(self, feature: int | str) -> int:
         return list(self.feature_names_in_).index(feature) if isinstance(feature, str) else feature
@@ -159,11 +154,8 @@ class AtomicModel(BaseEstimator):
         where the pair is not selected. For ``features="anova"``.
         """
         check_is_fitted(self)
-        fitted = getattr(self, "additive_map_", None)
-        if not isinstance(fitted, AnovaMap):
-            raise AttributeError("surfaces are those of pairs of inputs; fit with features='anova'")
-        weights = np.atleast_2d(self.coef_)[output].astype(np.float64)
-        return fitted.surface(self._input(first), self._input(second), weights)
+        inputs = self._input(first), self._input(second)
+        return self.feature_map_.surface(*inputs, self._coefficients_of(output))
 
     def _report(
         self, results: list[Result], complete: bool | None = None, design: Design | None = None
@@ -177,9 +169,9 @@ class AtomicModel(BaseEstimator):
         self.results_ = results
         self.parts_ = [result.parts for result in results] if several else results[0].parts
         if design is not None:
-            self._remember(design)
+            self.feature_map_ = map_of(design)
             self.selected_ = np.unique(np.concatenate([nonzeros_of(r)[0] for r in results]))
-            self.selected_names_ = names_of(self, design, self.selected_)
+            self.selected_names_ = names_of(self, self.feature_map_, self.selected_)
         self.gap_ = float(sum(result.gap for result in results))
         self.objective_ = float(sum(result.objective for result in results))
         self.status_ = _joint_status(results)
@@ -194,13 +186,6 @@ class AtomicModel(BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-    def _remember(self, design: Design | None) -> None:
-        """Keep what new data needs to become columns of the same kind."""
-        if isinstance(design, Additive | Anova):
-            self.additive_map_ = design.map
-        elif hasattr(self, "additive_map_"):
-            del self.additive_map_
 
     def _linear(self, X: Any) -> NDArray[Any]:
         """Return X coef' + intercept, shape (n_samples, n_outputs), in the dtype of X."""
@@ -231,7 +216,7 @@ def one_column(norm: SupportsShape, n_features: int) -> Norm:
 def coefficients_of(results: Sequence[Result], design: Design) -> Any:
     """Return the coefficients of all outputs, (n_outputs, n_columns), in the dtype of X."""
     parts = [nonzeros_of(result) for result in results]
-    implicit = isinstance(design, Polynomial)
+    implicit = map_of(design).implicit
     return coefficient_rows(parts, results[0].n_features, results[0].dtype, implicit)
 
 

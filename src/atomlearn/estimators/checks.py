@@ -17,31 +17,11 @@ from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.problem.problem import positive
-from atomlearn.maps.additive import Additive
-from atomlearn.maps.additive_map import AdditiveMap
-from atomlearn.maps.anova import Anova
-from atomlearn.maps.anova_map import AnovaMap
-from atomlearn.maps.kernels import Kernels
-from atomlearn.maps.pairs.polynomial import Polynomial
+from atomlearn.maps.feature_map import FeatureMap, map_of
+from atomlearn.maps.features import features_named
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
-
-#: Products that ``features=`` may name, and whether squares are among them.
-PRODUCTS = {"interactions": False, "quadratic": True, "polynomial": True}
-#: What ``features=`` may name.
-FEATURES = ("linear", *PRODUCTS)
-
-#: Additive models that ``features=`` may name, and the kernel of ``designs.Additive`` they mean.
-ADDITIVE = {
-    "splines": "splines",
-    "intersection": "intersection",
-    "additive_gaussian": "gaussian",
-    "additive_chi2": "chi2",
-}
-
-#: What ``features=`` calls curves of all inputs and surfaces of all pairs.
-ANOVA = "anova"
 
 #: What ``solver=`` may name, and the class in ``atomlearn.solvers`` that it means.
 SOLVERS = {
@@ -111,86 +91,41 @@ def _take_shape(estimator: Any, n_features: int, names: list[str] | None, reset:
         )
 
 
-def expanded(
-    design: Design,
-    features: str,
-    fitted: AdditiveMap | AnovaMap | None = None,
-    weight: Array | None = None,
-) -> Design:
-    """Return the design that ``features`` asks for: columns, their products, curves, surfaces.
+def expanded(design: Design, features: str, weight: Array | None = None) -> Design:
+    """Return the design of what ``features`` names: columns, their products, curves, surfaces.
 
-    ``fitted`` : the map of an additive model, for new data; ``weight`` : of samples, to make one.
+    ``weight`` : of the samples that the map is made from.
     """
-    if features == "linear":
-        return design
-    if isinstance(features, str) and features in ADDITIVE:
-        if isinstance(fitted, AdditiveMap):
-            return Additive.from_map(design, fitted)
-        return Additive(design, ADDITIVE[features], normalize=True, sample_weight=weight)
-    if isinstance(features, str) and features == ANOVA:
-        if isinstance(fitted, AnovaMap):
-            return Anova.from_map(design, fitted)
-        return Anova(design, normalize=True, sample_weight=weight)
-    if not isinstance(features, str) or features not in FEATURES:
-        known = sorted([*FEATURES, *ADDITIVE, ANOVA])
-        raise ValueError(f"features must be one of {known}, got {features!r}")
-    if isinstance(design, Polynomial):
-        raise ValueError(
-            f"features={features!r}: X is a Polynomial design already; pass its inputs, or "
-            "features='linear'"
-        )
-    if features == "polynomial":
-        return Polynomial(design)
-    return Polynomial.interactions(design, squares=PRODUCTS[features])
+    return features_named(features).make(design, weight)
 
 
 def grouped(norm: str | Norm, design: Design) -> str | Norm:
-    """Return the norm with ``groups="inputs"`` replaced by the columns of each input.
+    """Return the norm with groups that are named, such as "inputs", as those of the design.
 
-    ``groups="kernels"`` are those of each kernel, "terms" those of each curve and surface;
-    ``norm="groups"`` means any of them, where the design has them.
+    "inputs" are the columns of each input of an additive model, "kernels" those of each kernel,
+    "terms" those of each curve and surface; ``norm="groups"`` means any of them.
     """
-    if isinstance(norm, str) and norm == "groups":
-        own = {Additive: "inputs", Kernels: "kernels", Anova: "terms"}.get(type(design))
-        norm = norm if own is None else Groups(own)
+    map = map_of(design)
+    if isinstance(norm, str) and norm == "groups" and map.unit is not None:
+        norm = Groups(map.unit)
     if not isinstance(norm, Groups | KSupport) or not isinstance(norm.groups, str):
         return norm
-    if isinstance(design, Additive) and norm.groups == "inputs":
-        labels, n_all, kept = design.groups, design.map.levels.n_inputs, design.inputs
-    elif isinstance(design, Kernels) and norm.groups == "kernels":
-        kept, labels = np.unique(design.groups, return_inverse=True)
-        n_all = design.n_kernels
-    elif isinstance(design, Anova) and norm.groups == "terms":
-        labels, n_all, kept = design.groups, design.n_groups, np.arange(design.n_groups)
-    else:
+    if norm.groups != map.unit:
         raise ValueError(
             f"groups={norm.groups!r}: only an additive model has groups 'inputs', features='anova' "
-            "'terms', and multiple kernel learning 'kernels'; use features in "
-            f"{sorted(ADDITIVE)}, or lists of columns"
+            "'terms', and multiple kernel learning 'kernels'; use features='splines' or another "
+            "of those, or lists of columns"
         )
     if isinstance(norm, KSupport):
-        return KSupport(norm.k, labels)
-    weights = norm.weights
-    if weights is not None:
-        weights = np.asarray(weights)
-        if weights.shape != (n_all,):
-            raise ValueError(
-                f"Groups: weights must hold one number for each of the {n_all} {norm.groups}, got "
-                f"shape {weights.shape}"
-            )
-        weights = weights[kept]
-    return Groups(labels, weights)
+        return KSupport(norm.k, map.column_groups())
+    weights = None if norm.weights is None else map.weights_of_groups(norm.weights)
+    return Groups(map.column_groups(), weights)
 
 
-def names_of(estimator: Any, design: Design | None, columns: Columns) -> list[str]:
-    """Return readable names of columns: those of the table, x0, x1, ..., products as "a:b".
-
-    ``design`` None : the columns are inputs.
-    """
+def names_of(estimator: Any, map: FeatureMap, columns: Columns) -> list[str]:
+    """Return readable names of columns: those of the table, x0, x1, ..., products as "a:b"."""
     names = getattr(estimator, "feature_names_in_", None)
-    if isinstance(design, Polynomial | Additive | Anova):
-        return design.feature_names(columns, None if names is None else list(names))
-    return [f"x{column}" if names is None else str(names[column]) for column in columns]
+    return map.names(columns, None if names is None else list(names))
 
 
 def normalized(weight: Array) -> Array:

@@ -26,10 +26,11 @@ from atomlearn.core.paths.levels import check_levels, largest_useful_level, leve
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import ADDITIVE, ANOVA, checked_loss, grouped
+from atomlearn.estimators.checks import checked_loss, grouped
 from atomlearn.estimators.classifier import LinearClassifier, checked_classification
 from atomlearn.estimators.regressor import LinearRegressor, checked_regression
 from atomlearn.estimators.routing import raise_unless_routed, routing_enabled
+from atomlearn.maps.features import features_named
 
 Array = NDArray[np.float64]
 Norms = str | Norm | Sequence[str | Norm]
@@ -94,8 +95,9 @@ class CrossValidatedModel(AtomicModel):
         given = list(norms) if isinstance(norms, (list, tuple)) else [norms]
         if not given:
             raise ValueError("norms is empty; give at least one norm, for example norms='l1'")
-        if self.features in ADDITIVE or self.features == ANOVA:
-            own = Groups("terms" if self.features == ANOVA else "inputs")
+        unit = features_named(self.features).kind.unit
+        if unit is not None:
+            own = Groups(unit)
             given = [own if isinstance(norm, str) and norm == "groups" else norm for norm in given]
         return [as_norm(norm) for norm in given]
 

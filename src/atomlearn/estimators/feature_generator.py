@@ -26,21 +26,14 @@ from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.estimators.base import AtomicModel, coefficients_of
 from atomlearn.estimators.checks import (
-    ADDITIVE,
-    ANOVA,
-    FEATURES,
-    PRODUCTS,
     checked_design,
     checked_target,
     encoded,
     expanded,
-    names_of,
     whole,
 )
-from atomlearn.maps.additive import Additive
-from atomlearn.maps.anova import Anova
-from atomlearn.maps.pairs.index import PairIndex
-from atomlearn.maps.pairs.polynomial import Polynomial
+from atomlearn.maps.feature_map import FeatureMap, Inputs, map_of
+from atomlearn.maps.features import features_named
 
 Array = NDArray[np.float64]
 
@@ -56,35 +49,8 @@ def _is_classification(estimator: Any) -> bool:
     return not _is_regression(estimator)
 
 
-def _groups_of_columns(design: Additive, groups: Any) -> NDArray[np.int64]:
-    """Return the group of each column: of its input, alone or in the groups of inputs given."""
-    if groups is None:
-        return design.groups
-    n_inputs = design.map.levels.n_inputs
-    labels = KSupport(1, groups).partition(n_inputs).labels
-    found: NDArray[np.int64] = np.repeat(labels, design.map.sizes)
-    return found
-
-
-def _terms_selected(
-    design: Additive | Anova, columns: NDArray[np.int64], rounds: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the terms of these columns in their order, each once, and the round of each."""
-    terms = design.term_of(columns)
-    first = np.sort(np.unique(terms, return_index=True)[1])
-    return terms[first], rounds[first]
-
-
-def _of_products(estimator: Any) -> bool:
-    return isinstance(estimator.features, str) and estimator.features in PRODUCTS
-
-
-def _of_pairs(estimator: Any) -> bool:
-    return isinstance(estimator.features, str) and estimator.features == ANOVA
-
-
 def _selects_columns(estimator: Any) -> bool:
-    if not _of_products(estimator):
+    if not features_named(estimator.features).kind.implicit:
         return True
     raise AttributeError("products of columns cannot be undone; use features='linear'")
 
@@ -225,10 +191,10 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         whole("n_features", self.n_features)
         whole("batch", self.batch)
         whole("max_iter", self.max_iter)
-        self._check_features()
+        features_named(self.features)
         loss = as_loss(self.loss)
         inputs = checked_design(self, X, reset=True)
-        if isinstance(inputs, Additive | Anova):
+        if map_of(inputs).unit is not None:
             raise TypeError(
                 "FeatureGenerator makes curves of inputs itself: pass the inputs, with "
                 "features='intersection' or another of an additive model, or use AtomicRegressor"
@@ -244,21 +210,6 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         result = generated(problem, limit, wanted, tol, self.max_iter, observers)
         self._record_selection(problem, result, classes, wanted)
         return self
-
-    def _check_features(self) -> None:
-        known = sorted([*FEATURES, *ADDITIVE, ANOVA])
-        if not isinstance(self.features, str) or self.features not in known:
-            raise ValueError(f"features must be one of {known}, got {self.features!r}")
-        if self.groups is not None and _of_products(self):
-            raise ValueError(
-                f"groups are of columns of X, and features={self.features!r} selects products of "
-                "two; leave groups out, or use features='linear'"
-            )
-        if self.groups is not None and _of_pairs(self):
-            raise ValueError(
-                "groups are of columns of X, and features='anova' selects terms of one input or "
-                "two; leave groups out, or use features='splines'"
-            )
 
     def _target(
         self, y: Any, weight: Array, loss: Loss
@@ -281,11 +232,7 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         self, design: Design, target: NDArray[Any], loss: Loss, weight: Array
     ) -> tuple[Problem, int]:
         """Return the problem, and how many features (or groups) there are to select from."""
-        n_units, groups = design.shape[1], self.groups
-        if isinstance(design, Additive):
-            groups = _groups_of_columns(design, groups)
-        elif isinstance(design, Anova):
-            groups = design.groups
+        n_units, groups = design.shape[1], map_of(design).column_groups(self.groups)
         if groups is not None:
             n_units = KSupport(1, groups).partition(n_units).n_groups
         norm = KSupport(min(self.batch, max(n_units, 1)), groups)
@@ -304,32 +251,23 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
     ) -> None:
         state, norm = result.state, problem.regularizer.norm
         result.state = None
-        n_features = problem.design.shape[1]
         design = problem.design
-        self._remember(design)
-        self.selected_, self.rounds_ = state.selection()
-        if isinstance(design, Additive | Anova):
-            self.selected_, self.rounds_ = _terms_selected(design, self.selected_, self.rounds_)
-        # Where whole inputs are selected, their names, and not those of their columns.
-        named = None if isinstance(design, Additive) else design
-        if isinstance(design, Anova):
-            self.pairs_ = design.inputs_of_terms(self.selected_)
-            single = names_of(self, None, np.arange(self.n_features_in_))
-            self.selected_names_ = [
-                single[i] if j < 0 else f"{single[i]}:{single[j]}" for i, j in self.pairs_.tolist()
-            ]
-        else:
-            self.selected_names_ = names_of(self, named, self.selected_)
-        self.n_selected_ = int(state.units)
-        if isinstance(design, Polynomial):
-            self.pairs_ = np.stack(design.pairs(self.selected_), axis=1)
-        columns, scaling = state.scaling(norm, n_features)
-        if isinstance(design, Additive | Anova):
-            # All columns of a term have one scaling.
-            columns, n_features = design.term_of(columns), design.term_sizes.size
-        self.scaling_ = coefficient_rows(
-            [(columns, scaling)], n_features, np.float64, isinstance(design, Polynomial)
+        map = self.feature_map_ = map_of(design)
+        columns, rounds = state.selection()
+        terms, first = np.unique(map.term_of(columns), return_index=True)
+        in_order = np.argsort(first)
+        self.selected_, self.rounds_ = terms[in_order], rounds[np.sort(first)]
+        names = getattr(self, "feature_names_in_", None)
+        self.selected_names_ = map.term_names(
+            self.selected_, None if names is None else list(names)
         )
+        if map.has_pairs:
+            self.pairs_ = map.inputs_of(self.selected_)
+        self.n_selected_ = int(state.units)
+        # All columns of a term have one scaling.
+        columns, scaling = state.scaling(norm, design.shape[1])
+        of_terms = [(map.term_of(columns), scaling)]
+        self.scaling_ = coefficient_rows(of_terms, map.n_terms, np.float64, map.implicit)
         self.coef_, self.intercept_ = coefficients_of([result], design), float(result.intercept)
         if isinstance(self.scaling_, np.ndarray):
             self.scaling_ = self.scaling_[0]
@@ -348,7 +286,7 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
-        n_columns = self.coef_.shape[-1] if _of_products(self) else self.n_features_in_
+        n_columns = self._selectable.n_columns
         if n_columns > MOST_DENSE:
             raise ValueError(
                 f"a mask of {n_columns} columns would not fit; use get_support(indices=True)"
@@ -357,11 +295,17 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         mask[self._columns_selected()] = True
         return mask
 
+    @property
+    def _selectable(self) -> FeatureMap:
+        """The columns that ``transform`` selects from: of X, or all products of them."""
+        return self.feature_map_ if self.feature_map_.implicit else Inputs(self.n_features_in_)
+
     def _columns_selected(self) -> NDArray[np.int64]:
         """Return the columns of X (of the products) that are in use, increasing."""
-        if _of_pairs(self):
-            return np.unique(self.pairs_[self.pairs_ >= 0])
-        return np.sort(self.selected_)
+        if self.feature_map_.implicit:
+            return np.sort(self.selected_)
+        inputs = self.feature_map_.inputs_of(self.selected_)
+        return np.unique(inputs[inputs >= 0])
 
     def get_support(self, indices: bool = False) -> NDArray[Any]:
         """Return the mask of the selected columns, or their increasing numbers (``indices``)."""
@@ -373,12 +317,10 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
 
         Products are formed then, and only those that are selected.
         """
-        if not _of_products(self) and not is_opened(X):
-            return super().transform(X)
         check_is_fitted(self)
-        design = checked_design(self, X, reset=False)
-        if _of_products(self):
-            design = self._expanded(design)
+        if not self.feature_map_.implicit and not is_opened(X):
+            return super().transform(X)
+        design = self._selectable.apply(checked_design(self, X, reset=False))
         return as_columns(design.gather(self._columns_selected()), design.dtype)
 
     @available_if(_selects_columns)  # type: ignore[untyped-decorator]
@@ -388,13 +330,10 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of what ``transform`` returns, an array of str objects."""
-        if not _of_products(self):
-            names: NDArray[np.object_] = super().get_feature_names_out(input_features)
-            return names
         check_is_fitted(self)
         inputs = _check_feature_names_in(self, input_features)
-        index = PairIndex(self.n_features_in_, PRODUCTS[self.features])
-        return np.array(index.names(np.sort(self.selected_), list(inputs)), dtype=object)
+        names = self._selectable.names(self._columns_selected(), list(inputs))
+        return np.array(names, dtype=object)
 
     @available_if(_is_classification)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import (
 
 from atomlearn.estimators.checks import checked_design
 from atomlearn.maps.additive import Additive
-from atomlearn.maps.additive_map import Kernel
+from atomlearn.maps.curves import Kernel
 
 
 class AdditiveKernelSampler(TransformerMixin, BaseEstimator):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,10 +16,11 @@ from atomlearn._kernels import CodedColumns
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.interfaces.design import Array, Block, Columns
-from atomlearn.maps.additive_map import AdditiveMap, AdditiveSettings, Kernel
 from atomlearn.maps.coded_block import CodedBlock
-from atomlearn.maps.levels import codes_of, codes_of_rows, encode, find_levels
-from atomlearn.maps.terms import TermDesign, TermScores
+from atomlearn.maps.curves import AdditiveSettings, Kernel, normalizer, shares_of, table_of
+from atomlearn.maps.feature_map import Inputs, TermMap
+from atomlearn.maps.levels import Levels, codes_of, codes_of_rows, encode, find_levels
+from atomlearn.maps.terms import TermDesign
 
 #: The columns of one input with more entries than this (8 MB) are kept as codes in blocks.
 CODED_FROM = 2**20
@@ -25,10 +28,107 @@ CODED_FROM = 2**20
 LOOKED_UP = 2**20
 
 
-class AdditiveScores(TermScores):
-    """z = Phi'v from the sums of v at each level."""
+@dataclass(frozen=True)
+class AdditiveMap(TermMap):
+    """phi_j(x), a vector for each value of input j, known at the levels of j; 0 at the origin.
 
-    __slots__ = ()
+    tables : phi_j at each level, (n_levels, sizes[j]) each, or None for thermometer columns, which
+    need none; factors : (d,) by which thermometer columns are multiplied; residual : (d,) the
+    largest k(x, x) - ||phi(x)||^2 that a kernel's map leaves out.
+    """
+
+    unit = "inputs"
+
+    settings: AdditiveSettings
+    levels: Levels
+    tables: tuple[Array, ...] | None
+    factors: Array
+    residual: Array
+
+    @classmethod
+    def of(
+        cls, settings: AdditiveSettings, levels: Levels, x: CodedColumns, weight: Array
+    ) -> AdditiveMap:
+        """Make the maps of all inputs; ``x`` are the codes of the data, for weighted moments."""
+        d = levels.n_inputs
+        factors, residual = np.ones(d), np.zeros(d)
+        if settings.kernel == "intersection":
+            result = cls(settings, levels, None, factors, residual)
+            if settings.normalize:
+                for j in range(d):
+                    factors[j] = normalizer(result.table(j), shares_of(x, levels, j, weight))
+            return result
+        tables = []
+        for j in range(d):
+            shares = shares_of(x, levels, j, weight)
+            table, residual[j] = table_of(settings, levels.of(j), shares, j)
+            table = table - table[levels.zero[j]]
+            if settings.normalize:
+                table = table * normalizer(table, shares)
+            tables.append(table)
+        return cls(settings, levels, tuple(tables), factors, residual)
+
+    @cached_property
+    def sizes(self) -> Columns:
+        if self.tables is None:
+            return self.levels.sizes - 1
+        return np.array([table.shape[1] for table in self.tables], dtype=np.int64)
+
+    @property
+    def is_thermometer(self) -> bool:
+        """True where scores are sums of the prefix sums of a histogram."""
+        return self.tables is None
+
+    def table(self, j: int) -> Array:
+        """Return phi_j at each level of input j, (n_levels, sizes[j])."""
+        if self.tables is not None:
+            return self.tables[j]
+        levels, zero = self.levels.of(j), int(self.levels.zero[j])
+        code, column = np.ogrid[: levels.size, : levels.size - 1]
+        above = np.where(column >= zero, (code > column) * 1.0, -1.0 * (code <= column))
+        table: Array = above * (np.sqrt(np.diff(levels)) * self.factors[j])
+        return table
+
+    def values(self, j: int, weights: Array) -> Array:
+        """Return phi_j'w at each level: the curve of input j. O(levels) for thermometers."""
+        if self.tables is not None:
+            curve: Array = self.tables[j] @ weights
+            return curve
+        steps = np.sqrt(np.diff(self.levels.of(j))) * self.factors[j] * weights
+        zero = int(self.levels.zero[j])
+        below = -np.cumsum(steps[:zero][::-1])[::-1]
+        return np.concatenate([below, [0.0], np.cumsum(steps[zero:])])
+
+    # --- the map of features --------------------------------------------------------------------
+
+    @property
+    def n_inputs(self) -> int:
+        return self.levels.n_inputs
+
+    def apply(self, X: object) -> Additive:
+        return Additive.from_map(X, self)
+
+    def inputs_of(self, terms: ArrayLike) -> Columns:
+        return Inputs(self.n_inputs).inputs_of(terms)
+
+    def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
+        """Return ``age>=41`` or ``age<=-1`` for thermometer columns, ``age[3]`` for others."""
+        given, result = self.named_inputs(names), []
+        columns = np.asarray(columns, dtype=np.int64)
+        for j, column in zip(self.term_of(columns).tolist(), columns.tolist(), strict=True):
+            place, levels = column - int(self.starts[j]), self.levels.of(j)
+            if not self.is_thermometer:
+                result.append(f"{given[j]}[{place}]")
+            elif place >= self.levels.zero[j]:
+                result.append(f"{given[j]}>={levels[place + 1]:.6g}")
+            else:
+                result.append(f"{given[j]}<={levels[place]:.6g}")
+        return result
+
+    def curve(self, j: int, weights: Array) -> tuple[Array, Array]:
+        if weights.size != self.sizes[j]:
+            weights = weights[self.starts[j] : self.starts[j + 1]]
+        return self.levels.of(j), self.values(j, np.asarray(weights, dtype=np.float64))
 
 
 class Additive(TermDesign):
@@ -108,6 +208,8 @@ class Additive(TermDesign):
     array([3])
     """
 
+    map: AdditiveMap
+
     def __init__(
         self,
         X: object,
@@ -150,8 +252,8 @@ class Additive(TermDesign):
     def _set(
         self, codes: CodedColumns, map: AdditiveMap, dtype: np.dtype[Any], names: list[str] | None
     ) -> None:
-        self.codes, self.map, self._dtype, self._names = codes, map, dtype, names
-        self._set_terms(map.sizes)
+        self.codes, self._dtype = codes, dtype
+        self._take_map(map, names)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -172,17 +274,9 @@ class Additive(TermDesign):
 
     def columns_of(self, inputs: ArrayLike) -> Columns:
         """Return the columns of these inputs, input after input."""
-        chosen = np.asarray(inputs, dtype=np.int64)
-        sizes = self.map.sizes[chosen]
-        ends = np.cumsum(sizes)
-        shift: Columns = np.repeat(self.starts[chosen] - (ends - sizes), sizes)
-        shift += np.arange(shift.size, dtype=np.int64)
-        return shift
+        return self.map.columns_of(inputs)
 
     # --- the design -----------------------------------------------------------------------------
-
-    def scores(self, v: Array) -> AdditiveScores:
-        return AdditiveScores(self, v)
 
     def scores_of(self, v: Array, terms: Columns | None) -> Array:
         """Return Phi'v at the columns of these inputs, input after input (None: of all)."""
@@ -275,37 +369,6 @@ class Additive(TermDesign):
         codes = codes_of_rows(self.codes, self.map.levels.zero, rows)
         design._set(codes, self.map, self._dtype, self._names)
         return design
-
-    # --- what people read -----------------------------------------------------------------------
-
-    def curve(self, j: int, weights: Array) -> tuple[Array, Array]:
-        """Return the levels of input j and the curve f_j at them.
-
-        ``weights`` : the coefficients of all columns, (n_columns,), or of those of input j only.
-        """
-        if weights.size != self.map.sizes[j]:
-            weights = weights[self.starts[j] : self.starts[j + 1]]
-        return self.map.levels.of(j), self.map.values(j, weights)
-
-    def feature_names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
-        """Return ``age>=41`` or ``age<=-1`` for thermometer columns, ``age[3]`` for others."""
-        given = self._names if names is None else names
-        d = self.map.levels.n_inputs
-        if given is not None and len(given) != d:
-            raise ValueError(f"names must name the {d} inputs, got {len(given)} names")
-        result = []
-        columns = np.asarray(columns, dtype=np.int64)
-        for j, column in zip(self.input_of(columns).tolist(), columns.tolist(), strict=True):
-            name, place = f"x{j}" if given is None else str(given[j]), column - self.starts[j]
-            if not self.map.is_thermometer:
-                result.append(f"{name}[{place}]")
-                continue
-            levels = self.map.levels.of(j)
-            above = place >= self.map.levels.zero[j]
-            result.append(
-                f"{name}>={levels[place + 1]:.6g}" if above else f"{name}<={levels[place]:.6g}"
-            )
-        return result
 
 
 def _weights(sample_weight: object, n_samples: int) -> Array:

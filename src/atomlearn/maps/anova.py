@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -10,24 +11,133 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from atomlearn import _kernels
+from atomlearn._kernels.codes import MOST_PAIR_LEVELS
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.interfaces.design import Array, Block, Columns
-from atomlearn.maps.additive import CODED_FROM, Additive
-from atomlearn.maps.additive_map import Kernel, shares_of
-from atomlearn.maps.anova_map import AnovaMap, checked_bins, checked_pairs
+from atomlearn.maps.additive import CODED_FROM, Additive, AdditiveMap
 from atomlearn.maps.coded_block import CodedBlock
+from atomlearn.maps.curves import Kernel, shares_of
+from atomlearn.maps.feature_map import Inputs, TermMap
 from atomlearn.maps.levels import codes_of
-from atomlearn.maps.terms import TermDesign, TermScores
+from atomlearn.maps.terms import TermDesign
 
 #: Pairs whose joint histograms are in memory at a time: 2 MB of them.
 AT_A_TIME = 1024
+#: Tables of pairs hold up to this many columns in all (512 MB of scores).
+MOST_COLUMNS = 2**26
 
 
-class AnovaScores(TermScores):
-    """z = Phi'v from joint histograms of v."""
+@dataclass(frozen=True)
+class AnovaMap(TermMap):
+    """phi_j(x_j) of each input, and psi_i(x_i) * psi_j(x_j) of each pair in use.
 
-    __slots__ = ()
+    main : the map of the single inputs; margin : the coarser one of the pairs; tables : (d, L, m)
+    psi_j at each of the at most L = 16 levels, of weighted mean zero, padded with zeros; first,
+    second : (n_pairs,) the inputs of each pair, first < second.
+    """
+
+    unit = "terms"
+    has_pairs = True
+
+    main: AdditiveMap
+    margin: AdditiveMap
+    tables: Array
+    first: Columns
+    second: Columns
+
+    @classmethod
+    def of(
+        cls, main: AdditiveMap, margin: AdditiveMap, shares: list[Array], pairs: Columns
+    ) -> AnovaMap:
+        """Center the tables of ``margin`` under the shares of the weight at each level."""
+        d = margin.levels.n_inputs
+        n_levels = int(margin.levels.sizes.max(initial=1))
+        tables = np.zeros((d, n_levels, int(margin.sizes.max(initial=0))))
+        for j in range(d):
+            table = margin.table(j)
+            table = table - shares[j] @ table
+            tables[j, : table.shape[0], : table.shape[1]] = table
+        sizes = margin.sizes
+        used = (sizes[pairs[:, 0]] > 0) & (sizes[pairs[:, 1]] > 0)
+        result = cls(main, margin, tables, pairs[used, 0].copy(), pairs[used, 1].copy())
+        if result.n_columns > MOST_COLUMNS:
+            raise ValueError(
+                f"Anova: {result.first.size} pairs have {result.n_columns} columns together, more "
+                f"than the {MOST_COLUMNS} whose scores are ever listed; name fewer pairs=, or use "
+                "fewer n_knots, n_components or n_bins"
+            )
+        return result
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs, which are the first terms."""
+        return self.main.levels.n_inputs
+
+    def apply(self, X: object) -> Anova:
+        return Anova.from_map(X, self)
+
+    def inputs_of(self, terms: ArrayLike) -> Columns:
+        found = Inputs(self.n_inputs).inputs_of(terms)
+        pairs = found[:, 0] >= self.n_inputs
+        numbers = found[pairs, 0] - self.n_inputs
+        found[pairs] = np.stack([self.first[numbers], self.second[numbers]], axis=1)
+        return found
+
+    def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
+        """Return the names of ``Additive`` for curves, ``age:dose[2,3]`` for pairs."""
+        given, result = self.named_inputs(names), []
+        columns = np.asarray(columns, dtype=np.int64)
+        for term, column in zip(self.term_of(columns).tolist(), columns.tolist(), strict=True):
+            if term < self.n_inputs:
+                result += self.main.names([column], given)
+                continue
+            [name], [(_, j)] = self.term_names([term], given), self.inputs_of([term])
+            a, b = divmod(column - int(self.starts[term]), int(self.margin.sizes[j]))
+            result.append(f"{name}[{a},{b}]")
+        return result
+
+    def curve(self, j: int, weights: Array) -> tuple[Array, Array]:
+        return self.main.curve(j, weights[: self.main.n_columns])
+
+    @cached_property
+    def sizes(self) -> Columns:
+        """Number of columns of each term: of the inputs, then of the pairs."""
+        margin = self.margin.sizes
+        pairs = margin[self.first] * margin[self.second]
+        return np.concatenate([self.main.sizes, pairs]).astype(np.int64)
+
+    def table(self, j: int) -> Array:
+        """Return psi_j at the levels of input j, (n_levels, m_j)."""
+        margin = self.margin
+        table: Array = self.tables[j, : margin.levels.sizes[j], : margin.sizes[j]]
+        return table
+
+    def pair_table(self, pair: int) -> Array:
+        """Return the columns of a pair at each code a * n_levels_j + b, n_levels_i n_levels_j."""
+        i, j = int(self.first[pair]), int(self.second[pair])
+        return np.asarray(np.kron(self.table(i), self.table(j)), dtype=np.float64)
+
+    def surface(self, i: int, j: int, weights: Array) -> tuple[Array, Array, Array]:
+        """Return the levels of two inputs, and f_ij at them, given all coefficients.
+
+        Zero where the pair has no columns.
+        """
+        if i == j or not (0 <= i < self.n_inputs and 0 <= j < self.n_inputs):
+            raise ValueError(
+                f"a surface is of two different inputs in 0..{self.n_inputs - 1}, got {i} and {j}"
+            )
+        low, high = min(i, j), max(i, j)
+        levels = self.margin.levels
+        values = np.zeros((int(levels.sizes[low]), int(levels.sizes[high])))
+        found = np.flatnonzero((self.first == low) & (self.second == high))
+        if found.size:
+            term = self.n_inputs + int(found[0])
+            mine = weights[self.starts[term] : self.starts[term + 1]]
+            values = (self.pair_table(int(found[0])) @ mine.astype(np.float64)).reshape(
+                values.shape
+            )
+        return levels.of(i), levels.of(j), values if i < j else values.T
 
 
 class Anova(TermDesign):
@@ -92,6 +202,8 @@ class Anova(TermDesign):
     {(1, 4)}
     """
 
+    map: AnovaMap
+
     def __init__(
         self,
         X: object,
@@ -140,10 +252,10 @@ class Anova(TermDesign):
     def _set(
         self, curves: Additive, margin: Additive, map: AnovaMap, names: list[str] | None
     ) -> None:
-        self.curves, self.map, self._names = curves, map, names
+        self.curves = curves
         every = np.arange(map.n_inputs, dtype=np.int64)
         self.codes = codes_of(margin.codes, map.margin.levels.zero, every)
-        self._set_terms(map.sizes)
+        self._take_map(map, names)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -163,30 +275,16 @@ class Anova(TermDesign):
         """Number of columns of single inputs, which come first."""
         return int(self.starts[self.n_inputs])
 
-    @cached_property
+    @property
     def terms(self) -> list[tuple[int, ...]]:
         """The input, or the two, that each group is of."""
-        return [self._term(term) for term in self.used.tolist()]
+        return [(i,) if j < 0 else (i, j) for i, j in self.map.inputs_of(self.used).tolist()]
 
-    def _term(self, term: int) -> tuple[int, ...]:
-        if term < self.n_inputs:
-            return (term,)
-        pair = term - self.n_inputs
-        return int(self.map.first[pair]), int(self.map.second[pair])
-
-    def inputs_of_terms(self, terms: ArrayLike) -> NDArray[np.int64]:
+    def inputs_of_terms(self, terms: ArrayLike) -> Columns:
         """Return (i, j) of each term by its number, (n, 2): j = -1 for a single input i."""
-        numbers = np.asarray(terms, dtype=np.int64)
-        found = np.stack([numbers, np.full_like(numbers, -1)], axis=1)
-        pairs = numbers >= self.n_inputs
-        found[pairs, 0] = self.map.first[numbers[pairs] - self.n_inputs]
-        found[pairs, 1] = self.map.second[numbers[pairs] - self.n_inputs]
-        return found
+        return self.map.inputs_of(terms)
 
     # --- the design -----------------------------------------------------------------------------
-
-    def scores(self, v: Array) -> AnovaScores:
-        return AnovaScores(self, v)
 
     def scores_of(self, v: Array, terms: Columns | None) -> Array:
         """Return Phi'v at the columns of these terms, inputs first (None: of all)."""
@@ -269,27 +367,43 @@ class Anova(TermDesign):
             parts += [p[:a, :b].ravel() for p, a, b in zip(products, rows, columns, strict=True)]
         return np.concatenate(parts)
 
-    # --- what people read -----------------------------------------------------------------------
-
-    def curve(self, j: int, weights: Array) -> tuple[Array, Array]:
-        """Return the levels of input j and the curve f_j at them, given all coefficients."""
-        return self.curves.curve(j, weights[: self.n_main])
-
     def surface(self, i: int, j: int, weights: Array) -> tuple[Array, Array, Array]:
         """Return the levels of two inputs, and f_ij at them, (n_levels_i, n_levels_j)."""
         return self.map.surface(i, j, weights)
 
-    def feature_names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
-        """Return the names of ``Additive`` for curves, ``age:dose[2,3]`` for pairs."""
-        given = self._names if names is None else list(names)
-        columns = np.asarray(columns, dtype=np.int64)
-        result = []
-        for term, column in zip(self.term_of(columns).tolist(), columns.tolist(), strict=True):
-            if term < self.n_inputs:
-                result += self.curves.feature_names([column], given)
-                continue
-            i, j = self._term(term)
-            a, b = divmod(column - int(self.starts[term]), int(self.map.margin.sizes[j]))
-            pair = [f"x{k}" if given is None else str(given[k]) for k in (i, j)]
-            result.append(f"{pair[0]}:{pair[1]}[{a},{b}]")
-        return result
+
+def checked_pairs(pairs: object, n_inputs: int) -> Columns:
+    """Return the pairs (i, j), i < j, as (n_pairs, 2): all where None; raise with the remedy."""
+    if pairs is None:
+        i, j = np.triu_indices(n_inputs, 1)
+        return np.stack([i, j], axis=1).astype(np.int64)
+    if not isinstance(pairs, Iterable):
+        raise TypeError(f"Anova: pairs must be a list of pairs of inputs, got {pairs!r}")
+    given = np.asarray(list(pairs))
+    if given.size == 0:
+        return np.zeros((0, 2), dtype=np.int64)
+    if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iu":
+        raise TypeError(
+            f"Anova: pairs must be a list of pairs (i, j) of whole numbers, got dtype "
+            f"{given.dtype} of shape {given.shape}"
+        )
+    ordered: NDArray[np.int64] = np.sort(given.astype(np.int64), axis=1)
+    if ordered.min() < 0 or ordered.max() >= n_inputs or (ordered[:, 0] == ordered[:, 1]).any():
+        raise ValueError(
+            f"Anova: pairs must be of two different inputs in 0..{n_inputs - 1}; of one input "
+            "there is a curve anyway"
+        )
+    unique = np.unique(ordered, axis=0)
+    if len(unique) < len(ordered):
+        raise ValueError("Anova: pairs names a pair twice; name each once")
+    return ordered
+
+
+def checked_bins(n_bins: object) -> int:
+    """Return the bins of a margin: with the origin, two codes of a pair make one byte."""
+    most = MOST_PAIR_LEVELS - 1
+    if isinstance(n_bins, bool | np.bool_) or not isinstance(n_bins, int | np.integer):
+        raise TypeError(f"Anova: n_bins must be a whole number, got {n_bins!r}")
+    if not 1 <= n_bins <= most:
+        raise ValueError(f"Anova: n_bins must lie between 1 and {most}, got {n_bins}")
+    return int(n_bins)

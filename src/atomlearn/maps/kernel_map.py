@@ -1,9 +1,9 @@
-"""KernelMap: one kernel as columns, by pivoted Cholesky steps; what new data needs of it."""
+"""KernelMap: one kernel as columns, by pivoted Cholesky steps."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,8 @@ from atomlearn.core.interfaces.design import Array
 #: K(A, B), shape (len(A), len(B)), positive semidefinite where A = B.
 KernelFunction = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
+#: Precomputed matrices may differ from their transpose by this share of their largest entry.
+ASYMMETRY = 1e-8
 #: Rows whose kernel with themselves is computed at a time.
 DIAGONAL_ROWS = 32
 
@@ -38,21 +40,6 @@ class KernelMap:
         """Return phi of rows whose kernel with the pivots is given, (n, r) -> (n, r)."""
         found = solve_triangular(self.triangle, to_pivots.T, lower=True, check_finite=False)
         return np.asarray(self.scale * found.T)
-
-
-@dataclass(frozen=True, slots=True)
-class KernelMaps:
-    """All kernels of a ``Kernels`` design as columns, for new data.
-
-    kernels : functions, or None for a precomputed matrix; maps : one each; rows : X of the fit at
-    the pivots of any kernel, (n_rows, d), or None; places : where each map's pivots stand in it.
-    """
-
-    kernels: tuple[KernelFunction | None, ...]
-    maps: tuple[KernelMap, ...]
-    rows: NDArray[Any] | None
-    places: tuple[NDArray[np.int64], ...]
-    n_samples: int
 
 
 def factored(
@@ -134,15 +121,63 @@ def _column(kernel: Array | KernelFunction, data: NDArray[Any] | None, pivot: in
     return np.asarray(kernel(data, data[pivot : pivot + 1]), dtype=np.float64)[:, 0]
 
 
-def kept_maps(
-    given: list[Array | KernelFunction],
-    maps: list[KernelMap],
-    data: NDArray[Any] | None,
-    n_samples: int,
-) -> KernelMaps:
-    """Return the maps with the rows of X that new data is compared with."""
-    functions = tuple(None if isinstance(kernel, np.ndarray) else kernel for kernel in given)
-    used = np.unique(np.concatenate([map.pivots for map in maps]))
-    places = tuple(np.searchsorted(used, map.pivots) for map in maps)
-    rows = None if data is None else data[used]
-    return KernelMaps(functions, tuple(maps), rows, places, n_samples)
+def checked_kernels(
+    kernels: Sequence[Any], X: object
+) -> tuple[list[Array | KernelFunction], NDArray[Any] | None, int]:
+    """Return the kernels, the data of the functions, and the number of samples."""
+    if isinstance(kernels, str) or not isinstance(kernels, Sequence | np.ndarray):
+        raise TypeError(
+            "Kernels: kernels must be a list of matrices (n, n), functions K(A, B) or KernelOn(...)"
+            f", got {type(kernels).__name__}"
+        )
+    if not len(kernels):
+        raise ValueError("Kernels: kernels is empty; give one at least")
+    data = None if X is None else np.asarray(X, dtype=np.float64)
+    if data is not None and (data.ndim != 2 or not np.isfinite(data).all()):
+        raise ValueError(f"Kernels: X must be 2-d and finite, got shape {data.shape}")
+    n_samples = 0 if data is None else data.shape[0]
+    found: list[Array | KernelFunction] = []
+    for number, kernel in enumerate(kernels):
+        if callable(kernel):
+            if data is None:
+                raise ValueError(f"Kernels: kernel {number} is a function and needs X; give X")
+            found.append(kernel)
+            continue
+        matrix = np.asarray(kernel, dtype=np.float64)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(
+                f"Kernels: kernel {number} must be a square matrix or a function, got shape "
+                f"{matrix.shape}"
+            )
+        n_samples = n_samples or matrix.shape[0]
+        if matrix.shape[0] != n_samples:
+            raise ValueError(
+                f"Kernels: kernel {number} is of {matrix.shape[0]} samples, the others of "
+                f"{n_samples}"
+            )
+        largest = float(np.abs(matrix).max(initial=0.0))
+        if not math.isfinite(largest):
+            raise ValueError(f"Kernels: kernel {number} holds NaN or infinity")
+        if np.abs(matrix - matrix.T).max() > ASYMMETRY * largest:
+            raise ValueError(f"Kernels: kernel {number} is not symmetric; pass (K + K.T) / 2")
+        found.append(matrix)
+    if any(map(callable, found)) and not all(map(callable, found)):
+        raise ValueError(
+            "Kernels: kernels are all matrices or all functions; pass the matrices of the functions"
+        )
+    return found, data, n_samples
+
+
+def shares(sample_weight: object, n_samples: int) -> Array:
+    """Return weights that sum to 1."""
+    weight = np.ones(n_samples)
+    if sample_weight is not None:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    good = weight.shape == (n_samples,) and np.isfinite(weight).all() and (weight >= 0).all()
+    if not good or not weight.any():
+        raise ValueError(
+            f"Kernels: sample_weight must be {n_samples} finite numbers >= 0, not all zero; got "
+            f"shape {weight.shape}"
+        )
+    shares: Array = weight / weight.sum()
+    return shares

@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
 from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
-from atomlearn.maps.kernel_map import KernelFunction, KernelMap, KernelMaps, factored, kept_maps
-
-#: Precomputed matrices may differ from their transpose by this share of their largest entry.
-ASYMMETRY = 1e-8
+from atomlearn.maps.feature_map import MappedDesign, TermMap
+from atomlearn.maps.kernel_map import KernelFunction, KernelMap, checked_kernels, factored, shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,62 @@ def kernel_grid(
     return found
 
 
-class Kernels(Design):
+@dataclass(frozen=True)
+class KernelMaps(TermMap):
+    """All kernels of a ``Kernels`` design as columns, for new data.
+
+    kernels : functions, or None for a precomputed matrix; maps : one each; rows : X of the fit at
+    the pivots of any kernel, (n_rows, d), or None; places : where each map's pivots stand in it.
+    """
+
+    unit = "kernels"
+
+    kernels: tuple[KernelFunction | None, ...]
+    maps: tuple[KernelMap, ...]
+    rows: NDArray[Any] | None
+    places: tuple[NDArray[np.int64], ...]
+    n_samples: int
+
+    @classmethod
+    def of(
+        cls,
+        given: list[Array | KernelFunction],
+        maps: list[KernelMap],
+        data: NDArray[Any] | None,
+        n_samples: int,
+    ) -> KernelMaps:
+        """Keep of the data X the rows that new ones are compared with."""
+        functions = tuple(kernel if callable(kernel) else None for kernel in given)
+        used = np.unique(np.concatenate([map.pivots for map in maps]))
+        places = tuple(np.searchsorted(used, map.pivots) for map in maps)
+        return cls(functions, tuple(maps), None if data is None else data[used], places, n_samples)
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of columns of X; of samples where the kernels are precomputed."""
+        return self.n_samples if self.rows is None else self.rows.shape[1]
+
+    @cached_property
+    def sizes(self) -> Columns:
+        return np.array([map.pivots.size for map in self.maps], dtype=np.int64)
+
+    def apply(self, X: Any) -> Kernels:
+        return Kernels.from_map(X, self)
+
+    def inputs_of(self, terms: ArrayLike) -> Columns:
+        raise TypeError("kernels are of whole rows, not of one input or two")
+
+    def term_names(self, terms: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
+        return [f"kernel{term}" for term in np.asarray(terms).tolist()]
+
+    def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
+        """Return ``kernel2[5]`` for the column 5 of kernel 2."""
+        given, terms = np.asarray(columns, dtype=np.int64), self.term_of(columns)
+        of = zip(self.term_names(terms), (given - self.starts[terms]).tolist(), strict=True)
+        return [f"{name}[{place}]" for name, place in of]
+
+
+class Kernels(MappedDesign):
     """f(x) = sum_m f_m(x), f_m in the space of kernel m: kernel m is a group of columns Z_m.
 
     Z_m Z_m' = K_m up to a residual, so that the score of group m is ||Z_m'v|| = sqrt(v'K_m v), and
@@ -141,6 +195,8 @@ class Kernels(Design):
     1
     """
 
+    map: KernelMaps
+
     def __init__(
         self,
         kernels: Sequence[Any],
@@ -151,12 +207,12 @@ class Kernels(Design):
         normalize: bool = True,
         sample_weight: object = None,
     ) -> None:
-        given, data, n_samples = _checked(kernels, X)
+        given, data, n_samples = checked_kernels(kernels, X)
         if isinstance(rank, bool) or not isinstance(rank, int | np.integer) or rank < 1:
             raise ValueError(f"Kernels: rank must be a whole number of at least 1, got {rank!r}")
         if not 0 <= tolerance < 1:
             raise ValueError(f"Kernels: tolerance must be a share from 0 to 1, got {tolerance!r}")
-        weight = _shares(sample_weight, n_samples)
+        weight = shares(sample_weight, n_samples)
         maps, columns = [], []
         for number, kernel in enumerate(given):
             map, z = factored(kernel, data, weight, int(rank), float(tolerance), number)
@@ -167,7 +223,7 @@ class Kernels(Design):
                 z *= scale
             maps.append(map)
             columns.append(z)
-        self._set(columns, kept_maps(given, maps, data, n_samples))
+        self._set(columns, KernelMaps.of(given, maps, data, n_samples))
 
     @classmethod
     def from_map(cls, X: Any, maps: KernelMaps) -> Kernels:
@@ -205,15 +261,27 @@ class Kernels(Design):
         self._own(DenseDesign(array), maps)
 
     def _own(self, design: DenseDesign, maps: KernelMaps) -> None:
-        self._design, self.maps = design, maps
-        sizes = [map.pivots.size for map in maps.maps]
-        self.starts: Columns = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        self.groups: NDArray[np.int64] = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
+        self._design, self.map, self._names = design, maps, None
+
+    @property
+    def maps(self) -> KernelMaps:
+        """The columns of each kernel."""
+        return self.map
+
+    @property
+    def starts(self) -> Columns:
+        """The columns of kernel m are starts[m] .. starts[m + 1] - 1, (n_kernels + 1,)."""
+        return self.map.starts
+
+    @cached_property
+    def groups(self) -> NDArray[np.int64]:
+        """The kernel of each column, those of rank 0 counted."""
+        return self.map.term_of(np.arange(self.shape[1]))
 
     @property
     def n_kernels(self) -> int:
         """Number of kernels, those of rank 0 included."""
-        return self.starts.size - 1
+        return self.map.n_terms
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -251,65 +319,3 @@ class Kernels(Design):
         """Return ||f_m||, the norm of the weights of each kernel, (n_kernels,)."""
         squares = np.bincount(self.groups[columns], weights**2, minlength=self.n_kernels)
         return np.sqrt(squares)
-
-
-def _checked(
-    kernels: Sequence[Any], X: object
-) -> tuple[list[Array | KernelFunction], NDArray[Any] | None, int]:
-    """Return the kernels, the data of the functions, and the number of samples."""
-    if isinstance(kernels, str) or not isinstance(kernels, Sequence | np.ndarray):
-        raise TypeError(
-            "Kernels: kernels must be a list of matrices (n, n), functions K(A, B) or KernelOn(...)"
-            f", got {type(kernels).__name__}"
-        )
-    if not len(kernels):
-        raise ValueError("Kernels: kernels is empty; give one at least")
-    data = None if X is None else np.asarray(X, dtype=np.float64)
-    if data is not None and (data.ndim != 2 or not np.isfinite(data).all()):
-        raise ValueError(f"Kernels: X must be 2-d and finite, got shape {data.shape}")
-    n_samples = 0 if data is None else data.shape[0]
-    found: list[Array | KernelFunction] = []
-    for number, kernel in enumerate(kernels):
-        if callable(kernel):
-            if data is None:
-                raise ValueError(f"Kernels: kernel {number} is a function and needs X; give X")
-            found.append(kernel)
-            continue
-        matrix = np.asarray(kernel, dtype=np.float64)
-        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-            raise ValueError(
-                f"Kernels: kernel {number} must be a square matrix or a function, got shape "
-                f"{matrix.shape}"
-            )
-        n_samples = n_samples or matrix.shape[0]
-        if matrix.shape[0] != n_samples:
-            raise ValueError(
-                f"Kernels: kernel {number} is of {matrix.shape[0]} samples, the others of "
-                f"{n_samples}"
-            )
-        largest = float(np.abs(matrix).max(initial=0.0))
-        if not math.isfinite(largest):
-            raise ValueError(f"Kernels: kernel {number} holds NaN or infinity")
-        if np.abs(matrix - matrix.T).max() > ASYMMETRY * largest:
-            raise ValueError(f"Kernels: kernel {number} is not symmetric; pass (K + K.T) / 2")
-        found.append(matrix)
-    if any(map(callable, found)) and not all(map(callable, found)):
-        raise ValueError(
-            "Kernels: kernels are all matrices or all functions; pass the matrices of the functions"
-        )
-    return found, data, n_samples
-
-
-def _shares(sample_weight: object, n_samples: int) -> Array:
-    """Return weights that sum to 1."""
-    weight = np.ones(n_samples)
-    if sample_weight is not None:
-        weight = np.asarray(sample_weight, dtype=np.float64)
-    good = weight.shape == (n_samples,) and np.isfinite(weight).all() and (weight >= 0).all()
-    if not good or not weight.any():
-        raise ValueError(
-            f"Kernels: sample_weight must be {n_samples} finite numbers >= 0, not all zero; got "
-            f"shape {weight.shape}"
-        )
-    shares: Array = weight / weight.sum()
-    return shares

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces.design import Array, Columns, Design, Scores
+from atomlearn.core.interfaces.design import Array, Columns, Scores
+from atomlearn.maps.feature_map import MappedDesign, TermMap
 
 Labels = NDArray[np.int64]
 
@@ -43,14 +43,14 @@ class TermScores(Scores):
         return self._stored().top(count)
 
     def at(self, columns: Columns) -> Array:
-        design = self._design
-        terms, place = np.unique(design.term_of(columns), return_inverse=True)
-        if self._full is not None or 4 * terms.size > design.term_sizes.size:
+        design, map = self._design, self._design.map
+        terms, place = np.unique(map.term_of(columns), return_inverse=True)
+        if self._full is not None or 4 * terms.size > map.n_terms:
             return self._stored().at(columns)
         z = design.scores_of(self._v, terms)
-        sizes = design.term_sizes[terms]
+        sizes = map.sizes[terms]
         begins = np.cumsum(sizes) - sizes
-        within = np.asarray(columns, dtype=np.int64) - design.starts[terms[place.ravel()]]
+        within = np.asarray(columns, dtype=np.int64) - map.starts[terms[place.ravel()]]
         return np.asarray(z[begins[place.ravel()] + within])
 
     def group_norms(self, labels: Labels, n_groups: int) -> Array:
@@ -65,40 +65,38 @@ class TermScores(Scores):
         return _kernels.group_norms(self._norms, own, n_groups)
 
 
-class TermDesign(Design):
-    """A design whose columns stand term after term: inputs, or inputs and pairs of them.
+class TermDesign(MappedDesign):
+    """A design whose columns stand term after term: inputs, or inputs and pairs of them."""
 
-    starts : (n_terms + 1,) the columns of term t are starts[t] .. starts[t + 1] - 1; terms without
-    columns (constant inputs) are no groups.
-    """
+    map: TermMap
 
-    starts: Columns
-
-    def _set_terms(self, sizes: Columns) -> None:
-        self.term_sizes: Columns = sizes
-        self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    def _take_map(self, map: TermMap, names: list[str] | None) -> None:
+        self.map, self._names = map, names
         self._known: tuple[Labels, Labels | None] | None = None
 
-    @cached_property
+    @property
+    def starts(self) -> Columns:
+        """The columns of term t are starts[t] .. starts[t + 1] - 1, (n_terms + 1,)."""
+        return self.map.starts
+
+    @property
     def used(self) -> Columns:
         """The terms that have columns, (n_groups,)."""
-        return np.flatnonzero(self.term_sizes)
+        return self.map.used
 
     @property
     def n_groups(self) -> int:
-        """Number of terms that have columns."""
-        return self.used.size
+        """Number of terms that have columns; constant inputs have none and are no groups."""
+        return self.map.used.size
 
-    @cached_property
+    @property
     def groups(self) -> Labels:
         """Group of each column, (n_columns,) int64 in 0..n_groups-1."""
-        return np.repeat(np.arange(self.n_groups, dtype=np.int64), self.term_sizes[self.used])
+        return self.map.groups
 
     def term_of(self, columns: ArrayLike) -> Columns:
         """Return the number of the term that each column belongs to."""
-        given = np.asarray(columns, dtype=np.int64)
-        found: Columns = np.searchsorted(self.starts, given, side="right") - 1
-        return found
+        return self.map.term_of(columns)
 
     def labels_of_terms(self, labels: Labels) -> Labels | None:
         """Return the label of each of ``n_groups`` terms, None where a term has several.
@@ -107,9 +105,12 @@ class TermDesign(Design):
         """
         if self._known is None or self._known[0] is not labels:
             own = labels[self.starts[self.used]]
-            whole = np.array_equal(labels, np.repeat(own, self.term_sizes[self.used]))
+            whole = np.array_equal(labels, np.repeat(own, self.map.sizes[self.used]))
             self._known = (labels, own if whole else None)
         return self._known[1]
+
+    def scores(self, v: Array) -> TermScores:
+        return TermScores(self, v)
 
     @abstractmethod
     def scores_of(self, v: Array, terms: Columns | None) -> Array:
@@ -118,3 +119,10 @@ class TermDesign(Design):
     @abstractmethod
     def norms_of(self, v: Array) -> Array:
         """Return the l2 norm of the scores of each group, (n_groups,)."""
+
+    def curve(self, j: int, weights: Array) -> tuple[Array, Array]:
+        """Return the levels of input j and the curve f_j at them.
+
+        ``weights`` : the coefficients of all columns, (n_columns,), or of those of input j only.
+        """
+        return self.map.curve(j, weights)

@@ -14,6 +14,7 @@ from atomlearn.core.norms.names import named
 from atomlearn.core.norms.registry import as_norm
 from atomlearn.core.problem.problem import Regularizer
 from atomlearn.estimators.checks import amount_of, grouped, names_of
+from atomlearn.maps.feature_map import map_of
 from atomlearn.matrices.functions.tasks import task_problem
 from atomlearn.matrices.norms.rows import over_tasks
 
@@ -48,9 +49,9 @@ def fit_tasks(estimator: Any, design: Design, Y: Array, weight: Array, loss: Los
     W = task.weights(result)
     estimator.coef_ = np.ascontiguousarray(W.T.astype(design.dtype))
     estimator.intercept_ = task.intercepts(W)
-    estimator._remember(design)
+    estimator.feature_map_ = map_of(design)
     estimator.selected_ = np.flatnonzero(W.any(axis=1))
-    estimator.selected_names_ = names_of(estimator, design, estimator.selected_)
+    estimator.selected_names_ = names_of(estimator, estimator.feature_map_, estimator.selected_)
     estimator._report([result])
 
 

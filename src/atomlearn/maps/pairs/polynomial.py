@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -23,6 +24,7 @@ from atomlearn.core.interfaces.design import (
     SupportsColumnNorms,
     SupportsPredict,
 )
+from atomlearn.maps.feature_map import FeatureMap, MappedDesign
 from atomlearn.maps.pairs.device import device_pairs
 from atomlearn.maps.pairs.index import PairIndex, upper_part
 from atomlearn.maps.pairs.products import DensePairs, PairProducts
@@ -38,7 +40,51 @@ from atomlearn.maps.pairs.search import PairWork
 from atomlearn.maps.pairs.sparse import SparsePairs
 
 
-class Polynomial(Design):
+@dataclass(frozen=True)
+class PolynomialMap(FeatureMap):
+    """Inputs, squares and products of two inputs, numbered by ``index`` and scaled by ``scaling``.
+
+    gamma, r : the scales that people gave, see ``Polynomial``.
+    """
+
+    implicit = True
+    has_pairs = True
+
+    index: PairIndex
+    scaling: Scaling
+    gamma: float
+    r: float
+
+    @property
+    def n_inputs(self) -> int:
+        return self.index.n_inputs
+
+    @property
+    def n_columns(self) -> int:
+        return self.index.n_columns
+
+    def apply(self, X: object) -> Polynomial:
+        return Polynomial.from_map(X, self)
+
+    def inputs_of(self, terms: ArrayLike) -> Columns:
+        return np.stack(self.index.pairs(self.index.checked(terms)), axis=1)
+
+    def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
+        """Return ``dose``, ``dose^2`` or ``age:dose`` for each column."""
+        return self.index.names(self.index.checked(columns), names)
+
+    def term_names(self, terms: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
+        return self.names(terms, names)
+
+    def column_groups(self, groups: Any = None) -> Any:
+        if groups is not None:
+            raise ValueError(
+                "groups are of columns of X, and products of two are selected here; leave groups "
+                "out, or use features='linear'"
+            )
+
+
+class Polynomial(MappedDesign):
     """The degree-2 polynomial map of X: d inputs become d + d (d + 1) / 2 implicit columns.
 
     Columns are sqrt(2 gamma r) x_j, gamma x_j^2 and sqrt(2) gamma x_i x_j (i < j), so that the
@@ -102,6 +148,7 @@ class Polynomial(Design):
     ['sex:dose', 'dose']
     """
 
+    map: PolynomialMap
     #: Present where the columns are few enough to be listed.
     predict: Callable[[Array], Array]
     squared_norms: Callable[..., Array]
@@ -111,8 +158,9 @@ class Polynomial(Design):
     ) -> None:
         gamma, r = _positive("gamma", gamma), _positive("r", r)
         scaling = Scaling(math.sqrt(2.0 * gamma * r), gamma, math.sqrt(2.0) * gamma)
-        self.gamma, self.r, self.interaction_only = gamma, r, bool(interaction_only)
-        self._set(as_design(X), scaling, feature_names(X))
+        base = as_design(X)
+        index = PairIndex(base.shape[1], not interaction_only)
+        self._set(base, PolynomialMap(index, scaling, gamma, r), feature_names(X))
 
     @classmethod
     def interactions(cls, X: object, squares: bool = False) -> Polynomial:
@@ -120,23 +168,32 @@ class Polynomial(Design):
 
         That is gamma = r = 1/sqrt(2), with squares of weight 1 where ``squares`` asks for them.
         """
+        base, root = as_design(X), math.sqrt(0.5)
+        index = PairIndex(base.shape[1], squares)
+        return cls.from_map(X, PolynomialMap(index, Scaling(1.0, 1.0, 1.0), root, root), base)
+
+    @classmethod
+    def from_map(cls, X: object, map: PolynomialMap, base: Design | None = None) -> Polynomial:
+        """Return the design of rows of the inputs of ``map``; ``base`` is X as a Design."""
+        base = as_design(X) if base is None else base
+        if base.shape[1] != map.n_inputs:
+            raise ValueError(f"X has {base.shape[1]} columns, but the map is of {map.n_inputs}")
         design = cls.__new__(cls)
-        design.gamma = design.r = math.sqrt(0.5)
-        design.interaction_only = not squares
-        design._set(as_design(X), Scaling(1.0, 1.0, 1.0), feature_names(X))
+        design._set(base, map, feature_names(X))
         return design
 
-    def _set(self, base: Design, scaling: Scaling, names: list[str] | None) -> None:
-        self.base, self.scaling, self._names = base, scaling, names
-        self.index = PairIndex(base.shape[1], not self.interaction_only)
+    def _set(self, base: Design, map: PolynomialMap, names: list[str] | None) -> None:
+        self.base, self.map, self._names = base, map, names
+        self.index, self.scaling = map.index, map.scaling
+        index, scaling = map.index, map.scaling
         self._pairs = _products(base)
         self._memory = Memory()
-        if not can_be_listed(self.index):
+        if not can_be_listed(index):
             return
         if isinstance(base, SupportsPredict):
-            self.predict = partial(_predict, base, self._pairs, self.index, scaling)
+            self.predict = partial(_predict, base, self._pairs, index, scaling)
         if isinstance(base, SupportsColumnNorms):
-            self.squared_norms = partial(_squared_norms, base, self._pairs, self.index, scaling)
+            self.squared_norms = partial(_squared_norms, base, self._pairs, index, scaling)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -145,6 +202,18 @@ class Polynomial(Design):
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.base.dtype
+
+    @property
+    def gamma(self) -> float:
+        return self.map.gamma
+
+    @property
+    def r(self) -> float:
+        return self.map.r
+
+    @property
+    def interaction_only(self) -> bool:
+        return not self.map.index.squares
 
     @property
     def work(self) -> PairWork:
@@ -159,18 +228,16 @@ class Polynomial(Design):
 
     def with_rows(self, rows: NDArray[np.int64]) -> Polynomial:
         """Return the map of these rows; sparse rows are copied, dense ones read in place."""
-        subset = type(self).__new__(type(self))
-        subset.gamma, subset.r = self.gamma, self.r
-        subset.interaction_only = self.interaction_only
-        subset._set(_rows_of(self.base, rows), self.scaling, self._names)
-        return subset
+        return self._with_base(_rows_of(self.base, rows))
+
+    def _with_base(self, base: Design) -> Polynomial:
+        other = type(self).__new__(type(self))
+        other._set(base, self.map, self._names)
+        return other
 
     def scaled(self, factors: Array) -> Polynomial:
         """Return the map of X diag(factors), one factor an input; sparse X is copied."""
-        other = type(self).__new__(type(self))
-        other.gamma, other.r, other.interaction_only = self.gamma, self.r, self.interaction_only
-        other._set(scaled_design(self.base, np.asarray(factors)), self.scaling, self._names)
-        return other
+        return self._with_base(scaled_design(self.base, np.asarray(factors)))
 
     # --- columns and their names ----------------------------------------------------------------
 
@@ -201,14 +268,6 @@ class Polynomial(Design):
                 "Polynomial.interactions(X, squares=True)"
             )
         return self.index.columns(small, np.where(linear, -1, large))
-
-    def feature_names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
-        """Return ``dose``, ``dose^2`` or ``age:dose`` for each column.
-
-        ``names`` : of the inputs; by default those of the table X, else x0, x1, ...
-        """
-        given = self._names if names is None else names
-        return self.index.names(self.index.checked(columns), given)
 
 
 def _products(base: Design) -> PairProducts:

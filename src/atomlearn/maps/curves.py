@@ -1,4 +1,4 @@
-"""AdditiveMap: what each input becomes, a table of columns over its levels."""
+"""What one input becomes: a table of columns over its levels, from a kernel or from splines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import BSpline
 
 from atomlearn._kernels import CodedColumns, code_histograms
-from atomlearn.core.interfaces.design import Array, Columns
+from atomlearn.core.interfaces.design import Array
 from atomlearn.maps.levels import MOST_BINS, Binning, Levels
 
 #: k(x, y), elementwise with broadcasting, positive semidefinite.
@@ -90,72 +90,6 @@ def _whole(name: str, value: object, least: int, most: int) -> int:
     return int(value)
 
 
-@dataclass(frozen=True, slots=True)
-class AdditiveMap:
-    """phi_j(x), a vector for each value of input j, known at the levels of j; 0 at the origin.
-
-    sizes : (d,) columns of each input; tables : phi_j at each level, (n_levels, sizes[j]) each, or
-    None for thermometer columns, which need none; factors : (d,) by which thermometer columns are
-    multiplied; residual : (d,) the largest k(x, x) - ||phi(x)||^2 that a kernel's map leaves out.
-    """
-
-    settings: AdditiveSettings
-    levels: Levels
-    sizes: Columns
-    tables: tuple[Array, ...] | None
-    factors: Array
-    residual: Array
-
-    @classmethod
-    def of(
-        cls, settings: AdditiveSettings, levels: Levels, x: CodedColumns, weight: Array
-    ) -> AdditiveMap:
-        """Make the maps of all inputs; ``x`` are the codes of the data, for weighted moments."""
-        d = levels.n_inputs
-        factors, residual = np.ones(d), np.zeros(d)
-        if settings.kernel == "intersection":
-            result = cls(settings, levels, levels.sizes - 1, None, factors, residual)
-            if settings.normalize:
-                for j in range(d):
-                    factors[j] = _normalizer(result.table(j), shares_of(x, levels, j, weight))
-            return result
-        tables = []
-        for j in range(d):
-            shares = shares_of(x, levels, j, weight)
-            table, residual[j] = _table(settings, levels.of(j), shares, j)
-            table = table - table[levels.zero[j]]
-            if settings.normalize:
-                table = table * _normalizer(table, shares)
-            tables.append(table)
-        sizes = np.array([table.shape[1] for table in tables], dtype=np.int64)
-        return cls(settings, levels, sizes, tuple(tables), factors, residual)
-
-    @property
-    def is_thermometer(self) -> bool:
-        """True where scores are sums of the prefix sums of a histogram."""
-        return self.tables is None
-
-    def table(self, j: int) -> Array:
-        """Return phi_j at each level of input j, (n_levels, sizes[j])."""
-        if self.tables is not None:
-            return self.tables[j]
-        levels, zero = self.levels.of(j), int(self.levels.zero[j])
-        code, column = np.ogrid[: levels.size, : levels.size - 1]
-        above = np.where(column >= zero, (code > column) * 1.0, -1.0 * (code <= column))
-        table: Array = above * (np.sqrt(np.diff(levels)) * self.factors[j])
-        return table
-
-    def values(self, j: int, weights: Array) -> Array:
-        """Return phi_j'w at each level: the curve of input j. O(levels) for thermometers."""
-        if self.tables is not None:
-            curve: Array = self.tables[j] @ weights
-            return curve
-        steps = np.sqrt(np.diff(self.levels.of(j))) * self.factors[j] * weights
-        zero = int(self.levels.zero[j])
-        below = -np.cumsum(steps[:zero][::-1])[::-1]
-        return np.concatenate([below, [0.0], np.cumsum(steps[zero:])])
-
-
 def shares_of(x: CodedColumns, levels: Levels, j: int, weight: Array) -> Array:
     """Return the share of the weight at each level of input j."""
     counts = code_histograms(x, weight, np.array([j]))
@@ -165,14 +99,16 @@ def shares_of(x: CodedColumns, levels: Levels, j: int, weight: Array) -> Array:
     return counts / total
 
 
-def _normalizer(table: Array, shares: Array) -> float:
+def normalizer(table: Array, shares: Array) -> float:
     """Return the factor that makes the variances of all columns sum to 1."""
     mean = shares @ table
     variance = float(shares @ ((table - mean) ** 2).sum(axis=1))
     return 1.0 / math.sqrt(variance) if variance > 0 else 1.0
 
 
-def _table(settings: AdditiveSettings, levels: Array, shares: Array, j: int) -> tuple[Array, float]:
+def table_of(
+    settings: AdditiveSettings, levels: Array, shares: Array, j: int
+) -> tuple[Array, float]:
     """Return the map at each level and its residual; no columns where the input is constant."""
     if settings.kernel == "chi2" and levels[0] < 0:
         raise ValueError(

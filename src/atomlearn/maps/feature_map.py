@@ -1,0 +1,230 @@
+"""FeatureMap: what inputs become, described apart from any data, so that new rows become it too."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from atomlearn.core.data.convert import as_design
+from atomlearn.core.interfaces.design import Array, Columns, Design
+from atomlearn.core.norms.ksupport import KSupport
+
+Labels = NDArray[np.int64]
+
+
+class FeatureMap(ABC):
+    """phi(x): the columns that the inputs of a row become, term after term.
+
+    A *term* is what is selected, named and drawn: an input, a product, a curve, a surface, a
+    kernel. A map knows its terms and no data; ``apply`` makes the design of any rows. The
+    defaults are those of maps whose every column is a term of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.designs import Additive
+    >>> X = np.array([[0.0, 3.0], [1.0, 1.0], [2.0, 4.0]])
+    >>> map = Additive(X, "intersection").map
+    >>> map.unit, map.term_of([0, 1, 2]), map.names([0, 1, 2], ["age", "dose"])
+    ('inputs', array([0, 0, 1]), ['age>=1', 'age>=2', 'dose<=1'])
+    >>> map.apply(X[:2]).shape
+    (2, 4)
+    """
+
+    #: What ``groups=`` calls the terms; None where every column is a term.
+    unit: ClassVar[str | None] = None
+    #: Whether some terms are of two inputs.
+    has_pairs: ClassVar[bool] = False
+    #: Whether columns are products, which may be too many to be listed.
+    implicit: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def n_inputs(self) -> int:
+        """Number of inputs."""
+
+    @property
+    @abstractmethod
+    def n_columns(self) -> int:
+        """Number of columns, possibly far beyond what an array could hold."""
+
+    @property
+    def n_terms(self) -> int:
+        """Number of terms, those without columns (constant inputs) included."""
+        return self.n_columns
+
+    @abstractmethod
+    def apply(self, X: object) -> Design:
+        """Return the design of new rows X (n_rows, n_inputs): their columns by this map."""
+
+    @abstractmethod
+    def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
+        """Return a readable name of each column; ``names`` are those of the inputs."""
+
+    def term_of(self, columns: ArrayLike) -> Columns:
+        """Return the number of the term that each column belongs to."""
+        return np.asarray(columns, dtype=np.int64)
+
+    @abstractmethod
+    def inputs_of(self, terms: ArrayLike) -> Columns:
+        """Return (i, j) of each term, (n, 2): i = j for a square, j = -1 for a single input i."""
+
+    def term_names(self, terms: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
+        """Return a readable name of each term, such as ``age`` or ``age:dose``."""
+        given = self.named_inputs(names)
+        return [given[i] if j < 0 else f"{given[i]}:{given[j]}" for i, j in self.inputs_of(terms)]
+
+    def named_inputs(self, names: Sequence[str] | None) -> list[str]:
+        """Return these names of the inputs, by default x0, x1, ...; refuse another number."""
+        if names is None:
+            return [f"x{j}" for j in range(self.n_inputs)]
+        if len(names) != self.n_inputs:
+            raise ValueError(f"names must name the {self.n_inputs} inputs, got {len(names)} names")
+        return [str(name) for name in names]
+
+    def column_groups(self, groups: Any = None) -> Any:
+        """Return the group of each column where groups of inputs are selected whole.
+
+        ``groups`` : of inputs, as ``KSupport`` takes them; None where each term is a group. The
+        result is None where every column is one.
+        """
+        return groups
+
+    def weights_of_groups(self, weights: ArrayLike) -> Array:
+        """Return weights of terms as one a group; raise where their number is neither."""
+        raise TypeError(f"{type(self).__name__} has no groups of columns")
+
+    def curve(self, j: int, weights: Array) -> tuple[Array, Array]:
+        """Return the levels of input j and f_j at them, given the weights of all columns."""
+        raise AttributeError(
+            "curves are those of an additive model; fit with features='splines', or another of "
+            "'intersection', 'additive_gaussian', 'additive_chi2', 'anova'"
+        )
+
+    def surface(self, i: int, j: int, weights: Array) -> tuple[Array, Array, Array]:
+        """Return the levels of two inputs, and f_ij at them, given the weights of all columns."""
+        raise AttributeError("surfaces are those of pairs of inputs; fit with features='anova'")
+
+
+@dataclass(frozen=True)
+class Inputs(FeatureMap):
+    """phi(x) = x: the columns of X as they are.
+
+    Examples
+    --------
+    >>> Inputs(3).names([0, 2])
+    ['x0', 'x2']
+    """
+
+    count: int
+
+    @property
+    def n_inputs(self) -> int:
+        return self.count
+
+    @property
+    def n_columns(self) -> int:
+        return self.count
+
+    def apply(self, X: object) -> Design:
+        return as_design(X)
+
+    def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
+        # Names of a few columns among millions: not all are made for them.
+        return [f"x{j}" if names is None else str(names[j]) for j in np.asarray(columns).tolist()]
+
+    def term_names(self, terms: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
+        return self.names(terms, names)
+
+    def inputs_of(self, terms: ArrayLike) -> Columns:
+        numbers = np.asarray(terms, dtype=np.int64)
+        return np.stack([numbers, np.full_like(numbers, -1)], axis=1)
+
+
+class TermMap(FeatureMap):
+    """A map whose terms have several columns each, listed by ``sizes``."""
+
+    @property
+    @abstractmethod
+    def sizes(self) -> Columns:
+        """Number of columns of each term, (n_terms,); 0 for constant inputs."""
+
+    @cached_property
+    def starts(self) -> Columns:
+        """The columns of term t are starts[t] .. starts[t + 1] - 1, (n_terms + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+
+    @cached_property
+    def used(self) -> Columns:
+        """The terms that have columns, (n_groups,)."""
+        return np.flatnonzero(self.sizes)
+
+    @cached_property
+    def groups(self) -> Labels:
+        """Group of each column, (n_columns,) in 0..n_groups-1: the terms that have columns."""
+        return np.repeat(np.arange(self.used.size, dtype=np.int64), self.sizes[self.used])
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.starts[-1])
+
+    @property
+    def n_terms(self) -> int:
+        return int(self.sizes.size)
+
+    def term_of(self, columns: ArrayLike) -> Columns:
+        given = np.asarray(columns, dtype=np.int64)
+        found: Columns = np.searchsorted(self.starts, given, side="right") - 1
+        return found
+
+    def columns_of(self, terms: ArrayLike) -> Columns:
+        """Return the columns of these terms, term after term."""
+        chosen = np.asarray(terms, dtype=np.int64)
+        sizes = self.sizes[chosen]
+        ends = np.cumsum(sizes)
+        shift: Columns = np.repeat(self.starts[chosen] - (ends - sizes), sizes)
+        shift += np.arange(shift.size, dtype=np.int64)
+        return shift
+
+    def column_groups(self, groups: Any = None) -> Any:
+        if groups is None:
+            return self.groups
+        if self.n_terms != self.n_inputs:
+            raise ValueError(
+                f"groups are of columns of X, and the {self.unit} here are no columns of X; leave "
+                "groups out, or use features='splines'"
+            )
+        return np.repeat(KSupport(1, groups).partition(self.n_inputs).labels, self.sizes)
+
+    def weights_of_groups(self, weights: ArrayLike) -> Array:
+        given = np.asarray(weights, dtype=np.float64)
+        if given.shape == (self.used.size,):
+            return given
+        if given.shape != (self.n_terms,):
+            raise ValueError(
+                f"Groups: weights must hold one number for each of the {self.n_terms} {self.unit}, "
+                f"got shape {given.shape}"
+            )
+        return np.asarray(given[self.used])
+
+
+class MappedDesign(Design):
+    """A design whose columns are those of a feature map: ``map`` tells what they mean."""
+
+    map: FeatureMap
+    _names: list[str] | None
+
+    def feature_names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
+        """Return the names of ``map.names``; those of the inputs are by default the table's."""
+        return self.map.names(columns, self._names if names is None else names)
+
+
+def map_of(design: Design) -> FeatureMap:
+    """Return the map that made a design, ``Inputs`` where its columns are inputs."""
+    return design.map if isinstance(design, MappedDesign) else Inputs(design.shape[1])

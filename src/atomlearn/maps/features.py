@@ -1,0 +1,56 @@
+"""The names that ``features=`` takes, and the design that each of them makes of X."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from atomlearn.core.interfaces.design import Array, Design
+from atomlearn.maps.additive import Additive, AdditiveMap
+from atomlearn.maps.anova import Anova, AnovaMap
+from atomlearn.maps.feature_map import FeatureMap, Inputs, map_of
+from atomlearn.maps.pairs.polynomial import Polynomial, PolynomialMap
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """One entry of the table: the class of the map, known before any data, and its maker.
+
+    make(X, sample_weight) returns the design of the rows that the map is made from.
+    """
+
+    kind: type[FeatureMap]
+    make: Callable[[Design, Array | None], Design]
+
+
+def _curves(kernel: str, X: Design, weight: Array | None) -> Design:
+    return Additive(X, kernel, normalize=True, sample_weight=weight)
+
+
+def _products(squares: bool | None, X: Design, weight: Array | None) -> Design:
+    """Return products as they are, with squares or without; scaled as in [T] where None."""
+    if map_of(X).implicit:
+        raise ValueError("X is a Polynomial design already; pass its inputs, or features='linear'")
+    return Polynomial(X) if squares is None else Polynomial.interactions(X, squares=squares)
+
+
+#: What ``features=`` may name. A new map is one line here.
+FEATURES = {
+    "linear": Features(Inputs, lambda X, weight: X),
+    "interactions": Features(PolynomialMap, partial(_products, False)),
+    "quadratic": Features(PolynomialMap, partial(_products, True)),
+    "polynomial": Features(PolynomialMap, partial(_products, None)),
+    "splines": Features(AdditiveMap, partial(_curves, "splines")),
+    "intersection": Features(AdditiveMap, partial(_curves, "intersection")),
+    "additive_gaussian": Features(AdditiveMap, partial(_curves, "gaussian")),
+    "additive_chi2": Features(AdditiveMap, partial(_curves, "chi2")),
+    "anova": Features(AnovaMap, lambda X, weight: Anova(X, normalize=True, sample_weight=weight)),
+}
+
+
+def features_named(name: object) -> Features:
+    """Return the entry of a name; raise with the names that there are."""
+    if not isinstance(name, str) or name not in FEATURES:
+        raise ValueError(f"features must be one of {sorted(FEATURES)}, got {name!r}")
+    return FEATURES[name]
