@@ -95,7 +95,6 @@ def _at(v: np.ndarray, k: int, options: Options, with_modopt: bool) -> Iterator[
         calls["ModOpt"] = modopt
     few = {"scaling (ours)": 15, "ModOpt": 1}
     usual = 3 if v.size >= 10**6 else 9
-    # A prox whose rounding hid the answer raises ArithmeticError, and its times stay empty.
     timed = side_by_side(calls, {name: options.times(few.get(name, usual)) for name in calls})
     ours = timed["scaling (ours)"]["median_ms"]
     for name, times in timed.items():

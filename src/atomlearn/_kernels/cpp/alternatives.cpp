@@ -13,7 +13,6 @@ namespace atomlearn {
 namespace {
 
 struct Threshold {
-    bool found;
     double theta;
     double scale;  // t = step / theta
 };
@@ -25,26 +24,32 @@ class Decreasing {
         z_.resize(static_cast<std::size_t>(n));
         for (Index j = 0; j < n; ++j) z_[j] = std::fabs(static_cast<double>(v[j]));
         std::sort(z_.begin(), z_.end(), std::greater<double>());
-        sums_.resize(static_cast<std::size_t>(n + 1), 0.0);
-        for (Index j = 0; j < n; ++j) sums_[j + 1] = sums_[j] + z_[j];
+        // T(r, l) = z_{k-r} + ... + z_k and z_{k+1} + ... + z_l: both sums grow outwards from k,
+        // so that nothing is ever taken off, and no digits are lost however far scales differ.
+        back_.resize(static_cast<std::size_t>(k));
+        ahead_.resize(static_cast<std::size_t>(n - k + 1));
+        double sum = 0.0;
+        for (Index r = 0; r < k; ++r) back_[r] = sum += z(k - r);
+        sum = 0.0;
+        for (Index l = k; l <= n; ++l) ahead_[l - k] = l == k ? 0.0 : (sum += z(l));
     }
     // 1-based, with the borders of the paper.
     double z(Index i) const { return i < 1 ? kInfinity : (i > n_ ? -kInfinity : z_[i - 1]); }
-    double tau(Index r, Index l) const {
-        const double sum = sums_[l] - sums_[k_ - r - 1];
-        return sum / (static_cast<double>(l - k_) + (beta_ + 1) * static_cast<double>(r + 1));
+    double tau(Index r, Index l) const { return total(r, l) / weight(r, l); }
+    // Is r large enough for this l: the first half of condition (7). Its second half is that
+    // r - 1 is not: as T(r, l) = T(r - 1, l) + z_{k-r}, that is one and the same comparison, and
+    // asked only once it can not be answered twice differently, which rounding does at ties.
+    bool is_enough(Index r, Index l) const {
+        return z(k_ - r - 1) * weight(r, l) > (beta_ + 1) * total(r, l);
     }
-    // Condition (7) as an order: -1 where r is too large, +1 where it is too small.
-    int compare_r(Index r, double tau) const {
-        if (z(k_ - r) / (beta_ + 1) > tau) return -1;
-        return z(k_ - r - 1) / (beta_ + 1) > tau ? 0 : 1;
-    }
-    // Condition (8) for one r: z_l > tau >= z_{l+1} by binary search over l in {k, ..., d}.
+    // Does entry l + 1 belong to the sum: condition (8), both of its halves likewise.
+    bool goes_on(Index r, Index l) const { return z(l + 1) * weight(r, l) > total(r, l); }
+    // Condition (8) for one r by binary search over l in {k, ..., d}.
     Index find_l(Index r) const {
         Index low = k_, high = n_;
         while (low < high) {
             const Index l = low + (high - low) / 2;
-            z(l + 1) > tau(r, l) ? low = l + 1 : high = l;
+            goes_on(r, l) ? low = l + 1 : high = l;
         }
         return low;
     }
@@ -53,39 +58,38 @@ class Decreasing {
         return std::partition_point(z_.begin(), z_.end(), [&](double a) { return a > theta; }) -
                z_.begin();
     }
-    Threshold result(double theta) const { return {true, theta, 1.0 / (beta_ * theta)}; }
+    Threshold result(double theta) const { return {theta, 1.0 / (beta_ * theta)}; }
     Index k() const { return k_; }
     Index n() const { return n_; }
     double beta() const { return beta_; }
 
   private:
+    double total(Index r, Index l) const { return back_[r] + ahead_[l - k_]; }
+    double weight(Index r, Index l) const {
+        return static_cast<double>(l - k_) + (beta_ + 1) * static_cast<double>(r + 1);
+    }
     Index k_, n_;
     double beta_;
-    std::vector<double> z_, sums_;
+    std::vector<double> z_, back_, ahead_;
 };
 
-// [A]: every r, and for each every l.
+// [A]: every r, and for each every l, until conditions (7) and (8) hold.
 Threshold exhaustive(const Decreasing& v) {
-    for (Index r = 0; r < v.k(); ++r) {
-        for (Index l = v.k(); l <= v.n(); ++l) {
-            const double tau = v.tau(r, l);
-            if (v.compare_r(r, tau) == 0 && v.z(l) > tau && tau >= v.z(l + 1)) return v.result(tau);
-        }
+    for (Index r = 0;; ++r) {
+        Index l = v.k();
+        while (v.goes_on(r, l)) ++l;
+        if (v.is_enough(r, l)) return v.result(v.tau(r, l));
     }
-    return {false, 0.0, 0.0};
 }
 
 // [Lai et al. 2014]: binary search over r, within it binary search over l.
 Threshold binary_search(const Decreasing& v) {
     Index low = 0, high = v.k() - 1;
-    while (low <= high) {
+    while (low < high) {
         const Index r = low + (high - low) / 2;
-        const double tau = v.tau(r, v.find_l(r));
-        const int order = v.compare_r(r, tau);
-        if (order == 0) return v.result(tau);
-        order < 0 ? high = r - 1 : low = r + 1;
+        v.is_enough(r, v.find_l(r)) ? high = r : low = r + 1;
     }
-    return {false, 0.0, 0.0};
+    return v.result(v.tau(low, v.find_l(low)));
 }
 
 // [Eriksson et al. 2015], as [L] describes it: the active set by two binary searches, one after
@@ -134,7 +138,7 @@ Threshold box_norm(const T* v, Index n, Index k, double step) {
     const double t = above > below ? points[low] + (wanted - below) / (above - below) *
                                                        (points[high] - points[low])
                                    : points[low];
-    return {true, step / t, t};
+    return {step / t, t};
 }
 
 }  // namespace
@@ -147,7 +151,7 @@ Status ksupport_prox_alternative(Alternative method, const T* v, Index n, Index 
         if (!(std::fabs(static_cast<double>(v[j])) <= kLargest)) return Status::not_finite;
         n_nonzero += v[j] != 0;
     }
-    Threshold threshold{true, 0.0, kInfinity};
+    Threshold threshold{0.0, kInfinity};
     if (n_nonzero > k) {
         if (method == Alternative::box_norm) {
             threshold = box_norm(v, n, k, step);
@@ -158,7 +162,6 @@ Status ksupport_prox_alternative(Alternative method, const T* v, Index n, Index 
                                                                : two_step(sorted);
         }
     }
-    if (!threshold.found) return Status::not_found;
     *scale = threshold.scale;
     shrink_and_threshold(v, n, threshold.theta, 0.0, 1.0 / (1.0 + step), w);
     return Status::ok;

@@ -100,7 +100,7 @@ template <class I>
 SparseCheck sparse_check(const I* indices, Index n_indices, const I* indptr, Index n_major,
                          Index n_minor);
 
-enum class Status : int { ok = 0, not_finite = 1, not_found = 2, bad_label = 3 };
+enum class Status : int { ok = 0, not_finite = 1, bad_label = 3 };
 
 // The `count` entries of largest magnitude, largest first, ties by smaller index.
 template <class T>
