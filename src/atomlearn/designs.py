@@ -2,13 +2,14 @@
 
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.centered import CenteredBlock
-from atomlearn.core.data.column_subset import ColumnSubset
 from atomlearn.core.data.convert import as_design, feature_names, is_opened
 from atomlearn.core.data.dense import DenseDesign
+from atomlearn.core.data.forwarding import Forwarding
+from atomlearn.core.data.parts import ColumnSubset, RowSubset, part_of
 from atomlearn.core.data.scores import ArrayScores, ConcatenatedScores, ShiftedScores
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.data.standardized import Standardized, centered
-from atomlearn.core.data.wrappers import Concatenated, Counted, RowSubset, SupportsRows
+from atomlearn.core.data.wrappers import Concatenated, Counted
 from atomlearn.lifting.design import Lifted
 from atomlearn.lifting.repeated import RepeatedBlock
 from atomlearn.maps.additive import Additive, AdditiveMap
@@ -58,6 +59,7 @@ __all__ = [
     "DenseDesign",
     "Entries",
     "FeatureMap",
+    "Forwarding",
     "Identity",
     "Inputs",
     "KernelMaps",
@@ -80,7 +82,6 @@ __all__ = [
     "SparseDesign",
     "Standardized",
     "StoreError",
-    "SupportsRows",
     "Tasks",
     "TermScores",
     "Variants",
@@ -93,5 +94,6 @@ __all__ = [
     "kernel_grid",
     "map_of",
     "nearest",
+    "part_of",
     "read_variants",
 ]

@@ -200,7 +200,7 @@ def test_bad_weights(weight: np.ndarray, message: str) -> None:
 
 def test_design_without_norms_is_refused_with_a_remedy() -> None:
     class Bare(Design):
-        shape = (3, 2)
+        shape = (3, 2**40)
         dtype = np.dtype(np.float64)
 
         def scores(self, v: np.ndarray) -> Scores:

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from atomlearn import designs, norms
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.masters.coupled_newton import hessian, is_coupled
-from atomlearn.interfaces import Loss, Norm, SupportsCoupledGram
+from atomlearn.interfaces import Block, Loss, Norm
 from atomlearn.losses import FreeIntercepts, Logistic, Multinomial
 from atomlearn.masters import AcceleratedGradient, CoupledNewton, SemismoothNewton
 from atomlearn.matrices.designs import task_span
@@ -145,7 +145,8 @@ def test_spans_of_tasks_use_their_factors(
     prediction = array @ rng.normal(size=r * s)
     c, K = problem.loss.coupling(problem.y, prediction, weight)
     expected = array.T @ (np.diag(c) - (K @ K.T).toarray()) @ array
-    assert isinstance(block, SupportsCoupledGram)
+    assert isinstance(block, Block)
+    assert block.couples_by_structure
     assert_allclose(hessian(problem, block, prediction), expected, atol=1e-11)
     assert_allclose(hessian(problem, DenseBlock(array), prediction), expected, atol=1e-11)
     refit = CoupledNewton(AcceleratedGradient()).solve(problem, np.zeros(r * s), 0.0, 1e-9)

@@ -358,7 +358,9 @@ def test_a_search_without_a_bound_says_so(monkeypatch) -> None:
 
 
 class ScoresOnly(Design):
-    """A design that gives scores and columns, and multiplies with nothing."""
+    """A design whose columns are too many to be listed, by its own account."""
+
+    listable = False
 
     def __init__(self, X: np.ndarray) -> None:
         self.inner = designs.DenseDesign(X)

@@ -77,7 +77,9 @@ def test_named_proxes_are_refused_elsewhere(kind: type[FISTA] | type[ADMM]) -> N
 
 
 class ScoresOnly(Design):
-    """A design that gives scores and columns, and no X w."""
+    """A design whose columns are too many to be listed, by its own account."""
+
+    listable = False
 
     def __init__(self, array: Array) -> None:
         self.design = as_design(array)

@@ -16,8 +16,8 @@ from atomlearn.cli.errors import CommandError
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch, gap_on_selected
+from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.data.standardized import Standardized, moments_of, scales_of_inputs
-from atomlearn.core.data.wrappers import RowSubset
 from atomlearn.core.interfaces import Design, Norm
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.ksupport import KSupport

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.interfaces import Loss, Norm, Solver, SupportsMatrix
+from atomlearn.core.interfaces import Design, Loss, Norm, Solver
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.losses import as_loss
@@ -136,8 +136,8 @@ def _tasks(
     shape: tuple[int, ...] = getattr(y, "shape", ())
     if len(shape) != 2 or shape[1] == 1:
         return X, y, sample_weight
-    if isinstance(X, SupportsMatrix):
-        if X.shape[0] != shape[0] * shape[1]:  # type: ignore[attr-defined]
+    if isinstance(X, Design) and X.matrix_shape is not None:
+        if X.shape[0] != shape[0] * shape[1]:
             raise ValueError(
                 f"y has shape {shape} and the design {type(X).__name__} other samples; pass y as "
                 "a vector with one target for each sample of the design"

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import coefficient_rows, nonzero_coefficients
-from atomlearn.core.interfaces import Design, Loss, Norm, Solver, SupportsMatrix, SupportsPredict
+from atomlearn.core.interfaces import Design, Loss, Norm, Solver
 from atomlearn.core.interfaces.matrix import SupportsShape
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.interfaces.solver import WarmStart
@@ -76,7 +76,7 @@ class AtomicModel(BaseEstimator):
     ) -> list[Problem]:
         """Return one checked problem a target; the parts are the same objects in all of them."""
         the_norm = named(as_norm(grouped(norm, design)), getattr(self, "feature_names_in_", None))
-        if isinstance(the_norm, SupportsShape) and not isinstance(design, SupportsMatrix):
+        if isinstance(the_norm, SupportsShape) and design.matrix_shape is None:
             the_norm = one_column(the_norm, design.shape[1])
         regularizer = Regularizer(the_norm, self.form, amount)
         first = Problem.build(
@@ -192,7 +192,7 @@ class AtomicModel(BaseEstimator):
         check_is_fitted(self)
         design = self._expanded(checked_design(self, X, reset=False))
         columns, weights = nonzero_coefficients(self.coef_)
-        if isinstance(design, SupportsPredict) and 2 * columns.size > design.shape[1]:
+        if design.listable and 2 * columns.size > design.shape[1]:
             whole = np.zeros((weights.shape[0], design.shape[1]))
             whole[:, columns] = weights
             linear = [design.predict(row) for row in whole]

@@ -15,7 +15,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import _check_method_params
 
 from atomlearn.core.data.convert import is_opened
-from atomlearn.core.data.wrappers import check_rows
+from atomlearn.core.data.parts import check_rows
 from atomlearn.core.interfaces import Design, Loss, Norm, Solver
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.norms.groups import Groups

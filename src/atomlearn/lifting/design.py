@@ -7,15 +7,8 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
-from atomlearn.core.data.column_subset import ColumnSubset
 from atomlearn.core.interfaces import Block, Design, Expansion, Scores
-from atomlearn.core.interfaces.design import (
-    Array,
-    Columns,
-    SupportsColumnNorms,
-    SupportsColumnSubset,
-    SupportsPredict,
-)
+from atomlearn.core.interfaces.design import Array, Columns
 from atomlearn.lifting.repeated import RepeatedBlock
 
 
@@ -33,10 +26,6 @@ class Lifted(Design):
             )
         self.design = design
         self.expansion = expansion
-        if isinstance(design, SupportsPredict):
-            self.predict = self._predict
-        if isinstance(design, SupportsColumnNorms):
-            self.squared_norms = self._squared_norms
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -45,6 +34,14 @@ class Lifted(Design):
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.design.dtype
+
+    @property
+    def listable(self) -> bool:
+        return self.design.listable
+
+    @property
+    def searched(self) -> tuple[float, float]:
+        return self.design.searched
 
     def scores(self, v: Array) -> Scores:
         return self.expansion.scores(self.design.scores(v))
@@ -62,20 +59,17 @@ class Lifted(Design):
 
     def with_columns(self, columns: Columns) -> Design | None:
         """Return the design of these lifted columns; features they do not touch are skipped."""
-        if not isinstance(self.design, SupportsColumnSubset):
-            return None
         features, expansion = self.expansion.restrict(columns)
-        return Lifted(ColumnSubset(self.design, features), expansion)
+        some = self.design.with_columns(features)
+        return None if some is None else Lifted(some, expansion)
 
-    def _squared_norms(self, curvature: Array | None = None) -> Array:
+    def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i (X L)_ij^2, or an upper bound where L mixes features."""
-        assert isinstance(self.design, SupportsColumnNorms)
         return self.expansion.squared_norms(self.design.squared_norms(curvature))
 
-    def _predict(self, weights: Array) -> Array:
+    def predict(self, weights: Array) -> Array:
         used = np.flatnonzero(weights)
         features, values = self.expansion.apply(used, weights[used])
         dense = np.zeros(self.design.shape[1])
         dense[features] = values
-        assert isinstance(self.design, SupportsPredict)
         return self.design.predict(dense)

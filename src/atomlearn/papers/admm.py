@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Solver, State, SupportsPredict
+from atomlearn.core.interfaces import Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Certificate
@@ -97,7 +97,6 @@ class ADMM(Solver):
             before, v = v, proximal(relaxed + u, 1.0 / rho)
             u = u + relaxed - v
         design = problem.design
-        assert isinstance(design, SupportsPredict)
         linear = design.predict(v)
         intercept = problem.optimal_intercept(linear, ridge.intercept)
         certificate, _ = price(problem, v, linear, intercept)

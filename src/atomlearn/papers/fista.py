@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Solver, State, SupportsPredict
+from atomlearn.core.interfaces import Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
 from atomlearn.core.problem.problem import Problem
@@ -99,7 +99,6 @@ class FISTA(Solver):
 def dense_start(problem: Problem, warm: WarmStart | None) -> tuple[Array, Array, float]:
     """Return all weights, X w and the optimal intercept of the warm start (or of zero)."""
     design = problem.design
-    assert isinstance(design, SupportsPredict)
     n_samples, n_features = problem.design.shape
     weights, linear, intercept = np.zeros(n_features), np.zeros(n_samples), 0.0
     if warm is not None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.interfaces import SupportsPredict, SupportsProx
+from atomlearn.core.interfaces import SupportsProx
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.problem.problem import Problem
 
@@ -40,9 +40,9 @@ def proximal_of(problem: Problem, owner: str, name: NamedProx | None, tau: float
             f"{owner} needs a norm with a prox, {type(norm).__name__} has none; "
             "use a solver over its atoms"
         )
-    if not isinstance(problem.design, SupportsPredict):
+    if not problem.design.listable:
         raise TypeError(
-            f"{owner} works on all columns and needs a design that forms X w, "
+            f"{owner} works on all columns and needs a design that lists them, "
             f"{type(problem.design).__name__} does not; use ColumnGeneration"
         )
     if name is None:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 
-from atomlearn.core.interfaces import Block, SupportsPredict
+from atomlearn.core.interfaces import Block
 from atomlearn.core.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -144,7 +143,7 @@ class SampleSpace(RidgeSystem):
         """Return w by two passes over the data."""
         c = problem.tau + rho
         w0 = (rho / c) * center
-        offset = cast(SupportsPredict, problem.design).predict(w0)
+        offset = problem.design.predict(w0)
         image = self.outer @ self.theta / c
         b = problem.optimal_intercept(offset - image, self.intercept)
         point = RidgePoint(self.theta, image, b)

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import Any, TypeGuard
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.centered import CenteredBlock, scaled_columns
-from atomlearn.core.data.column_subset import ColumnSubset
+from atomlearn.core.data.parts import ColumnSubset, RowSubset
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.data.wrappers import RowSubset
-from atomlearn.core.interfaces.design import (
-    Array,
-    Block,
-    Columns,
-    Design,
-    Scores,
-    SupportsColumnNorms,
-    SupportsPredict,
-)
+from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Rows, Scores
 from atomlearn.storage.device.on_device import OnDevice
 
 #: A difference of sums this small against its terms has lost too many digits: computed afresh.
@@ -32,7 +22,71 @@ CANCELLED = 1e-4
 EXAMINED_ENTRIES = 2**20
 
 
-class Standardized(Design):
+class Affine(Design):
+    """Column j is (x_j - mean_j) factor_j, formed on the fly: what ``Standardized`` is a case of.
+
+    Parameters
+    ----------
+    design : Design
+    means, scales, factors : (n_features,) float64
+        ``factors`` are 1 / scales, but 0 where a column is to vanish.
+    """
+
+    def __init__(self, design: Design, means: Array, scales: Array, factors: Array) -> None:
+        self.design, self.means, self.scales, self.factors = design, means, scales, factors
+        self._centered = bool(means.any())
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.design.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.design.dtype
+
+    @property
+    def names(self) -> list[str] | None:
+        return self.design.names
+
+    @property
+    def listable(self) -> bool:
+        return self.design.listable
+
+    def scores(self, v: Array) -> Scores:
+        z = self.design.scores(v).full()
+        if self._centered:
+            z = z - self.means * v.sum()
+        return ArrayScores(z * self.factors)
+
+    def gather(self, columns: Columns) -> Block:
+        return _standardize(self.design.gather(columns), self.means[columns], self.factors[columns])
+
+    def predict(self, weights: Array) -> Array:
+        weights = weights * self.factors
+        return self.design.predict(weights) - self.means @ weights
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        weights = np.ones(self.shape[0]) if curvature is None else curvature
+        squares, doubtful = _centered_squares(self.design, self.means, weights)
+        squares = squares * self.factors * self.factors
+        for columns, array in _dense_pieces(self.design, doubtful):
+            deviation = (array - self.means[columns]) * self.factors[columns]
+            squares[columns] = weights @ (deviation * deviation)
+        return squares
+
+    def with_rows(self, rows: Rows) -> Design:
+        """Return the design of these rows, standardized by the moments of all rows."""
+        return Affine(RowSubset(self.design, rows), self.means, self.scales, self.factors)
+
+    def with_columns(self, columns: Columns) -> Design | None:
+        """Return the design of these columns, where the design inside can skip the others."""
+        some = ColumnSubset(self.design, columns)
+        if some.share == 1.0:
+            return None
+        return Affine(some, self.means[columns], self.scales[columns], self.factors[columns])
+
+
+class Standardized(Affine):
     """Column j becomes (x_j - mean_j) / scale_j.
 
     Parameters
@@ -50,15 +104,25 @@ class Standardized(Design):
         Zeros and ones where not asked for. A column that is constant where weight > 0 has scale
         1, and is exactly zero after centering. Coefficients w of the standardized columns belong
         to w / scales of the original ones, and the intercept drops by means @ (w / scales).
+    factors : (n_features,) float64
+        What columns are multiplied by after centering: 1 / scale, 0 where constant.
 
     Notes
     -----
     Construction takes two passes. Means and deviations keep their digits also for columns that
     are far from zero: such columns are examined one by one. Entries below 1e-154 count as zero.
-    """
 
-    predict: Callable[[Array], Array]
-    squared_norms: Callable[..., Array]
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.designs import DenseDesign, Standardized
+    >>> design = Standardized(DenseDesign(np.array([[1.0, 5.0], [3.0, 5.0]])))
+    >>> design.means, design.scales
+    (array([2., 5.]), array([1., 1.]))
+    >>> design.gather(np.array([0, 1])).dense()
+    array([[-1.,  0.],
+           [ 1.,  0.]])
+    """
 
     def __init__(
         self,
@@ -78,54 +142,7 @@ class Standardized(Design):
             scales = np.where(constant, 1.0, deviation) if scale else scales
             # Rounding must not turn a constant column into noise at the scale of its value.
             factors = np.where(constant, 0.0, 1.0 / scales) if center else 1.0 / scales
-        self._set(design, means, scales, factors)
-
-    def _set(self, design: Design, means: Array, scales: Array, factors: Array) -> None:
-        self.design, self.means, self.scales, self._factors = design, means, scales, factors
-        self._centered = bool(means.any())
-        if isinstance(design, SupportsPredict):
-            self.predict = partial(_predict_standardized, design, means, factors)
-        if isinstance(design, SupportsColumnNorms):
-            self.squared_norms = partial(_norms_standardized, design, means, factors)
-
-    @property
-    def factors(self) -> Array:
-        """What columns are multiplied by after centering: 1 / scale, 0 where constant."""
-        return self._factors
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.design.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.design.dtype
-
-    def scores(self, v: Array) -> Scores:
-        z = self.design.scores(v).full()
-        if self._centered:
-            z = z - self.means * v.sum()
-        return ArrayScores(z * self._factors)
-
-    def gather(self, columns: Columns) -> Block:
-        return _standardize(
-            self.design.gather(columns), self.means[columns], self._factors[columns]
-        )
-
-    def with_rows(self, rows: NDArray[np.int64]) -> Design:
-        """Return the design of these rows, standardized by the moments of all rows."""
-        subset = Standardized.__new__(Standardized)
-        subset._set(RowSubset(self.design, rows), self.means, self.scales, self._factors)
-        return subset
-
-    def with_columns(self, columns: NDArray[np.int64]) -> Design | None:
-        """Return the design of these columns, where the design inside can skip the others."""
-        inner = ColumnSubset(self.design, columns)
-        if inner.share == 1.0:
-            return None
-        subset = Standardized.__new__(Standardized)
-        subset._set(inner, self.means[columns], self.scales[columns], self._factors[columns])
-        return subset
+        super().__init__(design, means, scales, factors)
 
 
 def centered(design: Design, weight: ArrayLike | None = None) -> Standardized | None:
@@ -133,7 +150,7 @@ def centered(design: Design, weight: ArrayLike | None = None) -> Standardized | 
 
     Centered columns of sparse data are dense once gathered.
     """
-    if stored_sparse(design) or not isinstance(design, SupportsColumnNorms):
+    if stored_sparse(design) or not design.listable:
         return None
     return Standardized(design, scale=False, weight=weight)
 
@@ -147,29 +164,8 @@ def _standardize(block: Block, means: Array, factors: Array) -> Block:
     return CenteredBlock(scaled, means * factors) if means.any() else scaled
 
 
-def _predict_standardized(
-    design: SupportsPredict, means: Array, factors: Array, weights: Array
-) -> Array:
-    weights = weights * factors
-    return design.predict(weights) - means @ weights
-
-
-def _norms_standardized(
-    design: Design, means: Array, factors: Array, curvature: Array | None = None
-) -> Array:
-    weights = np.ones(design.shape[0]) if curvature is None else curvature
-    assert isinstance(design, SupportsColumnNorms)
-    squares, doubtful = _centered_squares(design, means, weights)
-    squares = squares * factors * factors
-    for columns, array in _dense_pieces(design, doubtful):
-        deviation = (array - means[columns]) * factors[columns]
-        squares[columns] = weights @ (deviation * deviation)
-    return squares
-
-
 def _centered_squares(design: Design, means: Array, weights: Array) -> tuple[Array, Columns]:
     """Return sum_i c_i (x_ij - mean_j)^2 and the columns for which that lost its digits."""
-    assert isinstance(design, SupportsColumnNorms)
     squares = design.squared_norms(weights)
     if not means.any():
         overflowed = ~np.isfinite(squares)
@@ -188,10 +184,10 @@ def column_moments(design: Design, weight: ArrayLike | None = None) -> tuple[Arr
 
     A column that is constant where weight > 0 has that very value as mean and deviation 0.
     """
-    if not isinstance(design, SupportsColumnNorms):
+    if not design.listable:
         raise TypeError(
-            f"{type(design).__name__} does not know the squared norms of its columns, so it "
-            "cannot be standardized; standardize the data it is made of instead"
+            f"{type(design).__name__} does not list its columns, so they cannot be standardized; "
+            "standardize the data it is made of instead"
         )
     weights = _check_weight(weight, design.shape[0])
     means = np.array(design.scores(weights).full(), dtype=np.float64)
@@ -240,9 +236,7 @@ def scaled_design(design: Design, factors: Array) -> Design:
     """Return X diag(factors): a copy of the values where X is sparse, else on the fly."""
     if stored_sparse(design):
         return design.scaled(factors)
-    scaled = Standardized.__new__(Standardized)
-    scaled._set(design, np.zeros(design.shape[1]), 1.0 / factors, factors)
-    return scaled
+    return Affine(design, np.zeros(design.shape[1]), 1.0 / factors, factors)
 
 
 def _check_weight(weight: ArrayLike | None, n_samples: int) -> Array:

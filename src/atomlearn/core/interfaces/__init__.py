@@ -6,17 +6,7 @@ puts the three together one step at a time.
 """
 
 from atomlearn.core.interfaces.deadline import Deadline
-from atomlearn.core.interfaces.design import (
-    Block,
-    Design,
-    Scores,
-    SupportsColumnNorms,
-    SupportsColumnSubset,
-    SupportsCompression,
-    SupportsCoupledGram,
-    SupportsPredict,
-    SupportsPredictInto,
-)
+from atomlearn.core.interfaces.design import Block, Design, Scores
 from atomlearn.core.interfaces.lift import Expansion, Lift, SupportsLift
 from atomlearn.core.interfaces.loss import Loss, SupportsAlign, SupportsCoupling
 from atomlearn.core.interfaces.master import Master, Refit
@@ -24,11 +14,9 @@ from atomlearn.core.interfaces.matrix import (
     Factored,
     Found,
     ScoreMatrix,
-    SupportsMatrix,
     SupportsScoreMatrix,
     SupportsSearch,
     SupportsShape,
-    SupportsUnfolding,
 )
 from atomlearn.core.interfaces.norm import (
     Atom,
@@ -65,15 +53,8 @@ __all__ = [
     "State",
     "SupportsAlign",
     "SupportsAtoms",
-    "SupportsColumnNorms",
-    "SupportsColumnSubset",
-    "SupportsCompression",
-    "SupportsCoupledGram",
     "SupportsCoupling",
     "SupportsLift",
-    "SupportsMatrix",
-    "SupportsPredict",
-    "SupportsPredictInto",
     "SupportsPrices",
     "SupportsProx",
     "SupportsRestriction",
@@ -81,7 +62,6 @@ __all__ = [
     "SupportsScreening",
     "SupportsSearch",
     "SupportsShape",
-    "SupportsUnfolding",
     "SupportsZeroThreshold",
     "WarmStart",
 ]

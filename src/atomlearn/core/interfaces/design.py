@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    from atomlearn.core.interfaces.matrix import RidgeSteps
+
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
+Rows = NDArray[np.int64]
+
+#: The defaults of ``Design`` gather this many entries (8 MB) at a time, so they need little memory
+#: whatever the size of X.
+GATHERED_ENTRIES = 2**20
+#: Designs that do not say how to get squared norms of columns faster than by gathering are walked
+#: through if they have at most so many columns; more of them take minutes.
+WALKED_COLUMNS = 2**22
 
 
 class Scores(ABC):
@@ -54,7 +66,27 @@ class Scores(ABC):
 
 
 class Design(ABC):
-    """X with ``n_samples`` rows and ``n_features`` columns, wherever it lives."""
+    """X with ``n_samples`` rows and ``n_features`` columns, wherever it lives.
+
+    Four things must be said: ``shape``, ``dtype``, ``scores`` and ``gather``. Everything else has
+    an answer that is right for every design, and is overridden where it can be had faster.
+
+    Examples
+    --------
+    The rows of the identity, of which nothing is stored:
+
+    >>> import numpy as np
+    >>> from atomlearn.designs import ArrayScores, DenseBlock
+    >>> from atomlearn.interfaces import Design
+    >>> class Unit(Design):
+    ...     shape, dtype = (4, 4), np.dtype(np.float64)
+    ...     def scores(self, v):
+    ...         return ArrayScores(v)
+    ...     def gather(self, columns):
+    ...         return DenseBlock(np.eye(4)[:, columns])
+    >>> Unit().predict(np.array([0.0, 2.0, 0.0, 1.0]))
+    array([0., 2., 0., 1.])
+    """
 
     @property
     @abstractmethod
@@ -73,6 +105,133 @@ class Design(ABC):
     @abstractmethod
     def gather(self, columns: Columns) -> Block:
         """Return the given columns, in their order, as a Block held in memory."""
+
+    # --- products that have an answer for every design ------------------------------------------
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the columns, None where they have none."""
+        return None
+
+    @property
+    def listable(self) -> bool:
+        """Whether all columns can be walked through, and numbers of all of them be held.
+
+        By default where the design has its own ``squared_norms``, or few columns. Implicit columns
+        (products of inputs, for one) may be too many; such a design is searched, not listed.
+        """
+        own = type(self).squared_norms is not Design.squared_norms
+        return own or self.shape[1] <= WALKED_COLUMNS
+
+    def scores_many(self, V: Array) -> Sequence[Scores]:
+        """Return the scores of each column of ``V`` (n_samples, m), as ``scores`` would."""
+        return [self.scores(np.ascontiguousarray(v)) for v in V.T]
+
+    def passes_of_many(self, count: int) -> float:
+        """Return how often ``scores_many`` reads the data for so many vectors."""
+        return float(count)
+
+    def predict(self, weights: Array) -> Array:
+        """Return X w, shape (n_samples,), for a dense w (n_features,): at most one pass.
+
+        By default the columns where w is not zero are gathered, a bounded number at a time.
+        """
+        weights = np.asarray(weights, dtype=np.float64)
+        if weights.shape != (self.shape[1],):
+            raise ValueError(f"weights must have shape ({self.shape[1]},), got {weights.shape}")
+        result = np.zeros(self.shape[0])
+        for columns in self._bounded(np.flatnonzero(weights)):
+            result += self.gather(columns).dot(weights[columns])
+        return result
+
+    def predict_into(self, weights: Array, out: Array) -> Array:
+        """Return X w, in ``out`` (n_samples,) where that spares an array, else in a new one."""
+        return self.predict(weights)
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        """Return sum_i c_i x_ij^2 for every column (c = 1 where None): one pass.
+
+        By default all columns are gathered, a bounded number at a time.
+        """
+        if not self.listable:
+            raise TypeError(
+                f"{type(self).__name__} does not list its {self.shape[1]} columns; standardize the "
+                "data it is made of instead, and use ColumnGeneration, which asks for the best "
+                "columns only"
+            )
+        result = np.empty(self.shape[1])
+        for columns in self._bounded(np.arange(self.shape[1])):
+            result[columns] = self.gather(columns).squared_norms(curvature)
+        return result
+
+    def _bounded(self, columns: Columns) -> list[Columns]:
+        """Return these columns, as many at a time as can be gathered in little memory."""
+        width = max(1, GATHERED_ENTRIES // max(self.shape[0], 1))
+        return [columns[start : start + width] for start in range(0, columns.size, width)]
+
+    # --- parts of it ----------------------------------------------------------------------------
+
+    def with_rows(self, rows: Rows) -> Design | None:
+        """Return the design of these rows, in their order, repeats included, without copying X.
+
+        None where there is no faster way than that of every design: v is spread over all rows.
+        ``designs.part_of``, which checks the numbers, knows what to do then.
+        """
+        return None
+
+    def with_columns(self, columns: Columns) -> Design | None:
+        """Return the design of these columns (increasing, no repeats), whose passes read no others.
+
+        None where all columns would be read, or a copy be made that does not pay or does not fit.
+        ``designs.part_of``, which checks the numbers, knows what to do then.
+        """
+        return None
+
+    # --- what searches and matrices ask ---------------------------------------------------------
+
+    @property
+    def searched(self) -> tuple[float, float]:
+        """Multiplications of searches of implicit columns so far: done, and spared or done."""
+        return 0.0, 0.0
+
+    @property
+    def matrix_shape(self) -> tuple[int, int] | None:
+        """(p, q) where the columns are the entries of a matrix W, row after row; else None."""
+        return None
+
+    def span(self, left: Array, right: Array) -> Block:
+        """Return the design of S where W = left S right', S (r, s) in row-major order.
+
+        left : (p, r), right : (q, s). Holds O(n_samples + (p + q)(r + s)) numbers.
+        """
+        raise self._no_matrix()
+
+    def rays(self, left: Array, right: Array) -> Block:
+        """Return the design of c where W = left diag(c) right'; left (p, t), right (q, t)."""
+        raise self._no_matrix()
+
+    def unfolded(self, shape: tuple[int, ...], mode: int) -> Design | None:
+        """Return the design whose columns are the entries of the mode-th unfolding of a tensor.
+
+        The unfolding has shape[mode] rows; its columns run over the other modes in their order.
+        None where the design has no way of its own.
+        """
+        return None
+
+    @property
+    def has_ridge_steps(self) -> bool:
+        """Whether each sample sees one row of either factor of W, which ``ridge_steps`` uses."""
+        return False
+
+    def ridge_steps(self) -> RidgeSteps:
+        """Return what makes Newton's steps for one factor of W, the other one held."""
+        raise self._no_matrix()
+
+    def _no_matrix(self) -> TypeError:
+        return TypeError(
+            f"{type(self).__name__} is no design of matrices that can do this; use designs.Tasks, "
+            "designs.Identity, designs.Entries, or designs.as_matrix_design(design, shape)"
+        )
 
 
 class Block(Design):
@@ -120,6 +279,25 @@ class Block(Design):
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i a_ij^2 for each column j (c = 1 where None)."""
 
+    def compressed(self, y: Array, weight: Array) -> tuple[Block, Array] | None:
+        """Return B, t with 1/2 sum_i weight_i (y - A w)_i^2 = 1/2 |t - B w|^2 + c for every w.
+
+        c does not depend on w; rounding is of the size of eps A'A. None, the default, where B
+        would not be much smaller, or would cost too much.
+        """
+        return None
+
+    #: Whether ``coupled_gram`` makes use of a structure, so that larger blocks are worth it.
+    couples_by_structure: bool = False
+
+    def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
+        """Return A'(diag(c) - K K')A, (n_columns, n_columns); K sparse (n_samples, k).
+
+        The Hessian of a loss that couples predictions.
+        """
+        pulled = np.asarray(coupling.T @ self.dense())
+        return np.asarray(self.gram(curvature) - pulled.T @ pulled)
+
     def gather(self, columns: Columns) -> Block:
         return self.take(columns)
 
@@ -128,64 +306,3 @@ class Block(Design):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.dense(), dtype=dtype)
-
-
-@runtime_checkable
-class SupportsPredict(Protocol):
-    """Designs that can form X w for a dense w: needed by FISTA and ADMM over all columns."""
-
-    def predict(self, weights: Array) -> Array:
-        """Return X w, shape (n_samples,): counted as one pass."""
-        ...
-
-
-@runtime_checkable
-class SupportsPredictInto(Protocol):
-    """Designs that can form X w in an array that is there already."""
-
-    def predict_into(self, weights: Array, out: Array) -> Array:
-        """Return X w, in ``out`` (n_samples,) where that spares an array, else in a new one."""
-        ...
-
-
-@runtime_checkable
-class SupportsColumnNorms(Protocol):
-    """Designs that know sum_i x_ij^2 of every column (screening, step sizes)."""
-
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return sum_i c_i x_ij^2 for every column, shape (n_features,): counted as one pass."""
-        ...
-
-
-@runtime_checkable
-class SupportsColumnSubset(Protocol):
-    """Designs that pass over a few of their columns faster than over all of them."""
-
-    def with_columns(self, columns: Columns) -> Design | None:
-        """Return the design of these columns (increasing, no repeats), whose passes read only them.
-
-        None where that would take a copy that does not pay or does not fit.
-        """
-        ...
-
-
-@runtime_checkable
-class SupportsCompression(Protocol):
-    """Blocks whose squared loss is, up to a constant, one over fewer samples."""
-
-    def compressed(self, y: Array, weight: Array) -> tuple[Block, Array] | None:
-        """Return B, t with 1/2 sum_i weight_i (y - A w)_i^2 = 1/2 |t - B w|^2 + c for every w.
-
-        c does not depend on w; rounding is of the size of eps A'A. None where B would
-        not be much smaller, or would cost too much.
-        """
-        ...
-
-
-@runtime_checkable
-class SupportsCoupledGram(Protocol):
-    """Blocks with a structure that Hessians of losses that couple predictions make use of."""
-
-    def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
-        """Return A'(diag(c) - K K')A, (n_columns, n_columns); K sparse (n_samples, k)."""
-        ...

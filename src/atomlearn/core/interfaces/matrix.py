@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Block, Design, Scores
+from atomlearn.core.interfaces.design import Design, Scores
 from atomlearn.core.interfaces.norm import Norm
 
 Array = NDArray[np.float64]
@@ -107,39 +107,6 @@ def score_matrix(scores: Scores, shape: Shape) -> ScoreMatrix:
     return DenseMatrix(np.asarray(scores.full(), dtype=np.float64).reshape(shape))
 
 
-@runtime_checkable
-class SupportsMatrix(Protocol):
-    """Designs whose columns are the entries of a matrix W, row after row."""
-
-    @property
-    def matrix_shape(self) -> Shape:
-        """(p, q); the design has p q columns."""
-        ...
-
-    def span(self, left: Array, right: Array) -> Block:
-        """Return the design of S where W = left S right', S (r, s) in row-major order.
-
-        left : (p, r), right : (q, s). Holds O(n_samples + (p + q)(r + s)) numbers.
-        """
-        ...
-
-    def rays(self, left: Array, right: Array) -> Block:
-        """Return the design of c where W = left diag(c) right'; left (p, t), right (q, t)."""
-        ...
-
-
-@runtime_checkable
-class SupportsUnfolding(Protocol):
-    """Designs whose columns can be read as a tensor, and unfolded along any of its modes."""
-
-    def unfolded(self, shape: tuple[int, ...], mode: int) -> Design:
-        """Return the design whose columns are the entries of the mode-th unfolding.
-
-        The unfolding has shape[mode] rows; its columns run over the other modes in their order.
-        """
-        ...
-
-
 class RidgeSteps(Protocol):
     """Steps of Newton for the rows of one factor of W = left right', the other one held.
 
@@ -161,15 +128,6 @@ class RidgeSteps(Protocol):
         self, slope: Array, curvature: Array, left: Array, right: Array, amount: float
     ) -> Array:
         """Return the next right factor."""
-        ...
-
-
-@runtime_checkable
-class SupportsRidgeSteps(Protocol):
-    """Designs over matrices each of whose samples sees one row of either factor."""
-
-    def ridge_steps(self) -> RidgeSteps:
-        """Return what makes the steps; it may hold 8 bytes a sample while it is in use."""
         ...
 
 
@@ -246,11 +204,22 @@ class SupportsSearch(Protocol):
         ...
 
 
+def matrix_shape_of(design: Design) -> Shape:
+    """Return (p, q) of a design whose columns are the entries of a matrix; else TypeError."""
+    shape = design.matrix_shape
+    if shape is None:
+        raise TypeError(
+            f"{type(design).__name__} is no design of matrices; use "
+            "designs.as_matrix_design(design, shape)"
+        )
+    return shape
+
+
 def shaped(norm: Norm, design: Design) -> Norm:
     """Return the norm with the shape of the design's matrix, where it asks for one."""
     if not isinstance(norm, SupportsShape):
         return norm
-    return norm.with_shape(design.matrix_shape if isinstance(design, SupportsMatrix) else None)
+    return norm.with_shape(design.matrix_shape)
 
 
 def check_tensor_shape(owner: str, shape: object) -> tuple[int, ...]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +18,6 @@ from atomlearn.core.interfaces import (
     Block,
     Master,
     Refit,
-    SupportsPredict,
-    SupportsPredictInto,
     SupportsProx,
 )
 from atomlearn.core.losses import pieces
@@ -243,8 +240,8 @@ def _linearize(
 def _predicted(problem: Problem, weights: Array, spare: Array | None) -> Array:
     """Return X w, in the spare array where there is one, which the design can use then."""
     if spare is not None:
-        return cast(SupportsPredictInto, problem.design).predict_into(weights, spare)
-    return cast(SupportsPredict, problem.design).predict(weights)
+        return problem.design.predict_into(weights, spare)
+    return problem.design.predict(weights)
 
 
 def _extrapolated(at: Iterate, following: Iterate, reuse: bool) -> Iterate:
@@ -296,15 +293,14 @@ class AcceleratedGradient(Master):
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
         _check(problem)
-        linear = cast(SupportsPredict, problem.design).predict(weights)
+        linear = problem.design.predict(weights)
         best, scores = _certified(problem, weights, linear, intercept)
         if best.gap <= gap_target or weights.size == 0:
             return best.refit(problem, linear, 0)
         first = objective = best.objective
         at, steps = Iterate.at(problem, weights, linear, best.intercept, scores), 0
         del linear  # held by the iterate only, which moves on
-        into = isinstance(problem.design, SupportsPredictInto)
-        acceleration = Acceleration(shrink=self.shrink, reuse=True, into=into)
+        acceleration = Acceleration(shrink=self.shrink, reuse=True, into=True)
 
         def proximal(point: Array, step: float) -> Array:
             return problem.regularizer.prox_point(point, step, problem.tau).point
@@ -352,7 +348,7 @@ class _Point:
     def refit(self, problem: Problem, linear: Array | None, steps: int) -> Refit:
         """Return the point with its predictions; linear : X w where it is known."""
         if linear is None:
-            linear = cast(SupportsPredict, problem.design).predict(self.weights)
+            linear = problem.design.predict(self.weights)
         prediction = pieces.shifted(linear, self.intercept)
         return Refit(self.weights, self.intercept, prediction, self.gap, self.objective, steps)
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.blocks import DenseBlock, StructuredBlock
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Block, Master, Refit, SupportsCompression
+from atomlearn.core.interfaces import Block, Master, Refit
 from atomlearn.core.losses import Squared
 from atomlearn.core.masters.newton import block_of, certified
 from atomlearn.core.problem.problem import Problem
@@ -72,7 +72,7 @@ def is_compressible(problem: Problem) -> bool:
     if not isinstance(problem.loss, Squared):
         return False
     inner = block.inner if isinstance(block, CachedBlock) else block
-    if isinstance(inner, SupportsCompression):
+    if isinstance(inner, StructuredBlock):
         return not problem.fit_intercept
     many = max(MANY_SAMPLES, SAMPLES_A_SQUARE * size * size)
     return isinstance(block, CachedBlock) and size > 0 and problem.design.shape[0] >= many
@@ -85,7 +85,7 @@ def compressed(problem: Problem) -> Problem | None:
     block = block_of(problem)
     inner = block.inner if isinstance(block, CachedBlock) else block
     found: tuple[Block, Array] | None
-    if isinstance(inner, SupportsCompression):
+    if isinstance(inner, StructuredBlock):
         found = inner.compressed(problem.y, problem.weight)
     else:
         assert isinstance(block, CachedBlock)

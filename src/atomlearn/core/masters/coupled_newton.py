@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.interfaces import Block, Master, Refit, SupportsCoupledGram, SupportsCoupling
+from atomlearn.core.interfaces import Block, Master, Refit, SupportsCoupling
 from atomlearn.core.losses import Squared
 from atomlearn.core.masters.newton import Candidate, SemismoothNewton, block_of, certified
 from atomlearn.core.problem.problem import Problem
@@ -105,7 +105,9 @@ class CoupledNewton(Master):
 def is_coupled(problem: Problem) -> bool:
     """Return whether the problem is one for Newton steps with the whole Hessian."""
     n_samples, size = problem.design.shape
-    most = MOST_STRUCTURED if isinstance(problem.design, SupportsCoupledGram) else MOST_ENTRIES
+    block = problem.design
+    structured = isinstance(block, Block) and block.couples_by_structure
+    most = MOST_STRUCTURED if structured else MOST_ENTRIES
     fits = 0 < size <= LARGEST and n_samples * size <= most
     plain = not problem.fit_intercept and problem.tau == 0.0
     return fits and plain and isinstance(problem.loss, SupportsCoupling)
@@ -114,7 +116,7 @@ def is_coupled(problem: Problem) -> bool:
 def _for_hessians(problem: Problem) -> Block:
     """Return the block where it has a structure, else its array: then products are BLAS's."""
     block = block_of(problem)
-    return block if isinstance(block, SupportsCoupledGram) else DenseBlock(block.dense())
+    return block if block.couples_by_structure else DenseBlock(block.dense())
 
 
 def hessian(problem: Problem, array: Block, prediction: Array) -> Array:
@@ -122,10 +124,7 @@ def hessian(problem: Problem, array: Block, prediction: Array) -> Array:
     loss = problem.loss
     assert isinstance(loss, SupportsCoupling)
     c, K = loss.coupling(problem.y, prediction, problem.weight)
-    if isinstance(array, SupportsCoupledGram):
-        return array.coupled_gram(c, K)
-    pulled = np.asarray(K.T @ array.dense())
-    return np.asarray(array.gram(c) - pulled.T @ pulled)
+    return array.coupled_gram(c, K)
 
 
 def _model(problem: Problem, array: Block, at: Candidate) -> Problem | None:

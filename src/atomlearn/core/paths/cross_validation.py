@@ -10,7 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from atomlearn.core.data.wrappers import RowSubset
+from atomlearn.core.data.parts import part_of
 from atomlearn.core.interfaces import Norm
 from atomlearn.core.paths.path import path_of
 from atomlearn.core.paths.settings import Settings
@@ -165,7 +165,7 @@ def _one_fold(
     """Return scores, passes, numbers of columns and gaps at every level of one norm and fold."""
     train, test = fold
     design = problems[0].design
-    training, testing = RowSubset(design, train), RowSubset(design, test)
+    training, testing = part_of(design, rows=train), part_of(design, rows=test)
     decisions = np.empty((levels.size, test.size, len(problems)))
     passes, n_selected, gaps = np.zeros((3, levels.size))
     for output, problem in enumerate(problems):

@@ -11,7 +11,7 @@ import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Expansion, Lift, Solver, State, SupportsMatrix
+from atomlearn.core.interfaces import Expansion, Lift, Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Record, Result, Status
@@ -133,7 +133,7 @@ def _loop(
     lowered: Callable[[WarmStart], WarmStart] = unchanged,
 ) -> Result:
     began, passes_before, watching = time.monotonic(), counted.passes, 0.0
-    work_before = counted.work
+    searched_before = counted.searched
     if saved is not None:
         began, passes_before = began - saved.seconds, passes_before - saved.passes
     problem = replace(problem, deadline=problem.deadline.sooner(stop.deadline(began)))
@@ -146,7 +146,7 @@ def _loop(
             progress.state = state
             progress.passes = counted.passes - passes_before
             progress.seconds = time.monotonic() - began - watching
-            progress.skipped = counted.work.since(work_before).skipped_share
+            progress.skipped = _skipped_share(searched_before, counted.searched)
             progress.history.append(_record(progress))
             if _is_better(state, best):
                 best = state
@@ -261,12 +261,18 @@ def _result(problem: Problem, state: State, status: Status, progress: Progress) 
     )
 
 
+def _skipped_share(before: tuple[float, float], now: tuple[float, float]) -> float | None:
+    """Return the share of the possible multiplications that searches spared; None of none."""
+    done, possible = now[0] - before[0], now[1] - before[1]
+    return 1.0 - done / possible if possible > 0 else None
+
+
 def _matrix_shape(problem: Problem) -> tuple[int, ...] | None:
     """Return the shape of W where the columns are the entries of a matrix or a tensor."""
     norm = unscaled(problem.regularizer.norm)
     if isinstance(norm, TensorTrace):
         return norm.modes()[0]
-    if isinstance(problem.design, SupportsMatrix):
+    if problem.design.matrix_shape is not None:
         return problem.design.matrix_shape
     for term in terms_of(norm):
         if isinstance(term.norm, MatrixNorm) and term.tensor is None:

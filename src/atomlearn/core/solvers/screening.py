@@ -30,11 +30,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.column_subset import ColumnSubset
+from atomlearn.core.data.parts import part_of
 from atomlearn.core.interfaces import (
     Scores,
-    SupportsColumnNorms,
-    SupportsColumnSubset,
     SupportsRestriction,
     SupportsScreening,
 )
@@ -105,8 +103,7 @@ def supports_screening(problem: Problem) -> bool:
     return (
         isinstance(problem.regularizer.norm, SupportsScreening)
         and isinstance(problem.regularizer.norm, SupportsRestriction)
-        and isinstance(problem.design, SupportsColumnNorms)
-        and isinstance(problem.design, SupportsColumnSubset)
+        and problem.design.listable
         and math.isfinite(problem.loss.smoothness)
     )
 
@@ -114,7 +111,6 @@ def supports_screening(problem: Problem) -> bool:
 def column_reach(problem: Problem) -> Array:
     """Return c_j = sqrt(L sum_i s_i x_ij^2 + tau) for every column, never too small: one pass."""
     design = problem.design
-    assert isinstance(design, SupportsColumnNorms)
     squares = problem.loss.smoothness * design.squared_norms(problem.weight)
     squares += problem.tau + UNSEEN * problem.y.size
     return np.asarray(np.sqrt(squares))
@@ -203,5 +199,5 @@ def narrowed(
     if not left.size or left.size > (1.0 - WORTHWHILE) * marked.size:
         return scope
     kept = scope.original(left)
-    problem = whole.restricted_to(ColumnSubset(whole.design, kept), kept)
+    problem = whole.restricted_to(part_of(whole.design, columns=kept), kept)
     return Scope(problem, kept, scope.reach[left])

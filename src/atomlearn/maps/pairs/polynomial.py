@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,16 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn.core.data.compressed import BLAS_FROM
 from atomlearn.core.data.convert import as_design, feature_names
+from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.data.standardized import scaled_design
-from atomlearn.core.data.wrappers import RowSubset
 from atomlearn.core.interfaces.design import (
     Array,
     Block,
     Columns,
     Design,
-    SupportsColumnNorms,
-    SupportsPredict,
 )
 from atomlearn.maps.feature_map import FeatureMap, MappedDesign
 from atomlearn.maps.pairs.device import device_pairs
@@ -149,9 +146,6 @@ class Polynomial(MappedDesign):
     """
 
     map: PolynomialMap
-    #: Present where the columns are few enough to be listed.
-    predict: Callable[[Array], Array]
-    squared_norms: Callable[..., Array]
 
     def __init__(
         self, X: object, gamma: float = 1.0, r: float = 1.0, interaction_only: bool = False
@@ -185,15 +179,8 @@ class Polynomial(MappedDesign):
     def _set(self, base: Design, map: PolynomialMap, names: list[str] | None) -> None:
         self.base, self.map, self._names = base, map, names
         self.index, self.scaling = map.index, map.scaling
-        index, scaling = map.index, map.scaling
         self._pairs = _products(base)
         self._memory = Memory()
-        if not can_be_listed(index):
-            return
-        if isinstance(base, SupportsPredict):
-            self.predict = partial(_predict, base, self._pairs, index, scaling)
-        if isinstance(base, SupportsColumnNorms):
-            self.squared_norms = partial(_squared_norms, base, self._pairs, index, scaling)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -216,6 +203,15 @@ class Polynomial(MappedDesign):
         return not self.map.index.squares
 
     @property
+    def listable(self) -> bool:
+        """Whether there are so few pairs, and inputs, that numbers of all fit into an array."""
+        return self.base.listable and can_be_listed(self.index)
+
+    @property
+    def searched(self) -> tuple[float, float]:
+        return self.work.products, self.work.possible
+
+    @property
     def work(self) -> PairWork:
         return self._memory.work
 
@@ -225,6 +221,26 @@ class Polynomial(MappedDesign):
     def gather(self, columns: Columns) -> Block:
         i, j = self.index.pairs(columns)
         return self._pairs.block(i, j, self.scaling.of(i, j))
+
+    def predict(self, weights: Array) -> Array:
+        """Return Phi w: one pass where the columns can be listed."""
+        if not self.listable:
+            return super().predict(weights)
+        d, scaling = self.index.n_inputs, self.scaling
+        linear = self.base.predict(weights[:d] * scaling.linear)
+        products = self._pairs.predict(weights[d:], self.index, scaling.square / scaling.pair)
+        return linear + scaling.pair * products
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        """Return sum_i c_i phi_ij^2 for every column where they can be listed: one pass."""
+        if not self.listable:
+            return super().squared_norms(curvature)
+        d, norms = self.index.n_inputs, np.empty(self.index.n_columns)
+        norms[:d] = self.base.squared_norms(curvature) * self.scaling.linear**2
+        weights = np.ones(self.shape[0]) if curvature is None else curvature
+        norms[d:] = self._pairs.all_sums(weights, self.index, squared=True)
+        scale_pairs(norms, self.index, self.scaling, power=2)
+        return norms
 
     def with_rows(self, rows: NDArray[np.int64]) -> Polynomial:
         """Return the map of these rows; sparse rows are copied, dense ones read in place."""
@@ -284,29 +300,6 @@ def _rows_of(base: Design, rows: NDArray[np.int64]) -> Design:
     if isinstance(base, SparseDesign):
         return SparseDesign(base.matrix()[rows])
     return RowSubset(base, rows)
-
-
-def _predict(
-    base: SupportsPredict, pairs: PairProducts, index: PairIndex, scaling: Scaling, weights: Array
-) -> Array:
-    linear = base.predict(weights[: index.n_inputs] * scaling.linear)
-    products = pairs.predict(weights[index.n_inputs :], index, scaling.square / scaling.pair)
-    return linear + scaling.pair * products
-
-
-def _squared_norms(
-    base: SupportsColumnNorms,
-    pairs: PairProducts,
-    index: PairIndex,
-    scaling: Scaling,
-    curvature: Array | None = None,
-) -> Array:
-    norms = np.empty(index.n_columns)
-    norms[: index.n_inputs] = base.squared_norms(curvature) * scaling.linear**2
-    weights = np.ones(pairs.shape[0]) if curvature is None else curvature
-    norms[index.n_inputs :] = pairs.all_sums(weights, index, squared=True)
-    scale_pairs(norms, index, scaling, power=2)
-    return norms
 
 
 def _positive(name: str, value: object) -> float:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.interfaces.design import Array, Block, Columns, Design, SupportsColumnNorms
+from atomlearn.core.interfaces.design import Array, Block, Columns, Design
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.search import INFLATION, ErrorBound, Finalists
 from atomlearn.maps.pairs.tiles import Sums, clear_below, offer_tile, put_tile, weights_of_inputs
@@ -253,7 +253,7 @@ class DensePairs(PairProducts):
         """Return r_i >= sqrt(sum_k |v_k| x_ki^2), and not much more; 0 where all terms are."""
         base = self.base
         n_features = base.shape[1]
-        if isinstance(base, SupportsColumnNorms):
+        if base.listable:
             with np.errstate(over="ignore", invalid="ignore"):
                 norms = base.squared_norms(weights)
             doubtful = np.flatnonzero(~((norms > 1e-200) & (norms < 1e200)))

@@ -35,7 +35,7 @@ class Entries(Design):
 
     def __init__(self, rows: object, cols: object, shape: tuple[int, ...]) -> None:
         sizes = check_tensor_shape("Entries", shape)
-        self.matrix_shape: Shape = (sizes[0], math.prod(sizes[1:]))
+        self._shape: Shape = (sizes[0], math.prod(sizes[1:]))
         p, q = self.matrix_shape
         if cols is None:
             flat = _indices(rows, "rows", p * q)
@@ -66,6 +66,11 @@ class Entries(Design):
             first = np.concatenate([[True], first])
             self._entry = np.cumsum(first) - 1
             self._indices, self._indptr = self._cols[first], _starts(i[first], p, kind)
+
+    @property
+    def matrix_shape(self) -> Shape:
+        """(p, q)."""
+        return self._shape
 
     @property
     def n_samples(self) -> int:
@@ -125,6 +130,10 @@ class Entries(Design):
     def pulled(self, v: Array, right: Array) -> Array:
         """Return Z right for the sparse matrix Z of v."""
         return self._scores(v).matrix().dot(right)
+
+    @property
+    def has_ridge_steps(self) -> bool:
+        return True
 
     def ridge_steps(self) -> EntryRidge:
         """Return steps for the factors of W: 8 bytes a sample while it is held, O(n r^2) each."""

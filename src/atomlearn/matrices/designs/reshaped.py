@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores, SupportsPredict
-from atomlearn.core.interfaces.matrix import Shape, SupportsMatrix, SupportsUnfolding
+from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
+from atomlearn.core.interfaces.matrix import Shape
 from atomlearn.matrices.designs.factor_blocks import RayBlock, SpanBlock
 from atomlearn.matrices.designs.score_matrix import MatrixScores
 
@@ -21,7 +21,16 @@ class Reshaped(Design):
     """
 
     def __init__(self, base: Design, shape: Shape, order: Columns | None = None) -> None:
-        self.base, self.matrix_shape, self.order = base, shape, order
+        self.base, self._shape, self.order = base, shape, order
+
+    @property
+    def matrix_shape(self) -> Shape:
+        """(p, q)."""
+        return self._shape
+
+    @property
+    def listable(self) -> bool:
+        return self.base.listable
 
     @property
     def n_samples(self) -> int:
@@ -47,12 +56,11 @@ class Reshaped(Design):
 
     def predict(self, weights: Array) -> Array:
         """Return X w."""
-        base: Any = self.base
         if self.order is not None:
             ordered = np.empty(weights.size)
             ordered[self.order] = weights
             weights = ordered
-        return np.asarray(base.predict(np.ascontiguousarray(weights)))
+        return self.base.predict(np.ascontiguousarray(weights))
 
     def span(self, left: Array, right: Array) -> Block:
         """Return the design of S where W = left S right'."""
@@ -92,11 +100,12 @@ def as_matrix_design(
             f"a matrix of shape {shape} has {math.prod(shape)} entries and the design "
             f"{design.shape[1]} columns; give the norm the shape of the matrix"
         )
-    if tensor is not None and isinstance(design, SupportsUnfolding):
-        return design.unfolded(tensor, mode)
-    if tensor is None and isinstance(design, SupportsMatrix) and design.matrix_shape == shape:
+    if tensor is None and design.matrix_shape == shape:
         return design
-    if not isinstance(design, SupportsPredict):
+    own = None if tensor is None else design.unfolded(tensor, mode)
+    if own is not None:
+        return own
+    if not design.listable:
         raise TypeError(
             f"{type(design).__name__} cannot multiply with a matrix, which matrix norms need; use "
             "designs.Tasks, designs.Identity, designs.Entries, or an explicit X of p q columns"

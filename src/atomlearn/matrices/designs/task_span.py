@@ -21,6 +21,8 @@ class TaskSpan(SpanBlock):
     Sample i * n_tasks + t is row i and task t, so the design of S is A kron B.
     """
 
+    couples_by_structure = True
+
     def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
         """Return (A kron B)'(diag(c) - K K')(A kron B), (r s, r s), from the two factors.
 

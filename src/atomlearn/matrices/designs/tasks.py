@@ -9,7 +9,7 @@ import numpy as np
 from atomlearn.core.data.blocks import SMALL_ENTRIES, SparseBlock
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.data.standardized import Standardized
+from atomlearn.core.data.standardized import Affine
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
 from atomlearn.core.interfaces.matrix import Shape
 from atomlearn.matrices.designs.factor_blocks import RayBlock
@@ -138,7 +138,7 @@ def spread_columns(block: Block, places: Columns, tasks: Columns, n_tasks: int) 
 
 def transposed_product(base: Design, V: Array) -> Array:
     """Return X'V (n_features, n_tasks): by BLAS where X is an array, else column by column."""
-    if isinstance(base, Standardized):
+    if isinstance(base, Affine):
         raw = transposed_product(base.design, V)
         return (raw - np.outer(base.means, V.sum(axis=0))) * base.factors[:, None]
     if isinstance(base, SupportsProducts):
@@ -158,7 +158,7 @@ def transposed_product(base: Design, V: Array) -> Array:
 
 def product(base: Design, W: Array) -> Array:
     """Return X W (n_rows, r), in float64."""
-    if isinstance(base, Standardized):
+    if isinstance(base, Affine):
         scaled = W * base.factors[:, None]
         return product(base.design, scaled) - base.means @ scaled
     if isinstance(base, SupportsProducts):

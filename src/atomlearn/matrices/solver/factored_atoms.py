@@ -12,8 +12,8 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Block, Design, Scores, SupportsMatrix
-from atomlearn.core.interfaces.matrix import Factored, score_matrix
+from atomlearn.core.interfaces import Block, Design, Scores
+from atomlearn.core.interfaces.matrix import Factored, matrix_shape_of, score_matrix
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import MatrixPart
@@ -69,7 +69,7 @@ class FactoredAtoms:
     @property
     def images(self) -> Block:
         """X U, (n_samples, t), as products."""
-        return cast(SupportsMatrix, self.design).rays(self.left / self.term.factor, self.right)
+        return self.design.rays(self.left / self.term.factor, self.right)
 
     def image(self, atom: RankOne) -> Array:
         """Return X vec(u v') / factor."""
@@ -123,7 +123,7 @@ class FactoredAtoms:
     ) -> tuple[RankOne | None, float, tuple[float, float]]:
         """Return the best atom (None: none is positive), <a, z>, and bounds on the polar."""
         norm, factor = cast(MatrixNorm, self.term.norm), self.term.factor
-        shape = cast(SupportsMatrix, self.design).matrix_shape
+        shape = matrix_shape_of(self.design)
         found = norm.found(score_matrix(scores, shape), 1, accuracy, thorough)
         bounds = found.lower / factor, found.upper / factor
         if not found.values.size or found.values[0] <= 0.0:
@@ -140,7 +140,7 @@ def factored_atoms(problem: Problem) -> FactoredAtoms | None:
     terms = terms_of(problem.regularizer.norm)
     if len(terms) != 1 or not isinstance(terms[0].norm, MatrixNorm) or terms[0].tensor is not None:
         return None
-    if not isinstance(problem.design, SupportsMatrix) or problem.tau:
+    if problem.design.matrix_shape is None or problem.tau:
         return None
     p, q = problem.design.matrix_shape
     return FactoredAtoms(terms[0], problem.design, np.zeros((p, 0)), np.zeros((q, 0)))

@@ -11,12 +11,11 @@ Schuurmans 2012).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.matrix import RidgeSteps, SupportsRidgeSteps
+from atomlearn.core.interfaces.matrix import RidgeSteps
 from atomlearn.core.losses import pieces
 from atomlearn.core.problem.problem import Problem
 from atomlearn.matrices.solver.terms import INDEPENDENT, Coordinates, Span
@@ -41,7 +40,7 @@ def can_sweep(problem: Problem, term: Coordinates) -> bool:
         isinstance(term, Span)
         and not (term.symmetric or term.is_whole)
         and 0 < term.left.shape[1] <= MOST_RANK
-        and isinstance(term.design, SupportsRidgeSteps)
+        and term.design.has_ridge_steps
         and problem.regularizer.form == "penalized"
         and problem.tau == 0.0
         and problem.loss.coupled == 1
@@ -140,7 +139,7 @@ class _Sweeps:
 def _begun(problem: Problem, term: Span, x: Array, linear: Array, intercept: float) -> _Sweeps:
     """Return the sweeps at the point where the term is."""
     price = problem.regularizer.amount * term.term.factor
-    steps = cast(SupportsRidgeSteps, term.design).ridge_steps()
+    steps = term.design.ridge_steps()
     rank = term.left.shape[1]
     root = np.sqrt(np.diag(x.reshape(rank, rank)))
     left, right = term.left * root, term.right * root

@@ -15,11 +15,10 @@ from atomlearn.core.interfaces import (
     Factored,
     Norm,
     Scores,
-    SupportsMatrix,
     SupportsRestriction,
     SupportsZeroThreshold,
 )
-from atomlearn.core.interfaces.matrix import DenseMatrix, Found, ScoreMatrix
+from atomlearn.core.interfaces.matrix import DenseMatrix, Found, ScoreMatrix, matrix_shape_of
 from atomlearn.core.norms.combine import Nonnegative, Scaled
 from atomlearn.core.norms.l1 import L1
 from atomlearn.core.problem.result import MatrixPart
@@ -98,7 +97,7 @@ class Span(Coordinates):
         return all(rows == columns for rows, columns in bases)
 
     def block(self) -> Block:
-        return cast(SupportsMatrix, self.design).span(self.left, self.right)
+        return self.design.span(self.left, self.right)
 
     def inner_norm(self) -> Norm:
         shape = (self.left.shape[1], self.right.shape[1])
@@ -169,7 +168,7 @@ class Rays(Coordinates):
         return int(self.left.shape[1])
 
     def block(self) -> Block:
-        return cast(SupportsMatrix, self.design).rays(self.left, self.right)
+        return self.design.rays(self.left, self.right)
 
     def inner_norm(self) -> Norm:
         return Nonnegative(L1())
@@ -200,7 +199,7 @@ class Rays(Coordinates):
         rows = np.flatnonzero(self.left.any(axis=1))
         cols = np.flatnonzero(self.right.any(axis=1))
         left, right = np.eye(self.left.shape[0])[:, rows], np.eye(self.right.shape[0])[:, cols]
-        some = cast(SupportsMatrix, self.design).span(left, right).transpose_dot(v)
+        some = self.design.span(left, right).transpose_dot(v)
         Z = DenseMatrix(some.reshape(rows.size, cols.size))
         found = norm.search_on_supports(Z, self.left[rows], self.right[cols])
         return replace(found, left=left @ found.left, right=right @ found.right)
@@ -274,7 +273,7 @@ def empty(term: Term, design: Design) -> Coordinates:
     """Return the term at zero. ``design`` is that of the entries of this term."""
     norm = term.norm
     if isinstance(norm, MatrixNorm):
-        p, q = cast(SupportsMatrix, design).matrix_shape
+        p, q = matrix_shape_of(design)
         left, right = np.zeros((p, 0)), np.zeros((q, 0))
         if norm.coordinates == "rays":
             return Rays(term, design, left, right)
@@ -296,7 +295,7 @@ def from_part(at_zero: Coordinates, part: MatrixPart) -> tuple[Coordinates, Arra
             return None
         return replace(at_zero, columns=part.columns), part.weights
     factored = part.factored
-    shape = cast(SupportsMatrix, at_zero.design).matrix_shape
+    shape = at_zero.design.matrix_shape
     if (
         factored is None
         or factored.shape != shape

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.standardized import Standardized
-from atomlearn.core.data.wrappers import Counted, RowSubset
+from atomlearn.core.data.forwarding import Forwarding
+from atomlearn.core.data.parts import SpreadRows
+from atomlearn.core.data.standardized import Affine
 from atomlearn.core.interfaces.design import Array, Design
 from atomlearn.storage.device.dense import DenseTensor
 from atomlearn.storage.device.on_device import OnDevice
@@ -65,17 +66,15 @@ class DeviceColumns:
         """Return the columns of a tensor, and of Standardized, RowSubset and Counted ones."""
         if isinstance(base, OnDevice):
             return cls(base.tensor)
-        if isinstance(base, Counted):
-            return cls.of(base.design)
-        if isinstance(base, RowSubset):
-            if base._view is not None:
-                return cls.of(base._view)
+        if isinstance(base, Forwarding):
+            return cls.of(base.inner)
+        if isinstance(base, SpreadRows):
             inner = cls.of(base.design)
             if inner is None:
                 return None
             rows = base.rows if inner.rows is None else inner.rows[base.rows]
             return cls(inner.tensor, rows, inner.shift)
-        if isinstance(base, Standardized):
+        if isinstance(base, Affine):
             inner = cls.of(base.design)
             if inner is None or inner.shift is not None:
                 return None

@@ -1,0 +1,104 @@
+"""Forwarding: the design that answers everything as the one inside it does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Rows, Scores
+from atomlearn.core.interfaces.matrix import RidgeSteps
+
+
+class Forwarding(Design):
+    """A design that asks ``inner`` everything; wrappers inherit it and change what they change.
+
+    It is the one place that lists all questions to a design, so an ability that is new reaches
+    through every wrapper at once.
+
+    Parameters
+    ----------
+    inner : Design
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.designs import DenseDesign, Forwarding
+    >>> class Loud(Forwarding):
+    ...     def scores(self, v):
+    ...         print("a pass")
+    ...         return self.inner.scores(v)
+    >>> z = Loud(DenseDesign(np.eye(3))).scores(np.ones(3))
+    a pass
+    """
+
+    inner: Design
+
+    def __init__(self, inner: Design) -> None:
+        self.inner = inner
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.inner.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.inner.dtype
+
+    @property
+    def names(self) -> list[str] | None:
+        return self.inner.names
+
+    @property
+    def listable(self) -> bool:
+        return self.inner.listable
+
+    def scores(self, v: Array) -> Scores:
+        return self.inner.scores(v)
+
+    def scores_many(self, V: Array) -> Sequence[Scores]:
+        return self.inner.scores_many(V)
+
+    def passes_of_many(self, count: int) -> float:
+        return self.inner.passes_of_many(count)
+
+    def gather(self, columns: Columns) -> Block:
+        return self.inner.gather(columns)
+
+    def predict(self, weights: Array) -> Array:
+        return self.inner.predict(weights)
+
+    def predict_into(self, weights: Array, out: Array) -> Array:
+        return self.inner.predict_into(weights, out)
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        return self.inner.squared_norms(curvature)
+
+    def with_rows(self, rows: Rows) -> Design | None:
+        return self.inner.with_rows(rows)
+
+    def with_columns(self, columns: Columns) -> Design | None:
+        return self.inner.with_columns(columns)
+
+    @property
+    def searched(self) -> tuple[float, float]:
+        return self.inner.searched
+
+    @property
+    def matrix_shape(self) -> tuple[int, int] | None:
+        return self.inner.matrix_shape
+
+    def span(self, left: Array, right: Array) -> Block:
+        return self.inner.span(left, right)
+
+    def rays(self, left: Array, right: Array) -> Block:
+        return self.inner.rays(left, right)
+
+    def unfolded(self, shape: tuple[int, ...], mode: int) -> Design | None:
+        return self.inner.unfolded(shape, mode)
+
+    @property
+    def has_ridge_steps(self) -> bool:
+        return self.inner.has_ridge_steps
+
+    def ridge_steps(self) -> RidgeSteps:
+        return self.inner.ridge_steps()

@@ -1,0 +1,244 @@
+"""Parts of designs: some rows, some columns, or both, without copying X."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from atomlearn.core.data.centered import rows_of
+from atomlearn.core.data.forwarding import Forwarding
+from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Rows, Scores
+
+
+def part_of(
+    design: Design, rows: ArrayLike | None = None, columns: ArrayLike | None = None
+) -> Design:
+    """Return some rows and some columns of any design: a view where it has one.
+
+    Parameters
+    ----------
+    design : Design
+    rows : array of int, or boolean mask, optional
+        In any order, repeats allowed. None: all of them.
+    columns : array of int, optional
+        In increasing order, without repeats. None: all of them.
+
+    Notes
+    -----
+    This is the one way to select, for cross-validation as for screening. Where the design has no
+    faster way (``with_rows`` and ``with_columns`` say so by None), scores of some rows take a pass
+    over all with v = 0 at the others, and scores of some columns are taken out of all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.designs import as_design, part_of
+    >>> X = np.arange(12.0).reshape(3, 4)
+    >>> part_of(as_design(X), rows=[2, 0], columns=[1, 3]).gather(np.array([0, 1])).dense()
+    array([[ 9., 11.],
+           [ 1.,  3.]])
+    """
+    if rows is not None:
+        design = RowSubset(design, rows)
+    return design if columns is None else ColumnSubset(design, columns)
+
+
+class RowSubset(Forwarding):
+    """Some rows of a design, in any order, repeats allowed, without copying X.
+
+    Parameters
+    ----------
+    design : Design
+    rows : array of int, or boolean mask of length n_samples
+
+    Notes
+    -----
+    Designs that have ``with_rows`` read X through the row numbers; for others v is spread over all
+    rows and a full pass is made.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.designs import DenseDesign, RowSubset
+    >>> RowSubset(DenseDesign(np.eye(3)), [2, 0]).scores(np.array([5.0, 7.0])).full()
+    array([7., 0., 5.])
+    """
+
+    def __init__(self, design: Design, rows: ArrayLike) -> None:
+        self.design = design
+        self.rows = check_rows(rows, design.shape[0])
+        view = design.with_rows(self.rows)
+        super().__init__(SpreadRows(design, self.rows) if view is None else view)
+
+    @property
+    def names(self) -> list[str] | None:
+        return self.design.names
+
+    def with_rows(self, rows: Rows) -> Design:
+        """Return the design of these rows of this one."""
+        return RowSubset(self.design, self.rows[rows])
+
+
+class SpreadRows(Design):
+    """Some rows of a design that has no way of its own: v is zero at the others."""
+
+    def __init__(self, design: Design, rows: Rows) -> None:
+        self.design, self.rows = design, rows
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows.shape[0], self.design.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.design.dtype
+
+    @property
+    def listable(self) -> bool:
+        return self.design.listable
+
+    @property
+    def searched(self) -> tuple[float, float]:
+        return self.design.searched
+
+    def scores(self, v: Array) -> Scores:
+        return self.design.scores(self._spread(v))
+
+    def gather(self, columns: Columns) -> Block:
+        return rows_of(self.design.gather(columns), self.rows)
+
+    def predict(self, weights: Array) -> Array:
+        return self.design.predict(weights)[self.rows]
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        weights = np.ones(self.rows.shape[0]) if curvature is None else curvature
+        return self.design.squared_norms(self._spread(weights))
+
+    def with_columns(self, columns: Columns) -> Design | None:
+        view = self.design.with_columns(columns)
+        return None if view is None else SpreadRows(view, self.rows)
+
+    def _spread(self, v: Array) -> Array:
+        # A row taken twice gets both values: its sum is what X'v needs.
+        spread = np.zeros(self.design.shape[0])
+        np.add.at(spread, self.rows, v)
+        return spread
+
+
+class ColumnSubset(Forwarding):
+    """Some columns of a design, in increasing order, without copying X where it can be skipped.
+
+    Parameters
+    ----------
+    design : Design
+    columns : array of int64, increasing
+        The columns to keep; column i of this design is ``columns[i]`` of the other.
+
+    Attributes
+    ----------
+    share : float
+        What a pass over these columns costs, as a fraction of a pass over all: len(columns) /
+        n_features, or 1 where the design can only pass over all of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.designs import ColumnSubset, DenseDesign
+    >>> half = ColumnSubset(DenseDesign(np.asfortranarray(np.eye(4))), [1, 3])
+    >>> half.scores(np.array([1.0, 2.0, 3.0, 4.0])).full(), half.share
+    (array([2., 4.]), 0.5)
+    """
+
+    def __init__(self, design: Design, columns: ArrayLike) -> None:
+        self.design = design
+        self.columns = check_columns(columns, design.shape[1])
+        view = design.with_columns(self.columns)
+        self.share = 1.0 if view is None else self.columns.size / max(design.shape[1], 1)
+        super().__init__(_PickedColumns(design, self.columns) if view is None else view)
+
+    @property
+    def names(self) -> list[str] | None:
+        names = self.design.names
+        return None if names is None else [names[column] for column in self.columns.tolist()]
+
+    def with_columns(self, columns: Columns) -> Design | None:
+        """Return the design of some of these columns."""
+        return self.design.with_columns(self.columns[columns])
+
+
+class _PickedColumns(Design):
+    """Some columns of a design that passes over all of them."""
+
+    def __init__(self, design: Design, columns: Columns) -> None:
+        self.design, self.columns = design, columns
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.design.shape[0], self.columns.size
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.design.dtype
+
+    @property
+    def searched(self) -> tuple[float, float]:
+        return self.design.searched
+
+    def scores(self, v: Array) -> Scores:
+        return ArrayScores(np.ascontiguousarray(self.design.scores(v).at(self.columns)))
+
+    def gather(self, columns: Columns) -> Block:
+        return self.design.gather(self.columns[columns])
+
+    def predict(self, weights: Array) -> Array:
+        dense = np.zeros(self.design.shape[1])
+        dense[self.columns] = weights
+        return self.design.predict(dense)
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        return self.design.squared_norms(curvature)[self.columns]
+
+    def with_rows(self, rows: Rows) -> Design | None:
+        view = self.design.with_rows(rows)
+        return None if view is None else _PickedColumns(view, self.columns)
+
+
+def check_rows(rows: ArrayLike, n_samples: int) -> Rows:
+    """Return row numbers as int64 from numbers or a boolean mask, or say what is wrong."""
+    given = np.asarray(rows)
+    if given.dtype == np.bool_ and given.shape == (n_samples,):
+        given = np.flatnonzero(given)
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        raise ValueError(
+            f"rows must be a 1-d array of row numbers, or a boolean mask of length {n_samples}; "
+            f"got {given.dtype} of shape {given.shape}"
+        )
+    if given.size == 0:
+        raise ValueError("rows is empty; keep at least one row")
+    low, high = int(given.min()), int(given.max())
+    if low < 0 or high >= n_samples:
+        raise ValueError(
+            f"rows must lie between 0 and {n_samples - 1}, got values from {low} to {high}"
+        )
+    return given.astype(np.int64, copy=False)
+
+
+def check_columns(columns: ArrayLike, n_features: int) -> Columns:
+    """Return increasing column numbers as int64, or say what is wrong with them."""
+    given = np.asarray(columns)
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        raise ValueError(
+            "columns must be a 1-d array of column numbers, got "
+            f"{given.dtype} of shape {given.shape}; pass np.flatnonzero(mask) for a mask"
+        )
+    if given.size and not (int(given[0]) >= 0 and int(given[-1]) < n_features):
+        raise ValueError(
+            f"columns must lie between 0 and {n_features - 1}, got values from {given[0]} to "
+            f"{given[-1]}"
+        )
+    if (given[1:] <= given[:-1]).any():
+        raise ValueError("columns must increase, without repeats; pass np.unique(columns)")
+    return given.astype(np.int64, copy=False)
