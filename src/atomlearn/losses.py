@@ -1,19 +1,9 @@
 """Losses: smooth convex functions of the predictions, summed over weighted samples."""
 
-from atomlearn.core.losses import (
-    FreeIntercepts,
-    Logistic,
-    Multinomial,
-    Squared,
-    SquaredHinge,
-    as_loss,
-)
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "FreeIntercepts",
-    "Logistic",
-    "Multinomial",
-    "Squared",
-    "SquaredHinge",
-    "as_loss",
-]
+from atomlearn.core import losses as _losses
+from atomlearn.core.losses import *  # noqa: F403
+
+if not TYPE_CHECKING:  # type checkers read the imports
+    __all__ = _losses.__all__

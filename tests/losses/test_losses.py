@@ -10,25 +10,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import r2_score
 
-from atomlearn.core.interfaces.loss import Loss, SupportsAlign
+from atomlearn.core.interfaces.loss import Loss
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
-from atomlearn.losses import Logistic, Squared, SquaredHinge, as_loss
+from atomlearn.losses import Logistic, Squared, SquaredHinge, as_loss, loss_names
 from atomlearn.testing import tolerances
 from atomlearn.testing.losses import LossChecks
 
-
-class TestSquared(LossChecks):
-    loss = Squared()
-
-
-class TestLogistic(LossChecks):
-    loss = Logistic()
-
-
-class TestSquaredHinge(LossChecks):
-    loss = SquaredHinge()
-
+# Every loss that has a name meets the suite: TestSquared, TestLogistic, TestSquaredHinge, ...
+for _name in loss_names():
+    _loss = as_loss(_name)
+    _suite = f"Test{type(_loss).__name__}"
+    globals()[_suite] = type(_suite, (LossChecks,), {"loss": _loss})
 
 LOSSES = (Squared(), Logistic(), SquaredHinge())
 numbers = st.floats(min_value=-1e4, max_value=1e4, allow_nan=False)
@@ -127,7 +121,6 @@ def test_squared_hinge_at_its_kink() -> None:
 @given(y=labels, z=numbers, target=numbers)
 def test_align_by_cases(y: float, z: float, target: float) -> None:
     loss = SquaredHinge()
-    assert isinstance(loss, SupportsAlign)
     aligned = loss.align(np.array([y]), np.array([z]), np.array([target]))[0]
     if Fraction(y) * Fraction(z) < 1:
         assert aligned == z
@@ -137,9 +130,41 @@ def test_align_by_cases(y: float, z: float, target: float) -> None:
         assert aligned == y
 
 
-def test_only_flat_losses_align() -> None:
-    assert not isinstance(Squared(), SupportsAlign)
-    assert not isinstance(Logistic(), SupportsAlign)
+def test_a_loss_without_flat_pieces_aligns_with_itself() -> None:
+    y, z, target = np.ones(3), np.array([0.0, 2.0, 5.0]), np.array([1.0, 3.0, 3.0])
+    for loss in (Squared(), Logistic()):
+        assert loss.align(y, z, target).tolist() == z.tolist()
+
+
+def test_names_are_sorted_by_task() -> None:
+    assert loss_names() == tuple(sorted(loss_names()))
+    assert {"logistic", "squared_hinge"} <= set(loss_names("classification"))
+    assert "squared" in loss_names("regression")
+    assert not set(loss_names("classification")) & set(loss_names("regression"))
+
+
+def test_links_and_scores() -> None:
+    z, s = np.array([-2.0, 0.0, 3.0]), np.array([1.0, 2.0, 0.0])
+    numbers, labels = np.array([1.0, 0.5, 7.0]), np.array([-1.0, 1.0, 1.0])
+    assert Squared().mean(z).tolist() == z.tolist()
+    assert Squared().score(numbers, numbers, s) == 1.0
+    assert Squared().score(numbers, z, s) == pytest.approx(r2_score(numbers, z, sample_weight=s))
+    assert Squared().score(np.ones(3), z, s) == 0.0
+    assert Squared().mean_loss(numbers, z, s) == pytest.approx((4.5 + 0.25) / 3)
+    assert Logistic().score(labels, z, s) == pytest.approx(1 / 3)
+    pairs = np.exp(Logistic().log_probabilities(z))
+    assert pairs.sum(axis=1) == pytest.approx(1.0)
+    assert pairs[:, 1] == pytest.approx(Logistic().mean(z))
+    assert Logistic().mean(z.astype(np.float32)).dtype == np.float32
+    with pytest.raises(AttributeError, match="no probabilities"):
+        SquaredHinge().log_probabilities(z)
+
+
+def test_a_loss_written_with_is_classification_has_its_task() -> None:
+    class Old(Loss):
+        is_classification = True
+
+    assert Old.task == "classification"
 
 
 def test_as_loss_finds_by_name_and_passes_objects() -> None:

@@ -140,6 +140,21 @@ def test_free_intercepts_minimize(inner, seed: int) -> None:
     assert loss.conjugate(y, wrong, s) == np.inf
 
 
+@pytest.mark.parametrize("inner", [Multinomial(Q), Logistic()])
+def test_free_intercepts_remember_nothing(inner) -> None:
+    """Neither what was asked before nor in what order changes any answer."""
+    y, z, s = case(0)
+    y = y if inner.coupled > 1 else 2.0 * y - 1.0
+    elsewhere = z + np.tile([30.0, -20.0, 5.0, 0.0], N)
+    used, fresh = FreeIntercepts(inner, Q), FreeIntercepts(inner, Q)
+    before = dict(vars(used))
+    used.value(y, elsewhere, s)
+    used.gradient(y, -elsewhere, s)
+    assert vars(used) == before
+    assert used.value(y, z, s) == fresh.value(y, z, s)
+    assert used.gradient(y, z, s).tolist() == fresh.gradient(y, z, s).tolist()
+
+
 def test_a_class_without_weight_is_left_out() -> None:
     rng = np.random.default_rng(0)
     Y = np.eye(3)[rng.integers(0, 2, N)]
@@ -167,3 +182,14 @@ def test_balanced_duals_stay_in_the_domain_at_any_intercept() -> None:
     conjugate = free.conjugate(y, moved, s)
     assert np.isfinite(conjugate)
     assert free.value(y, z, s) + conjugate >= float(z @ moved) - 1e-12
+
+
+def test_means_probabilities_and_scores_of_rows() -> None:
+    y, z, s = case(1)
+    loss = Multinomial(Q)
+    shares = loss.probabilities(z)
+    assert_allclose(loss.mean(z), shares.ravel())
+    assert_allclose(np.exp(loss.log_probabilities(z)), shares)
+    assert_allclose(loss.mean_loss(y, z, s), loss.value(y, z, s) / s[::Q].sum())
+    right = shares.argmax(axis=1) == y.reshape(N, Q).argmax(axis=1)
+    assert_allclose(loss.score(y, z, s), np.average(right, weights=s[::Q]))

@@ -11,7 +11,7 @@ from atomlearn.core.interfaces.norm import Form, Norm
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l1 import L1
-from atomlearn.core.norms.registry import as_norm
+from atomlearn.norms import as_norm
 
 _DEFAULT_N_FEATURES = 50
 _DEFAULT_C = 10.0

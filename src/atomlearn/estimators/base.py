@@ -20,7 +20,6 @@ from atomlearn.core.interfaces.matrix import SupportsShape
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.norms.names import named
-from atomlearn.core.norms.registry import as_norm
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem, Regularizer, positive
 from atomlearn.core.problem.result import Result, Status
@@ -33,6 +32,7 @@ from atomlearn.estimators.checks import (
     whole,
 )
 from atomlearn.maps.feature_map import FeatureMap, map_of
+from atomlearn.norms import as_norm
 
 Array = NDArray[np.float64]
 

@@ -20,7 +20,6 @@ from atomlearn.core.interfaces import Design, Loss, Norm, Solver
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.names import named
-from atomlearn.core.norms.registry import as_norm
 from atomlearn.core.paths.cross_validation import Rows, Rule, Score, cross_validate, held_out_loss
 from atomlearn.core.paths.levels import check_levels, largest_useful_level, level_grid
 from atomlearn.core.problem.problem import Problem
@@ -31,6 +30,7 @@ from atomlearn.estimators.classifier import LinearClassifier, checked_classifica
 from atomlearn.estimators.regressor import LinearRegressor, checked_regression
 from atomlearn.estimators.routing import raise_unless_routed, routing_enabled
 from atomlearn.maps.features import features_named
+from atomlearn.norms import as_norm
 
 Array = NDArray[np.float64]
 Norms = str | Norm | Sequence[str | Norm]

@@ -39,10 +39,7 @@ Array = NDArray[np.float64]
 
 
 def _is_regression(estimator: Any) -> bool:
-    loss = estimator.loss
-    if isinstance(loss, Loss):
-        return not loss.is_classification
-    return isinstance(loss, str) and loss == "squared"
+    return as_loss(estimator.loss).task == "regression"
 
 
 def _is_classification(estimator: Any) -> bool:

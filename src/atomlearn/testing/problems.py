@@ -20,10 +20,11 @@ from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l1 import L1
 from atomlearn.core.norms.l2 import L2
 from atomlearn.core.problem.problem import Problem, Regularizer
+from atomlearn.testing.loss_oracles import LOSS_ORACLES, oracle_of, targets_of
 
 Array = NDArray[np.float64]
 
-LOSSES = ("squared", "logistic", "squared_hinge")
+LOSSES = tuple(LOSS_ORACLES)
 FORMS: tuple[Form, ...] = ("penalized", "squared", "constrained")
 
 
@@ -56,8 +57,7 @@ class Case:
             X[:, j] += self.correlation * X[:, j - 1]
         truth = np.where(np.arange(self.n_features) % 4 == 0, 1.0, 0.0)
         y = X @ truth + 0.5 * rng.standard_normal(self.n_samples) + 0.7
-        if as_loss(self.loss).is_classification:
-            y = np.where(y > np.median(y) - 0.3, 1.0, -1.0)
+        y = targets_of(as_loss(self.loss), y)
         weight = rng.integers(0, 4, self.n_samples).astype(np.float64) if self.weighted else None
         return X, y, weight
 
@@ -127,21 +127,10 @@ def cvxpy_optimum(problem: Problem, X: Array) -> float:
     w = cp.Variable(X.shape[1])
     b = cp.Variable() if problem.fit_intercept else 0.0
     z = X @ w + b
-    margin = cp.multiply(problem.y, z)
-    root = np.sqrt(problem.weight)
-    constraints: list[Any] = []
-    if problem.loss.name == "squared":
-        smooth = 0.5 * cp.sum_squares(cp.multiply(root, z - problem.y))
-    elif problem.loss.name == "logistic":
-        smooth = problem.weight @ cp.logistic(-margin)
-    else:
-        slack = cp.Variable(problem.y.size, nonneg=True)
-        constraints.append(slack >= 1 - margin)
-        smooth = 0.5 * cp.sum_squares(cp.multiply(root, slack))
+    smooth = oracle_of(problem.loss).expression(cp, problem.y, z, problem.weight)
     if problem.tau:
         smooth += 0.5 * problem.tau * cp.sum_squares(w)
-    gauge, cones = _cvxpy_gauge(cp, problem.regularizer.norm, w, X.shape[1])
-    constraints += cones
+    gauge, constraints = _cvxpy_gauge(cp, problem.regularizer.norm, w, X.shape[1])
     form, amount = problem.regularizer.form, problem.regularizer.amount
     penalty = {"penalized": amount * gauge, "squared": 0.5 * amount * cp.square(gauge)}
     if form == "constrained":

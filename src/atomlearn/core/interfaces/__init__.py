@@ -8,7 +8,7 @@ puts the three together one step at a time.
 from atomlearn.core.interfaces.deadline import Deadline
 from atomlearn.core.interfaces.design import Block, Design, Scores
 from atomlearn.core.interfaces.lift import Expansion, Lift, SupportsLift
-from atomlearn.core.interfaces.loss import Loss, SupportsAlign, SupportsCoupling
+from atomlearn.core.interfaces.loss import Loss
 from atomlearn.core.interfaces.master import Master, Refit
 from atomlearn.core.interfaces.matrix import (
     Factored,
@@ -51,9 +51,7 @@ __all__ = [
     "Scores",
     "Solver",
     "State",
-    "SupportsAlign",
     "SupportsAtoms",
-    "SupportsCoupling",
     "SupportsLift",
     "SupportsPrices",
     "SupportsProx",

@@ -3,30 +3,53 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+#: What a loss is for: numbers, labels, or times of which some are only known to be exceeded.
+Task = Literal["regression", "classification", "survival"]
+
 
 class Loss(ABC):
     """f(z) = sum_i s_i loss(y_i, z_i) for targets y, predictions z and sample weights s >= 0.
 
     All arrays are float64 of shape (n_samples,); every method is O(n_samples), allocates no more
-    than a few such arrays, and neither overflows nor loses its sign at margins of +-1e4.
-    A loss is bounded below by zero: ``value >= 0`` (the certificate relies on it).
+    than a few such arrays, and neither overflows nor loses its sign at predictions of +-1e4 (a loss
+    without a bound on its second derivative may return ``inf`` where it is beyond the largest
+    float, without a warning). A loss is bounded below by zero: ``value >= 0``, which the
+    certificate relies on. No method stores anything.
+
+    Four methods are what solvers need, and what every loss must have: ``value``, ``gradient``,
+    ``conjugate`` and ``curvature``; ``check_target`` says what may stand in y. The other methods
+    say what a prediction means to people; their defaults suit a regression with the identity link.
     """
 
     #: Name by which users ask for it, for example ``"logistic"``.
     name: ClassVar[str]
-    #: True when targets are the two labels -1 and +1.
-    is_classification: ClassVar[bool]
+    #: What it is for: of ``"classification"`` the targets are the two labels -1 and +1.
+    task: ClassVar[Task] = "regression"
     #: Least L with loss'' <= L for a unit sample weight (``inf`` where there is none).
     smoothness: ClassVar[float]
     #: True when loss'' does not depend on z: one Newton step is exact.
     is_quadratic: ClassVar[bool] = False
+    #: True when predictions give probabilities of the labels, see ``log_probabilities``.
+    has_probabilities: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """Read ``is_classification`` of losses that were written before there was ``task``."""
+        super().__init_subclass__(**keywords)
+        said = cls.__dict__.get("is_classification")
+        if isinstance(said, bool):
+            cls.task = "classification" if said else "regression"
+
+    @property
+    def is_classification(self) -> bool:
+        """True when targets are the two labels -1 and +1."""
+        return self.task == "classification"
 
     @property
     def coupled(self) -> int:
@@ -35,6 +58,8 @@ class Loss(ABC):
         Everything else is a sum over such groups of samples, and may be computed piece by piece.
         """
         return 1
+
+    # --- what solvers need ------------------------------------------------------------------
 
     @abstractmethod
     def check_target(self, y: object) -> Array:
@@ -52,7 +77,7 @@ class Loss(ABC):
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return f*(u) = sup_z <u, z> - f(z), ``inf`` outside its domain.
 
-        Where s_i = 0 the domain is u_i = 0.
+        The domain is where the supremum is finite. Where s_i = 0 it is u_i = 0.
         """
 
     @abstractmethod
@@ -62,20 +87,60 @@ class Loss(ABC):
         Losses that couple predictions return a diagonal that bounds their Hessian from above.
         """
 
+    def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
+        """Return c (n_samples,) and K, sparse (n_samples, k): the Hessian is diag(c) - K K'.
 
-@runtime_checkable
-class SupportsAlign(Protocol):
-    """Losses with flat pieces, where one dual value u_i belongs to many predictions z_i."""
+        K has no columns where each prediction is treated by itself.
+        """
+        c = self.curvature(y, prediction, weight)
+        return c, np.zeros((c.size, 0))
 
     def align(self, y: Array, prediction: Array, target: Array) -> Array:
-        """Return, for each i, the point nearest target_i whose derivative is that at z_i."""
-        ...
+        """Return, for each i, the point nearest to target_i whose derivative is that at z_i.
+
+        It is z_i itself, unless the loss has flat pieces, where many z share one derivative.
+        """
+        return prediction
+
+    # --- what a prediction means ------------------------------------------------------------
+
+    def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
+        """Return the expected target at a prediction z: the inverse link, in the dtype of z.
+
+        Of labels it is the probability of +1, where there is one. Any shape.
+        """
+        return prediction
+
+    def log_probabilities(self, prediction: NDArray[Any]) -> NDArray[Any]:
+        """Return log P(-1) and log P(+1), (n_samples, 2), where ``has_probabilities``."""
+        raise AttributeError(f"the loss {self.name!r} has no probabilities")
+
+    def mean_loss(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return the mean loss at held-out predictions, by which cross-validation chooses."""
+        return self.value(y, prediction, weight) / float(weight.sum())
+
+    def score(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return how good held-out predictions are, 1 at best; what it is says ``score_name``.
+
+        Of labels the share that is right; of numbers R^2 of ``mean(prediction)``.
+        """
+        if self.is_classification:
+            return float(weight @ ((prediction > 0) == (y > 0)) / weight.sum())
+        return explained(y, self.mean(prediction), weight)
+
+    @property
+    def score_name(self) -> str:
+        """What ``score`` is called."""
+        return "accuracy" if self.is_classification else "R^2"
 
 
-@runtime_checkable
-class SupportsCoupling(Protocol):
-    """Losses that couple predictions, whose Hessian is a diagonal less a product of few columns."""
+def explained(y: Array, fitted: Array, weight: Array) -> float:
+    """Return R^2 = 1 - sum_i s_i (y_i - fitted_i)^2 / sum_i s_i (y_i - mean y)^2.
 
-    def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
-        """Return c (n_samples,) and K, sparse (n_samples, k): the Hessian is diag(c) - K K'."""
-        ...
+    Where y is constant: 1 if it is met exactly, else 0.
+    """
+    around = float(weight @ (y - weight @ y / weight.sum()) ** 2)
+    missed = float(weight @ (y - fitted) ** 2)
+    if around == 0.0:
+        return 1.0 if missed == 0.0 else 0.0
+    return 1.0 - missed / around

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.special import softmax
 
-from atomlearn.core.interfaces.loss import Loss, SupportsCoupling
-from atomlearn.core.losses.multinomial import Multinomial
+from atomlearn.core.interfaces.loss import Loss
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
 
 Array = NDArray[np.float64]
@@ -28,7 +28,7 @@ class FreeIntercepts(Loss):
     Its conjugate is that of f where all columns of the dual matrix sum to zero, and infinite
     elsewhere. ``gradient`` is such a dual point whatever b was found: certificates made of it are
     bounds, and tight where b is optimal. A point costs a few Newton steps on b, O(n_rows n_tasks)
-    each (times n_tasks for the multinomial loss), begun at the last b.
+    each (times n_tasks for the multinomial loss).
 
     Parameters
     ----------
@@ -43,9 +43,8 @@ class FreeIntercepts(Loss):
         self.inner = inner
         self.n_tasks = n_tasks
         self.name: str = inner.name  # type: ignore[misc]
-        self.is_classification: bool = inner.is_classification  # type: ignore[misc]
+        self.task = inner.task  # type: ignore[misc]
         self.smoothness: float = inner.smoothness  # type: ignore[misc]
-        self._last = np.zeros(n_tasks)
 
     @property
     def coupled(self) -> int:
@@ -72,7 +71,7 @@ class FreeIntercepts(Loss):
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return f' at the best intercepts, balanced: each column sums to zero."""
         dual = self.inner.gradient(y, self._shifted(y, prediction, weight), weight)
-        if isinstance(self.inner, Multinomial):
+        if self.inner.coupled > 1:
             return _balanced_shares(self._rows(y), self._rows(dual), self._rows(weight)[:, 0])
         columns = [without_surplus(column) for column in self._rows(dual).T]
         return np.column_stack(columns).reshape(-1)
@@ -95,11 +94,8 @@ class FreeIntercepts(Loss):
         H - H E (E'H E)^+ E'H.
         """
         shifted = self._shifted(y, prediction, weight)
-        if isinstance(self.inner, SupportsCoupling):
-            c, K = self.inner.coupling(y, shifted, weight)
-        else:
-            c = self.inner.curvature(y, shifted, weight)
-            K = sparse.csc_array((c.size, 0))
+        c, K = self.inner.coupling(y, shifted, weight)
+        K = sparse.csc_array(K)
         n_rows = c.size // self.n_tasks
         E = sparse.csc_array(np.tile(np.eye(self.n_tasks), (n_rows, 1)))
         HE = (E * c[:, None] - K @ (K.T @ E)).toarray()
@@ -120,43 +116,40 @@ class FreeIntercepts(Loss):
     def _optimal(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
         """Return b, and which classes no sample with a weight has."""
         absent: Any = np.zeros(self.n_tasks, dtype=bool)
-        if isinstance(self.inner, Multinomial):
+        if self.inner.coupled > 1:
             absent = ~((self._rows(weight) > 0) & (self._rows(y) > 0)).any(axis=0)
-            b = _coupled(self.inner, y, prediction, weight, self._last, absent)
+            b = _coupled(self.inner, y, prediction, weight, absent)
         else:
             Y, Z, S = self._rows(y), self._rows(prediction), self._rows(weight)
             b = np.empty(self.n_tasks)
             for task in range(self.n_tasks):
                 y_t, s_t, z_t = (np.ascontiguousarray(part[:, task]) for part in (Y, S, Z))
-                b[task] = optimal_shift(self.inner, y_t, s_t, z_t, float(self._last[task]))
-        self._last = b
+                b[task] = optimal_shift(self.inner, y_t, s_t, z_t)
         return b, absent
 
 
-def _coupled(
-    loss: Multinomial, y: Array, prediction: Array, weight: Array, start: Array, absent: Any
-) -> Array:
+def _coupled(loss: Loss, y: Array, prediction: Array, weight: Array, absent: Any) -> Array:
     """Return argmin_b f(Z + 1 b') by regularized Newton steps; sum b = 0 over present classes."""
-    present = np.flatnonzero(~absent)
-    Z = loss.rows(prediction).copy()
+    n_tasks, present = absent.size, np.flatnonzero(~absent)
+    Z = np.reshape(prediction, (-1, n_tasks)).copy()
     Z[:, absent] = IMPOSSIBLE
-    b = np.where(absent, 0.0, start)
 
     def at(b: Array) -> tuple[float, Array, float]:
         z = (Z + b).reshape(-1)
-        U = loss.rows(loss.gradient(y, z, weight))
+        U = loss.gradient(y, z, weight).reshape(-1, n_tasks)
         return loss.value(y, z, weight), U.sum(axis=0)[present], float(np.abs(U).sum())
 
+    S, Y = weight.reshape(-1, n_tasks), y.reshape(-1, n_tasks)
+    b = np.zeros(n_tasks)
+    b[present] = _roughly(Z[:, present], (S * Y).sum(axis=0)[present], S[:, 0])
     value, slope, mass = at(b)
     for _ in range(200):
         size = float(np.abs(slope).max())
-        if size <= 1e-15 * mass:
+        if size <= 1e-14 * mass:
             break
-        H = loss.shift_hessian((Z + b).reshape(-1), weight)[np.ix_(present, present)]
-        # b is free up to a constant; the slope bounds the error of the model where it is flat.
-        H += float(np.trace(H)) / present.size**2 + np.diag(np.full(present.size, 0.1 * size))
+        P = softmax(Z + b, axis=1)[:, present]
         step = np.zeros_like(b)
-        step[present] = -np.linalg.solve(H, slope)
+        step[present] = _newton_step(P, S[:, 0], slope)
         decrease = -float(slope @ step[present])
         length = 1.0
         for _ in range(60):
@@ -174,6 +167,39 @@ def _coupled(
             break
         b, (value, slope, mass) = trial, reached
     return b
+
+
+def _roughly(Z: Array, totals: Array, s: Array) -> Array:
+    """Return b nearly, where ``totals`` (n_classes,) are the weights of the classes.
+
+    Newton steps without a line search, by products with exp(Z), which is computed but once: cheap
+    enough to need no b to begin at. What they leave is for steps that keep every digit.
+    """
+    M = np.exp(Z - Z.max(axis=1, keepdims=True))
+    best = b = np.zeros(totals.size)
+    size = np.inf
+    for _ in range(30):
+        P = M * np.exp(b)
+        P /= P.sum(axis=1, keepdims=True)
+        slope = s @ P - totals
+        last, size = size, float(np.abs(slope).max())
+        if not size < last:
+            break
+        best = b
+        if size == 0.0:
+            break
+        b = b + np.clip(_newton_step(P, s, slope), -2.0, 2.0)
+        b -= b.mean()
+    return best
+
+
+def _newton_step(P: Array, s: Array, slope: Array) -> Array:
+    """Return -(P' diag(s) P - diag(s'P))^-1 slope, regularized, for probabilities P."""
+    H = np.diag(s @ P) - P.T @ (P * s[:, None])
+    # b is free up to a constant; the slope bounds the error of the model where it is flat.
+    H += float(np.trace(H)) / slope.size**2
+    H[np.diag_indices(slope.size)] += 0.1 * float(np.abs(slope).max())
+    return np.asarray(-np.linalg.solve(H, slope))
 
 
 def _balanced_shares(Y: Array, U: Array, s: Array) -> Array:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, log_expit
 
-from atomlearn.core.interfaces.loss import Loss
+from atomlearn.core.interfaces.loss import Loss, Task
 from atomlearn.core.losses.domain import EDGE_TOLERANCE, per_unit_weight, weighted_sum
 from atomlearn.core.losses.targets import binary_target
 
@@ -29,7 +29,8 @@ class Logistic(Loss):
     """
 
     name: ClassVar[str] = "logistic"
-    is_classification: ClassVar[bool] = True
+    task: ClassVar[Task] = "classification"
+    has_probabilities: ClassVar[bool] = True
     smoothness: ClassVar[float] = 0.25
 
     def check_target(self, y: object) -> Array:
@@ -77,6 +78,15 @@ class Logistic(Loss):
         result *= 1.0 - result
         result *= weight
         return result
+
+    def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
+        """Return P(y = +1) = 1 / (1 + exp(-z))."""
+        probability: NDArray[Any] = expit(prediction)
+        return probability
+
+    def log_probabilities(self, prediction: NDArray[Any]) -> NDArray[Any]:
+        """Return log P(-1) and log P(+1), which keep their digits where one of them is nearly 1."""
+        return np.stack([log_expit(-prediction), log_expit(prediction)], axis=1)
 
 
 def _negative_entropy(share: Array) -> Array:

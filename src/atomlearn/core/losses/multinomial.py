@@ -8,9 +8,9 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import xlog1py, xlogy
+from scipy.special import log_softmax, xlog1py, xlogy
 
-from atomlearn.core.interfaces.loss import Loss
+from atomlearn.core.interfaces.loss import Loss, Task
 from atomlearn.core.losses.domain import EDGE_TOLERANCE, per_unit_weight
 from atomlearn.core.losses.targets import regression_target
 
@@ -39,7 +39,8 @@ class Multinomial(Loss):
 
     n_classes: int
     name: ClassVar[str] = "multinomial"
-    is_classification: ClassVar[bool] = True
+    task: ClassVar[Task] = "classification"
+    has_probabilities: ClassVar[bool] = True
     smoothness: ClassVar[float] = 0.5
 
     def __post_init__(self) -> None:
@@ -95,6 +96,25 @@ class Multinomial(Loss):
         P = np.exp(Z - Z.max(axis=1, keepdims=True))
         return np.asarray(P / P.sum(axis=1, keepdims=True))
 
+    def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
+        """Return the probability of each class, in the shape of the predictions."""
+        return self.probabilities(prediction).reshape(prediction.shape)
+
+    def log_probabilities(self, prediction: NDArray[Any]) -> NDArray[Any]:
+        """Return the logarithms of the probabilities of all classes, (n_rows, n_classes)."""
+        logarithms: NDArray[Any] = log_softmax(self.rows(prediction), axis=1)
+        return logarithms
+
+    def mean_loss(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return the mean loss of a row."""
+        return self.value(y, prediction, weight) / float(self.rows(weight)[:, 0].sum())
+
+    def score(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return the share of rows whose likeliest class is theirs."""
+        right = self.rows(prediction).argmax(axis=1) == self.rows(y).argmax(axis=1)
+        s = self.rows(weight)[:, 0]
+        return float(s @ right / s.sum())
+
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return s_i (P_ij - Y_ij); the entry of the class itself is minus the others' sum."""
         Y = self.rows(y)
@@ -146,9 +166,3 @@ class Multinomial(Loss):
         starts = np.arange(n_rows + 1) * self.n_classes
         held = ((np.sqrt(s) * P).reshape(-1), np.arange(P.size), starts)
         return (s * P).reshape(-1), sparse.csc_array(held, shape=(P.size, n_rows))
-
-    def shift_hessian(self, prediction: Array, weight: Array) -> Array:
-        """Return the Hessian of f(Z + 1 b') with respect to b, (n_classes, n_classes)."""
-        P = self.probabilities(prediction)
-        weighted = P * self.rows(weight)
-        return np.diag(weighted.sum(axis=0)) - P.T @ weighted

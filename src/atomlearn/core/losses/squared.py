@@ -21,7 +21,6 @@ class Squared(Loss):
     """f(z) = sum_i s_i 1/2 (z_i - y_i)^2, with conjugate sum_i u_i^2 / (2 s_i) + u_i y_i."""
 
     name: ClassVar[str] = "squared"
-    is_classification: ClassVar[bool] = False
     smoothness: ClassVar[float] = 1.0
     is_quadratic: ClassVar[bool] = True
 

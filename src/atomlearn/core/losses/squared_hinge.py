@@ -8,7 +8,7 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.loss import Loss
+from atomlearn.core.interfaces.loss import Loss, Task
 from atomlearn.core.losses.domain import EDGE_TOLERANCE, per_unit_weight, weighted_sum
 from atomlearn.core.losses.targets import binary_target
 
@@ -27,7 +27,7 @@ class SquaredHinge(Loss):
     """
 
     name: ClassVar[str] = "squared_hinge"
-    is_classification: ClassVar[bool] = True
+    task: ClassVar[Task] = "classification"
     smoothness: ClassVar[float] = 1.0
 
     def check_target(self, y: object) -> Array:

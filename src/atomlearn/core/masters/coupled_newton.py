@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.interfaces import Block, Master, Refit, SupportsCoupling
+from atomlearn.core.interfaces import Block, Master, Refit
 from atomlearn.core.losses import Squared
 from atomlearn.core.masters.newton import Candidate, SemismoothNewton, block_of, certified
 from atomlearn.core.problem.problem import Problem
@@ -110,7 +110,7 @@ def is_coupled(problem: Problem) -> bool:
     most = MOST_STRUCTURED if structured else MOST_ENTRIES
     fits = 0 < size <= LARGEST and n_samples * size <= most
     plain = not problem.fit_intercept and problem.tau == 0.0
-    return fits and plain and isinstance(problem.loss, SupportsCoupling)
+    return fits and plain and problem.loss.coupled != 1
 
 
 def _for_hessians(problem: Problem) -> Block:
@@ -122,7 +122,6 @@ def _for_hessians(problem: Problem) -> Block:
 def hessian(problem: Problem, array: Block, prediction: Array) -> Array:
     """Return A' (diag(c) - K K') A of the loss at these predictions."""
     loss = problem.loss
-    assert isinstance(loss, SupportsCoupling)
     c, K = loss.coupling(problem.y, prediction, problem.weight)
     return array.coupled_gram(c, K)
 

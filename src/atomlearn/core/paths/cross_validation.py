@@ -194,9 +194,8 @@ def held_out_loss(problems: Sequence[Problem]) -> Score:
     def score(decisions: Array, test: Rows) -> float:
         total = 0.0
         for output, problem in enumerate(problems):
-            weight = problem.weight[test]
-            value = problem.loss.value(problem.y[test], decisions[:, output], weight)
-            total += value / float(weight.sum())
+            held_out = decisions[:, output]
+            total += problem.loss.mean_loss(problem.y[test], held_out, problem.weight[test])
         return -total
 
     return score

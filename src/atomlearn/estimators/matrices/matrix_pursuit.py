@@ -6,7 +6,6 @@ from typing import Any
 
 from atomlearn.core.interfaces import Norm, Solver
 from atomlearn.core.interfaces.norm import Form
-from atomlearn.core.norms.registry import as_norm
 from atomlearn.estimators.matrices.matrix_models import MatrixModel, amount, double
 from atomlearn.matrices.functions.pursuit import (
     affinity_of,
@@ -15,6 +14,7 @@ from atomlearn.matrices.functions.pursuit import (
     pursuit,
     unit_rows,
 )
+from atomlearn.norms import as_norm
 
 
 class MatrixPursuit(MatrixModel):

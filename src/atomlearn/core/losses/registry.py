@@ -1,0 +1,48 @@
+"""Losses by name: what ``loss="logistic"`` means.
+
+A new loss is one file beside this one, and one line below: the import of its class. From here its
+name goes to ``solve``, the estimators, the command line and the test suites.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from atomlearn.core.interfaces.loss import Loss, Task
+from atomlearn.core.losses.logistic import Logistic as Logistic
+from atomlearn.core.losses.squared import Squared as Squared
+from atomlearn.core.losses.squared_hinge import SquaredHinge as SquaredHinge
+
+_KINDS = [
+    kind
+    for kind in list(globals().values())
+    if isinstance(kind, type) and issubclass(kind, Loss) and kind is not Loss
+]
+_BY_NAME: dict[str, type[Loss]] = {kind.name: kind for kind in _KINDS}
+
+if not TYPE_CHECKING:  # type checkers read the imports
+    __all__ = [kind.__name__ for kind in _KINDS]
+
+
+def loss_names(task: Task | None = None) -> tuple[str, ...]:
+    """Return the names that ``loss=`` may have, in alphabetical order; those of one task."""
+    return tuple(name for name in sorted(_BY_NAME) if task in (None, _BY_NAME[name].task))
+
+
+def as_loss(loss: str | Loss) -> Loss:
+    """Return the loss of that name, or the loss object itself."""
+    if isinstance(loss, Loss):
+        return loss
+    known = list(loss_names())
+    if isinstance(loss, str):
+        if loss in _BY_NAME:
+            return _BY_NAME[loss]()
+        near = difflib.get_close_matches(loss, known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"loss must be one of {known}; received {loss!r}{hint}")
+    if isinstance(loss, type) and issubclass(loss, Loss):
+        raise TypeError(f"loss is the class {loss.__name__}; pass an instance, {loss.__name__}()")
+    raise TypeError(
+        f"loss must be a name ({', '.join(known)}) or a Loss object; received {type(loss).__name__}"
+    )
