@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import PolynomialFeatures
 
 from atomlearn.cli import main
-from atomlearn.cli.interactions import Features
+from atomlearn.cli.features import Features
 from atomlearn.cli.scoring import confusion, held_out_scores, split
 from atomlearn.cli.targets import prepare_target
 from atomlearn.reports import read_model

@@ -68,7 +68,8 @@ def test_select_goes_on_from_a_checkpoint(table: Path, tmp_path: Path) -> None:
     [
         (["select", "S", "--interactions", "--out", "o"], "--interactions need a table in memory"),
         (["select", "B", "--out", "o"], "has no target"),
-        (["convert", "S", "T"], "there is no file"),
+        (["convert", "S", "T"], "is a directory"),
+        (["convert", "nothing.csv", "T"], "there is no file"),
         (["convert", "x.csv", "T", "--memory", "lots"], "a size such as 500M"),
         (["predict", "m", "S"], "m"),
     ],

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from atomlearn.datasets import convert, read_table, write_plink
 from atomlearn.designs import OnDisk, PlinkBed
 from atomlearn.storage.conversion import journal
-from atomlearn.storage.conversion.sources import pack
+from atomlearn.storage.store.encoding import pack
 from atomlearn.testing.genotypes import filled, genotypes, naive_write_plink
 
 Array = NDArray[np.float64]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import csv
 import gzip
-import json
 import lzma
 from collections.abc import Callable
 from pathlib import Path
@@ -201,10 +200,8 @@ def test_schema_reads_another_file_into_the_same_columns(tmp_path: Path) -> None
     assert first.feature_names == (
         "size", "hue=blue", "hue=green", "hue=red", "shape=x",
     )  # fmt: skip
-    schema = Schema.from_dict(json.loads(json.dumps(first.schema.to_dict())))
-    assert schema == first.schema
     other = write(tmp_path / "b.csv", "shape,id,hue,size\no,17,blue,9\nx,18,blue,8\n")
-    table = read_table(other, schema=schema)
+    table = read_table(other, schema=first.schema)
     assert table.X.tolist() == [[9, 1, 0, 0, 0], [8, 1, 0, 0, 1]]
     assert table.y is None
     assert table.schema == first.schema
@@ -477,10 +474,9 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
         read_table(write(tmp_path / "empty.npz", ""))
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.bed", "a.h5ad"])
-def test_what_is_converted_says_so(tmp_path: Path, name: str) -> None:
+def test_files_used_where_they_lie_say_so(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="atomlearn convert"):
-        read_table(write(tmp_path / name, "x"))
+        read_table(write(tmp_path / "a.bed", "x"))
 
 
 @pytest.mark.parametrize("name", ["a.mat", "a.bin", "a", "a.txt"])
@@ -492,5 +488,5 @@ def test_unknown_formats_say_what_is_known(tmp_path: Path, name: str) -> None:
 
 
 def test_only_csv_columns_are_excluded_by_name(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="only CSV columns"):
+    with pytest.raises(ValueError, match="only columns of CSV"):
         read_table(write(tmp_path / "a.svm", "1 1:1\n"), exclude=["x1"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy
@@ -13,13 +12,11 @@ from atomlearn import __version__
 from atomlearn.cli.curves import curves_of, model_curve, selected_inputs
 from atomlearn.cli.fitting import Fitted
 from atomlearn.cli.plan import Plan
+from atomlearn.cli.source import Source
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.reports.content import Content, FitSummary, HeldOut, SelectedFeature
 from atomlearn.reports.model import ModelCertificate, ModelFeature, ModelInput, SavedModel
-
-if TYPE_CHECKING:
-    from atomlearn.cli.select import Source
 
 #: A histogram needs no more values than this.
 _MOST_VALUES = 20_000

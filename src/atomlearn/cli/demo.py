@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from atomlearn.cli.interactions import Features
+from atomlearn.cli.features import Features
 from atomlearn.cli.plan import Plan
-from atomlearn.cli.select import Source, Way, output_folder, select_from
+from atomlearn.cli.select import Way, output_folder, select_from
+from atomlearn.cli.source import Source
 from atomlearn.cli.targets import prepare_target
 from atomlearn.storage.formats.table import Schema
 

@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.cli.errors import CommandError
-from atomlearn.cli.opened import is_opened_path, open_table
-from atomlearn.core.data.convert import as_design
+from atomlearn.core.interfaces import Design
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.model import Label, SavedModel
 from atomlearn.reports.model_file import read_model
-from atomlearn.storage.formats.readers import read_table
-from atomlearn.storage.formats.table import Schema
+from atomlearn.storage.formats.registry import format_of
+from atomlearn.storage.formats.table import Request, Schema
 
 Array = NDArray[np.float64]
 
@@ -45,25 +44,15 @@ def predict(options: argparse.Namespace) -> int:
 
 def read_inputs(model: SavedModel, path: Path) -> Any:
     """Return the columns that the model reads, in the order of ``model.inputs``."""
-    used = [item.index for item in model.inputs]
-    if is_opened_path(path):
-        table = open_table(path, None, needs_target=False)
-        places = np.array(_places(model, table.schema, path), dtype=np.int64)
-        return as_design(path).gather(places).dense()
-    if path.suffix in (".npz", ".npy"):
-        table = read_table(path)
-        return table.X[:, _places(model, table.schema, path)]
-    if not model.inputs:
-        table = read_table(path)
-        return table.X[:, []]
+    schema = Schema(model.n_inputs, first_index=model.first_index)
     if model.is_named:
         names = tuple(item.name for item in model.inputs)
-        table = read_table(
-            path, schema=Schema(len(names), names, model.categories, model.first_index)
-        )
-        return table.X
-    table = read_table(path, schema=Schema(model.n_inputs, first_index=model.first_index))
-    return table.X[:, used]
+        schema = Schema(len(names), names, model.categories, model.first_index)
+    table = format_of(path).table(path, Request(schema=schema))
+    places = _places(model, table.schema, path)
+    if isinstance(table.X, Design):
+        return table.X.gather(np.array(places, dtype=np.int64)).dense()
+    return table.X[:, places]
 
 
 def _places(model: SavedModel, schema: Schema, path: Path) -> list[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -15,11 +14,10 @@ from numpy.typing import NDArray
 from atomlearn.cli.assembly import content_of, model_of
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.fitting import Fitted, fit
-from atomlearn.cli.interactions import Features
-from atomlearn.cli.opened import is_opened_path, open_table
 from atomlearn.cli.plan import Plan, read_plan
 from atomlearn.cli.scoring import confusion, held_out_scores, split
-from atomlearn.cli.targets import Target, prepare_target
+from atomlearn.cli.source import Source, read_source
+from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.interfaces import Design
@@ -28,8 +26,6 @@ from atomlearn.reports.content import Content, HeldOut
 from atomlearn.reports.html import ReportUnavailable, write_report
 from atomlearn.reports.model_file import write_model
 from atomlearn.reports.tables import summary_lines, write_selected_csv
-from atomlearn.storage.formats.readers import read_table
-from atomlearn.storage.formats.table import Schema
 
 Rows = NDArray[np.int64]
 
@@ -53,17 +49,6 @@ class Way:
             print(line, file=sys.stderr, flush=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Data to select from: where it came from, what is in it, and its target."""
-
-    name: str
-    features: Features
-    schema: Schema
-    target: Target
-    command: str
-
-
 def select(options: argparse.Namespace) -> int:
     """Run the command; return 0, or 130 after Ctrl-C (the files are written then, too)."""
     plan = read_plan(options)
@@ -74,7 +59,7 @@ def select(options: argparse.Namespace) -> int:
         options.quiet,
         None if options.checkpoint is None else Path(options.checkpoint),
     )
-    return select_from(_read(options, plan, way), plan, way)
+    return select_from(read_source(options, plan, way.say), plan, way)
 
 
 def output_folder(out: str) -> Path:
@@ -84,43 +69,6 @@ def output_folder(out: str) -> Path:
         raise CommandError(f"--out {out} is a file; give a folder, which is made where needed")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-def _read(options: argparse.Namespace, plan: Plan, way: Way) -> Source:
-    path = Path(options.data)
-    delimited = any(suffix in (".csv", ".tsv", ".tab") for suffix in path.suffixes)
-    if options.target is None and delimited and path.is_file():
-        raise CommandError(f"which column of {path} is to be predicted? Give --target NAME")
-    began = time.perf_counter()
-    if is_opened_path(path):
-        if options.exclude or options.interactions:
-            raise CommandError(
-                f"--exclude and --interactions need a table in memory, and {path} is opened as it "
-                "is; leave them out (`atomlearn convert` takes --exclude)"
-            )
-        table = open_table(path, options.target)
-    else:
-        table = read_table(path, options.target, exclude=tuple(options.exclude or ()))
-    if table.y is None:
-        raise CommandError(f"{path} has no target; give --target NAME")
-    name = table.target_name or "y"
-    target = prepare_target(table.y, name, options.task, options.positive)
-    n_samples, n_features = table.X.shape
-    kind = "sparse" if is_sparse(table.X) else "on disk" if is_opened_path(path) else "dense"
-    way.say(
-        f"read {path.name}: {n_samples:,} rows, {n_features:,} columns, {kind}, "
-        f"{time.perf_counter() - began:.1f} s"
-    )
-    if target.guessed:
-        way.say(f"task: {target.task} ({target.guessed}; --task says otherwise)")
-    plan.loss_for(target.task)
-    names = [table.schema.name(column) for column in range(n_features)]
-    features = Features(table.X, names, options.interactions)
-    if options.interactions:
-        way.say(f"interactions: {features.n_features:,} features")
-    return Source(
-        path.name, features, table.schema, target, shlex.join(["atomlearn", *options.given])
-    )
 
 
 def select_from(source: Source, plan: Plan, way: Way) -> int:

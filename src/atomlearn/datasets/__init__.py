@@ -4,7 +4,7 @@ from atomlearn.datasets.gene_sets import read_gene_sets
 from atomlearn.datasets.loaders import RealData, load, names
 from atomlearn.storage.conversion.to_store import Conversion, convert
 from atomlearn.storage.formats.plink import write_plink
-from atomlearn.storage.formats.readers import read_table
+from atomlearn.storage.formats.registry import read_table
 from atomlearn.storage.formats.table import DataTable, Schema
 from atomlearn.testing.synthetic import (
     Synthetic,

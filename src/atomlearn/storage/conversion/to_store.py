@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.conversion.binary import BedColumns, ParquetColumns, open_npy, open_npz
-from atomlearn.storage.conversion.hdf import open_h5ad
 from atomlearn.storage.conversion.journal import Workplace
-from atomlearn.storage.conversion.sources import ColumnSource, RowSource, encode
-from atomlearn.storage.conversion.text import DelimitedRows, LibsvmRows
 from atomlearn.storage.conversion.transpose import Transposition
 from atomlearn.storage.conversion.writer import StoreWriter
-from atomlearn.storage.formats.readers import format_of
+from atomlearn.storage.formats.registry import format_of
+from atomlearn.storage.formats.sources import ColumnSource, RowSource
+from atomlearn.storage.formats.table import Request
+from atomlearn.storage.store.encoding import encode
 from atomlearn.storage.store.store_file import VALUE_TYPES, Manifest, read_manifest
 
 #: Memory below this leaves no room for a piece of anything.
@@ -86,7 +85,7 @@ def convert(
     """
     file, folder = Path(source), Path(out)
     _check(file, folder, dtype, memory)
-    opened = _open(file, target, tuple(exclude))
+    opened = format_of(file).source(file, Request(target, exclude=tuple(exclude)))
     kind = _kind(opened, dtype)
     status = file.stat()
     fingerprint = {
@@ -112,10 +111,8 @@ def convert(
 
 
 def _check(file: Path, folder: Path, dtype: str, memory: int) -> None:
-    if not file.is_file():
-        raise FileNotFoundError(f"there is no file {file}")
-    if file.stat().st_size == 0:
-        raise ValueError(f"{file} is empty")
+    if file.is_dir():
+        raise ValueError(f"{file} is a directory; expected a data file")
     if folder.exists():
         raise ValueError(f"{folder} exists; remove it, or give another name")
     if not folder.absolute().parent.is_dir():
@@ -126,32 +123,9 @@ def _check(file: Path, folder: Path, dtype: str, memory: int) -> None:
         raise ValueError(f"memory must be at least {LEAST_MEMORY} bytes (1 MiB), got {memory}")
 
 
-def _open(file: Path, target: str | None, exclude: Sequence[str]) -> RowSource | ColumnSource:
-    kind = format_of(file)
-    if exclude and kind not in ("delimited", "parquet"):
-        raise ValueError(
-            f"only columns of CSV and Parquet can be excluded by name; {file} is {kind}"
-        )
-    if target is not None and kind in ("libsvm", "bed"):
-        raise ValueError(f"the target of {file} is in the file; leave target={target!r} out")
-    if kind == "libsvm":
-        return LibsvmRows(file)
-    if kind == "delimited":
-        return DelimitedRows(file, target, exclude)
-    if kind == "npy":
-        return open_npy(file, target)
-    if kind == "npz":
-        return open_npz(file, target)
-    if kind == "parquet":
-        return ParquetColumns(file, target, exclude)
-    if kind == "bed":
-        return BedColumns(file)
-    return open_h5ad(file, target)
-
-
 def _kind(source: RowSource | ColumnSource, dtype: str) -> str:
     """Return the type of the values in the store."""
-    if isinstance(source, BedColumns):
+    if isinstance(source, ColumnSource) and source.packed:
         if dtype not in ("auto", "genotype"):
             raise ValueError(f"genotypes of a .bed stay two bits each, got dtype={dtype!r}")
         return "genotype"
@@ -179,7 +153,7 @@ def _copy(source: ColumnSource, work: Workplace, kind: str, memory: int, name: s
             part.sum_duplicates()
             values = encode(part.data, kind, 0, first)
             writer.entries(values, part.indices, part.indptr.astype(np.int64))
-        elif isinstance(source, BedColumns):
+        elif source.packed:
             writer.packed(part)
         else:
             writer.dense(encode(part, kind, 0, first))
@@ -203,8 +177,8 @@ def _transpose(source: RowSource, work: Workplace, kind: str, memory: int, name:
         rows.write_dense(writer)
         return writer.finish(source.about.names, target, name)
     totals, dropped = rows.totals(source.about.drops_first)
-    # Other files say how many columns they have, and all may be zero.
-    if isinstance(source, LibsvmRows) and not totals.any():
+    # Other files than libsvm say how many columns they have, and all may be zero.
+    if source.about.drops_first and not totals.any():
         raise ValueError(f"{name} has no entries; expected lines of 'label index:value ...'")
     rows.write_sparse(writer, totals, dropped)
     return writer.finish(source.about.names, target, name, first_index=dropped)

@@ -19,8 +19,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn.storage.conversion.journal import Workplace, sync_folder
-from atomlearn.storage.conversion.sources import RowPiece, RowSource, encode
 from atomlearn.storage.conversion.writer import StoreWriter
+from atomlearn.storage.formats.sources import RowPiece, RowSource
+from atomlearn.storage.store.encoding import encode
 from atomlearn.storage.store.store_file import ByteFile, as_bytes
 
 #: Memory is shared between a block's rows, their transposed copy, and what parsing leaves about.

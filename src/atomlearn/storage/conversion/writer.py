@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.storage.conversion.journal import Appended, Workplace, write_safely
-from atomlearn.storage.conversion.sources import pack
 from atomlearn.storage.formats.table import tidy_target
 from atomlearn.storage.store import store_file as store
+from atomlearn.storage.store.encoding import pack
 
 
 class StoreWriter:
@@ -102,7 +103,7 @@ class StoreWriter:
 
     def finish(
         self,
-        names: list[str] | None,
+        names: Sequence[str] | None,
         target: NDArray[Any] | None,
         source: str,
         first_index: int = 0,

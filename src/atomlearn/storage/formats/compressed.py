@@ -1,9 +1,10 @@
-"""Text files, plain or compressed."""
+"""Opening files: text and bytes, plain or compressed, and packages that only some formats need."""
 
 from __future__ import annotations
 
 import bz2
 import gzip
+import importlib
 import io
 import lzma
 from collections.abc import Callable, Mapping
@@ -15,6 +16,9 @@ _OPENERS: Mapping[str, Callable[[Path, Any], Any]] = {
     ".bz2": bz2.open,
     ".xz": lzma.open,
 }
+
+#: A line of text longer than this is not one of a data file.
+LONGEST_LINE = 2**30
 
 
 def open_text(path: Path) -> TextIO:
@@ -28,6 +32,12 @@ def open_bytes(path: Path) -> Any:
     return _OPENERS.get(path.suffix.lower(), open)(path, "rb")
 
 
+def suffix_of(path: Path) -> str:
+    """Return the ending that tells the format, that of a compression left out."""
+    inner = path.with_suffix("") if path.suffix.lower() in _OPENERS else path
+    return inner.suffix.lower()
+
+
 def first_line(path: Path) -> str:
     """Return the first line that is not blank, at most 64 KiB of it; "" where there is none."""
     with open_text(path) as stream:
@@ -35,3 +45,13 @@ def first_line(path: Path) -> str:
             if line.strip():
                 return line
     return ""
+
+
+def imported(module: str, extra: str, path: Path) -> Any:
+    """Return a module that only some formats need, or say how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ValueError(
+            f"reading {path} needs {module.partition('.')[0]}: pip install 'atomlearn[{extra}]'"
+        ) from error

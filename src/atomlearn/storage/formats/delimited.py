@@ -8,154 +8,115 @@ from __future__ import annotations
 
 import csv
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
-from typing import TextIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.compressed import open_text
-from atomlearn.storage.formats.table import DataTable, Schema, near_names, tidy_target
+from atomlearn.storage.formats.categories import (
+    RawTable,
+    encode,
+    encode_like,
+    is_missing,
+    is_number,
+)
+from atomlearn.storage.formats.compressed import LONGEST_LINE, open_bytes, open_text, suffix_of
+from atomlearn.storage.formats.sources import About, RowPiece, RowSource
+from atomlearn.storage.formats.table import DataTable, Request, require_name
 
-Array = NDArray[np.float64]
-
-#: A column of text with more distinct values than this is refused, not one-hot encoded.
-MOST_CATEGORIES = 20
-_MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "?"})
+#: The delimiter of files whose ending says it; of others it is found in the header.
 _DELIMITERS = {".tsv": "\t", ".tab": "\t"}
+_LONGEST_CELL = 2**27
 
 
-def read_delimited(
-    path: Path, target: str | None, schema: Schema | None, exclude: Sequence[str]
-) -> DataTable:
+def looks_delimited(suffix: str, line: str) -> bool:
+    """Tell whether a text file with this first line is a table."""
+    return suffix in (".txt", ".dat", ".data") and any(mark in line for mark in ",\t;")
+
+
+def read_delimited(path: Path, request: Request) -> DataTable:
     """Return the table of a CSV or TSV file with a header line."""
-    raw = _Reader(path).read()
-    for name in exclude:
+    raw = _raw_table(path)
+    for name in request.exclude:
         raw.require(name)  # a typing error in a name to leave out is an error too
+    target, schema = request.target, request.schema
     y = None if target is None else raw.target(target)
-    left_out = {target, *exclude}
-    columns = [name for name in raw.header if name not in left_out]
-    if schema is None:
-        X, schema = _encode(raw, columns)
-    else:
-        X = _encode_like(raw, schema)
+    if schema is not None:
+        return DataTable(encode_like(raw, schema), y, schema, target, str(path))
+    left_out = {target, *request.exclude}
+    X, schema = encode(raw, [name for name in raw.header if name not in left_out])
     return DataTable(X, y, schema, target, str(path))
 
 
-@dataclass(frozen=True, slots=True)
-class _RawTable:
-    """The cells of a file: ``numbers`` (rows, columns of numbers) and lists of text.
+def _raw_table(path: Path) -> RawTable:
+    """Return all cells; a column is text once a cell of it is neither missing nor a number.
 
-    slots : for each name of a column of numbers, its position in ``numbers``; texts : the cells
-    of each column of text; lines : the line of the file on which each row ends, for messages.
+    A pass over the file that finds a column to be text is made again.
     """
-
-    path: Path
-    header: list[str]
-    slots: dict[str, int]
-    numbers: Array
-    texts: dict[str, list[str]]
-    lines: array[int]
-
-    def require(self, name: str) -> None:
-        """Raise ValueError with near matches where there is no such column."""
-        if name not in self.slots and name not in self.texts:
-            raise ValueError(f"{self.path} has no column {name!r}{near_names(name, self.header)}")
-
-    def column(self, name: str) -> Array | list[str]:
-        """Return a column, complete, as numbers or as text."""
-        self.require(name)
-        if name in self.texts:
-            cells = self.texts[name]
-            missing = [row for row, cell in enumerate(cells) if is_missing(cell)]
-            self._refuse_missing(name, missing)
-            return cells
-        values = self.numbers[:, self.slots[name]]
-        self._refuse_missing(name, np.flatnonzero(~np.isfinite(values)))
-        return values
-
-    def target(self, name: str) -> NDArray[np.generic]:
-        """Return a column as a target."""
-        values = self.column(name)
-        cells = np.array(values) if isinstance(values, list) else values
-        return tidy_target(cells, f"column {name!r} of {self.path}")
-
-    def _refuse_missing(self, name: str, rows: Sequence[int] | NDArray[np.int64]) -> None:
-        if len(rows):
-            raise ValueError(
-                f"column {name!r} of {self.path} has {len(rows)} values that are missing or not "
-                f"finite, the first on line {self.lines[rows[0]]}; fill them in, drop those "
-                "lines, or leave the column out"
-            )
+    text: set[int] = set()
+    while True:
+        with open_text(path) as stream:
+            found = _pass(stream, path, text)
+        if isinstance(found, RawTable):
+            return found
+        text |= found
 
 
-class _Reader:
-    """Reads the cells; a column is text once a cell of it is neither missing nor a number."""
+def _pass(stream: Iterable[str], path: Path, text: set[int]) -> RawTable | set[int]:
+    """Return the table, or columns beyond ``text`` that turned out to be text."""
+    rows = records(stream, path)
+    header = header_of(next(rows, (0, []))[1], path)
+    number_columns = [j for j in range(len(header)) if j not in text]
+    texts: dict[int, list[str]] = {j: [] for j in sorted(text)}
+    numbers, lines, newly_text = array("d"), array("q"), set[int]()
+    for line, row in rows:
+        if len(row) != len(header):
+            raise _other_width(f"line {line} of {path}", row, header)
+        values, strays = _floats(row if not text else [row[j] for j in number_columns])
+        numbers.extend(values)
+        newly_text.update(number_columns[place] for place in strays)
+        for j, column in texts.items():
+            column.append(row[j].strip())
+        lines.append(line)
+    if newly_text:
+        return newly_text
+    if not lines:
+        raise ValueError(f"{path} has a header but no data; expected one line a sample")
+    flat = np.frombuffer(numbers, dtype=np.float64) if numbers else np.zeros(0)
+    matrix = flat.reshape(len(lines), len(number_columns))
+    slots = {header[j]: slot for slot, j in enumerate(number_columns)}
+    named_texts = {header[j]: cells for j, cells in texts.items()}
+    return RawTable(path, header, slots, matrix, named_texts, lines)
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
 
-    def read(self) -> _RawTable:
-        """Return the raw table. A pass that finds a column to be text is made again."""
-        text: set[int] = set()
-        while True:
-            try:
-                with open_text(self.path) as stream:
-                    found = self._pass(stream, text)
-            except UnicodeDecodeError as error:
-                raise ValueError(
-                    f"{self.path} is not UTF-8 text ({error.reason} at byte {error.start}); "
-                    "save it as UTF-8"
-                ) from error
-            except csv.Error as error:
-                raise ValueError(f"{self.path} is not a readable table: {error}") from error
-            if isinstance(found, _RawTable):
-                return found
-            text |= found
+def records(
+    lines: Iterable[str], path: Path, delimiter: str | None = None
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of the line on which a record ends, and its cells; no blank lines.
 
-    def _pass(self, stream: TextIO, text: set[int]) -> _RawTable | set[int]:
-        rows = self._rows(stream)
-        header = header_of(next(rows, (0, []))[1], self.path)
-        number_columns = [j for j in range(len(header)) if j not in text]
-        texts: dict[int, list[str]] = {j: [] for j in sorted(text)}
-        numbers, lines, newly_text = array("d"), array("q"), set[int]()
-        for line, row in rows:
-            if len(row) != len(header):
-                raise ValueError(
-                    f"line {line} of {self.path} has {len(row)} cells, the header has "
-                    f"{len(header)}; every line needs the same number of cells"
-                )
-            cells = row if not text else [row[j] for j in number_columns]
-            numbers.extend(_numbers(cells, number_columns, newly_text))
-            for j, column in texts.items():
-                column.append(row[j].strip())
-            lines.append(line)
-        if newly_text:
-            return newly_text
-        if not lines:
-            raise ValueError(f"{self.path} has a header but no data; expected one line a sample")
-        values = np.frombuffer(numbers, dtype=np.float64) if numbers else np.zeros(0)
-        matrix = values.reshape(len(lines), len(number_columns))
-        slots = {header[j]: slot for slot, j in enumerate(number_columns)}
-        named_texts = {header[j]: cells for j, cells in texts.items()}
-        return _RawTable(self.path, header, slots, matrix, named_texts, lines)
-
-    def _rows(self, stream: TextIO) -> Iterator[tuple[int, list[str]]]:
-        """Yield the number of the line on which a row ends, and its cells; no blank lines."""
-        first = ""
-        while not first.strip():
-            first = stream.readline()
-            if not first:
-                return
-        stream.seek(0)
-        delimiter = _DELIMITERS.get(inner_suffix(self.path)) or delimiter_of(first)
-        reader = csv.reader(stream, delimiter=delimiter, strict=True)
-        csv.field_size_limit(1 << 27)
+    Without a ``delimiter`` it is found in the ending of the file or in the first line. Lines are
+    taken one at a time, so that whoever gives them knows where a record ended.
+    """
+    head, rest = [], iter(lines)
+    csv.field_size_limit(_LONGEST_CELL)
+    try:
+        while delimiter is None and (line := next(rest, "")):
+            head.append(line)
+            if line.strip():
+                delimiter = _DELIMITERS.get(suffix_of(path)) or delimiter_of(line)
+        reader = csv.reader(chain(head, rest), delimiter=delimiter or ",", strict=True)
         for row in reader:
             if row and not (len(row) == 1 and not row[0].strip()):
                 yield reader.line_num, row
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path} is not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8"
+        ) from error
+    except csv.Error as error:
+        raise ValueError(f"{path} is not a readable table: {error}") from error
 
 
 def header_of(cells: list[str], path: Path) -> list[str]:
@@ -173,52 +134,10 @@ def header_of(cells: list[str], path: Path) -> list[str]:
         )
     # R writes an empty name above its row names.
     header = [name or f"column_{j}" for j, name in enumerate(header)]
-    twice = {name for name in header if header.count(name) > 1} if _repeats(header) else ()
-    if twice:
-        raise ValueError(f"{path} has more than one column named {sorted(twice)[0]!r}; rename them")
+    if len(set(header)) < len(header):
+        twice = min(name for name in header if header.count(name) > 1)
+        raise ValueError(f"{path} has more than one column named {twice!r}; rename them")
     return header
-
-
-def _repeats(names: list[str]) -> bool:
-    return len(set(names)) < len(names)
-
-
-def _numbers(cells: list[str], columns: list[int], newly_text: set[int]) -> list[float]:
-    """Return the cells as floats, NaN where missing; note the columns that are text."""
-    try:
-        # Python reads 1_000 as a number; a data file that has it means a name.
-        if "_" not in "".join(cells):
-            return list(map(float, cells))
-    except ValueError:
-        pass
-    result = []
-    for j, cell in zip(columns, cells, strict=True):
-        if is_number(cell):
-            result.append(float(cell))
-        else:
-            result.append(float("nan"))
-            if not is_missing(cell):
-                newly_text.add(j)
-    return result
-
-
-def is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return "_" not in cell
-
-
-def is_missing(cell: str) -> bool:
-    return cell.strip().casefold() in _MISSING
-
-
-def inner_suffix(path: Path) -> str:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in (".gz", ".bz2", ".xz"):
-        suffixes.pop()
-    return suffixes[-1] if suffixes else ""
 
 
 def delimiter_of(header: str) -> str:
@@ -227,110 +146,105 @@ def delimiter_of(header: str) -> str:
     return max(",\t;", key=outside.count)
 
 
-def _encode(raw: _RawTable, columns: list[str]) -> tuple[Array, Schema]:
-    """Return X and its schema: numbers as they are, text one-hot as ``column=value``."""
-    if not columns:
-        raise ValueError(f"{raw.path} has no column left for X besides the target")
-    if list(raw.slots) == columns:
-        # The common case, without a copy: every column is a number and a feature.
-        for name in columns if not np.isfinite(raw.numbers).all() else ():
-            raw.column(name)
-        return raw.numbers, Schema(len(columns), tuple(columns))
-    parts: list[Array] = []
-    names: list[str] = []
-    categories: dict[str, tuple[str, ...]] = {}
-    for column in columns:
-        values = raw.column(column)
-        if isinstance(values, list):
-            categories[column] = _categories(raw, column, values)
-            shown = _shown(categories[column])
-            names += [f"{column}={value}" for value in shown]
-            parts += _indicators(values, shown)
-        else:
-            names.append(column)
-            parts.append(values)
-    if _repeats(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"two columns of {raw.path} would both be called {twice!r}; rename one")
-    X = np.empty((len(raw.lines), len(names)), order="F")
-    for j, part in enumerate(parts):
-        X[:, j] = part
-    return X, Schema(len(names), tuple(names), categories)
+def _floats(cells: list[str]) -> tuple[list[float], list[int]]:
+    """Return cells as floats, NaN where there is no number, and the places of those with text."""
+    try:
+        # Python reads 1_000 as a number; a data file that has it means a name.
+        if "_" not in "".join(cells):
+            return list(map(float, cells)), []
+    except ValueError:
+        pass
+    known = [is_number(cell) for cell in cells]
+    pairs = list(zip(cells, known, strict=True))
+    strays = [j for j, (cell, is_one) in enumerate(pairs) if not is_one and not is_missing(cell)]
+    return [float(cell) if is_one else float("nan") for cell, is_one in pairs], strays
 
 
-def _encode_like(raw: _RawTable, schema: Schema) -> Array:
-    """Return the columns that ``schema`` names, in its order; other columns are left out."""
-    if schema.names is None:
-        raise ValueError(
-            f"{raw.path} has named columns, but the model was fitted to columns without names; "
-            "give it data in the format it was fitted to"
-        )
-    X = np.empty((len(raw.lines), schema.n_features), order="F")
-    makers = _makers(raw, schema)
-    for j, name in enumerate(schema.names):
-        if name in makers:
-            X[:, j] = makers[name]()
-            continue
-        values = raw.column(name)
-        if isinstance(values, list):
-            row = next(row for row, cell in enumerate(values) if not is_number(cell))
+def _other_width(where: str, cells: list[str], header: list[str]) -> ValueError:
+    return ValueError(
+        f"{where} has {len(cells)} cells, the header has {len(header)}; every line needs the same "
+        "number of cells"
+    )
+
+
+class DelimitedRows(RowSource):
+    """CSV and TSV with a header line and numbers below it; positions are bytes of the text.
+
+    The target may be text. Other columns of text are refused: which values they take is known
+    only at the end of the file.
+    """
+
+    def __init__(self, path: Path, request: Request) -> None:
+        self.path, self._target = path, request.target
+        first = next((line for line in self._lines(0) if line.strip()), "")
+        self._delimiter = _DELIMITERS.get(suffix_of(path)) or delimiter_of(first)
+        self._header = header_of(next(self._records(0), ([], 0))[0], path)
+        self._body = self._at
+        left_out = [*request.exclude, *([] if self._target is None else [self._target])]
+        for name in left_out:
+            require_name(name, self._header, path)
+        self._kept = [j for j, name in enumerate(self._header) if name not in left_out]
+        if not self._kept:
+            raise ValueError(f"{path} has no column left for X besides the target")
+        self._place = None if self._target is None else self._header.index(self._target)
+        names = [self._header[place] for place in self._kept]
+        self.about = About(names, False, np.dtype(np.float64))
+
+    def _lines(self, position: int) -> Iterator[str]:
+        """Yield lines as text; ``self._at`` is the position after the last one."""
+        with open_bytes(self.path) as stream:
+            stream.seek(position)
+            self._at = position
+            while line := stream.readline(LONGEST_LINE):
+                first = self._at == 0
+                self._at += len(line)
+                try:
+                    yield line.decode("utf-8-sig" if first else "utf-8")
+                except UnicodeDecodeError as error:
+                    raise ValueError(
+                        f"{self.path} is not UTF-8 text ({error.reason} before byte {self._at}); "
+                        "save it as UTF-8"
+                    ) from error
+
+    def _records(self, position: int) -> Iterator[tuple[list[str], int]]:
+        """Yield the cells of each record that is not blank, and the position after it."""
+        for _, row in records(self._lines(position), self.path, self._delimiter):
+            yield row, self._at
+
+    def pieces(self, position: int, piece_bytes: int) -> Iterator[RowPiece]:
+        count = max(1, piece_bytes // (8 * len(self._kept)))
+        X = np.empty((count, len(self._kept)))
+        y: list[str] = []
+        filled, end = 0, position
+        for cells, end in self._records(position or self._body):
+            where = f"the line of {self.path} that ends at byte {end:,}"
+            if len(cells) != len(self._header):
+                raise _other_width(where, cells, self._header)
+            X[filled] = self._numbers(cells, where)
+            if self._place is not None:
+                y.append(self._label(cells[self._place].strip(), where))
+            filled += 1
+            if filled == count:
+                yield RowPiece(X, self._labels(y), end)
+                X, y, filled = np.empty_like(X), [], 0
+        if filled:
+            yield RowPiece(X[:filled].copy(), self._labels(y), end)
+
+    def _numbers(self, cells: list[str], where: str) -> list[float]:
+        kept = [cells[place] for place in self._kept]
+        values, strays = _floats(kept)
+        if strays:
+            name = self._header[self._kept[strays[0]]]
             raise ValueError(
-                f"column {name!r} of {raw.path} held numbers when the model was fitted; found "
-                f"{values[row]!r} on line {raw.lines[row]}"
+                f"column {name!r} of {self.path} holds text ({kept[strays[0]]!r} in {where}); "
+                "leave it out (--exclude), or turn it into numbers"
             )
-        X[:, j] = values
-    return X
+        return values
 
+    def _label(self, cell: str, where: str) -> str:
+        if is_missing(cell):
+            raise ValueError(f"the target {self._target!r} is missing in {where}; drop that line")
+        return cell
 
-def _makers(raw: _RawTable, schema: Schema) -> dict[str, Callable[[], Array]]:
-    """Return, for each one-hot name of the schema, what makes that column."""
-    makers: dict[str, Callable[[], Array]] = {}
-    for column, known in schema.categories.items():
-        values = raw.column(column)
-        if not isinstance(values, list):
-            raise ValueError(
-                f"column {column!r} of {raw.path} holds numbers; when the model was fitted its "
-                f"values were {', '.join(map(repr, known[:5]))}"
-            )
-        unknown = set(values).difference(known)
-        if unknown:
-            row = next(row for row, cell in enumerate(values) if cell in unknown)
-            raise ValueError(
-                f"column {column!r} of {raw.path} holds {values[row]!r} on line "
-                f"{raw.lines[row]}, which did not occur when the model was fitted; known are "
-                f"{', '.join(map(repr, known))}"
-            )
-        for value in known:
-            makers[f"{column}={value}"] = lambda values=values, value=value: _indicators(  # type: ignore[misc]
-                values, (value,)
-            )[0]
-    return makers
-
-
-def _categories(raw: _RawTable, column: str, cells: list[str]) -> tuple[str, ...]:
-    """Return the distinct values of a text column, ascending, or raise ValueError."""
-    distinct = sorted(set(cells))
-    stray = next(row for row, cell in enumerate(cells) if not is_number(cell))
-    where = f"column {column!r} of {raw.path}"
-    if len(distinct) > MOST_CATEGORIES:
-        raise ValueError(
-            f"{where} is text ({cells[stray]!r} on line {raw.lines[stray]}) with "
-            f"{len(distinct)} distinct values; at most {MOST_CATEGORIES} are one-hot encoded. "
-            "Leave the column out, group its values, or turn it into numbers"
-        )
-    if any(is_number(value) for value in distinct):
-        raise ValueError(
-            f"{where} mixes numbers with text ({cells[stray]!r} on line {raw.lines[stray]}); "
-            "correct that cell, or put a letter before the numbers if they are categories"
-        )
-    return tuple(distinct)
-
-
-def _shown(values: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the values that get a column: of two, the second says it all."""
-    return values[1:] if len(values) == 2 else values
-
-
-def _indicators(cells: list[str], values: Sequence[str]) -> list[Array]:
-    text = np.array(cells)
-    return [(text == value).astype(np.float64) for value in values]
+    def _labels(self, y: list[str]) -> NDArray[Any] | None:
+        return None if self._place is None else np.array(y, dtype=np.str_)

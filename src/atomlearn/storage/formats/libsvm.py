@@ -1,16 +1,24 @@
-"""libsvm (svmlight) files, plain, .gz or .bz2, through scikit-learn's parser."""
+"""libsvm (svmlight) files, plain or compressed, through scikit-learn's parser."""
 
 from __future__ import annotations
 
+import io
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from atomlearn.storage.formats.table import DataTable, Schema, tidy_target
+from atomlearn.storage.formats.compressed import LONGEST_LINE, open_bytes
+from atomlearn.storage.formats.sources import About, RowPiece, RowSource
+from atomlearn.storage.formats.table import DataTable, Request, Schema, tidy_target
 
 _LINE = re.compile(r"^[^\s,;:]+(\s+qid:\d+)?(\s+\d+:\S+)+\s*(#.*)?$")
+#: Text takes about so many times its bytes while it is parsed.
+_PARSED = 4
 
 
 def looks_like_libsvm(line: str) -> bool:
@@ -18,24 +26,24 @@ def looks_like_libsvm(line: str) -> bool:
     return _LINE.match(line.strip()) is not None
 
 
-def read_libsvm(path: Path, target: str | None, schema: Schema | None) -> DataTable:
+def read_libsvm(path: Path, request: Request) -> DataTable:
     """Return the table of a libsvm file; its labels are the target.
 
     A file whose indices start at 1, as they should, has its feature 1 in column 0 of X, called
     ``x1``. A file with an index 0 counts from 0. With a ``schema``, the counting and the number of
     columns are those of the file it came from.
     """
-    if target not in (None, "y"):
-        raise ValueError(
-            f"{path} is a libsvm file, whose only target is the first number of each line; "
-            f"received target {target!r}. Leave the target out"
-        )
+    _check_target(path, request.target)
+    schema = request.schema
     if schema is not None and schema.names is not None:
         raise ValueError(
             f"{path} has columns without names, but the model was fitted to named columns; give "
             "it data in the format it was fitted to"
         )
-    counted_from_zero, labels = _parse(path)
+    with open_bytes(path) as stream:
+        counted_from_zero, labels = _parse(stream, path)
+    if counted_from_zero.shape[0] == 0 or counted_from_zero.nnz == 0:
+        raise ValueError(f"{path} holds no data; expected lines of 'label index:value ...'")
     n_columns = counted_from_zero.shape[1]
     indices = counted_from_zero.indices
     lowest = int(indices.min()) if indices.size else 1
@@ -58,17 +66,49 @@ def read_libsvm(path: Path, target: str | None, schema: Schema | None) -> DataTa
     return DataTable(X, y, schema or Schema(n_features, first_index=first), "y", str(path))
 
 
-def _parse(path: Path) -> tuple[sp.csr_matrix, np.ndarray[tuple[int], np.dtype[np.float64]]]:
+class LibsvmRows(RowSource):
+    """``label index:value ...`` lines; positions are bytes of the text."""
+
+    def __init__(self, path: Path, request: Request) -> None:
+        _check_target(path, request.target)
+        self.path = path
+        self.about = About(None, True, np.dtype(np.float64), drops_first=True)
+
+    def pieces(self, position: int, piece_bytes: int) -> Iterator[RowPiece]:
+        for text, end in self._whole_lines(position, max(piece_bytes // _PARSED, 1)):
+            where = f" between bytes {end - len(text):,} and {end:,} of its text"
+            X, y = _parse(io.BytesIO(text), self.path, where)
+            if X.shape[0]:
+                yield RowPiece(sp.csr_array(X), y, end)
+
+    def _whole_lines(self, position: int, n_bytes: int) -> Iterator[tuple[bytes, int]]:
+        """Yield pieces of text that end with a line, and the position after each."""
+        with open_bytes(self.path) as stream:
+            stream.seek(position)
+            while text := stream.read(n_bytes):
+                if not text.endswith(b"\n"):
+                    text += stream.readline(LONGEST_LINE)
+                position += len(text)
+                yield text, position
+
+
+def _check_target(path: Path, target: str | None) -> None:
+    if target not in (None, "y"):
+        raise ValueError(
+            f"{path} is a libsvm file, whose only target is the first number of each line; "
+            f"received target {target!r}. Leave the target out"
+        )
+
+
+def _parse(stream: Any, path: Path, where: str = "") -> tuple[sp.csr_matrix, NDArray[np.float64]]:
+    """Return the entries, columns counted from zero, and the labels."""
     # Imported here: scikit-learn's datasets take longer to import than most files to read.
     from sklearn.datasets import load_svmlight_file
 
     try:
-        X, labels = load_svmlight_file(str(path), zero_based=True)
+        return load_svmlight_file(stream, zero_based=True)  # type: ignore[no-any-return]
     except ValueError as error:
         raise ValueError(
-            f"{path} is not a readable libsvm file ({error}); expected lines of "
+            f"{path} is not a readable libsvm file{where} ({error}); expected lines of "
             "'label index:value index:value ...' with ascending indices"
         ) from error
-    if X.shape[0] == 0 or X.nnz == 0:
-        raise ValueError(f"{path} holds no data; expected lines of 'label index:value ...'")
-    return X, labels

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.conversion.sources import encode, pack
+from atomlearn.storage.store.encoding import encode, pack
 from atomlearn.storage.store.plink import MAGIC
 
 #: Genotypes packed at a time.

@@ -5,9 +5,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 _MOST_NAMES_LISTED = 10
@@ -47,26 +49,6 @@ class Schema:
         }
         return Schema(len(names), names, categories, self.first_index)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain lists, numbers and strings, for JSON."""
-        return {
-            "n_features": self.n_features,
-            "names": None if self.names is None else list(self.names),
-            "categories": {name: list(values) for name, values in self.categories.items()},
-            "first_index": self.first_index,
-        }
-
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> Schema:
-        """Return the schema that ``to_dict`` stored."""
-        names = stored["names"]
-        return cls(
-            int(stored["n_features"]),
-            None if names is None else tuple(str(name) for name in names),
-            {str(name): tuple(values) for name, values in stored["categories"].items()},
-            int(stored["first_index"]),
-        )
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DataTable:
@@ -87,6 +69,55 @@ class DataTable:
     def feature_names(self) -> tuple[str, ...] | None:
         """The names of the columns of X, None where the file has none."""
         return self.schema.names
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of a data file.
+
+    target : the column, key or .npy file of the target, None for the one that the format implies;
+    schema : the columns that a model knows, None for all; exclude : names of columns to leave out.
+    """
+
+    target: str | None = None
+    schema: Schema | None = None
+    exclude: tuple[str, ...] = ()
+
+
+def finite_matrix(X: Any, path: Path) -> Any:
+    """Return a dense or sparse matrix as float32 or float64; refuse what is not a finite number."""
+    if 0 in X.shape:
+        raise ValueError(f"{path} has shape {X.shape}: it is empty")
+    if bool(sp.issparse(X)):
+        container = sp.csr_matrix if X.format == "csr" else sp.csc_matrix
+        return container((finite_values(X.data, path), X.indices, X.indptr), shape=X.shape)
+    return finite_values(X, path)
+
+
+def finite_values(values: NDArray[Any], path: Path) -> NDArray[Any]:
+    """Return entries of X as float32 or float64; refuse what is not a finite real number."""
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"X of {path} has type {values.dtype}; expected real numbers")
+    # Half precision is read as single, whole numbers as double.
+    single = values.dtype in (np.float32, np.float16)
+    values = values.astype(np.float32 if single else np.float64, copy=False)
+    # A sum is finite only if every term is, and needs no temporary; overflow is looked at again.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):
+            return values
+    bad = ~np.isfinite(values)
+    if bad.any():
+        first = np.unravel_index(int(np.argmax(bad)), values.shape)
+        where = (
+            f"row {first[0]}, column {first[1]} (counting from 0)"
+            if len(first) == 2
+            else f"stored entry {first[0]}"
+        )
+        raise ValueError(
+            f"X of {path} has {int(bad.sum())} values that are NaN or infinite, the first at "
+            f"{where}; fill them in, or drop those samples"
+        )
+    return values
 
 
 def tidy_target(values: NDArray[Any], where: str) -> NDArray[Any]:
@@ -112,6 +143,12 @@ def tidy_target(values: NDArray[Any], where: str) -> NDArray[Any]:
     if np.all(numbers == np.rint(numbers)) and np.all(np.abs(numbers) < 2.0**53):
         return numbers.astype(np.int64)
     return numbers
+
+
+def require_name(name: str, names: Sequence[str], path: Path) -> None:
+    """Raise ValueError with near matches where a file has no such column."""
+    if name not in names:
+        raise ValueError(f"{path} has no column {name!r}{near_names(name, names)}")
 
 
 def near_names(wanted: str, names: Iterable[str]) -> str:

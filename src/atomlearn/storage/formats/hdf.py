@@ -9,14 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.conversion.binary import (
-    Compressed,
-    CompressedColumns,
-    CompressedRows,
-    imported,
+from atomlearn.storage.formats.arrays import target_from_file
+from atomlearn.storage.formats.compressed import imported
+from atomlearn.storage.formats.flat import sparse_source
+from atomlearn.storage.formats.sources import (
+    About,
+    ColumnSource,
+    RowPiece,
+    RowSource,
+    collected,
 )
-from atomlearn.storage.conversion.sources import About, ColumnSource, RowPiece, RowSource
-from atomlearn.storage.formats.table import near_names
+from atomlearn.storage.formats.table import Request, near_names
 
 
 class _Stored:
@@ -47,26 +50,40 @@ class HdfRows(RowSource):
         return self._y
 
 
-def open_h5ad(path: Path, target: str | None) -> RowSource | ColumnSource:
-    """Return the source of AnnData's X, dense, CSR or CSC; the target is a column of obs."""
-    h5py = imported("h5py", "h5ad", path)
+def open_h5ad(path: Path, request: Request) -> RowSource | ColumnSource:
+    """Return the source of AnnData's X, dense, CSR or CSC.
+
+    The target is a column of obs, or another .npy file.
+    """
+    h5py, target = imported("h5py", "h5ad", path), request.target
     try:
         file = h5py.File(path, "r")
-        X, names = file["X"], _text(file["var"][_index(file["var"])])
+        X, names = file["X"], names_of_h5ad(path)
     except (OSError, KeyError) as error:
         raise ValueError(f"{path} is not a readable .h5ad file: {error}") from error
-    y = None if target is None else _observation(file["obs"], target, path)
+    y = None
+    if target is not None:
+        own = not target.endswith(".npy")
+        y = _observation(file["obs"], target, path) if own else target_from_file(target, path)
     if isinstance(X, h5py.Dataset):
         return HdfRows(X, names, y)
-    kind = X.attrs.get("encoding-type", "")
+    kind = str(X.attrs.get("encoding-type", ""))
     if kind not in ("csr_matrix", "csc_matrix"):
         raise ValueError(f"X of {path} is {kind!r}; expected a dense array, csr or csc")
     n_rows, n_columns = (int(size) for size in X.attrs["shape"])
-    n_minor, n_major = (n_columns, n_rows) if kind == "csr_matrix" else (n_rows, n_columns)
-    if X["indptr"].shape != (n_major + 1,):
-        raise ValueError(f"{path} is broken: indptr must have {n_major + 1} entries")
-    held = Compressed(_Stored(X["data"]), _Stored(X["indices"]), X["indptr"][:], n_minor)
-    return (CompressedRows if kind == "csr_matrix" else CompressedColumns)(held, names, y)
+    parts = _Stored(X["data"]), _Stored(X["indices"]), X["indptr"][:]
+    return sparse_source(parts, (n_rows, n_columns), kind[:3], names, y)
+
+
+def names_of_h5ad(path: Path) -> list[str]:
+    """Return the names of the variables, which are the columns of X."""
+    with imported("h5py", "h5ad", path).File(path, "r") as file:
+        return _text(file["var"][_index(file["var"])])
+
+
+def read_matrix(path: Path) -> Any:
+    """Return X of an .h5ad file in memory, dense or sparse, in the type that the file has."""
+    return collected(open_h5ad(path, Request()))[0]
 
 
 def _index(frame: Any) -> str:

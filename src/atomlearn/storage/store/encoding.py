@@ -1,75 +1,11 @@
-"""What is converted: data that comes row by row, or column by column, a piece at a time."""
+"""Values in the type of a store: checked, converted, and genotypes packed into two bits."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-
-@dataclass(frozen=True, slots=True)
-class RowPiece:
-    """Some rows.
-
-    X : dense array, or SciPy CSR array of any width so far; y : their targets or None; position :
-    where the source goes on after them (rows or bytes, as the source counts).
-    """
-
-    X: Any
-    y: NDArray[Any] | None
-    position: int
-
-
-@dataclass(slots=True)
-class About:
-    """What a source knows of its columns.
-
-    names : of the columns, None without; sparse : whether its pieces are; dtype : of its values;
-    drops_first : columns are counted from 1 (libsvm), so an empty column 0 is no column.
-    """
-
-    names: list[str] | None
-    sparse: bool
-    dtype: np.dtype[Any]
-    drops_first: bool = False
-
-
-class RowSource(ABC):
-    """Data that is stored row after row."""
-
-    about: About
-
-    @abstractmethod
-    def pieces(self, position: int, piece_bytes: int) -> Iterator[RowPiece]:
-        """Yield the rows from a position on, in pieces of about so many bytes in memory."""
-
-    def target(self) -> NDArray[Any] | None:
-        """Return targets that come apart from the rows, None where pieces have them."""
-        return None
-
-
-class ColumnSource(ABC):
-    """Data of which columns can be had."""
-
-    about: About
-    shape: tuple[int, int]
-
-    @abstractmethod
-    def columns(self, start: int, stop: int) -> Any:
-        """Return columns as an array, as a SciPy CSC array, or as packed genotypes (uint8)."""
-
-    def widths(self, piece_bytes: int) -> NDArray[np.int64]:
-        """Return where to cut the columns so that a piece takes about so many bytes."""
-        width = max(1, piece_bytes // (self.shape[0] * max(self.about.dtype.itemsize, 1)))
-        return np.append(np.arange(0, self.shape[1], width, dtype=np.int64), self.shape[1])
-
-    def target(self) -> NDArray[Any] | None:
-        """Return the target, None where there is none."""
-        return None
 
 
 def position_of(X: NDArray[Any], bad: NDArray[np.bool_], first_row: int, first_column: int) -> str:

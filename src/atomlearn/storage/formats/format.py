@@ -1,0 +1,96 @@
+"""Format: what the package can do with one kind of data file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from atomlearn.storage.formats.sources import ColumnSource, MatrixColumns, RowSource, collected
+from atomlearn.storage.formats.table import DataTable, Request, Schema, finite_matrix, tidy_target
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One kind of data file: how it is recognized, and the ways to get at its data.
+
+    A format needs ``read`` or ``stream``; the other one follows from it. All consumers (the
+    readers, ``convert``, the command line, estimators that take a path) go through ``table``,
+    ``source``, ``open`` and ``names``, and know no format by name.
+
+    Attributes
+    ----------
+    name : str
+        As messages call it.
+    suffixes : tuple of str
+        Endings of its files, those of compression left out.
+    read : (path, Request) -> DataTable, optional
+        Reads the whole file. The columns of the schema in the request are those that a model
+        knows; a reader that cannot use it ignores it.
+    stream : (path, Request) -> RowSource or ColumnSource, optional
+        Gives the data a piece at a time, for files larger than memory.
+    open : path -> Design or array, optional
+        What an estimator uses that was given the path in place of data; None: it refuses.
+    names : path -> list of str or None, optional
+        The names of the columns, without their data; goes with ``open``.
+    recognizes : (suffix, first line) -> bool, optional
+        Whether a file of no known ending is of this kind.
+    named : bool
+        Whether columns have names by which they can be left out or made the target.
+    in_place : bool
+        Whether tables of this kind hold a ``Design`` that reads the file as it goes.
+
+    Examples
+    --------
+    >>> from atomlearn.storage.formats.registry import FORMATS
+    >>> [form.name for form in FORMATS if ".csv" in form.suffixes]
+    ['delimited']
+    """
+
+    name: str
+    suffixes: tuple[str, ...] = ()
+    read: Callable[[Path, Request], DataTable] | None = None
+    stream: Callable[[Path, Request], RowSource | ColumnSource] | None = None
+    open: Callable[[Path], Any] | None = None
+    names: Callable[[Path], list[str] | None] | None = None
+    recognizes: Callable[[str, str], bool] | None = None
+    named: bool = False
+    in_place: bool = False
+
+    def table(self, path: Path, request: Request) -> DataTable:
+        """Return the data of the file as a table; its X is a Design where the file is in place."""
+        self._check(path, request)
+        table = self._collect(path, request) if self.read is None else self.read(path, request)
+        if table.y is not None and table.y.size != table.X.shape[0]:
+            raise ValueError(f"{path} has {table.X.shape[0]} samples but {table.y.size} targets")
+        return table
+
+    def _collect(self, path: Path, request: Request) -> DataTable:
+        """Return the table of a format that gives a stream only."""
+        assert self.stream is not None
+        source = self.stream(path, request)
+        names = source.about.names
+        X, y = collected(source)
+        X = finite_matrix(X, path)
+        y = None if y is None else tidy_target(y, f"the target of {path}")
+        schema = Schema(X.shape[1], None if names is None else tuple(names))
+        return DataTable(X, y, schema, request.target, str(path))
+
+    def source(self, path: Path, request: Request) -> RowSource | ColumnSource:
+        """Return the data of the file a piece at a time."""
+        self._check(path, request)
+        if self.stream is not None:
+            return self.stream(path, request)
+        table = self.table(path, request)
+        names = None if table.schema.names is None else list(table.schema.names)
+        return MatrixColumns(table.X, names, None if table.y is None else np.asarray(table.y))
+
+    def _check(self, path: Path, request: Request) -> None:
+        if request.exclude and not self.named:
+            raise ValueError(
+                "only columns of CSV, TSV and Parquet files can be excluded by name; "
+                f"{path} is {self.name}"
+            )

@@ -1,0 +1,72 @@
+"""Parquet files: columns of numbers, a few at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.storage.formats.compressed import imported
+from atomlearn.storage.formats.sources import About, ColumnSource
+from atomlearn.storage.formats.table import Request, require_name
+
+
+class ParquetColumns(ColumnSource):
+    """Columns of numbers of a Parquet file."""
+
+    def __init__(self, path: Path, request: Request) -> None:
+        target, exclude = request.target, request.exclude
+        known = None if request.schema is None else request.schema.names
+        pq = imported("pyarrow.parquet", "pyarrow", path)
+        try:
+            self._file = pq.ParquetFile(path)
+        except Exception as error:  # pyarrow's own exceptions have no common base
+            raise ValueError(f"{path} is not a readable Parquet file: {error}") from error
+        schema, self.path, self._target = self._file.schema_arrow, path, target
+        for name in (*exclude, *(known or ()), *([] if target is None else [target])):
+            require_name(name, schema.names, path)
+        pa = imported("pyarrow", "pyarrow", path)
+        names, types = [], []
+        for field in schema:
+            if field.name in (target, *exclude) or field.name not in (known or schema.names):
+                continue
+            kind = field.type
+            numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+            if not numeric and not pa.types.is_boolean(kind):
+                raise ValueError(
+                    f"column {field.name!r} of {path} is {kind}; leave it out (--exclude), or turn "
+                    "it into numbers"
+                )
+            names.append(field.name)
+            types.append(np.dtype(kind.to_pandas_dtype()))
+        if not names:
+            raise ValueError(f"{path} has no column left for X besides the target")
+        self.shape = (self._file.metadata.num_rows, len(names))
+        widest = np.result_type(*types)
+        self.about = About(names, False, widest if widest.kind != "b" else np.dtype(np.int8))
+
+    def _column(self, table: Any, name: str) -> NDArray[Any]:
+        column = table.column(name)
+        if column.null_count:
+            # Integers with nulls come as floats with NaN, which the type of the store decides on.
+            return np.asarray(column.cast("float64").to_numpy())
+        return np.asarray(column.to_numpy())
+
+    def columns(self, start: int, stop: int) -> NDArray[Any]:
+        assert self.about.names is not None
+        wanted = list(self.about.names[start:stop])
+        table = self._file.read(columns=wanted)
+        columns = [self._column(table, name) for name in wanted]
+        X = np.empty((self.shape[0], len(wanted)), np.result_type(*columns), order="F")
+        for place, column in enumerate(columns):
+            X[:, place] = column
+        return X
+
+    def target(self) -> NDArray[Any] | None:
+        if self._target is None:
+            return None
+        column = self._file.read(columns=[self._target]).column(self._target)
+        values = column.to_numpy()
+        return values.astype(np.str_) if values.dtype.kind == "O" else np.asarray(values)
