@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from atomlearn import solve
-from atomlearn.core.norms.atoms import best_atom
 from atomlearn.designs import ArrayScores
 from atomlearn.testing.lifted_cases import KINDS, LiftedCase, random_scores
 from benchmarks.harness import Options, Table
@@ -50,7 +49,7 @@ def _errors(kind: str, count: int) -> dict[str, Any]:
         w /= np.abs(w).max()
         z = random_scores(rng, case.n_features)
         scores, exact = ArrayScores(z), case.polar(z)
-        best = best_atom(case.norm, scores)
+        best = case.norm.best_atom(scores)
         polar = max(polar, abs(case.norm.polar(scores) / exact - 1.0))
         atom = max(atom, abs(float(best.values @ z[best.columns]) / exact - 1.0))
         value = max(value, abs(case.norm.value(w) / case.value(w) - 1.0))

@@ -19,7 +19,6 @@ import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.norms.combine import polar_bounds
 from atomlearn.designs import ArrayScores
 from atomlearn.interfaces import Norm
 from atomlearn.norms import L1, PSD, Scaled, SparsePSD, SparseRankOne, TensorTrace, TraceNorm, Union
@@ -239,7 +238,7 @@ def errors(kind: type[Case], count: int) -> dict[str, Any]:
         z, exact = Z.reshape(-1), case.polar(Z)
         scale = max(exact, 1e-3 * float(np.abs(Z).max()))  # polars of gauges may be 0
         norm, scores = case.norm, ArrayScores(z)
-        lower, upper = polar_bounds(norm, ArrayScores(z), False)
+        lower, upper = norm.polar_bounds(ArrayScores(z))
         found: dict[str, float] = {
             "polar_error": abs(norm.polar(scores) - exact) / scale,
             "bound_broken": max(lower - exact, exact - upper, 0.0) / scale,

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn.core.norms.atoms import best_atom
 from atomlearn.designs import ArrayScores
 from atomlearn.testing import tolerances
 from atomlearn.testing.lifted_cases import KINDS, random_scores
@@ -22,7 +21,7 @@ def test_polar_best_atom_and_columns(kind: str) -> None:
         scores = ArrayScores(z)
         polar = case.polar(z)
         assert_allclose(case.norm.polar(scores), polar, rtol=tolerances.SAME_FLOAT64)
-        atom = best_atom(case.norm, scores)
+        atom = case.norm.best_atom(scores)
         assert_allclose(atom.values @ z[atom.columns], polar, rtol=1e-12)
         columns = case.norm.best_columns(scores, int(rng.integers(1, 6)))
         assert np.unique(columns).size == columns.size
@@ -40,7 +39,7 @@ def test_value(kind: str) -> None:
         w = random_scores(rng, case.n_features)
         w /= np.abs(w).max()
         assert_allclose(case.norm.value(w), case.value(w), rtol=tolerances.ORACLE)
-        atom = best_atom(case.norm, ArrayScores(w))
+        atom = case.norm.best_atom(ArrayScores(w))
         dense = np.zeros(case.n_features)
         dense[atom.columns] = atom.values
         assert_allclose(case.norm.value(dense), 1.0, rtol=1e-7)

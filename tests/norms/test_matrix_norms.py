@@ -107,7 +107,7 @@ def test_sparse_rank_one_is_that_of_all_supports(seed: int) -> None:
     norm = SparseRankOne(k, q, Z.shape)
     scores = ArrayScores(Z.reshape(-1))
     assert_allclose(norm.polar(scores), best, rtol=1e-9)
-    lower, upper = norm.bounds(scores)
+    lower, upper = norm.polar_bounds(scores)
     assert lower <= best * (1 + 1e-12)
     assert best <= upper * (1 + 1e-12)
     found = norm.search(DenseMatrix(Z), 5, thorough=True)
@@ -129,7 +129,7 @@ def test_sparse_psd_is_that_of_all_supports(seed: int) -> None:
     norm = SparsePSD(k, Z.shape)
     scores, scale = ArrayScores(Z.reshape(-1)), 1e-12 * np.abs(Z).max(initial=0.0)
     assert_allclose(norm.polar(scores), best, rtol=1e-9, atol=scale)
-    lower, upper = norm.bounds(scores)
+    lower, upper = norm.polar_bounds(scores)
     assert lower <= best * (1 + 1e-12) + scale
     assert best <= upper * (1 + 1e-12) + scale
     found = norm.search(DenseMatrix(Z), 5, thorough=True)
@@ -151,11 +151,11 @@ def test_a_search_that_is_cut_off_still_bounds(monkeypatch, kind: str) -> None:
         if kind == "pairs":
             pairs = itertools.product(supports(6, 2), supports(6, 2))
             best = max(np.linalg.norm(Z[np.ix_(rows, cols)], 2) for rows, cols in pairs)
-            lower, upper = SparseRankOne(2, 2, Z.shape).bounds(scores, thorough=True)
+            lower, upper = SparseRankOne(2, 2, Z.shape).polar_bounds(scores, thorough=True)
         else:
             A = 0.5 * (Z + Z.T)
             best = max(np.linalg.eigvalsh(A[np.ix_(s, s)])[-1] for s in supports(6, 3))
-            lower, upper = SparsePSD(3, Z.shape).bounds(scores, thorough=True)
+            lower, upper = SparsePSD(3, Z.shape).polar_bounds(scores, thorough=True)
         assert lower <= best * (1 + 1e-12)
         assert best <= upper * (1 + 1e-12)
         apart += upper > lower * (1 + 1e-6)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn.core.norms.atoms import best_atom
 from atomlearn.designs import ArrayScores
 from atomlearn.interfaces import Norm, Scores
 from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport, Scaled
@@ -29,7 +28,7 @@ def test_the_best_atom_attains_the_polar(norm: Norm) -> None:
         rng = np.random.default_rng(seed)
         z = rng.normal(size=11) if seed % 2 else np.round(rng.normal(size=11))
         scores = ArrayScores(z)
-        atom = best_atom(norm, scores)
+        atom = norm.best_atom(scores)
         w = np.zeros(11)
         w[atom.columns] = atom.values
         assert np.unique(atom.columns).size == atom.columns.size
@@ -39,11 +38,11 @@ def test_the_best_atom_attains_the_polar(norm: Norm) -> None:
 
 @pytest.mark.parametrize("norm", NORMS, ids=repr)
 def test_no_scores_no_atom(norm: Norm) -> None:
-    assert best_atom(norm, ArrayScores(np.zeros(11))).columns.size == 0
+    assert norm.best_atom(ArrayScores(np.zeros(11))).columns.size == 0
 
 
 def test_the_atom_of_the_two_support_norm() -> None:
-    atom = best_atom(KSupport(2), ArrayScores(np.array([3.0, -2.0, 0.5, 0.1, 1.0, -1.0])))
+    atom = KSupport(2).best_atom(ArrayScores(np.array([3.0, -2.0, 0.5, 0.1, 1.0, -1.0])))
     assert_array_equal(atom.columns, [0, 1])
     assert_allclose(atom.values, np.array([3.0, -2.0]) / np.sqrt(13))
 
@@ -55,4 +54,4 @@ class _Wrong(L1):
 
 def test_an_atom_that_misses_the_polar_is_refused() -> None:
     with pytest.raises(TypeError, match="_Wrong"):
-        best_atom(_Wrong(), ArrayScores(np.array([1.0, -2.0])))
+        _Wrong().best_atom(ArrayScores(np.array([1.0, -2.0])))

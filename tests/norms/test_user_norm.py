@@ -13,9 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from atomlearn.core.norms.atoms import best_atom
 from atomlearn.designs import ArrayScores, ShiftedScores
-from atomlearn.interfaces import SupportsAtoms, SupportsProx, SupportsRestriction
 from atomlearn.norms import L1, KSupport, UserNorm
 
 Array = NDArray[np.float64]
@@ -44,7 +42,7 @@ def test_it_is_the_norm_of_its_oracle() -> None:
         scores = ArrayScores(rng.standard_normal(9))
         for user, known in ((UserNorm(largest), L1()), (UserNorm(top_three), KSupport(3))):
             assert_allclose(user.polar(scores), known.polar(scores), rtol=1e-14)
-            mine, theirs = best_atom(user, scores), best_atom(known, scores)
+            mine, theirs = user.best_atom(scores), known.best_atom(scores)
             order = np.argsort(theirs.columns)
             assert_array_equal(mine.columns, theirs.columns[order])
             assert_allclose(mine.values, theirs.values[order])
@@ -216,6 +214,8 @@ def test_other_numbers_of_features_begin_afresh() -> None:
 
 def test_what_it_cannot_do() -> None:
     norm = UserNorm(signs)
-    assert isinstance(norm, SupportsAtoms)
-    assert not isinstance(norm, SupportsRestriction)
-    assert not isinstance(norm, SupportsProx)
+    assert not norm.over_columns
+    assert not norm.proximal
+    assert norm.restrict(np.arange(2), 4) is None
+    with pytest.raises(TypeError, match="no proximal map"):
+        norm.prox(np.ones(4), 1.0)

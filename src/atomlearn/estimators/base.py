@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import coefficient_rows, nonzero_coefficients
 from atomlearn.core.interfaces import Design, Loss, Norm, Solver
-from atomlearn.core.interfaces.matrix import SupportsShape
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.norms.names import named
@@ -76,7 +75,7 @@ class AtomicModel(BaseEstimator):
     ) -> list[Problem]:
         """Return one checked problem a target; the parts are the same objects in all of them."""
         the_norm = named(as_norm(grouped(norm, design)), getattr(self, "feature_names_in_", None))
-        if isinstance(the_norm, SupportsShape) and design.matrix_shape is None:
+        if design.matrix_shape is None:
             the_norm = one_column(the_norm, design.shape[1])
         regularizer = Regularizer(the_norm, self.form, amount)
         first = Problem.build(
@@ -204,7 +203,7 @@ class AtomicModel(BaseEstimator):
         return in_dtype
 
 
-def one_column(norm: SupportsShape, n_features: int) -> Norm:
+def one_column(norm: Norm, n_features: int) -> Norm:
     """Return a norm of matrices for one target: W has one column, unless it knows its shape."""
     inner: Any = norm
     while hasattr(inner, "norm"):

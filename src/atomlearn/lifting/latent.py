@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.lift import Lift
 from atomlearn.core.interfaces.norm import Atom, Norm
-from atomlearn.core.norms.atoms import best_atom
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.parameters import Parameters, whole_number
 from atomlearn.core.norms.vectors import to_float64
@@ -72,7 +71,7 @@ class LiftedNorm(Parameters, Norm):
     def best_atom(self, scores: Scores) -> Atom:
         """L u of the best atom u of the lifted norm."""
         lift = self.lift(scores.n_columns)
-        atom = best_atom(lift.norm, lift.expansion.scores(scores))
+        atom = lift.norm.best_atom(lift.expansion.scores(scores))
         return Atom(*lift.expansion.apply(atom.columns, atom.values))
 
     def value(self, w: Array) -> float:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.lift import Lift, SupportsLift
+from atomlearn.core.interfaces.lift import Lift
 from atomlearn.core.interfaces.norm import Norm
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.combine import Scaled
@@ -21,14 +21,9 @@ from atomlearn.lifting.segments import Segments
 Array = NDArray[np.float64]
 
 
-def lift_of(norm: Norm, n_features: int) -> Lift | None:
-    """Return the lift of the norm, None where it needs none."""
-    return norm.lift(n_features) if isinstance(norm, SupportsLift) else None
-
-
 def plain_lift(norm: Norm, n_features: int) -> Lift:
     """Return the lift of the norm; a norm without one is lifted by the identity."""
-    lift = lift_of(norm, n_features)
+    lift = norm.lift(n_features)
     if lift is not None:
         return lift
     return Lift(Selection(np.arange(n_features, dtype=np.int64), n_features), norm)

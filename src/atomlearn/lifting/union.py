@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Scores
 from atomlearn.core.interfaces.lift import Lift
-from atomlearn.core.interfaces.matrix import Shape, SupportsShape
-from atomlearn.core.interfaces.norm import Atom, Norm, SupportsProx, SupportsRestriction
-from atomlearn.core.norms.atoms import best_atom
-from atomlearn.core.norms.combine import polar_bounds
-from atomlearn.core.norms.names import named
+from atomlearn.core.interfaces.matrix import Shape
+from atomlearn.core.interfaces.norm import Atom, Norm
+from atomlearn.core.interfaces.solver import Solver
 from atomlearn.lifting.latent import LiftedNorm
-from atomlearn.lifting.lifting import lift_of, plain_lift, union
+from atomlearn.lifting.lifting import plain_lift, union
 from atomlearn.matrices.norms.base import MatrixNorm
 from atomlearn.matrices.norms.terms import unscaled
 
@@ -50,8 +48,8 @@ class Union(LiftedNorm):
                 )
             norm.check(n_features)
             matrix = isinstance(unscaled(norm), MatrixNorm)
-            if lift_of(norm, n_features) is None and not (
-                isinstance(norm, SupportsProx) and (matrix or isinstance(norm, SupportsRestriction))
+            if norm.lift(n_features) is None and not (
+                norm.proximal and (matrix or norm.over_columns)
             ):
                 raise TypeError(
                     f"Union: {norm!r} has no proximal map, so that the parts cannot be re-fitted; "
@@ -72,23 +70,28 @@ class Union(LiftedNorm):
         for norm in self.norms:
             norm.check(n_features)
 
-    def bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
+    def solver(self, tolerance: float) -> Solver | None:
+        """That of the first norm which names one: norms of matrices take others beside them."""
+        named = (norm.solver(tolerance) for norm in self.norms)
+        return next((solver for solver in named if solver is not None), None)
+
+    def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
         """The largest lower and the largest upper bound on the polars of the norms."""
         if not any(isinstance(unscaled(norm), MatrixNorm) for norm in self.norms):
             polar = super().polar(scores)
             return polar, polar
-        found = [polar_bounds(norm, scores, thorough) for norm in self.norms]
+        found = [norm.polar_bounds(scores, thorough) for norm in self.norms]
         return max(low for low, _ in found), max(high for _, high in found)
 
     def polar(self, scores: Scores) -> float:
         """max_i norm_i°(z)"""
-        return self.bounds(scores, thorough=True)[1]
+        return self.polar_bounds(scores, thorough=True)[1]
 
     def best_atom(self, scores: Scores) -> Atom:
         """The best atom of the norm whose best atom is best."""
         if not any(isinstance(unscaled(norm), MatrixNorm) for norm in self.norms):
             return super().best_atom(scores)
-        atoms = [best_atom(norm, scores) for norm in self.norms]
+        atoms = [norm.best_atom(scores) for norm in self.norms]
         values = [float(atom.values @ scores.at(atom.columns)) for atom in atoms]
         return atoms[int(np.argmax(values))]
 
@@ -105,10 +108,10 @@ class Union(LiftedNorm):
 
     def with_shape(self, shape: Shape | None) -> Union:
         """Return the same norm with its parts for matrices of this shape."""
-        norms = [n.with_shape(shape) if isinstance(n, SupportsShape) else n for n in self.norms]
+        norms = [norm.with_shape(shape) for norm in self.norms]
         same = all(new is old for new, old in zip(norms, self.norms, strict=True))
         return self if same else Union(norms)
 
     def with_names(self, names: Sequence[str]) -> Union:
         """Return the same norm with the names of columns in its parts replaced by indices."""
-        return Union([named(norm, names) for norm in self.norms])
+        return Union([norm.with_names(names) for norm in self.norms])

@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.sparse.linalg import splu
 
 from atomlearn.core.interfaces.lift import Expansion, Lift
-from atomlearn.core.interfaces.norm import SupportsProx
+from atomlearn.core.interfaces.norm import Norm
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.scores import VectorScores
 from atomlearn.lifting.decomposition import OperatorFamily, family_value, latent_value
@@ -43,7 +43,7 @@ def lifted_value(lift: Lift, w: Array) -> float:
     norm = lift.norm
     if isinstance(norm, Groups):
         return _value_of_groups(lift.expansion, norm, w)
-    if not isinstance(norm, SupportsProx):
+    if not norm.proximal:
         raise TypeError(f"the value of {norm!r} needs a proximal map")
     scale = float(np.abs(w).max())
     return scale * _alternating(lift, norm, matrix_of(lift.expansion), w / scale)
@@ -59,7 +59,7 @@ def _value_of_groups(expansion: Expansion, norm: Groups, w: Array) -> float:
     return family_value(w, OperatorFamily(matrix, starts, delta))
 
 
-def _alternating(lift: Lift, norm: SupportsProx, matrix: sparse.csc_array, w: Array) -> float:
+def _alternating(lift: Lift, norm: Norm, matrix: sparse.csc_array, w: Array) -> float:
     solve = splu(sparse.csc_array(matrix @ matrix.T))
     u = matrix.T @ solve.solve(w)
     dual, step, balance = np.zeros(u.size), 1.0, 20

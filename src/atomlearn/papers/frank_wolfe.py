@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Atom, Scores, Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
-from atomlearn.core.norms.atoms import best_atom
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import MatrixPart, Status
 from atomlearn.core.solvers.atoms import AtomSet
@@ -323,7 +322,7 @@ class FrankWolfe(Solver):
             state.columns, state.weights, *at, thorough=thorough
         )
         shifted = problem.shifted(scores, state.columns, state.weights)
-        atom = best_atom(problem.regularizer.norm, shifted)
+        atom = problem.regularizer.norm.best_atom(shifted)
         if not atom.columns.size:
             return None, 0.0
         return atom, float(atom.values @ shifted.at(atom.columns))

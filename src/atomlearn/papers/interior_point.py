@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from atomlearn.core.interfaces import Block, Master, Norm, Refit, SupportsPrices
+from atomlearn.core.interfaces import Block, Master, Norm, Refit
 from atomlearn.core.losses import Logistic, Squared, SquaredHinge
 from atomlearn.core.masters.newton import block_of, certified
 from atomlearn.core.norms.combine import Nonnegative, Scaled
@@ -196,7 +196,7 @@ def _gauge_parts(
 ) -> list[tuple[slice, Array]]:
     """Constrain the program so that gauge(w) <= the sum of the parts, with equality at optima."""
     size = weights.stop
-    price = norm.prices(size) if isinstance(norm, SupportsPrices) else None
+    price = norm.prices(size)
     if isinstance(norm, Scaled):
         return _gauge_parts(program, weights, norm.norm, scale * norm.factor)
     if isinstance(norm, Nonnegative):

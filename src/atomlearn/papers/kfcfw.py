@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Atom, Scores, Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.masters.simplex import SimplexQuasiNewton
-from atomlearn.core.norms.atoms import best_atom
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
 from atomlearn.core.solvers.atoms import AtomSet
@@ -147,7 +146,7 @@ class KFCFW(Solver):
 def _new_atom(problem: Problem, scores: Scores) -> tuple[Columns, Array, float] | None:
     """Return (S2): the scaled atom with its cost, None where the gradient vanishes."""
     regularizer = problem.regularizer
-    found = best_atom(regularizer.norm, scores)
+    found = regularizer.norm.best_atom(scores)
     columns, atom = found.columns, found.values
     if not columns.size:
         return None

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.interfaces import SupportsProx
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.problem.problem import Problem
 
@@ -35,7 +34,7 @@ def proximal_of(problem: Problem, owner: str, name: NamedProx | None, tau: float
     """Return the proximal map of the problem's penalty with this tau, checked before any work."""
     regularizer = problem.regularizer
     norm = regularizer.norm
-    if not isinstance(norm, SupportsProx):
+    if not norm.proximal:
         raise TypeError(
             f"{owner} needs a norm with a prox, {type(norm).__name__} has none; "
             "use a solver over its atoms"

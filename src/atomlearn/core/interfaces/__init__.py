@@ -7,7 +7,7 @@ puts the three together one step at a time.
 
 from atomlearn.core.interfaces.deadline import Deadline
 from atomlearn.core.interfaces.design import Block, Design, Scores
-from atomlearn.core.interfaces.lift import Expansion, Lift, SupportsLift
+from atomlearn.core.interfaces.lift import Expansion, Lift
 from atomlearn.core.interfaces.loss import Loss
 from atomlearn.core.interfaces.master import Master, Refit
 from atomlearn.core.interfaces.matrix import (
@@ -15,20 +15,12 @@ from atomlearn.core.interfaces.matrix import (
     Found,
     ScoreMatrix,
     SupportsScoreMatrix,
-    SupportsSearch,
-    SupportsShape,
 )
 from atomlearn.core.interfaces.norm import (
     Atom,
     Norm,
     ProxJacobian,
     ProxPoint,
-    SupportsAtoms,
-    SupportsPrices,
-    SupportsProx,
-    SupportsRestriction,
-    SupportsScreening,
-    SupportsZeroThreshold,
 )
 from atomlearn.core.interfaces.solver import Solver, State, WarmStart
 
@@ -51,15 +43,6 @@ __all__ = [
     "Scores",
     "Solver",
     "State",
-    "SupportsAtoms",
-    "SupportsLift",
-    "SupportsPrices",
-    "SupportsProx",
-    "SupportsRestriction",
     "SupportsScoreMatrix",
-    "SupportsScreening",
-    "SupportsSearch",
-    "SupportsShape",
-    "SupportsZeroThreshold",
     "WarmStart",
 ]

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,15 +79,3 @@ class Lift:
     expansion: Expansion
     norm: Norm
     names: tuple[str, ...] | None = None
-
-
-@runtime_checkable
-class SupportsLift(Protocol):
-    """Norms that are, or may be, the image of a simpler norm over more coordinates."""
-
-    def lift(self, n_features: int) -> Lift | None:
-        """Return the expansion and the norm over its coordinates, for this many features.
-
-        None where the norm needs none: a scaled l1 norm, for example.
-        """
-        ...

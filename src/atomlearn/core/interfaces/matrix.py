@@ -183,27 +183,6 @@ class Factored:
         return np.asarray((self.left * self.weights) @ self.right.T)
 
 
-@runtime_checkable
-class SupportsShape(Protocol):
-    """Norms that need the shape of W, and take it from the design where it was not given."""
-
-    def with_shape(self, shape: Shape | None) -> Norm:
-        """Return the same norm for matrices of this shape; a shape given before must agree."""
-        ...
-
-
-@runtime_checkable
-class SupportsSearch(Protocol):
-    """Norms whose oracle is a search with bounds from below and above."""
-
-    def bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
-        """Return lower <= gauge°(z) <= upper; ``lower`` is attained by an atom found.
-
-        ``thorough``: spend as much on the bound from above as a last certificate is worth.
-        """
-        ...
-
-
 def matrix_shape_of(design: Design) -> Shape:
     """Return (p, q) of a design whose columns are the entries of a matrix; else TypeError."""
     shape = design.matrix_shape
@@ -217,8 +196,6 @@ def matrix_shape_of(design: Design) -> Shape:
 
 def shaped(norm: Norm, design: Design) -> Norm:
     """Return the norm with the shape of the design's matrix, where it asks for one."""
-    if not isinstance(norm, SupportsShape):
-        return norm
     return norm.with_shape(design.matrix_shape)
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from atomlearn.core.interfaces.design import Columns, Scores
+
+if TYPE_CHECKING:
+    from atomlearn.core.interfaces.lift import Lift
+    from atomlearn.core.interfaces.solver import Solver
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -20,8 +24,20 @@ Mask = NDArray[np.bool_]
 Form = Literal["penalized", "squared", "constrained"]
 
 
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """a = sum_j values_j e_(columns_j): columns (s,) int64 without repeats, values (s,) float64."""
+
+    columns: Columns
+    values: Array
+
+
 class Norm(ABC):
     """gauge(w) = inf { t >= 0 : w in t * conv(atoms) }.
+
+    A norm must give its value, its polar and its best columns. Everything else it may be able to
+    do is a method here with a neutral answer, so that nobody has to ask what kind of norm it is:
+    a norm that can do more overrides the method.
 
     Parameters are plain attributes under their constructor names, so that ``get_params`` and
     ``set_params`` reach them; a norm never stores anything about one data set.
@@ -45,6 +61,165 @@ class Norm(ABC):
 
     def check(self, n_features: int) -> None:  # noqa: B027 - most norms fit any number of columns
         """Raise ValueError or TypeError, with the remedy, where a parameter is unusable."""
+
+    # What the data say: names of columns, the shape of a matrix.
+
+    def with_names(self, names: Sequence[str]) -> Norm:
+        """Return the same norm with names of columns in its parameters replaced by indices."""
+        return self
+
+    def with_shape(self, shape: tuple[int, int] | None) -> Norm:
+        """Return the same norm for matrices of this shape; a shape given before must agree.
+
+        None: the columns of the design are not the entries of a matrix.
+        """
+        return self
+
+    # The oracle.
+
+    def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
+        """Return lower <= gauge°(z) <= upper: the polar twice where it is known exactly.
+
+        Where the best atom can only be searched for, ``lower`` is attained by an atom found, and
+        ``thorough`` asks to spend as much on the bound from above as a last certificate is worth.
+        """
+        polar = self.polar(scores)
+        return polar, polar
+
+    def best_atom(self, scores: Scores) -> Atom:
+        """Return a = argmax <a, z> over the atoms, so <a, z> = gauge°(z) and gauge(a) = 1.
+
+        Where no atom has <a, z> > 0 (z = 0, or a gauge without symmetry) the atom is empty.
+        Unless a norm says better, a part of z scaled to gauge 1 is tried, which is right for the
+        l1, l2, group and k-support norms, and checked against the polar.
+
+        Raises
+        ------
+        TypeError
+            Where the atom that was tried does not attain the polar.
+        """
+        columns = self.best_columns(scores, 1)
+        values = scores.at(columns)
+        restricted = self.restrict(columns, scores.n_columns)
+        if restricted is None:
+            raise TypeError(
+                f"{self!r} neither hands out its best atom (best_atom) nor can be restricted to "
+                "the columns of it; use ColumnGeneration or FISTA"
+            )
+        gauge = restricted.value(values)
+        if gauge == 0.0:
+            return Atom(columns[:0], values[:0])
+        atom = values / gauge
+        polar, reached = self.polar(scores), float(atom @ values)
+        if reached < polar * (1 - 1e-9):
+            raise TypeError(
+                f"the best atom of {self!r} is not a part of the scores: the part reaches "
+                f"{reached} of the polar {polar}; give the norm a best_atom, or use "
+                "ColumnGeneration or FISTA"
+            )
+        return Atom(columns, atom)
+
+    # Fewer or more coordinates.
+
+    @property
+    def over_columns(self) -> bool:
+        """True where problems can be solved over a few columns at a time: most norms of vectors.
+
+        Those are the norms that can be restricted to columns, or lifted to one that can.
+        """
+        kind = type(self)
+        return kind.restrict is not Norm.restrict or kind.lift is not Norm.lift
+
+    def restrict(self, columns: Columns, n_features: int) -> Norm | None:
+        """Return the norm on R^len(columns) that equals this one on vectors zero elsewhere.
+
+        ``restrict(c, n).value(w[c]) == value(w)`` wherever w is zero outside ``columns``. None
+        where the norm cannot.
+        """
+        return None
+
+    def lift(self, n_features: int) -> Lift | None:
+        """Return the simpler norm over more coordinates of which this one is the image.
+
+        None where the norm needs none: a scaled l1 norm, for example.
+        """
+        return None
+
+    # Proximal maps: what masters, FISTA and ADMM need.
+
+    @property
+    def proximal(self) -> bool:
+        """True where ``prox_point`` is known."""
+        return type(self).prox_point is not Norm.prox_point
+
+    def prox_point(self, w: Array, amount: float, form: Form) -> ProxPoint:
+        """Return a proximal map with gauge and Jacobian; ``amount`` is a step, or a radius.
+
+        argmin_x 1/2 ||x - w||^2 + amount * gauge(x) where ``form`` is "penalized", (amount / 2) *
+        gauge(x)^2 where "squared"; the nearest x of gauge(x) <= amount where "constrained". The
+        Jacobian is only computed when called.
+        """
+        raise TypeError(f"{self!r} has no proximal map; use a solver over its atoms")
+
+    def prox(self, w: Array, step: float) -> Array:
+        """Return argmin_x 1/2 ||x - w||^2 + step * gauge(x)."""
+        return self.prox_point(w, step, "penalized").point
+
+    def prox_squared(self, w: Array, step: float) -> Array:
+        """Return argmin_x 1/2 ||x - w||^2 + (step / 2) * gauge(x)^2."""
+        return self.prox_point(w, step, "squared").point
+
+    def project(self, w: Array, radius: float) -> Array:
+        """Return the point of { x : gauge(x) <= radius } nearest to w."""
+        return self.prox_point(w, radius, "constrained").point
+
+    # What is known of the coordinates.
+
+    @property
+    def absolute(self) -> bool:
+        """True where gauge(w) = gauge(|w|), growing with each |w_j|: what Nonnegative needs."""
+        return False
+
+    def zero_threshold(self, w: Array) -> float:
+        """Return the largest t for which a subgradient of gauge at w has |s_j| = t where w_j = 0.
+
+        A zero coordinate whose |z_j| <= multiplier * t does not want to enter. ``w`` holds the
+        non-zero coordinates (zeros may be left out). 0, which is always right, where w is 0, or
+        every coordinate enters, or no one number tells.
+        """
+        return 0.0
+
+    def prices(self, n_features: int) -> Array | None:
+        """Return p > 0 with gauge(w) = p'w for w >= 0 and infinite elsewhere; None if no such p.
+
+        With prices a norm can be the gauge of rays: each column an atom, its coefficient >= 0.
+        """
+        return None
+
+    def least_polar(self, z: Array, error: Array) -> float:
+        """Return a lower bound on gauge°(z*) over all z* with |z_j* - z_j| <= error_j, >= 0."""
+        return 0.0
+
+    def possible_support(self, z: Array, error: Array, polar: float) -> Mask | None:
+        """Mark every coordinate that may be non-zero where w is aligned with some z* near z.
+
+        z* : any vector with |z_j* - z_j| <= error_j for all j and gauge°(z*) >= ``polar``;
+        aligned : <z*, w> = gauge°(z*) gauge(w), which holds at an optimum of every form. ``polar``
+        is 0 where nothing is known. Shapes (n_features,); errors may be infinite. Coordinates left
+        unmarked are strictly out: scores near z* have the same polar without them. None where the
+        norm has no rule. O(n_features) expected.
+        """
+        return None
+
+    # Which solver.
+
+    def solver(self, tolerance: float) -> Solver | None:
+        """Return the solver for this norm to a relative gap; None: the usual one.
+
+        The usual one is column generation, or, where the norm is not ``over_columns``, the
+        generation of atoms. Norms of matrices name their own.
+        """
+        return None
 
 
 class ProxJacobian:
@@ -112,97 +287,3 @@ class ProxPoint:
     point: Array
     gauge: float
     jacobian: Callable[[], ProxJacobian]
-
-
-@runtime_checkable
-class SupportsProx(Protocol):
-    """Norms whose proximal maps are computable: what masters, FISTA and ADMM need."""
-
-    def prox(self, w: Array, step: float) -> Array:
-        """Return argmin_x 1/2 ||x - w||^2 + step * gauge(x)."""
-        ...
-
-    def prox_squared(self, w: Array, step: float) -> Array:
-        """Return argmin_x 1/2 ||x - w||^2 + (step / 2) * gauge(x)^2."""
-        ...
-
-    def project(self, w: Array, radius: float) -> Array:
-        """Return the point of { x : gauge(x) <= radius } nearest to w."""
-        ...
-
-    def prox_point(self, w: Array, amount: float, form: Form) -> ProxPoint:
-        """Return one of the three maps above with gauge and Jacobian; ``amount`` = step or radius.
-
-        The point equals that of the plain method; the Jacobian is only computed when called.
-        """
-        ...
-
-
-@runtime_checkable
-class SupportsRestriction(Protocol):
-    """Norms that stay a norm of their own kind on a subset of the coordinates."""
-
-    def restrict(self, columns: Columns, n_features: int) -> Norm:
-        """Return the norm on R^len(columns) that equals this one on vectors zero elsewhere.
-
-        ``restrict(c).value(w[c]) == value(w)`` wherever w is zero outside ``columns``.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Atom:
-    """a = sum_j values_j e_(columns_j): columns (s,) int64 without repeats, values (s,) float64."""
-
-    columns: Columns
-    values: Array
-
-
-@runtime_checkable
-class SupportsAtoms(Protocol):
-    """Norms that hand out their best atom: what Frank-Wolfe methods and rays are made of."""
-
-    def best_atom(self, scores: Scores) -> Atom:
-        """Return a = argmax <a, z> over the atoms, so <a, z> = gauge°(z) and gauge(a) = 1.
-
-        Where no atom has <a, z> > 0 (z = 0, or a gauge without symmetry) the atom is empty.
-        """
-        ...
-
-
-@runtime_checkable
-class SupportsZeroThreshold(Protocol):
-    """Norms for which one number tells which zero coordinates may stay zero."""
-
-    def zero_threshold(self, w: Array) -> float:
-        """Return the largest t for which a subgradient of gauge at w has |s_j| = t where w_j = 0.
-
-        A zero coordinate whose |z_j| <= multiplier * t does not want to enter. ``w`` holds the
-        non-zero coordinates (zeros may be left out). 0 where w is 0 or every coordinate enters.
-        """
-        ...
-
-
-@runtime_checkable
-class SupportsPrices(Protocol):
-    """Norms that can be gauges of rays: each column an atom with a coefficient >= 0."""
-
-    def prices(self, n_features: int) -> Array | None:
-        """Return p > 0 with gauge(w) = p'w for w >= 0 and infinite elsewhere; None if no such p."""
-        ...
-
-
-@runtime_checkable
-class SupportsScreening(Protocol):
-    """Norms that can tell from scores which coordinates no optimum uses (safe screening)."""
-
-    def possible_support(self, z: Array, error: Array, polar: float) -> Mask | None:
-        """Mark every coordinate that may be non-zero where w is aligned with some z* near z.
-
-        z* : any vector with |z_j* - z_j| <= error_j for all j and gauge°(z*) >= ``polar``;
-        aligned : <z*, w> = gauge°(z*) gauge(w), which holds at an optimum of every form. ``polar``
-        is 0 where nothing is known. Shapes (n_features,); errors may be infinite. Coordinates left
-        unmarked are strictly out: scores near z* have the same polar without them. None where the
-        norm has no rule. O(n_features) expected.
-        """
-        ...

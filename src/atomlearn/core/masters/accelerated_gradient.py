@@ -18,7 +18,6 @@ from atomlearn.core.interfaces import (
     Block,
     Master,
     Refit,
-    SupportsProx,
 )
 from atomlearn.core.losses import pieces
 from atomlearn.core.problem.problem import Problem
@@ -368,7 +367,7 @@ def _certified(
 
 def _check(problem: Problem) -> None:
     norm, design = problem.regularizer.norm, problem.design
-    if not isinstance(norm, SupportsProx):
+    if not norm.proximal:
         raise TypeError(
             f"AcceleratedGradient needs a norm with a prox, {type(norm).__name__} has none; "
             "use a solver over its atoms"

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from atomlearn._kernels import QPOutcome, QPStatus, active_set_qp
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Block, Master, Refit, SupportsPrices
+from atomlearn.core.interfaces import Block, Master, Refit
 from atomlearn.core.losses import Squared
 from atomlearn.core.masters.newton import Candidate, block_of
 from atomlearn.core.problem.problem import Problem, Regularizer
@@ -153,7 +153,7 @@ def check_rays(problem: Problem) -> Array:
     """Return p with gauge(c) = p'c, or raise TypeError where the problem is not one of rays."""
     size = problem.design.shape[1]
     norm = problem.regularizer.norm
-    price = norm.prices(size) if isinstance(norm, SupportsPrices) else None
+    price = norm.prices(size)
     if price is None:
         raise TypeError(
             f"this master re-fits rays, columns with coefficients >= 0 and a gauge that is a "

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Block, Master, ProxPoint, Refit, SupportsProx
+from atomlearn.core.interfaces import Block, Master, ProxPoint, Refit
 from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
 from atomlearn.core.masters.newton_system import NewtonSystem, resolvent
 from atomlearn.core.problem.problem import Problem
@@ -171,7 +171,7 @@ class _Run:
 def check_restricted(problem: Problem) -> None:
     """Raise TypeError unless the norm has a prox and the design is a Block."""
     norm = problem.regularizer.norm
-    if not isinstance(norm, SupportsProx):
+    if not norm.proximal:
         raise TypeError(
             f"this master needs a norm with a prox, {type(norm).__name__} has none; "
             "use a solver over its atoms"

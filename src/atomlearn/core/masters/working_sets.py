@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces import Block, Master, Refit, SupportsRestriction
+from atomlearn.core.interfaces import Block, Master, Refit
 from atomlearn.core.masters.newton import (
     Candidate,
     SemismoothNewton,
@@ -90,7 +90,7 @@ class WorkingSets(Master):
         """Return whether the block is so large that rounds on parts of it pay."""
         free = 2 * self.master.candidates_for_free(problem)
         large = problem.design.shape[1] > max(self.smallest, free)
-        return large and isinstance(problem.regularizer.norm, SupportsRestriction)
+        return large and problem.regularizer.norm.over_columns
 
     def candidates_for_free(self, problem: Problem) -> int:
         """As the master inside, which then gets the block whole."""

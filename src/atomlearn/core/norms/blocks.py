@@ -17,11 +17,7 @@ from atomlearn.core.interfaces.norm import (
     Norm,
     ProxJacobian,
     ProxPoint,
-    SupportsProx,
-    SupportsRestriction,
-    SupportsScreening,
 )
-from atomlearn.core.norms.atoms import best_atom
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.forms import three_forms
 from atomlearn.core.norms.scores import SubsetScores, VectorScores
@@ -50,7 +46,7 @@ class Blocks(VectorNorm):
     @property
     def absolute(self) -> bool:
         """True where all norms depend on |w| only."""
-        return all(isinstance(norm, VectorNorm) and norm.absolute for norm in self.norms)
+        return all(norm.absolute for norm in self.norms)
 
     def check(self, n_features: int) -> None:
         """Raise where the blocks are not a partition of the columns, or a norm does not fit."""
@@ -83,24 +79,32 @@ class Blocks(VectorNorm):
         """The best atom of the block of largest polar."""
         blocks, polars = self._polars(scores)
         best = int(np.argmax(polars))
-        atom = best_atom(self.norms[best], SubsetScores(scores, blocks[best]))
+        atom = self.norms[best].best_atom(SubsetScores(scores, blocks[best]))
         return Atom(blocks[best][atom.columns], atom.values)
 
-    def restrict(self, columns: Columns, n_features: int) -> Blocks:
-        """Each norm restricted to its columns among these."""
+    @property
+    def over_columns(self) -> bool:
+        """True where all norms can be restricted."""
+        return all(norm.over_columns for norm in self.norms)
+
+    @property
+    def proximal(self) -> bool:
+        """True where all norms have a proximal map."""
+        return all(norm.proximal for norm in self.norms)
+
+    def restrict(self, columns: Columns, n_features: int) -> Blocks | None:
+        """Each norm restricted to its columns among these; None where one cannot be."""
         owner, place = self._owners(n_features)
         mine, local = owner[columns], place[columns]
         norms: list[Norm] = []
         parts: list[Columns] = []
         sizes = [block.size for block in self._blocks(n_features)]
         for number in np.unique(mine):
-            norm = self.norms[int(number)]
-            if not isinstance(norm, SupportsRestriction):
-                raise TypeError(
-                    f"Blocks: {norm!r} cannot be restricted to columns; use a solver over atoms"
-                )
             chosen = np.flatnonzero(mine == number)
-            norms.append(norm.restrict(local[chosen], sizes[int(number)]))
+            restriction = self.norms[int(number)].restrict(local[chosen], sizes[int(number)])
+            if restriction is None:
+                return None
+            norms.append(restriction)
             parts.append(chosen)
         restricted = Blocks(norms, parts)
         restricted.__dict__["_memo"] = (restricted.columns, len(columns), parts)
@@ -111,12 +115,13 @@ class Blocks(VectorNorm):
 
     def polar_of(self, z: Array) -> float:
         """Return the polar at a stored vector."""
-        return max((_polar(norm, z[c]) for norm, c in self._pairs(z.size) if c.size), default=0.0)
+        used = [(norm, columns) for norm, columns in self._pairs(z.size) if columns.size]
+        return max((norm.polar(VectorScores(z[columns])) for norm, columns in used), default=0.0)
 
     def least_polar(self, z: Array, error: Array) -> float:
         """The largest of those of the blocks."""
         return max(
-            (_least_polar(norm, z[c], error[c]) for norm, c in self._pairs(z.size) if c.size),
+            (norm.least_polar(z[c], error[c]) for norm, c in self._pairs(z.size) if c.size),
             default=0.0,
         )
 
@@ -128,7 +133,7 @@ class Blocks(VectorNorm):
         polar = max(polar, self.least_polar(z, error))
         marked, any_rule = np.ones(z.size, dtype=bool), False
         for norm, columns in self._pairs(z.size):
-            if isinstance(norm, SupportsScreening) and columns.size:
+            if columns.size:
                 inner = norm.possible_support(z[columns], error[columns], polar)
                 if inner is not None:
                     marked[columns], any_rule = inner, True
@@ -141,8 +146,6 @@ class Blocks(VectorNorm):
         point, gauge = np.empty_like(v), 0.0
         jacobians: list[tuple[Columns, Callable[[], ProxJacobian]]] = []
         for norm, columns in self._pairs(v.size):
-            if not isinstance(norm, SupportsProx):
-                raise TypeError(f"Blocks: {norm!r} has no proximal map; use a solver over atoms")
             inner = norm.prox_point(v[columns], step, "penalized")
             point[columns] = inner.point
             gauge += inner.gauge
@@ -209,14 +212,6 @@ class Blocks(VectorNorm):
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_memo"}
-
-
-def _least_polar(norm: Norm, z: Array, error: Array) -> float:
-    return norm.least_polar(z, error) if isinstance(norm, VectorNorm) else 0.0
-
-
-def _polar(norm: Norm, z: Array) -> float:
-    return norm.polar(VectorScores(z))
 
 
 def _assembled(parts: list[tuple[Columns, ProxJacobian]], size: int) -> ProxJacobian:

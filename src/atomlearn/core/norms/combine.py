@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.lift import Lift
-from atomlearn.core.interfaces.matrix import Shape, SupportsSearch, SupportsShape
+from atomlearn.core.interfaces.matrix import Shape
 from atomlearn.core.interfaces.norm import (
     Atom,
     Form,
@@ -19,37 +19,18 @@ from atomlearn.core.interfaces.norm import (
     Norm,
     ProxJacobian,
     ProxPoint,
-    SupportsPrices,
-    SupportsZeroThreshold,
 )
-from atomlearn.core.norms.atoms import best_atom
+from atomlearn.core.interfaces.solver import Solver
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.groups import Groups
-from atomlearn.core.norms.inside import (
-    check_inside,
-    least_polar_inside,
-    lift_inside,
-    possible_support_inside,
-    restriction,
-    with_prox,
-)
+from atomlearn.core.norms.inside import check_inside
 from atomlearn.core.norms.l1 import L1
-from atomlearn.core.norms.names import named
 from atomlearn.core.norms.parameters import positive_number
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.norms.scores import PositiveScores
 from atomlearn.core.norms.vectors import to_float64
-from atomlearn.lifting.latent import LatentNorm
 
 Array = NDArray[np.float64]
-
-
-def polar_bounds(norm: Norm, scores: Scores, thorough: bool = False) -> tuple[float, float]:
-    """Return lower <= gauge°(z) <= upper: the polar twice for norms that know it exactly."""
-    if isinstance(norm, SupportsSearch):
-        return norm.bounds(scores, thorough)
-    polar = norm.polar(scores)
-    return polar, polar
 
 
 def scaled(norm: Norm, factor: float) -> Norm:
@@ -76,7 +57,21 @@ class Scaled(VectorNorm):
     @property
     def absolute(self) -> bool:
         """As the norm inside."""
-        return isinstance(self.norm, VectorNorm | LatentNorm) and self.norm.absolute
+        return self.norm.absolute
+
+    @property
+    def over_columns(self) -> bool:
+        """As the norm inside."""
+        return self.norm.over_columns
+
+    @property
+    def proximal(self) -> bool:
+        """As the norm inside."""
+        return self.norm.proximal
+
+    def solver(self, tolerance: float) -> Solver | None:
+        """That of the norm inside."""
+        return self.norm.solver(tolerance)
 
     def check(self, n_features: int) -> None:
         """Raise where the factor is not positive and finite, or the norm inside is unusable."""
@@ -98,57 +93,53 @@ class Scaled(VectorNorm):
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         power = {"penalized": 1, "squared": 2, "constrained": -1}[form]
-        inner = with_prox(self.norm, "Scaled").prox_point(v, amount * self.factor**power, form)
+        inner = self.norm.prox_point(v, amount * self.factor**power, form)
         return ProxPoint(inner.point, self.factor * inner.gauge, inner.jacobian)
 
-    def restrict(self, columns: Columns, n_features: int) -> Scaled:
-        """factor times the restriction of the norm inside."""
-        return Scaled(restriction(self.norm, columns, n_features, "Scaled"), self.factor)
+    def restrict(self, columns: Columns, n_features: int) -> Scaled | None:
+        """factor times the restriction of the norm inside; None where it has none."""
+        inner = self.norm.restrict(columns, n_features)
+        return None if inner is None else Scaled(inner, self.factor)
 
     def lift(self, n_features: int) -> Lift | None:
         """That of the norm inside, over which the norm is scaled; None where it has none."""
-        inner = lift_inside(self.norm, n_features)
+        inner = self.norm.lift(n_features)
         return None if inner is None else replace(inner, norm=scaled(inner.norm, self.factor))
 
     def with_shape(self, shape: Shape | None) -> Scaled:
         """Return the same norm with the norm inside for matrices of this shape."""
-        inner = self.norm
-        if not isinstance(inner, SupportsShape):
-            return self
-        known = inner.with_shape(shape)
-        return self if known is inner else Scaled(known, self.factor)
+        known = self.norm.with_shape(shape)
+        return self if known is self.norm else Scaled(known, self.factor)
 
-    def bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
+    def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
         """Those of the polar of the norm inside, divided by the factor."""
-        lower, upper = polar_bounds(self.norm, scores, thorough)
+        lower, upper = self.norm.polar_bounds(scores, thorough)
         return lower / self.factor, upper / self.factor
 
     def with_names(self, names: Sequence[str]) -> Scaled:
         """Return the same norm with names of columns replaced by their indices."""
-        return Scaled(named(self.norm, names), self.factor)
+        return Scaled(self.norm.with_names(names), self.factor)
 
     def best_atom(self, scores: Scores) -> Atom:
         """The atom of the norm inside, divided by the factor."""
-        atom = best_atom(self.norm, scores)
+        atom = self.norm.best_atom(scores)
         return Atom(atom.columns, atom.values / self.factor)
 
     def zero_threshold(self, w: Array) -> float:
-        """factor times that of the norm inside (0, which is always right, where it has none)."""
-        if not isinstance(self.norm, SupportsZeroThreshold):
-            return 0.0
+        """factor times that of the norm inside."""
         return self.factor * self.norm.zero_threshold(w)
 
     def least_polar(self, z: Array, error: Array) -> float:
         """That of the norm inside, divided by the factor."""
-        return least_polar_inside(self.norm, z, error) / self.factor
+        return self.norm.least_polar(z, error) / self.factor
 
     def possible_support(self, z: Array, error: Array, polar: float) -> Mask | None:
         """That of the norm inside, whose polar is factor times this one."""
-        return possible_support_inside(self.norm, z, error, polar * self.factor)
+        return self.norm.possible_support(z, error, polar * self.factor)
 
     def prices(self, n_features: int) -> Array | None:
         """factor times those of the norm inside, where it has them."""
-        inner = self.norm.prices(n_features) if isinstance(self.norm, SupportsPrices) else None
+        inner = self.norm.prices(n_features)
         return None if inner is None else self.factor * inner
 
 
@@ -172,6 +163,16 @@ class Nonnegative(VectorNorm):
         """False: negative coordinates are refused."""
         return False
 
+    @property
+    def over_columns(self) -> bool:
+        """As the norm inside."""
+        return self.norm.over_columns
+
+    @property
+    def proximal(self) -> bool:
+        """As the norm inside."""
+        return self.norm.proximal
+
     def check(self, n_features: int) -> None:
         """Raise where the norm inside is unusable, or not a norm of |w|."""
         check_inside(self.norm, "Nonnegative", absolute=True)
@@ -193,43 +194,44 @@ class Nonnegative(VectorNorm):
         return columns[positive.at(columns) > 0]
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        inner = with_prox(self.norm, "Nonnegative").prox_point(np.maximum(v, 0.0), amount, form)
+        inner = self.norm.prox_point(np.maximum(v, 0.0), amount, form)
 
         def jacobian() -> ProxJacobian:
             return _masked(inner.jacobian(), v > 0)
 
         return ProxPoint(inner.point, inner.gauge, jacobian)
 
-    def restrict(self, columns: Columns, n_features: int) -> Nonnegative:
-        """The non-negative part of the restriction of the norm inside."""
-        return Nonnegative(restriction(self.norm, columns, n_features, "Nonnegative"))
+    def restrict(self, columns: Columns, n_features: int) -> Nonnegative | None:
+        """The non-negative part of the restriction of the norm inside; None where it has none."""
+        inner = self.norm.restrict(columns, n_features)
+        return None if inner is None else Nonnegative(inner)
 
     def lift(self, n_features: int) -> Lift | None:
         """That of the norm inside with non-negative parts; None where it has none."""
-        inner = lift_inside(self.norm, n_features)
+        inner = self.norm.lift(n_features)
         return None if inner is None else replace(inner, norm=Nonnegative(inner.norm))
 
     def with_names(self, names: Sequence[str]) -> Nonnegative:
         """Return the same norm with names of columns replaced by their indices."""
-        return Nonnegative(named(self.norm, names))
+        return Nonnegative(self.norm.with_names(names))
 
     def best_atom(self, scores: Scores) -> Atom:
         """The atom of the norm inside for max(z, 0), without its zeros."""
-        atom = best_atom(self.norm, PositiveScores(scores))
+        atom = self.norm.best_atom(PositiveScores(scores))
         kept = atom.values > 0
         return Atom(atom.columns[kept], atom.values[kept])
 
     def zero_threshold(self, w: Array) -> float:
-        """That of the norm inside (0, which is always right, where it has none)."""
-        return self.norm.zero_threshold(w) if isinstance(self.norm, SupportsZeroThreshold) else 0.0
+        """That of the norm inside."""
+        return self.norm.zero_threshold(w)
 
     def least_polar(self, z: Array, error: Array) -> float:
         """That of the norm inside for max(z, 0), which is no further from max(z*, 0)."""
-        return least_polar_inside(self.norm, np.maximum(z, 0.0), error)
+        return self.norm.least_polar(np.maximum(z, 0.0), error)
 
     def possible_support(self, z: Array, error: Array, polar: float) -> Mask | None:
         """That of the norm inside: a w >= 0 aligned with z* is aligned with max(z*, 0)."""
-        return possible_support_inside(self.norm, np.maximum(z, 0.0), error, polar)
+        return self.norm.possible_support(np.maximum(z, 0.0), error, polar)
 
     def prices(self, n_features: int) -> Array | None:
         """The weights of the l1 norm inside, scaled or in groups of one; None for other norms."""

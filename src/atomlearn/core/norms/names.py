@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from atomlearn.core.interfaces.norm import Norm
 from atomlearn.lifting.membership import needs_names, resolved
-
-
-@runtime_checkable
-class SupportsNames(Protocol):
-    """Norms whose groups may be given by the names of columns, or patterns of them."""
-
-    def with_names(self, names: Sequence[str]) -> Norm:
-        """Return the same norm with names replaced by column indices."""
-        ...
 
 
 def named(norm: Norm, names: Sequence[str] | None) -> Norm:
@@ -23,9 +14,7 @@ def named(norm: Norm, names: Sequence[str] | None) -> Norm:
 
     ``names`` None: the columns have no names; norms that need them say so when they are checked.
     """
-    if names is None:
-        return norm
-    return norm.with_names(list(names)) if isinstance(norm, SupportsNames) else norm
+    return norm if names is None else norm.with_names(list(names))
 
 
 def named_groups(groups: Any, names: Sequence[str], owner: str) -> Any:

@@ -15,19 +15,11 @@ from atomlearn.core.interfaces.norm import (
     Norm,
     ProxJacobian,
     ProxPoint,
-    SupportsZeroThreshold,
 )
 from atomlearn.core.norms.base import VectorNorm
-from atomlearn.core.norms.inside import (
-    check_inside,
-    least_polar_inside,
-    possible_support_inside,
-    restriction,
-    with_prox,
-)
+from atomlearn.core.norms.inside import check_inside
 from atomlearn.core.norms.scores import SubsetScores
 from atomlearn.core.norms.vectors import to_float64
-from atomlearn.lifting.latent import LatentNorm
 
 Array = NDArray[np.float64]
 
@@ -52,7 +44,17 @@ class Restricted(VectorNorm):
     @property
     def absolute(self) -> bool:
         """As the norm inside."""
-        return isinstance(self.norm, VectorNorm | LatentNorm) and self.norm.absolute
+        return self.norm.absolute
+
+    @property
+    def over_columns(self) -> bool:
+        """As the norm inside."""
+        return self.norm.over_columns
+
+    @property
+    def proximal(self) -> bool:
+        """As the norm inside."""
+        return self.norm.proximal
 
     def check(self, n_features: int) -> None:
         """Raise where columns are out of range or repeated, or the norm inside is unusable."""
@@ -80,7 +82,7 @@ class Restricted(VectorNorm):
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         columns, norm = self._inner(v.size)
-        inner = with_prox(norm, "Restricted").prox_point(v[columns], amount, form)
+        inner = norm.prox_point(v[columns], amount, form)
         point = np.zeros_like(v)
         point[columns] = inner.point
 
@@ -92,24 +94,24 @@ class Restricted(VectorNorm):
     def restrict(self, columns: Columns, n_features: int) -> Norm:
         """The restriction to these columns, of which only those of this norm may be used."""
         allowed = self._inner(n_features)[0]
-        inner = restriction(self.norm, columns, n_features, "Restricted")
+        inner = self._restriction(columns, n_features)
         usable = np.flatnonzero(np.isin(columns, allowed))
         return inner if usable.size == len(columns) else Restricted(inner, usable)
 
     def zero_threshold(self, w: Array) -> float:
-        """That of the norm inside (0, which is always right, where it has none)."""
-        return self.norm.zero_threshold(w) if isinstance(self.norm, SupportsZeroThreshold) else 0.0
+        """That of the norm inside ."""
+        return self.norm.zero_threshold(w)
 
     def least_polar(self, z: Array, error: Array) -> float:
         """That of the restriction."""
         columns, inner = self._inner(z.size)
-        return least_polar_inside(inner, z[columns], error[columns])
+        return inner.least_polar(z[columns], error[columns])
 
     def possible_support(self, z: Array, error: Array, polar: float) -> Mask:
         """That of the restriction; the other columns are always out."""
         columns, inner = self._inner(z.size)
         marked = np.zeros(z.size, dtype=bool)
-        found = possible_support_inside(inner, z[columns], error[columns], polar)
+        found = inner.possible_support(z[columns], error[columns], polar)
         marked[columns] = True if found is None else found
         return marked
 
@@ -130,7 +132,17 @@ class Restricted(VectorNorm):
         columns = columns.astype(np.int64)
         if np.unique(columns).size != columns.size:
             raise ValueError("Restricted: columns repeat; pass each once, as np.unique(columns)")
-        return columns, restriction(self.norm, columns, n_features, "Restricted")
+        return columns, self._restriction(columns, n_features)
+
+    def _restriction(self, columns: Columns, n_features: int) -> Norm:
+        """Return the restriction of the norm inside, or say that there is none."""
+        inner = self.norm.restrict(columns, n_features)
+        if inner is None:
+            raise TypeError(
+                f"Restricted needs a norm that can be restricted to columns, and {self.norm!r} "
+                "cannot; use a solver over its atoms"
+            )
+        return inner
 
 
 def _embedded(jacobian: ProxJacobian, columns: Columns, size: int) -> ProxJacobian:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import cast, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +19,11 @@ from atomlearn.core.interfaces import (
     ProxJacobian,
     ProxPoint,
     Scores,
-    SupportsLift,
-    SupportsProx,
-    SupportsRestriction,
-    SupportsZeroThreshold,
 )
 from atomlearn.core.interfaces.matrix import shaped
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.losses import pieces
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
-from atomlearn.core.norms.combine import polar_bounds
 from atomlearn.core.problem.result import Certificate
 from atomlearn.lifting.design import Lifted
 
@@ -104,9 +99,7 @@ class Regularizer:
         """Return argmin_x 1/2||x - v||^2 + step * (tau/2 ||x||^2 + R(x)) with its Jacobian."""
         shrink = 1.0 / (1.0 + step * tau)
         amount = self.amount if self.form == "constrained" else step * shrink * self.amount
-        # Masters and solvers have checked: isinstance of a protocol is slow in their inner loops.
-        norm = cast(SupportsProx, self.norm)
-        inner = norm.prox_point(v * shrink if tau else v, amount, self.form)
+        inner = self.norm.prox_point(v * shrink if tau else v, amount, self.form)
         if not tau:
             return inner
 
@@ -171,12 +164,12 @@ class Problem:
     def restricted_to(self, block: Design, columns: Columns) -> Problem:
         """Return the same problem over the given columns, whose data is ``block``."""
         norm = self.regularizer.norm
-        if not isinstance(norm, SupportsRestriction):
+        restricted = norm.restrict(columns, self.design.shape[1])
+        if restricted is None:
             raise TypeError(
                 f"{type(norm).__name__} cannot be restricted to a few columns; "
                 "use a solver over its atoms, or FISTA over all columns"
             )
-        restricted = norm.restrict(columns, self.design.shape[1])
         return replace(self, design=block, regularizer=replace(self.regularizer, norm=restricted))
 
     def lifted(self) -> tuple[Problem, Lift] | None:
@@ -187,7 +180,7 @@ class Problem:
         and the same certificate of the first.
         """
         norm = self.regularizer.norm
-        lift = norm.lift(self.design.shape[1]) if isinstance(norm, SupportsLift) else None
+        lift = norm.lift(self.design.shape[1])
         if lift is None:
             return None
         if self.tau:
@@ -237,9 +230,10 @@ class Problem:
     def gauge(self, columns: Columns | None, weights: Array) -> float:
         """Return the gauge of the point with these weights on ``columns`` (None: all of them)."""
         norm, n_features = self.regularizer.norm, self.design.shape[1]
-        if columns is not None and isinstance(norm, SupportsRestriction):
-            return norm.restrict(columns, n_features).value(weights)
         if columns is not None:
+            restricted = norm.restrict(columns, n_features)
+            if restricted is not None:
+                return restricted.value(weights)
             dense = np.zeros(n_features)
             dense[columns] = weights
             weights = dense
@@ -297,7 +291,7 @@ class Problem:
         objective = smooth + 0.5 * self.tau * square + self.regularizer.value(gauge)
         if bounds is None:
             shifted = self.shifted(scores, columns, weights)
-            bounds = polar_bounds(self.regularizer.norm, shifted, thorough)
+            bounds = self.regularizer.norm.polar_bounds(shifted, thorough)
         base = objective + 0.5 * self.tau * square
         gap = self._gap(base, objective, v, bounds[1])
         # Where the best atom is only searched for, the gap it would give is told apart.
@@ -333,10 +327,7 @@ class Problem:
 
         ``inner`` = <z, w> for the scores z of the smooth part.
         """
-        norm = self.regularizer.norm
-        if not isinstance(norm, SupportsZeroThreshold):
-            return 0.0
-        unit = norm.zero_threshold(weights)
+        unit = self.regularizer.norm.zero_threshold(weights)
         if unit <= 0:
             return 0.0
         # The penalized form's multiplier is the level, whatever the gauge.

@@ -16,7 +16,6 @@ from atomlearn.core.data.scores import ShiftedScores
 from atomlearn.core.interfaces import Atom, Scores, Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.masters.simplex import SimplexQuasiNewton
-from atomlearn.core.norms.atoms import best_atom
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
 from atomlearn.core.solvers.atoms import AtomSet
@@ -206,7 +205,7 @@ def best_atoms(problem: Problem, scores: Scores, count: int, level: float) -> tu
     found: list[Atom] = []
     rest = scores
     for _ in range(count):
-        atom = best_atom(problem.regularizer.norm, rest)
+        atom = problem.regularizer.norm.best_atom(rest)
         if not atom.columns.size or float(atom.values @ scores.at(atom.columns)) <= level:
             break
         found.append(atom)

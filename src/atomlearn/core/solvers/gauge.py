@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces import Atom, Block, Design, Norm, Scores, SupportsRestriction
-from atomlearn.core.interfaces.matrix import SupportsSearch
+from atomlearn.core.interfaces import Atom, Block, Design, Norm, Scores
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.losses import as_loss
 from atomlearn.core.masters.simplex import SimplexQuasiNewton
-from atomlearn.core.norms.atoms import best_atom
 from atomlearn.core.norms.user import UserNorm
 from atomlearn.core.norms.vectors import l2_norm, to_float64
 from atomlearn.core.problem.problem import Problem, Regularizer
@@ -139,13 +137,14 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
     for _ in range(max_iter):
         following = z + (w - dense) / eps
         scores = _scores(norm, following)
-        atom = best_atom(norm, scores)
+        atom = norm.best_atom(scores)
         reached = top = float(atom.values @ following[atom.columns])
         new = reached > 1.0 + 0.1 * gap and atoms.find(atom) < 0
-        if isinstance(norm, SupportsSearch):
+        lower_polar, top = norm.polar_bounds(scores)
+        if lower_polar < top:
             # A search bounds the polar from below: it proves nothing. Ask for the other bound.
-            top = math.inf if new else norm.bounds(scores, thorough=True)[1]
-            atom = best_atom(norm, scores)
+            top = math.inf if new else norm.polar_bounds(scores, thorough=True)[1]
+            atom = norm.best_atom(scores)
             reached = float(atom.values @ following[atom.columns])
             new = reached > 1.0 + 0.1 * gap and atoms.find(atom) < 0
         if top > 0.0:
@@ -218,10 +217,8 @@ def _parts(norm: Norm, warm: WarmStart, n_features: int) -> list[tuple[Atom, flo
     if isinstance(norm, UserNorm) and not norm.knows_value:
         found = decompose(norm, dense, 1e-9, 500)
         return list(zip(found.atoms, found.weights.tolist(), strict=True))
-    if isinstance(norm, SupportsRestriction):
-        gauge = norm.restrict(columns, n_features).value(weights)
-    else:
-        gauge = norm.value(dense)
+    restricted = norm.restrict(columns, n_features)
+    gauge = norm.value(dense) if restricted is None else restricted.value(weights)
     if not math.isfinite(gauge):
         # Outside the cone of the atoms: such a start is none.
         return []

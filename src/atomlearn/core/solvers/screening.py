@@ -33,8 +33,6 @@ from numpy.typing import NDArray
 from atomlearn.core.data.parts import part_of
 from atomlearn.core.interfaces import (
     Scores,
-    SupportsRestriction,
-    SupportsScreening,
 )
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Certificate
@@ -101,8 +99,7 @@ class Scope:
 def supports_screening(problem: Problem) -> bool:
     """Return whether columns of this problem can be ruled out, and skipped afterwards."""
     return (
-        isinstance(problem.regularizer.norm, SupportsScreening)
-        and isinstance(problem.regularizer.norm, SupportsRestriction)
+        problem.regularizer.norm.over_columns
         and problem.design.listable
         and math.isfinite(problem.loss.smoothness)
     )
@@ -161,7 +158,6 @@ def possibly_active(
     what a gap of zero would rule out. O(n_features) expected.
     """
     norm, z = problem.regularizer.norm, problem.shifted(scores, columns, weights).full()
-    assert isinstance(norm, SupportsScreening)
     if not (math.isfinite(ball.radius) and np.isfinite(reach).all()):
         return np.ones(z.size, dtype=bool)
     polar = problem.regularizer.amount if problem.regularizer.form == "penalized" else 0.0

@@ -47,7 +47,7 @@ def covariance(X: Array) -> tuple[Array, Array]:
 def default_alpha(S: Array, k: int) -> float:
     """Return a tenth of the largest variance along a direction with k non-zeros."""
     shape = (S.shape[0], S.shape[0])
-    lower, _ = SparsePSD(k, shape=shape).bounds(MatrixScores(S))
+    lower, _ = SparsePSD(k, shape=shape).polar_bounds(MatrixScores(S))
     return SHARE * lower if lower > 0 else 1.0
 
 

@@ -18,6 +18,7 @@ from atomlearn.core.interfaces.matrix import (
     score_matrix,
 )
 from atomlearn.core.interfaces.norm import Atom, Norm
+from atomlearn.core.interfaces.solver import Solver
 from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.norms.vectors import to_float64
 
@@ -28,6 +29,14 @@ ACCURACY = 1e-9
 
 #: In which coordinates a point is re-fitted: S of left S right', S of U S U', weights of rays.
 Coordinates = Literal["span", "symmetric", "rays"]
+
+
+def matrix_solver(tolerance: float) -> Solver:
+    """Return the solver of norms of matrices, to a relative gap."""
+    # Imported when it is asked for: the solver knows the norms.
+    from atomlearn.matrices.solver.generation import MatrixGeneration
+
+    return MatrixGeneration(tolerance=tolerance)
 
 
 class MatrixNorm(Parameters, Norm):
@@ -87,7 +96,7 @@ class MatrixNorm(Parameters, Norm):
                 f"are {n_features} columns; give shape=(p, q) with p q = {n_features}"
             )
 
-    def bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
+    def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
         """Return lower <= gauge°(z) <= upper; ``thorough``: branch and bound where NP-hard."""
         matrix = score_matrix(scores, self._shape_of(scores.n_columns))
         found = self.found(matrix, thorough=thorough)
@@ -112,7 +121,7 @@ class MatrixNorm(Parameters, Norm):
 
     def polar(self, scores: Scores) -> float:
         """The best upper bound on max <u v', Z>, which certificates are made of."""
-        return self.bounds(scores, thorough=True)[1]
+        return self.polar_bounds(scores, thorough=True)[1]
 
     def best_atom(self, scores: Scores) -> Atom:
         """The best atom found, as the non-zero entries of u v'."""
@@ -128,6 +137,10 @@ class MatrixNorm(Parameters, Norm):
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """The entries that the best atom touches."""
         return self.best_atom(scores).columns
+
+    def solver(self, tolerance: float) -> Solver:
+        """Generation over factors, which never forms W."""
+        return matrix_solver(tolerance)
 
     def _shape_of(self, size: int) -> Shape:
         self.check(size)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from atomlearn.core.interfaces.norm import Norm
 from atomlearn.core.norms.combine import Scaled
 from atomlearn.lifting.union import Union
-from atomlearn.matrices.norms.base import MatrixNorm
 from atomlearn.matrices.norms.tensor import TensorTrace
-from atomlearn.matrices.norms.terms import Term, scaled_terms, unscaled
+from atomlearn.matrices.norms.terms import Term, scaled_terms
 
 
 def terms_of(norm: Norm) -> list[Term]:
@@ -19,11 +18,3 @@ def terms_of(norm: Norm) -> list[Term]:
     if isinstance(norm, TensorTrace):
         return norm.terms()
     return [Term(norm)]
-
-
-def is_of_matrices(norm: Norm) -> bool:
-    """Return whether a part of the norm is one of matrices or tensors."""
-    inner = unscaled(norm)
-    if isinstance(inner, Union):
-        return any(is_of_matrices(part) for part in inner.norms)
-    return isinstance(inner, MatrixNorm | TensorTrace)

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces.design import Scores
 from atomlearn.core.interfaces.lift import Lift
 from atomlearn.core.interfaces.matrix import DenseMatrix, check_tensor_shape
+from atomlearn.core.interfaces.solver import Solver
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.combine import Scaled
 from atomlearn.core.norms.parameters import positive_number
 from atomlearn.lifting.expansion import Selection, stacked
 from atomlearn.lifting.latent import LiftedNorm
+from atomlearn.matrices.norms.base import matrix_solver
 from atomlearn.matrices.norms.terms import Term
 from atomlearn.matrices.norms.trace import TraceNorm
 
@@ -74,7 +76,7 @@ class TensorTrace(LiftedNorm):
         expansion = stacked([Selection(order, size) for order in orders])
         return Lift(expansion, Blocks(norms, blocks))
 
-    def bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
+    def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
         """The largest bounds on sigma_1 of an unfolding, divided by its weight."""
         tensor = np.reshape(scores.full(), self.modes()[0])
         lower = upper = 0.0
@@ -86,9 +88,13 @@ class TensorTrace(LiftedNorm):
             upper = max(upper, found.upper / term.factor)
         return lower, upper
 
+    def solver(self, tolerance: float) -> Solver:
+        """That of norms of matrices, over the unfoldings."""
+        return matrix_solver(tolerance)
+
     def polar(self, scores: Scores) -> float:
         """max_m sigma_1(Z_(m)) / weights_m"""
-        return self.bounds(scores)[1]
+        return self.polar_bounds(scores)[1]
 
     def value(self, w: NDArray[Any]) -> float:
         """The latent trace norm of a tensor, or of its vector of entries, to 1e-8."""

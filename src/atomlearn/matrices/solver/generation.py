@@ -23,7 +23,6 @@ from atomlearn.core.masters.coupled_newton import CoupledNewton
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.norms.blocks import Blocks
-from atomlearn.core.norms.combine import polar_bounds
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Certificate, MatrixPart, Status
 from atomlearn.matrices.designs.factor_blocks import SideBySide
@@ -324,7 +323,7 @@ class MatrixGeneration(Solver):
         if isinstance(term, Entrywise):
             # A share of all entries at least: passes are dearer than idle columns.
             count = max(self.columns, 4 * term.size, at.scores.n_columns // 100)
-            return polar_bounds(norm, at.scores), term.wanting(x, at.scores, count, multiplier), 0.0
+            return norm.polar_bounds(at.scores), term.wanting(x, at.scores, count, multiplier), 0.0
         assert isinstance(norm, MatrixNorm)
         matrix = scores_of(term, at.scores, at.v)
         if at.tau and isinstance(term, Span) and x.size:

@@ -15,8 +15,6 @@ from atomlearn.core.interfaces import (
     Factored,
     Norm,
     Scores,
-    SupportsRestriction,
-    SupportsZeroThreshold,
 )
 from atomlearn.core.interfaces.matrix import DenseMatrix, Found, ScoreMatrix, matrix_shape_of
 from atomlearn.core.norms.combine import Nonnegative, Scaled
@@ -224,8 +222,9 @@ class Entrywise(Coordinates):
         return self.design.gather(self.columns)
 
     def inner_norm(self) -> Norm:
-        norm = cast(SupportsRestriction, self.term.norm)
-        return norm.restrict(self.columns, self.design.shape[1])
+        restricted = self.term.norm.restrict(self.columns, self.design.shape[1])
+        assert restricted is not None  # ``empty`` has refused all others
+        return restricted
 
     def compressed(self, x: Array) -> tuple[Entrywise, Array]:
         kept = np.flatnonzero(x)
@@ -241,9 +240,7 @@ class Entrywise(Coordinates):
     def wanting(self, x: Array, scores: Scores, count: int, multiplier: float) -> Columns:
         """Return about ``count`` of the best columns that may want to enter."""
         columns = self.term.norm.best_columns(scores, count)
-        norm = self.term.norm
-        threshold = norm.zero_threshold(x) if isinstance(norm, SupportsZeroThreshold) else 0.0
-        threshold *= multiplier * self.term.factor
+        threshold = multiplier * self.term.factor * self.term.norm.zero_threshold(x)
         return columns[np.abs(scores.at(columns)) > threshold] if threshold > 0 else columns
 
     def part(self, x: Array) -> MatrixPart:
@@ -278,7 +275,7 @@ def empty(term: Term, design: Design) -> Coordinates:
         if norm.coordinates == "rays":
             return Rays(term, design, left, right)
         return Span(term, design, left, right, norm.coordinates == "symmetric")
-    if not isinstance(norm, SupportsRestriction):
+    if norm.restrict(np.zeros(0, dtype=np.int64), design.shape[1]) is None:
         raise TypeError(
             f"{norm!r} beside matrix norms must be one that can be restricted to some entries, "
             "such as norms.L1() or norms.Groups(...); use solvers.AtomGeneration() for others"
