@@ -16,6 +16,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from atomlearn import _kernels
 from atomlearn.core.interfaces.matrix import DenseMatrix
+from atomlearn.core.problem.pricing import priced
 from atomlearn.designs import ArrayScores
 from atomlearn.matrices.norms.base import MatrixNorm
 from atomlearn.norms import KSupport
@@ -81,9 +82,9 @@ def pursuit_admm(problem: Problem, X: Array, gap: float, limit_s: float) -> Outc
         residual = X - X @ V
         scores = ArrayScores((X.T @ residual).reshape(-1))
         passes += 2
-        certificate = problem.certificate(
-            None, V.reshape(-1), 0.0, (X - residual).reshape(-1), scores
-        )
+        w, prediction = V.reshape(-1), (X - residual).reshape(-1)
+        dual = problem.negative_gradient(prediction)
+        certificate = priced(problem, None, w, prediction, dual, scores).certificate
         seconds = time.perf_counter() - began
         done = certificate.gap <= gap * abs(certificate.objective)
         if done or seconds > limit_s:

@@ -15,6 +15,7 @@ from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.masters.compressed import compressed
+from atomlearn.core.problem.pricing import priced
 from atomlearn.designs import ArrayScores, Tasks, as_design
 from atomlearn.interfaces import Master, Norm, Refit
 from atomlearn.losses import Logistic, Squared
@@ -65,7 +66,8 @@ def test_the_minimum_and_its_gap_are_those_over_all_samples(
     A = np.asarray(whole.design)
     assert_allclose(refit.prediction, A @ refit.weights, atol=1e-11)
     v = whole.weight * (whole.y - A @ refit.weights)
-    claimed = whole.certificate(None, refit.weights, 0.0, refit.prediction, ArrayScores(A.T @ v))
+    scores = ArrayScores(A.T @ v)
+    claimed = priced(whole, None, refit.weights, refit.prediction, v, scores).certificate
     assert_allclose(refit.gap, claimed.gap, atol=1e-3 * target)
 
 

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from atomlearn import solve
+from atomlearn.core.problem.pricing import priced
 from atomlearn.core.solvers.screening import column_reach, dual_ball, possibly_active
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import Counted, Standardized, as_design
@@ -174,11 +175,8 @@ def check_points(problem, reference, active, seed):
         linear = problem.design.gather(np.arange(best.size)).dot(w)
         intercept = problem.optimal_intercept(linear)
         prediction = linear + intercept
-        v = problem.negative_gradient(prediction)
-        scores = problem.design.scores(v)
-        certificate = problem.certificate(None, w, intercept, prediction, scores)
-        ball = dual_ball(problem, w, prediction, v, certificate)
-        marked = possibly_active(problem, None, w, scores, ball, reach)
+        price = problem.price(None, w, prediction)
+        marked = possibly_active(price, dual_ball(price), reach)
         assert marked is None or marked[active].all()
 
 
@@ -196,16 +194,16 @@ def test_the_ball_is_no_smaller_than_it_may_be(scale, factor):
     zero, nothing = np.zeros(1), np.zeros(30)
     v = y - scale * x * float(x @ y) / float(x @ x)
     scores = problem.design.scores(v)
-    certificate = problem.certificate(None, zero, 0.0, nothing, scores, dual=v)
-    ball = dual_ball(problem, zero, nothing, v, certificate)
-    assert possibly_active(problem, None, zero, scores, ball, column_reach(problem))[0]
+    price = priced(problem, None, zero, nothing, v, scores)
+    ball = dual_ball(price)
+    assert possibly_active(price, ball, column_reach(problem))[0]
     optimum = y - x * (float(x @ y) - np.sign(x @ y) * level) / float(x @ x)
     distance = np.linalg.norm(ball.scale * v - optimum)
     assert distance <= ball.radius
     if scale == 0.3:
         assert ball.radius <= 1.01 * distance
         half = replace(ball, radius=0.5 * ball.radius)
-        assert not possibly_active(problem, None, zero, scores, half, column_reach(problem))[0]
+        assert not possibly_active(price, half, column_reach(problem))[0]
 
 
 @pytest.mark.parametrize("tau", [0.0, 3.0])
@@ -226,13 +224,11 @@ def test_weights_and_ridge_are_part_of_the_reach(weighted, tau):
         sample_weight=s,
     )
     w = np.array([0.1 * float((s * x) @ y) / ((1 + tau) * square)])
-    v = problem.negative_gradient(x * w)
-    scores = problem.design.scores(v)
-    certificate = problem.certificate(None, w, 0.0, x * w, scores)
-    ball, reach = dual_ball(problem, w, x * w, v, certificate), column_reach(problem)
+    price = problem.price(None, w, x * w)
+    ball, reach = dual_ball(price), column_reach(problem)
     assert_allclose(reach, np.sqrt((1 + tau) * square))
-    assert possibly_active(problem, None, w, scores, ball, reach)[0]
-    assert not possibly_active(problem, None, w, scores, ball, 0.5 * reach)[0]
+    assert possibly_active(price, ball, reach)[0]
+    assert not possibly_active(price, ball, 0.5 * reach)[0]
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -251,8 +247,8 @@ def test_the_ball_holds_the_dual_optimum(loss):
         solver = ColumnGeneration(batch=1, screening=False)
         run(problem, solver, rules, [lambda p, seen=seen: seen.append(p.state)])
         for state in seen:
-            v = problem.negative_gradient(state.prediction)
-            ball = dual_ball(problem, state.weights, state.prediction, v, state.certificate)
+            price = problem.price(state.columns, state.weights, state.prediction)
+            v, ball = price.dual, dual_ball(price)
             metric = problem.loss.smoothness * weight
             distance = np.sqrt(np.sum((ball.scale * v - optimum) ** 2 / metric))
             assert distance <= ball.radius
@@ -273,11 +269,8 @@ def test_gaps_that_vanish_by_rounding_rule_nothing_active_out(seed):
         as_design(X), y, as_loss("squared"), Regularizer(L1(), "penalized", level)
     )
     prediction = X @ w
-    v = problem.negative_gradient(prediction)
-    scores = problem.design.scores(v)
-    certificate = problem.certificate(None, w, 0.0, prediction, scores)
-    ball = dual_ball(problem, w, prediction, v, certificate)
-    marked = possibly_active(problem, None, w, scores, ball, column_reach(problem))
+    price = problem.price(None, w, prediction)
+    marked = possibly_active(price, dual_ball(price), column_reach(problem))
     assert marked[np.abs(z) >= level].all()
     assert not marked[np.abs(z) < 0.99 * level].any()
 

@@ -21,7 +21,8 @@ from atomlearn.core.data.standardized import Standardized, moments_of, scales_of
 from atomlearn.core.interfaces import Design, Norm
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.ksupport import KSupport
-from atomlearn.core.problem.problem import Problem, Regularizer
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.feature_generation import FeatureGeneration, scaling_vector

@@ -13,7 +13,9 @@ from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.names import named
 from atomlearn.core.norms.registry import as_norm
-from atomlearn.core.problem.problem import Problem, Regularizer, positive
+from atomlearn.core.problem.checks import positive
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.default import default_solver
 from atomlearn.core.solvers.progress import Observer

@@ -20,7 +20,9 @@ from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.norms.names import named
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.problem import Problem, Regularizer, positive
+from atomlearn.core.problem.checks import positive
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.estimators.checks import (

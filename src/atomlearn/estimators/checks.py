@@ -16,7 +16,7 @@ from atomlearn.core.interfaces import Design, Loss, Norm, Solver
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
-from atomlearn.core.problem.problem import positive
+from atomlearn.core.problem.checks import positive
 from atomlearn.maps.feature_map import FeatureMap, map_of
 from atomlearn.maps.features import features_named
 

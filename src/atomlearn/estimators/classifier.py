@@ -17,7 +17,7 @@ from atomlearn.core.interfaces import Design, Loss, Norm, Solver
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.losses import Logistic, Multinomial
-from atomlearn.core.problem.problem import check_weight
+from atomlearn.core.problem.checks import check_weight
 from atomlearn.estimators.base import AtomicModel, coefficients_of, warm_starts
 from atomlearn.estimators.checks import (
     amount_of,

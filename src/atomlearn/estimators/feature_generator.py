@@ -21,7 +21,9 @@ from atomlearn.core.losses import as_loss
 from atomlearn.core.losses.targets import regression_target
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.paths.generation import generated
-from atomlearn.core.problem.problem import Problem, Regularizer, check_weight, positive
+from atomlearn.core.problem.checks import check_weight, positive
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.estimators.base import AtomicModel, coefficients_of

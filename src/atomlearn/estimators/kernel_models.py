@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Design, Loss, Norm, Solver
 from atomlearn.core.interfaces.norm import Form
-from atomlearn.core.problem.problem import positive
+from atomlearn.core.problem.checks import positive
 from atomlearn.estimators.checks import amount_of, checked_loss, whole
 from atomlearn.estimators.classifier import LinearClassifier, checked_classification
 from atomlearn.estimators.regressor import LinearRegressor, checked_regression

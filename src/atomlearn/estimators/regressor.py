@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from atomlearn.core.interfaces import Design, Loss, Norm, Solver
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.losses.targets import regression_target
-from atomlearn.core.problem.problem import check_weight
+from atomlearn.core.problem.checks import check_weight
 from atomlearn.core.problem.result import Result
 from atomlearn.estimators.base import AtomicModel, coefficients_of, warm_starts
 from atomlearn.estimators.checks import (

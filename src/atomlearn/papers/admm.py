@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.problem.pricing import Pricing
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Certificate
-from atomlearn.papers.fista import dense_start, price
+from atomlearn.papers.fista import dense_start
 from atomlearn.papers.proximal import NamedProx, check_name, proximal_of
 from atomlearn.papers.ridge import RidgeSystem
 
@@ -77,12 +77,11 @@ class ADMM(Solver):
         """Gather the Gram matrix, certify the warm start."""
         proximal_of(problem, "ADMM", self.prox, 0.0)
         weights, linear, intercept = dense_start(problem, warm)
-        certificate, scores = price(problem, weights, linear, intercept)
-        ridge = RidgeSystem.of(problem, linear + intercept, intercept)
+        price = problem.price(None, weights, linear + intercept)
+        ridge = RidgeSystem.of(problem, price.prediction, intercept)
         rho = self.rho if self.rho is not None else ridge.mean_eigenvalue(problem)
         # At the solution rho u = -(gradient of the smooth part): a good first multiplier.
-        dual = (scores - problem.tau * weights) / rho
-        return self._state(problem, weights, linear, intercept, certificate, ridge, dual, rho)
+        return self._state(price, intercept, ridge, price.scores.full() / rho, rho)
 
     def step(self, problem: Problem, state: State) -> ADMMState:
         """Make a few ADMM iterations, certify v, then balance rho."""
@@ -99,8 +98,8 @@ class ADMM(Solver):
         design = problem.design
         linear = design.predict(v)
         intercept = problem.optimal_intercept(linear, ridge.intercept)
-        certificate, _ = price(problem, v, linear, intercept)
-        following = self._state(problem, v, linear, intercept, certificate, ridge, u, rho)
+        price = problem.price(None, v, linear + intercept)
+        following = self._state(price, intercept, ridge, u, rho)
         following.iteration = state.iteration + 1
         following.rho_changes = state.rho_changes
         primal = float(np.linalg.norm(w - v))
@@ -125,22 +124,14 @@ class ADMM(Solver):
         state.rho_changes += 1
 
     def _state(
-        self,
-        problem: Problem,
-        weights: Array,
-        linear: Array,
-        intercept: float,
-        certificate: Certificate,
-        ridge: RidgeSystem,
-        dual: Array,
-        rho: float,
+        self, price: Pricing, intercept: float, ridge: RidgeSystem, dual: Array, rho: float
     ) -> ADMMState:
         return ADMMState(
-            columns=np.arange(problem.design.shape[1]),
-            weights=weights,
+            columns=np.arange(price.weights.size),
+            weights=price.weights,
             intercept=intercept,
-            prediction=linear + intercept,
-            certificate=certificate,
+            prediction=price.prediction,
+            certificate=price.certificate,
             ridge=ridge,
             dual=dual,
             rho=rho,

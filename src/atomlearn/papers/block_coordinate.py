@@ -16,6 +16,7 @@ from atomlearn.core.interfaces import Block, Scores, Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.l1 import L1
+from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
 from atomlearn.papers.group_step import Spectrum, exact_step, majorized_step
@@ -197,8 +198,8 @@ class BlockCoordinateDescent(Solver):
         intercept = problem.optimal_intercept(linear, intercept)
         prediction = linear + intercept
         columns, weights = _joined(groups)
-        scores = problem.design.scores(problem.negative_gradient(prediction))
-        certificate = problem.certificate(columns, weights, intercept, prediction, scores)
+        price = problem.price(columns, weights, prediction)
+        certificate = price.certificate
         active = np.array([group.number for group in groups], dtype=np.int64)
         state = GroupState(
             columns=columns,
@@ -207,9 +208,7 @@ class BlockCoordinateDescent(Solver):
             prediction=prediction,
             certificate=certificate,
             groups=groups,
-            entering=partition.entering(
-                problem.shifted(scores, columns, weights), problem.regularizer.amount, active
-            ),
+            entering=partition.entering(price.scores, problem.regularizer.amount, active),
         )
         if before is not None:
             state.iteration = before.iteration + 1
@@ -305,5 +304,5 @@ def _active_gap(
     restricted = problem.restricted_to(problem.design, columns)
     prediction = linear + problem.optimal_intercept(linear, intercept)
     v = problem.negative_gradient(prediction)
-    scores = np.concatenate([group.block.transpose_dot(v) for group in groups])
-    return restricted.certificate(None, weights, intercept, prediction, ArrayScores(scores)).gap
+    scores = ArrayScores(np.concatenate([group.block.transpose_dot(v) for group in groups]))
+    return priced(restricted, None, weights, prediction, v, scores).certificate.gap

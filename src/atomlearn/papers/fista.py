@@ -15,7 +15,7 @@ from atomlearn.core.interfaces import Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Certificate, Status
+from atomlearn.core.problem.result import Status
 from atomlearn.papers.proximal import NamedProx, check_name, proximal_of
 
 Array = NDArray[np.float64]
@@ -64,11 +64,16 @@ class FISTA(Solver):
         """Certify the warm start: one pass, and one more where it is not zero."""
         proximal_of(problem, "FISTA", self.prox, problem.tau)
         weights, linear, intercept = dense_start(problem, warm)
-        certificate, scores = price(problem, weights, linear, intercept)
-        prediction = linear + intercept
+        price = problem.price(None, weights, prediction := linear + intercept)
+        scores = price.scores.full() + problem.tau * weights
         iterate = Iterate.at(problem, weights, linear, intercept, scores)
         return FISTAState(
-            np.arange(weights.size), weights, intercept, prediction, certificate, iterate=iterate
+            np.arange(weights.size),
+            weights,
+            intercept,
+            prediction,
+            price.certificate,
+            iterate=iterate,
         )
 
     def step(self, problem: Problem, state: State) -> FISTAState:
@@ -80,14 +85,15 @@ class FISTA(Solver):
         at = state.iterate
         for _ in range(self.iterations):
             at = acceleration.iterate(problem, proximal, at)
-        certificate, _ = price(problem, at.weights, at.linear, at.intercept)
+        prediction = at.linear + at.intercept
+        certificate = problem.price(None, at.weights, prediction).certificate
         still = np.array_equal(at.weights, state.weights)
         settled = state.settled + 1 if still else 0
         return FISTAState(
             columns=state.columns,
             weights=at.weights,
             intercept=at.intercept,
-            prediction=at.linear + at.intercept,
+            prediction=prediction,
             certificate=certificate,
             iteration=state.iteration + 1,
             exhausted=Status.STALLED if settled >= 2 else None,
@@ -106,13 +112,3 @@ def dense_start(problem: Problem, warm: WarmStart | None) -> tuple[Array, Array,
         linear = design.predict(weights) if warm.columns.size else linear
         intercept = warm.intercept
     return weights, linear, problem.optimal_intercept(linear, intercept)
-
-
-def price(
-    problem: Problem, weights: Array, linear: Array, intercept: float
-) -> tuple[Certificate, Array]:
-    """One pass over the data: the certificate of this very point, and its scores X'v."""
-    prediction = linear + intercept
-    scores = problem.design.scores(problem.negative_gradient(prediction))
-    certificate = problem.certificate(None, weights, intercept, prediction, scores)
-    return certificate, scores.full()

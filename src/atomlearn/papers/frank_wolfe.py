@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Atom, Scores, Solver, State
+from atomlearn.core.interfaces import Atom, Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import MatrixPart, Status
@@ -282,19 +282,8 @@ class FrankWolfe(Solver):
         self, problem: Problem, state: FrankWolfeState, before: FrankWolfeState | None
     ) -> FrankWolfeState:
         """One pass over the data: scores, the best vertex, the certificate of this very point."""
-        v = problem.negative_gradient(state.prediction)
-        scores = problem.design.scores(v)
-        accuracy = 0.02 if before is None else 0.02 * before.certificate.relative_gap
-        accuracy = min(max(accuracy, 0.05 * self.tolerance), 1e-2)
-        found = self._best(problem, state, scores, accuracy, thorough=False)
-        certificate = state.certificate
-        searched, enough = certificate.search_gap, self.tolerance * abs(certificate.objective)
-        if searched is not None and searched <= enough < certificate.gap:
-            # Nothing better is found: now the bound from above is worth more work.
-            found = self._best(problem, state, scores, 0.05 * self.tolerance, thorough=True)
-        vertex, reached = found
+        vertex, reached, inner = self._best(problem, state, before)
         level = slope_of_gauge(problem, state.gauge)
-        inner = float(v @ state.linear) - problem.tau * float(state.weights @ state.weights)
         excess = reached - level
         if excess <= 0.0:
             vertex, excess = None, 0.0
@@ -305,27 +294,44 @@ class FrankWolfe(Solver):
         return state
 
     def _best(
+        self, problem: Problem, state: FrankWolfeState, before: FrankWolfeState | None
+    ) -> tuple[Atom | RankOne | None, float, float]:
+        """Certify the point; return the best atom, None for an empty one, <a, z> and <w, z>."""
+        if isinstance(state.atoms, FactoredAtoms):
+            return self._best_factors(problem, state, state.atoms, before)
+        price = problem.price(
+            state.columns,
+            state.weights,
+            state.prediction,
+            gauge=state.gauge,
+            tolerance=self.tolerance,
+        )
+        state.certificate = price.certificate
+        atom = problem.regularizer.norm.best_atom(price.scores)
+        if not atom.columns.size:
+            return None, 0.0, price.inner
+        return atom, float(atom.values @ price.scores.at(atom.columns)), price.inner
+
+    def _best_factors(
         self,
         problem: Problem,
         state: FrankWolfeState,
-        scores: Scores,
-        accuracy: float,
-        thorough: bool,
-    ) -> tuple[Atom | RankOne | None, float]:
-        """Return the best atom with <a, z>, None for an empty one; certify the point."""
-        at = (state.intercept, state.prediction, scores, None, state.gauge)
-        if isinstance(state.atoms, FactoredAtoms):
-            factors, reached, bounds = state.atoms.best(scores, accuracy, thorough)
-            state.certificate = problem.certificate(None, state.weights, *at, bounds)
-            return factors, reached
-        state.certificate = problem.certificate(
-            state.columns, state.weights, *at, thorough=thorough
-        )
-        shifted = problem.shifted(scores, state.columns, state.weights)
-        atom = problem.regularizer.norm.best_atom(shifted)
-        if not atom.columns.size:
-            return None, 0.0
-        return atom, float(atom.values @ shifted.at(atom.columns))
+        atoms: FactoredAtoms,
+        before: FrankWolfeState | None,
+    ) -> tuple[RankOne | None, float, float]:
+        """The same for a matrix by its factors, as closely as the gap before asks for."""
+        v = problem.negative_gradient(state.prediction)
+        scores = problem.design.scores(v)
+        accuracy = 0.02 if before is None else 0.02 * before.certificate.relative_gap
+        accuracy = min(max(accuracy, 0.05 * self.tolerance), 1e-2)
+        at = (state.weights, state.prediction, v, state.gauge)
+        atom, reached, bounds = atoms.best(scores, accuracy, thorough=False)
+        state.certificate = problem.certificate(*at, bounds)
+        if state.certificate.leaves_open(self.tolerance):
+            # Nothing better is found: now the bound from above is worth more work.
+            atom, reached, bounds = atoms.best(scores, 0.05 * self.tolerance, thorough=True)
+            state.certificate = problem.certificate(*at, bounds)
+        return atom, reached, float(v @ state.linear)
 
     def _judge(self, state: FrankWolfeState, before: FrankWolfeState) -> None:
         """Count the step, and say whether a further one can change anything."""
@@ -338,10 +344,8 @@ class FrankWolfe(Solver):
         closer = gap <= 0.9 * before.milestone
         state.stalled = 0 if lower or closer else before.stalled + 1
         state.milestone = gap if closer else before.milestone
-        certificate, target = state.certificate, self.tolerance * abs(state.certificate.objective)
         hard = not isinstance(state.atoms, FactoredAtoms) or state.atoms.is_hard
-        searched = certificate.search_gap
-        if hard and searched is not None and searched <= target < certificate.gap:
+        if hard and state.certificate.leaves_open(self.tolerance):
             # The search finds nothing more; what its bounds leave open, more steps do not close.
             state.exhausted = Status.SEARCH_RELATIVE
         elif state.stalled >= PATIENCE:

@@ -109,18 +109,17 @@ class KFCFW(Solver):
         linear = model.linear(alpha)
         intercept = problem.optimal_intercept(linear, intercept)
         prediction = linear + intercept
-        scores = problem.design.scores(problem.negative_gradient(prediction))
-        certificate = problem.certificate(atoms.columns, weights, intercept, prediction, scores)
+        price = problem.price(atoms.columns, weights, prediction)
         state = AtomState(
             columns=atoms.columns,
             weights=weights,
             intercept=intercept,
             prediction=prediction,
-            certificate=certificate,
+            certificate=price.certificate,
             atoms=atoms,
             alpha=alpha,
             costs=model.costs,
-            atom=_new_atom(problem, problem.shifted(scores, atoms.columns, weights)),
+            atom=_new_atom(problem, price.scores),
         )
         smooth = problem.loss.value(problem.y, prediction, problem.weight)
         smooth += 0.5 * problem.tau * float(weights @ weights)

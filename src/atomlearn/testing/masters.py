@@ -88,8 +88,7 @@ class MasterChecks:
         assert_allclose(refit.prediction, prediction, rtol=0, atol=1e-10 * scale)
         objective = problem.objective(refit.weights, prediction)
         assert_allclose(refit.objective, objective, rtol=1e-10, atol=1e-300)
-        scores = block.scores(problem.negative_gradient(prediction))
-        certificate = problem.certificate(None, refit.weights, refit.intercept, prediction, scores)
+        certificate = problem.price(None, refit.weights, prediction).certificate
         slack = 1e-9 * (1e-300 + objective)
         assert_allclose(refit.gap, certificate.gap, rtol=1e-3, atol=slack)
 

@@ -19,7 +19,8 @@ from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l1 import L1
 from atomlearn.core.norms.l2 import L2
-from atomlearn.core.problem.problem import Problem, Regularizer
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.testing.loss_oracles import LOSS_ORACLES, oracle_of, targets_of
 
 Array = NDArray[np.float64]

@@ -20,6 +20,7 @@ from atomlearn.core.interfaces import (
     Refit,
 )
 from atomlearn.core.losses import pieces
+from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -360,7 +361,7 @@ def _certified(
     prediction = pieces.shifted(linear, intercept)
     v = problem.negative_gradient(prediction, spare)
     scores = problem.design.scores(v)
-    certificate = problem.certificate(None, weights, intercept, prediction, scores, dual=v)
+    certificate = priced(problem, None, weights, prediction, v, scores).certificate
     point = _Point(weights, intercept, certificate.gap, certificate.objective)
     return point, scores.full()
 

@@ -23,7 +23,9 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Block, Master, Refit
 from atomlearn.core.losses import Squared
 from atomlearn.core.masters.newton import Candidate, block_of
-from atomlearn.core.problem.problem import Problem, Regularizer
+from atomlearn.core.problem.pricing import priced
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.regularizer import Regularizer
 
 Array = NDArray[np.float64]
 
@@ -116,8 +118,9 @@ def _certified(problem: Problem, weights: Array, linear: Array) -> Candidate:
     """Return the point with its certificate; the intercept needs no search for this loss."""
     intercept = _intercept(problem, linear)
     prediction = linear + intercept
-    scores = block_of(problem).scores(problem.negative_gradient(prediction))
-    certificate = problem.certificate(None, weights, intercept, prediction, scores)
+    v = problem.negative_gradient(prediction)
+    scores = block_of(problem).scores(v)
+    certificate = priced(problem, None, weights, prediction, v, scores).certificate
     refit = Refit(weights, intercept, prediction, certificate.gap, certificate.objective)
     return Candidate(refit, scores.full())
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Refit
 from atomlearn.core.masters.newton import Candidate, certified
-from atomlearn.core.problem.problem import Problem, Regularizer
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.regularizer import Regularizer
 
 Array = NDArray[np.float64]
 #: solve(problem, weights, intercept, gap target) of the penalized form.

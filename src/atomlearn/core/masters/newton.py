@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Block, Master, ProxPoint, Refit
 from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
 from atomlearn.core.masters.newton_system import NewtonSystem, resolvent
+from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -269,7 +270,8 @@ def certified(
         linear = block.dot(weights)
     intercept = problem.optimal_intercept(linear, intercept)
     prediction = linear + intercept
-    scores = block.scores(problem.negative_gradient(prediction))
-    certificate = problem.certificate(None, weights, intercept, prediction, scores)
+    v = problem.negative_gradient(prediction)
+    scores = block.scores(v)
+    certificate = priced(problem, None, weights, prediction, v, scores).certificate
     refit = Refit(weights, intercept, prediction, certificate.gap, certificate.objective)
     return Candidate(refit, scores.full())

@@ -19,7 +19,8 @@ from atomlearn.core.norms.names import named
 from atomlearn.core.norms.registry import as_norm
 from atomlearn.core.paths.levels import check_levels, largest_useful_level, level_grid
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.problem import Problem, Regularizer
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.progress import Observer
 

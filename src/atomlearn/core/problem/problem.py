@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,99 +14,19 @@ from atomlearn.core.interfaces import (
     Design,
     Lift,
     Loss,
-    Norm,
-    ProxJacobian,
-    ProxPoint,
     Scores,
 )
 from atomlearn.core.interfaces.matrix import shaped
-from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.losses import pieces
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
+from atomlearn.core.problem.checks import check_weight
+from atomlearn.core.problem.pricing import Pricing, priced
+from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Certificate
 from atomlearn.lifting.design import Lifted
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
-
-
-def positive(name: str, value: object, what: str) -> float:
-    """Return the value as a float, or raise where it is no positive, finite number."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(
-        value, (int, float, np.integer, np.floating)
-    ):
-        raise TypeError(f"{name} must be a positive number ({what}), got {value!r}")
-    number = float(value)
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"{name} must be positive and finite ({what}), got {value!r}")
-    return number
-
-
-@dataclass(frozen=True, slots=True)
-class Regularizer:
-    """R(w) = amount * gauge(w), (amount / 2) * gauge(w)^2, or 0 where gauge(w) <= amount.
-
-    norm : the gauge; form : "penalized", "squared" or "constrained"; amount : the level of the
-    first two, the radius of the third.
-    """
-
-    norm: Norm
-    form: Form
-    amount: float
-
-    def __post_init__(self) -> None:
-        if self.form not in get_args(Form):
-            raise ValueError(f"form must be one of {get_args(Form)}, got {self.form!r}")
-        if not isinstance(self.norm, Norm):
-            raise TypeError(
-                f"norm must be a Norm such as norms.KSupport(k=10), got {type(self.norm).__name__}"
-            )
-        name = "radius" if self.form == "constrained" else "level"
-        positive(name, self.amount, f"for form={self.form!r}")
-
-    def value(self, gauge: float) -> float:
-        """Return R at a point of this gauge; the caller keeps constrained points inside."""
-        if self.form == "penalized":
-            return self.amount * gauge
-        if self.form == "squared":
-            return 0.5 * self.amount * gauge * gauge
-        return 0.0 if gauge <= self.amount * (1 + 1e-9) else math.inf
-
-    def inside(self, weights: Array, gauge: float) -> Array:
-        """Return a point of this gauge, shrunk into the ball where the form has one."""
-        outside = self.form == "constrained" and gauge > self.amount
-        return weights * (self.amount / gauge) if outside else weights
-
-    def conjugate(self, polar: float, gauge_bound: float) -> float:
-        """Return R*(z) for gauge°(z) = polar, with w restricted to gauge(w) <= gauge_bound."""
-        if self.form == "squared":
-            return 0.5 * polar * polar / self.amount
-        if self.form == "constrained":
-            return self.amount * max(polar, 0.0)
-        excess = polar - self.amount
-        return gauge_bound * excess if excess > 0 else 0.0
-
-    def multiplier(self, gauge: float, inner: float) -> float:
-        """Return lambda with z in lambda * subdifferential of gauge at w, where <z, w> = inner."""
-        if self.form == "penalized":
-            return self.amount
-        if self.form == "squared":
-            return self.amount * gauge
-        return max(inner, 0.0) / gauge if gauge > 0 else 0.0
-
-    def prox_point(self, v: Array, step: float, tau: float = 0.0) -> ProxPoint:
-        """Return argmin_x 1/2||x - v||^2 + step * (tau/2 ||x||^2 + R(x)) with its Jacobian."""
-        shrink = 1.0 / (1.0 + step * tau)
-        amount = self.amount if self.form == "constrained" else step * shrink * self.amount
-        inner = self.norm.prox_point(v * shrink if tau else v, amount, self.form)
-        if not tau:
-            return inner
-
-        def jacobian() -> ProxJacobian:
-            plain = inner.jacobian()
-            return ProxJacobian(plain.diagonal * shrink, plain.factors, plain.coefficients * shrink)
-
-        return ProxPoint(inner.point, inner.gauge, jacobian)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,43 +179,58 @@ class Problem:
             return 0.0
         return optimal_shift(self.loss, self.y, self.weight, linear, start)
 
-    def certificate(
+    def price(
         self,
         columns: Columns | None,
         weights: Array,
-        intercept: float,
         prediction: Array,
-        scores: Scores,
-        dual: Array | None = None,
+        *,
         gauge: float | None = None,
-        bounds: tuple[float, float] | None = None,
-        thorough: bool = False,
+        tolerance: float = 0.0,
+    ) -> Pricing:
+        """Return the scores at a point and its certificate: one pass over the data.
+
+        ``columns`` None means all columns, in order; ``prediction`` is X w + b with the optimal b;
+        ``gauge``, ``tolerance`` : see ``pricing.priced``.
+        """
+        v = self.negative_gradient(prediction)
+        return priced(
+            self,
+            columns,
+            weights,
+            prediction,
+            v,
+            self.design.scores(v),
+            gauge=gauge,
+            tolerance=tolerance,
+        )
+
+    def certificate(
+        self,
+        weights: Array,
+        prediction: Array,
+        dual: Array,
+        gauge: float,
+        polar: tuple[float, float],
     ) -> Certificate:
-        """Return objective and gap of this very point from scores computed anyway.
+        """Return objective and gap of this very point from bounds on the polar of its scores.
 
         With z = X'v - tau w, Fenchel's inequality for f and R at the dual point -v gives
-        gap = f(X w + b) + f*(-v) + tau ||w||^2 + R(w) + R*(z), for every v in the domain with
-        sum(v) = 0 where b is free. At v = -f'(X w + b) it is the <g, w> + R(w) + R*(-g) of
-        PAPERS ([V] section 2, [L] section 3). ``columns`` None means all columns; ``scores`` are
-        X'v of v = ``dual``, by default ``negative_gradient(prediction)``. ``gauge`` is gauge(w),
-        or an upper bound such as the sum of atom weights, which makes objective and gap bounds.
-        ``bounds`` are bounds on the polar of the scores, where they are known; ``thorough``
-        asks norms whose oracle is a search for their best ones.
+        gap = f(X w + b) + f*(-v) + tau ||w||^2 + R(w) + R*(z), for every v = ``dual`` in the
+        domain with sum(v) = 0 where b is free. At v = -f'(X w + b) it is the
+        <g, w> + R(w) + R*(-g) of PAPERS ([V] section 2, [L] section 3). ``gauge`` is gauge(w), or
+        an upper bound such as the sum of atom weights, which makes objective and gap bounds.
+        ``polar`` : lower and upper bound on gauge°(z).
         """
-        v = self.negative_gradient(prediction) if dual is None else dual
-        if gauge is None:
-            gauge = self.gauge(columns, weights)
-        smooth = self.loss_value(prediction)
         square = float(weights @ weights) if self.tau else 0.0
+        smooth = self.loss_value(prediction)
         objective = smooth + 0.5 * self.tau * square + self.regularizer.value(gauge)
-        if bounds is None:
-            shifted = self.shifted(scores, columns, weights)
-            bounds = self.regularizer.norm.polar_bounds(shifted, thorough)
         base = objective + 0.5 * self.tau * square
-        gap = self._gap(base, objective, v, bounds[1])
+        low, high = polar
+        gap = self._gap(base, objective, dual, high)
         # Where the best atom is only searched for, the gap it would give is told apart.
-        searched = self._gap(base, objective, v, bounds[0]) if bounds[0] < bounds[1] else None
-        return Certificate(objective, gap, bounds[1], searched)
+        searched = self._gap(base, objective, dual, low) if low < high else None
+        return Certificate(objective, gap, high, searched)
 
     def _gap(self, base: float, objective: float, v: Array, polar: float) -> float:
         """Return the gap at the dual point -v, or at it scaled into feasibility, for this polar."""
@@ -321,50 +255,3 @@ class Problem:
             columns = np.flatnonzero(weights)
             weights = weights[columns]
         return ShiftedScores(scores, columns, self.tau * weights)
-
-    def zero_threshold(self, columns: Columns, weights: Array, inner: float) -> float:
-        """Return the score magnitude up to which a zero coordinate may stay zero (0: unknown).
-
-        ``inner`` = <z, w> for the scores z of the smooth part.
-        """
-        unit = self.regularizer.norm.zero_threshold(weights)
-        if unit <= 0:
-            return 0.0
-        # The penalized form's multiplier is the level, whatever the gauge.
-        needed = self.regularizer.form != "penalized"
-        gauge = self.gauge(columns, weights) if needed else 0.0
-        return self.regularizer.multiplier(gauge, inner) * unit
-
-
-def check_weight(sample_weight: object, n_samples: int) -> Array:
-    """Return the sample weights as float64 of shape (n_samples,), or say what is wrong.
-
-    None: ones, read-only and stored once.
-    """
-    if sample_weight is None:
-        return np.broadcast_to(np.ones(1), (n_samples,))
-    try:
-        given = np.asarray(sample_weight)
-        if given.dtype.kind == "c":
-            raise TypeError("they are complex; pass their real part")
-        weight = given.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"sample_weight must be an array of numbers: {error}") from error
-    if weight.ndim == 0:
-        weight = np.full(n_samples, float(weight))
-    if weight.shape != (n_samples,):
-        raise ValueError(
-            f"sample_weight must have shape ({n_samples},), one weight a sample; got {weight.shape}"
-        )
-    if not np.isfinite(weight).all():
-        position = int(np.flatnonzero(~np.isfinite(weight))[0])
-        raise ValueError(f"sample_weight[{position}] is {weight[position]}; weights must be finite")
-    if (weight < 0).any():
-        position = int(np.flatnonzero(weight < 0)[0])
-        raise ValueError(
-            f"sample_weight[{position}] is {weight[position]}; weights must be >= 0 "
-            "(0 leaves a sample out)"
-        )
-    if not weight.any():
-        raise ValueError("sample_weight is zero for every sample; give at least one a weight > 0")
-    return weight

@@ -74,6 +74,14 @@ class Certificate:
         """The gap that further atoms can close, without what bounds of a search leave open."""
         return self.gap if self.search_gap is None else self.search_gap
 
+    def leaves_open(self, tolerance: float) -> bool:
+        r"""Whether only the bounds of a search keep the gap above ``tolerance`` * \|objective\|.
+
+        The search itself finds nothing more there, and further atoms will not close the gap.
+        """
+        enough = tolerance * abs(self.objective)
+        return self.search_gap is not None and self.search_gap <= enough < self.gap
+
     @property
     def relative_gap(self) -> float:
         """Return gap / max(|objective|, smallest normal number)."""

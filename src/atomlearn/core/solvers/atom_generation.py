@@ -122,9 +122,7 @@ class AtomGeneration(Solver):
         following.refit_gap = fit.gap
         following.master_steps = state.master_steps + fit.steps
         following = judged(following, state)
-        certificate = following.certificate
-        target = self.tolerance * abs(certificate.objective)
-        if certificate.search_gap is not None and certificate.search_gap <= target:
+        if following.certificate.leaves_open(self.tolerance):
             # The search finds nothing more; what its bounds leave open, more steps do not close.
             following.exhausted = Status.SEARCH_RELATIVE
         return following
@@ -170,29 +168,18 @@ def priced(
     weights, linear = atoms.combine(shares), atoms.images.dot(shares)
     intercept = problem.optimal_intercept(linear, intercept)
     prediction = linear + intercept
-    v = problem.negative_gradient(prediction)
-    scores = problem.design.scores(v)
-    gauge = float(shares.sum())
-    certificate = problem.certificate(
-        atoms.columns, weights, intercept, prediction, scores, gauge=gauge
+    price = problem.price(
+        atoms.columns, weights, prediction, gauge=float(shares.sum()), tolerance=tolerance
     )
-    searched = certificate.search_gap
-    if searched is not None and searched <= tolerance * abs(certificate.objective):
-        certificate = problem.certificate(
-            atoms.columns, weights, intercept, prediction, scores, gauge=gauge, thorough=True
-        )
-    inner = float(v @ linear) - problem.tau * float(weights @ weights)
-    level = problem.regularizer.multiplier(gauge, inner)
-    shifted = problem.shifted(scores, atoms.columns, weights)
     return RayState(
         columns=atoms.columns,
         weights=weights,
         intercept=intercept,
         prediction=prediction,
-        certificate=certificate,
+        certificate=price.certificate,
         atoms=atoms,
         shares=shares,
-        candidates=best_atoms(problem, shifted, batch, level),
+        candidates=best_atoms(problem, price.scores, batch, price.multiplier),
     )
 
 

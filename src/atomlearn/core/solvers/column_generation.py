@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Block, Master, Refit, Scores, Solver, State
+from atomlearn.core.interfaces import Block, Master, Refit, Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.masters.choose import default_master
+from atomlearn.core.problem.pricing import Pricing
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
 from atomlearn.core.solvers.screening import Scope, narrowed, supports_screening
@@ -192,16 +193,11 @@ class ColumnGeneration(Solver):
     ) -> ActiveState:
         """One pass over the data: scores, best columns, and the certificate of this very point."""
         scope = before.scope if before is not None and before.scope is not None else Scope(problem)
-        inside, columns = scope.problem, scope.inside(state.columns)
-        v = inside.negative_gradient(state.prediction)
-        scores = inside.design.scores(v)
-        state.certificate = inside.certificate(
-            columns, state.weights, state.intercept, state.prediction, scores
-        )
-        state.candidates = self._candidates(problem, state, scores, scope)
+        price = scope.problem.price(scope.inside(state.columns), state.weights, state.prediction)
+        state.certificate = price.certificate
+        state.candidates = scope.original(self._candidates(problem, state, price))
         if self._screens(problem, state):
-            point = columns, state.weights, state.prediction
-            scope = narrowed(scope, problem, point, v, scores, state.certificate)
+            scope = narrowed(scope, problem, price)
             state.candidates = state.candidates[scope.holds(state.candidates)]
         state.scope = scope
         if before is not None:
@@ -219,31 +215,18 @@ class ColumnGeneration(Solver):
         wanted = state.iteration >= LONG if self.screening == "auto" else self.screening
         return bool(wanted) and supports_screening(problem)
 
-    def _candidates(
-        self, whole: Problem, state: ActiveState, scores: Scores, scope: Scope
-    ) -> Columns:
+    def _candidates(self, whole: Problem, state: ActiveState, price: Pricing) -> Columns:
         """Return the best columns in scope that are not active and that would enter."""
         n_used = int(np.count_nonzero(state.weights))
         n_samples, n_features = whole.design.shape
-        problem, columns = scope.problem, scope.inside(state.columns)
-        shifted = problem.shifted(scores, columns, state.weights)
-        norm = problem.regularizer.norm
+        norm = price.problem.regularizer.norm
         share = min(n_features // 100, ASKED_ENTRIES // n_samples)
         if not self.batch and share > max(SHARE, n_samples):
-            atom = norm.best_columns(shifted, 1).size
+            atom = norm.best_columns(price.scores, 1).size
             share = min(share, max(SHARE, n_samples, ATOMS * atom))
         count = self.batch or max(100, 2 * n_used, share, state.free)
-        best = norm.best_columns(shifted, count)
+        best = norm.best_columns(price.scores, count)
         if not n_used and not state.free and best.size >= count and self.batch != 1:
             # The best atom alone may be larger: its neighbours are worth a look too.
-            best = norm.best_columns(shifted, 2 * best.size)
-        new = best[~np.isin(best, columns)] if columns.size else best
-        if not new.size:
-            return new
-        linear = state.prediction - state.intercept
-        inner = float(problem.negative_gradient(state.prediction) @ linear)
-        inner -= problem.tau * float(state.weights @ state.weights)
-        threshold = problem.zero_threshold(columns, state.weights, inner)
-        if threshold > 0:
-            new = new[np.abs(shifted.at(new)) > threshold * (1 - 1e-12)]
-        return scope.original(new)
+            best = norm.best_columns(price.scores, 2 * best.size)
+        return price.entering(best)

@@ -25,7 +25,8 @@ from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.partition import Partition
-from atomlearn.core.problem.problem import Problem, Regularizer
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Status
 
 Array = NDArray[np.float64]
@@ -310,14 +311,12 @@ class FeatureGeneration(Solver):
         weights = np.bincount(position, state.omega, minlength=state.columns.size)
         # Without any column bincount counts, and returns integers.
         state.weights = weights.astype(np.float64)
-        scores = problem.design.scores(problem.negative_gradient(state.prediction))
-        state.certificate = problem.certificate(
-            state.columns, state.weights, state.intercept, state.prediction, scores
-        )
+        price = problem.price(state.columns, state.weights, state.prediction)
+        state.certificate = price.certificate
         norm = _check(problem)
         active = _units(norm, state.columns, problem.design.shape[1])
         state.units = np.unique(active).size
-        state.candidate = self._candidate(problem, norm, state, scores, active)
+        state.candidate = self._candidate(problem, norm, state, price.scores, active)
         state.exhausted = self._reason(state, before)
         return state
 

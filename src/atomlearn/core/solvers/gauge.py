@@ -20,7 +20,8 @@ from atomlearn.core.losses import as_loss
 from atomlearn.core.masters.simplex import SimplexQuasiNewton
 from atomlearn.core.norms.user import UserNorm
 from atomlearn.core.norms.vectors import l2_norm, to_float64
-from atomlearn.core.problem.problem import Problem, Regularizer
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.core.solvers.refit import refit_on_rays
 from atomlearn.matrices.designs.score_matrix import MatrixScores

@@ -16,7 +16,8 @@ from atomlearn.core.interfaces import Master
 from atomlearn.core.masters.simplex import SimplexPoint, SimplexQuasiNewton
 from atomlearn.core.norms.combine import Nonnegative
 from atomlearn.core.norms.l1 import L1
-from atomlearn.core.problem.problem import Problem, Regularizer
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solvers.atoms import AtomSet
 
 Array = NDArray[np.float64]

@@ -31,11 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.parts import part_of
-from atomlearn.core.interfaces import (
-    Scores,
-)
+from atomlearn.core.problem.pricing import Pricing
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Certificate
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -113,30 +110,28 @@ def column_reach(problem: Problem) -> Array:
     return np.asarray(np.sqrt(squares))
 
 
-def dual_ball(
-    problem: Problem, weights: Array, prediction: Array, v: Array, certificate: Certificate
-) -> Ball:
-    """Return a ball that holds the dual optimum, from a point and the dual point v. O(n_samples).
+def dual_ball(price: Pricing) -> Ball:
+    """Return a ball that holds the dual optimum, from a point and its dual point v. O(n_samples).
 
-    ``certificate`` : of the point, whose polar is that of the scores X'v - tau w and whose
-    objective is F or an upper bound. Its ``gap`` may be smaller than that of v and is not used.
-    The ball is around v, or in the penalized form around v scaled to gauge°(z) <= level, whichever
-    is smaller. A penalized v itself need not be feasible: it is for the same problem with
+    The ``gap`` of the certificate may be smaller than that of v and is not used. The ball is
+    around v, or in the penalized form around v scaled to gauge°(z) <= level, whichever is smaller.
+    A penalized v itself need not be feasible: it is for the same problem with
     gauge(w) <= F / level, which changes neither the optima nor v*.
     """
-    loss, regularizer, polar = problem.loss, problem.regularizer, certificate.polar
+    problem, weights, v, certificate = price.problem, price.weights, price.dual, price.certificate
+    regularizer, polar = problem.regularizer, certificate.polar
     ridge = 0.5 * problem.tau * float(weights @ weights)
     objective = certificate.objective
-    gap = objective + loss.conjugate(problem.y, -v, problem.weight) + ridge
+    gap = objective + problem.loss_conjugate(v, -1.0) + ridge
     gap += regularizer.conjugate(polar, objective / regularizer.amount)
     scale = 1.0
     if regularizer.form == "penalized" and polar > regularizer.amount:
         shrink = regularizer.amount / polar
-        scaled = objective + loss.conjugate(problem.y, -shrink * v, problem.weight)
+        scaled = objective + problem.loss_conjugate(v, -shrink)
         scaled += shrink * shrink * ridge
         if not scaled >= gap:
             gap, scale = scaled, shrink
-    terms = float(np.abs(v) @ (np.abs(problem.y) + np.abs(prediction)))
+    terms = float(np.abs(v) @ (np.abs(problem.y) + np.abs(price.prediction)))
     slack = ROUNDING * objective + (v.size + 64) * np.finfo(np.float64).eps * terms
     if regularizer.form == "constrained":
         slack += OUTSIDE * regularizer.amount * abs(polar)
@@ -144,53 +139,36 @@ def dual_ball(
     return Ball(scale, radius)
 
 
-def possibly_active(
-    problem: Problem,
-    columns: Columns | None,
-    weights: Array,
-    scores: Scores,
-    ball: Ball,
-    reach: Array,
-) -> Mask | None:
+def possibly_active(price: Pricing, ball: Ball, reach: Array) -> Mask | None:
     """Mark the columns that some optimum may use; None where the norm has no rule.
 
-    ``columns`` and ``weights`` are the point, ``scores`` = X'v; ``reach`` may be zeros to learn
-    what a gap of zero would rule out. O(n_features) expected.
+    ``reach`` may be zeros to learn what a gap of zero would rule out. O(n_features) expected.
     """
-    norm, z = problem.regularizer.norm, problem.shifted(scores, columns, weights).full()
+    regularizer, z = price.problem.regularizer, price.scores.full()
     if not (math.isfinite(ball.radius) and np.isfinite(reach).all()):
         return np.ones(z.size, dtype=bool)
-    polar = problem.regularizer.amount if problem.regularizer.form == "penalized" else 0.0
-    return norm.possible_support(ball.scale * z, ball.radius * reach, polar)
+    polar = regularizer.amount if regularizer.form == "penalized" else 0.0
+    return regularizer.norm.possible_support(ball.scale * z, ball.radius * reach, polar)
 
 
-def narrowed(
-    scope: Scope,
-    whole: Problem,
-    point: tuple[Columns, Array, Array],
-    v: Array,
-    scores: Scores,
-    certificate: Certificate,
-) -> Scope:
+def narrowed(scope: Scope, whole: Problem, price: Pricing) -> Scope:
     """Return the scope without the columns that this point and its scores rule out.
 
-    ``point`` : columns in the scope's numbers, weights, prediction; all columns of the point are
-    kept, so that it remains a point of the restricted problem. The reach of the columns costs a
-    pass over the data, once, and is asked for where a gap of zero would rule out enough.
+    All columns of the point are kept, so that it remains a point of the restricted problem. The
+    reach of the columns costs a pass over the data, once, and is asked for where a gap of zero
+    would rule out enough.
     """
-    columns, weights, prediction = point
-    ball = dual_ball(scope.problem, weights, prediction, v, certificate)
+    ball = dual_ball(price)
     if scope.reach is None:
-        nothing = np.zeros(scores.n_columns)
-        marked = possibly_active(scope.problem, columns, weights, scores, ball, nothing)
+        marked = possibly_active(price, ball, np.zeros(price.scores.n_columns))
         if marked is None or np.count_nonzero(marked) > (1.0 - WORTHWHILE) * marked.size:
             return scope
         scope = replace(scope, reach=column_reach(scope.problem))
     assert scope.reach is not None
-    marked = possibly_active(scope.problem, columns, weights, scores, ball, scope.reach)
+    marked = possibly_active(price, ball, scope.reach)
     if marked is None:
         return scope
-    marked[columns] = True
+    marked[price.columns] = True
     left = np.flatnonzero(marked)
     if not left.size or left.size > (1.0 - WORTHWHILE) * marked.size:
         return scope

@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 from atomlearn.core.interfaces import Solver
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.problem import positive
+from atomlearn.core.problem.checks import positive
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.estimators.checks import as_solver, whole

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from atomlearn.core.interfaces import Solver
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.problem import positive
+from atomlearn.core.problem.checks import positive
 from atomlearn.estimators.checks import whole
 from atomlearn.estimators.matrices.matrix_models import MatrixTransformer, amount, double
 from atomlearn.matrices.functions.robust import (

@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 from atomlearn.core.interfaces import Design, Loss
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.norms.names import named
-from atomlearn.core.problem.problem import Regularizer
+from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.estimators.checks import amount_of, grouped, names_of
 from atomlearn.maps.feature_map import map_of
 from atomlearn.matrices.functions.tasks import task_problem

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.losses import Squared
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.problem import Problem, Regularizer
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.matrices.designs.identity import Identity

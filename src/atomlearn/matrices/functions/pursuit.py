@@ -14,7 +14,8 @@ from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.losses import Squared
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.problem import Problem, Regularizer
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.matrices.designs.tasks import Tasks

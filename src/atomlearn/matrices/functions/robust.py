@@ -15,7 +15,8 @@ from atomlearn.core.losses import Squared
 from atomlearn.core.norms.combine import Scaled
 from atomlearn.core.norms.l1 import L1
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.problem import Problem, Regularizer
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.lifting.union import Union

@@ -288,8 +288,7 @@ class MatrixGeneration(Solver):
 
         def certified() -> Certificate:
             known = max(low for low, _ in bounds), max(high for _, high in bounds)
-            at = (None, ridge, intercept, prediction, scores)
-            return problem.certificate(*at, dual=v, gauge=gauge, bounds=known)
+            return problem.certificate(ridge, prediction, v, gauge, known)
 
         certificate = certified()
         searched, enough = certificate.search_gap, self.tolerance * abs(certificate.objective)

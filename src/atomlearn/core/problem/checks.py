@@ -1,0 +1,56 @@
+"""Checks of numbers and of sample weights, before any arithmetic."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def positive(name: str, value: object, what: str) -> float:
+    """Return the value as a float, or raise where it is no positive, finite number."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(
+        value, (int, float, np.integer, np.floating)
+    ):
+        raise TypeError(f"{name} must be a positive number ({what}), got {value!r}")
+    number = float(value)
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(f"{name} must be positive and finite ({what}), got {value!r}")
+    return number
+
+
+def check_weight(sample_weight: object, n_samples: int) -> Array:
+    """Return the sample weights as float64 of shape (n_samples,), or say what is wrong.
+
+    None: ones, read-only and stored once.
+    """
+    if sample_weight is None:
+        return np.broadcast_to(np.ones(1), (n_samples,))
+    try:
+        given = np.asarray(sample_weight)
+        if given.dtype.kind == "c":
+            raise TypeError("they are complex; pass their real part")
+        weight = given.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"sample_weight must be an array of numbers: {error}") from error
+    if weight.ndim == 0:
+        weight = np.full(n_samples, float(weight))
+    if weight.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight must have shape ({n_samples},), one weight a sample; got {weight.shape}"
+        )
+    if not np.isfinite(weight).all():
+        position = int(np.flatnonzero(~np.isfinite(weight))[0])
+        raise ValueError(f"sample_weight[{position}] is {weight[position]}; weights must be finite")
+    if (weight < 0).any():
+        position = int(np.flatnonzero(weight < 0)[0])
+        raise ValueError(
+            f"sample_weight[{position}] is {weight[position]}; weights must be >= 0 "
+            "(0 leaves a sample out)"
+        )
+    if not weight.any():
+        raise ValueError("sample_weight is zero for every sample; give at least one a weight > 0")
+    return weight

@@ -1,0 +1,83 @@
+"""Regularizer: how a norm enters the objective, with its conjugate and its proximal map."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces import Norm, ProxJacobian, ProxPoint
+from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.problem.checks import positive
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Regularizer:
+    """R(w) = amount * gauge(w), (amount / 2) * gauge(w)^2, or 0 where gauge(w) <= amount.
+
+    norm : the gauge; form : "penalized", "squared" or "constrained"; amount : the level of the
+    first two, the radius of the third.
+    """
+
+    norm: Norm
+    form: Form
+    amount: float
+
+    def __post_init__(self) -> None:
+        if self.form not in get_args(Form):
+            raise ValueError(f"form must be one of {get_args(Form)}, got {self.form!r}")
+        if not isinstance(self.norm, Norm):
+            raise TypeError(
+                f"norm must be a Norm such as norms.KSupport(k=10), got {type(self.norm).__name__}"
+            )
+        name = "radius" if self.form == "constrained" else "level"
+        positive(name, self.amount, f"for form={self.form!r}")
+
+    def value(self, gauge: float) -> float:
+        """Return R at a point of this gauge; the caller keeps constrained points inside."""
+        if self.form == "penalized":
+            return self.amount * gauge
+        if self.form == "squared":
+            return 0.5 * self.amount * gauge * gauge
+        return 0.0 if gauge <= self.amount * (1 + 1e-9) else math.inf
+
+    def inside(self, weights: Array, gauge: float) -> Array:
+        """Return a point of this gauge, shrunk into the ball where the form has one."""
+        outside = self.form == "constrained" and gauge > self.amount
+        return weights * (self.amount / gauge) if outside else weights
+
+    def conjugate(self, polar: float, gauge_bound: float) -> float:
+        """Return R*(z) for gauge°(z) = polar, with w restricted to gauge(w) <= gauge_bound."""
+        if self.form == "squared":
+            return 0.5 * polar * polar / self.amount
+        if self.form == "constrained":
+            return self.amount * max(polar, 0.0)
+        excess = polar - self.amount
+        return gauge_bound * excess if excess > 0 else 0.0
+
+    def multiplier(self, gauge: float, inner: float) -> float:
+        """Return lambda with z in lambda * subdifferential of gauge at w, where <z, w> = inner."""
+        if self.form == "penalized":
+            return self.amount
+        if self.form == "squared":
+            return self.amount * gauge
+        return max(inner, 0.0) / gauge if gauge > 0 else 0.0
+
+    def prox_point(self, v: Array, step: float, tau: float = 0.0) -> ProxPoint:
+        """Return argmin_x 1/2||x - v||^2 + step * (tau/2 ||x||^2 + R(x)) with its Jacobian."""
+        shrink = 1.0 / (1.0 + step * tau)
+        amount = self.amount if self.form == "constrained" else step * shrink * self.amount
+        inner = self.norm.prox_point(v * shrink if tau else v, amount, self.form)
+        if not tau:
+            return inner
+
+        def jacobian() -> ProxJacobian:
+            plain = inner.jacobian()
+            return ProxJacobian(plain.diagonal * shrink, plain.factors, plain.coefficients * shrink)
+
+        return ProxPoint(inner.point, inner.gauge, jacobian)
