@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import coefficient_rows, nonzero_coefficients
-from atomlearn.core.interfaces import Design, Loss, Norm, Solver
+from atomlearn.core.interfaces import Deadline, Design, Loss, Norm, Solver
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.norms.names import named
@@ -25,6 +25,8 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.observers import PrintProgress
+from atomlearn.core.solvers.progress import Observer
+from atomlearn.core.solvers.stopping import StoppingRule, check_rule
 from atomlearn.estimators.checks import (
     as_solver,
     checked_design,
@@ -51,6 +53,10 @@ class AtomicModel(BaseEstimator):
     max_iter: int
     solver: str | Solver
     verbose: int
+    #: What the parameters of these names are where an estimator has none.
+    observers: Sequence[Observer] | None = None
+    stop: StoppingRule | None = None
+    time_limit: float | None = None
     n_features_in_: int
     coef_: NDArray[Any]
     intercept_: Any
@@ -63,8 +69,17 @@ class AtomicModel(BaseEstimator):
         return tags
 
     def _settings(self) -> Settings:
+        """Return how problems are solved; the time limit of the fit begins now."""
         tol = positive("tol", self.tol, "relative duality gap to prove, for example 1e-6")
-        return Settings(tol, whole("max_iter", self.max_iter), as_solver(self.solver, tol))
+        solver = as_solver(getattr(self, "solver", "auto"), tol)
+        if self.stop is not None:
+            check_rule(self.stop)
+        observers = () if self.observers is None else tuple(self.observers)
+        limit, deadline = self.time_limit, Deadline.never()
+        if limit is not None:
+            deadline = Deadline.after(positive("time_limit", limit, "seconds, for example 60"))
+        steps = whole("max_iter", self.max_iter)
+        return Settings(tol, steps, solver, self.stop, observers, deadline)
 
     def _problems(
         self,
@@ -95,25 +110,31 @@ class AtomicModel(BaseEstimator):
         problems: Sequence[Problem],
         warm: Sequence[WarmStart | None],
         n_jobs: int | None = None,
+        settings: Settings | None = None,
     ) -> list[Result]:
-        """Return one result a problem. After Ctrl-C the rest only get their starting point."""
-        settings = self._settings()
-        observers = (PrintProgress(every=1),) if self.verbose else ()
-        interrupted = False
+        """Return one result a problem; each has its part of the time that is left.
 
-        def one(problem: Problem, start: WarmStart | None) -> Result:
+        After Ctrl-C the rest only get their starting point.
+        """
+        settings = settings or self._settings()
+        observers = (PrintProgress(every=1),) if self.verbose else ()
+        at_once, interrupted = effective_n_jobs(n_jobs), False
+
+        def one(number: int) -> Result:
             nonlocal interrupted
+            problem, start = problems[number], warm[number]
             if interrupted:
-                result = replace(settings, max_iter=0).run(problem, start)
+                result = replace(settings, max_iter=0, observers=()).run(problem, start)
                 if not result.converged:
                     result.status = Status.INTERRUPTED
                 return result
-            result = settings.run(problem, start, observers)
+            mine = settings.share(len(problems) - number, at_once)
+            result = mine.run(problem, start, observers)
             interrupted = interrupted or result.status is Status.INTERRUPTED
             return result
 
         results: list[Result] = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
-            delayed(one)(problem, start) for problem, start in zip(problems, warm, strict=True)
+            delayed(one)(number) for number in range(len(problems))
         )
         return results
 

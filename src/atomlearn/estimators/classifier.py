@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,8 @@ from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.losses import Logistic, Multinomial
 from atomlearn.core.problem.checks import check_weight
+from atomlearn.core.solvers.progress import Observer
+from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.estimators.base import AtomicModel, coefficients_of, warm_starts
 from atomlearn.estimators.checks import (
     amount_of,
@@ -222,6 +225,12 @@ class AtomicClassifier(LinearClassifier):
         Classes fitted at a time, in threads that share X; nothing to do for two classes.
     verbose : int, default=0
         Above 0, print one line a step.
+    observers : sequence of callables, optional
+        ``observer(progress)`` is called after each step of each class's fit.
+    stop : StoppingRule, optional
+        When to end a fit beside ``tol`` and ``max_iter``, such as ``solvers.stopping.Passes(20)``.
+    time_limit : float, optional
+        Seconds after which the whole fit ends with what it has. Classes share what is left of it.
 
     Attributes
     ----------
@@ -286,6 +295,9 @@ class AtomicClassifier(LinearClassifier):
         warm_start: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
+        observers: Sequence[Observer] | None = None,
+        stop: StoppingRule | None = None,
+        time_limit: float | None = None,
     ) -> None:
         self.norm = norm
         self.alpha = alpha
@@ -302,6 +314,9 @@ class AtomicClassifier(LinearClassifier):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.observers = observers
+        self.stop = stop
+        self.time_limit = time_limit
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AtomicClassifier:
         """Fit to X (n_samples, n_features) and labels y, weighted by ``sample_weight``."""

@@ -24,6 +24,8 @@ from atomlearn.core.paths.cross_validation import Rows, Rule, Score, cross_valid
 from atomlearn.core.paths.levels import check_levels, largest_useful_level, level_grid
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
+from atomlearn.core.solvers.progress import Observer
+from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_loss, grouped
 from atomlearn.estimators.classifier import LinearClassifier, checked_classification
@@ -128,6 +130,7 @@ class CrossValidatedModel(AtomicModel):
         score: Score | None,
     ) -> list[Result]:
         """Choose norm and alpha by held-out scores; return the results of the final fit."""
+        settings = self._settings()
         candidates = self._candidates()
         names = getattr(self, "feature_names_in_", None)
         norms = [named(as_norm(grouped(norm, design)), names) for norm in candidates]
@@ -141,7 +144,7 @@ class CrossValidatedModel(AtomicModel):
             levels,
             folds,
             score or held_out_loss(problems),
-            self._settings(),
+            settings.share(2),
             self.n_jobs,
         )
         chosen, position = scores.choose(self.selection)
@@ -150,7 +153,7 @@ class CrossValidatedModel(AtomicModel):
         self.alphas_ = levels[0] if len(norms) == 1 else levels
         self.cv_results_ = scores.table()
         final = self._problems(design, targets, weight, loss, norms[chosen], self.alpha_)
-        return self._solve(final, [None] * len(final), self.n_jobs)
+        return self._solve(final, [None] * len(final), self.n_jobs, settings)
 
     def _folds(self, X: Any, y: NDArray[Any], params: dict[str, Any]) -> list[tuple[Rows, Rows]]:
         splitter = check_cv(self.cv, y, classifier=is_classifier(self))
@@ -232,6 +235,12 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         Number of (norm, fold) at a time, in threads that share X.
     verbose : int, default=0
         Above 0, print one line a step of the final fit.
+    observers : sequence of callables, optional
+        ``observer(progress)`` is called after each step, of the search too.
+    stop : StoppingRule, optional
+        When to end a fit beside ``tol`` and ``max_iter``, such as ``solvers.stopping.Passes(20)``.
+    time_limit : float, optional
+        Seconds after which the whole fit ends with what it has. Half of it is for the search.
 
     Attributes
     ----------
@@ -270,6 +279,9 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         selection: Rule = "best",
         n_jobs: int | None = None,
         verbose: int = 0,
+        observers: Sequence[Observer] | None = None,
+        stop: StoppingRule | None = None,
+        time_limit: float | None = None,
     ) -> None:
         self.norms = norms
         self.alphas = alphas
@@ -287,6 +299,9 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         self.selection = selection
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.observers = observers
+        self.stop = stop
+        self.time_limit = time_limit
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> AtomicRegressorCV:
         """Choose norm and alpha, fit to all of X and y; ``params`` are routed metadata."""
@@ -332,6 +347,12 @@ class AtomicClassifierCV(CrossValidatedModel, LinearClassifier):
         Number of (norm, fold) at a time, in threads that share X.
     verbose : int, default=0
         Above 0, print one line a step of the final fit.
+    observers : sequence of callables, optional
+        ``observer(progress)`` is called after each step, of the search too.
+    stop : StoppingRule, optional
+        When to end a fit beside ``tol`` and ``max_iter``, such as ``solvers.stopping.Passes(20)``.
+    time_limit : float, optional
+        Seconds after which the whole fit ends with what it has. Half of it is for the search.
 
     Attributes
     ----------
@@ -370,6 +391,9 @@ class AtomicClassifierCV(CrossValidatedModel, LinearClassifier):
         selection: Rule = "best",
         n_jobs: int | None = None,
         verbose: int = 0,
+        observers: Sequence[Observer] | None = None,
+        stop: StoppingRule | None = None,
+        time_limit: float | None = None,
     ) -> None:
         self.norms = norms
         self.alphas = alphas
@@ -388,6 +412,9 @@ class AtomicClassifierCV(CrossValidatedModel, LinearClassifier):
         self.selection = selection
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.observers = observers
+        self.stop = stop
+        self.time_limit = time_limit
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> AtomicClassifierCV:
         """Choose norm and alpha, fit to all of X and y; ``params`` are routed metadata."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,8 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.observers import PrintProgress
+from atomlearn.core.solvers.progress import Observer
+from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.estimators.base import AtomicModel, coefficients_of
 from atomlearn.estimators.checks import (
     checked_design,
@@ -93,6 +97,12 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         Bound on passes.
     verbose : int, default=0
         Above 0, print one line a pass.
+    observers : sequence of callables, optional
+        ``observer(progress)`` is called after each step.
+    stop : StoppingRule, optional
+        When to end a fit beside ``tol`` and ``max_iter``, such as ``solvers.stopping.Passes(20)``.
+    time_limit : float, optional
+        Seconds after which the whole fit ends with what it has.
 
     Attributes
     ----------
@@ -161,6 +171,9 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         tol: float = 1e-6,
         max_iter: int = 1000,
         verbose: int = 0,
+        observers: Sequence[Observer] | None = None,
+        stop: StoppingRule | None = None,
+        time_limit: float | None = None,
     ) -> None:
         self.n_features = n_features
         self.batch = batch
@@ -172,6 +185,9 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         self.tol = tol
         self.max_iter = max_iter
         self.verbose = verbose
+        self.observers = observers
+        self.stop = stop
+        self.time_limit = time_limit
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -186,10 +202,9 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FeatureGenerator:
         """Select features of X (n_samples, n_features_in) for y, weighted by ``sample_weight``."""
         C = positive("C", self.C, "weight of the loss")
-        tol = positive("tol", self.tol, "relative duality gap, for example 1e-6")
+        settings = self._settings()
         whole("n_features", self.n_features)
         whole("batch", self.batch)
-        whole("max_iter", self.max_iter)
         features_named(self.features)
         loss = as_loss(self.loss)
         inputs = checked_design(self, X, reset=True)
@@ -205,8 +220,11 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         wanted = min(self.n_features, n_units)
         # Where all may be selected nothing is cut: the run ends at the optimum, in the order found.
         limit = wanted if wanted < n_units else None
-        observers = (PrintProgress(every=1),) if self.verbose else ()
-        result = generated(problem, limit, wanted, tol, self.max_iter, observers)
+        observers = (*settings.observers, *((PrintProgress(every=1),) if self.verbose else ()))
+        problem = replace(problem, deadline=settings.deadline)
+        result = generated(
+            problem, limit, wanted, settings.gap, settings.max_iter, observers, settings.stop
+        )
         self._record_selection(problem, result, classes, wanted)
         return self
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.losses.targets import regression_target
 from atomlearn.core.problem.checks import check_weight
 from atomlearn.core.problem.result import Result
+from atomlearn.core.solvers.progress import Observer
+from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.estimators.base import AtomicModel, coefficients_of, warm_starts
 from atomlearn.estimators.checks import (
     amount_of,
@@ -90,6 +93,12 @@ class AtomicRegressor(LinearRegressor):
         Whether to begin where the last ``fit`` ended.
     verbose : int, default=0
         Above 0, print one line a step.
+    observers : sequence of callables, optional
+        ``observer(progress)`` is called after each step.
+    stop : StoppingRule, optional
+        When to end a fit beside ``tol`` and ``max_iter``, such as ``solvers.stopping.Passes(20)``.
+    time_limit : float, optional
+        Seconds after which the whole fit ends with what it has.
 
     Attributes
     ----------
@@ -153,6 +162,9 @@ class AtomicRegressor(LinearRegressor):
         solver: str | Solver = "auto",
         warm_start: bool = False,
         verbose: int = 0,
+        observers: Sequence[Observer] | None = None,
+        stop: StoppingRule | None = None,
+        time_limit: float | None = None,
     ) -> None:
         self.norm = norm
         self.alpha = alpha
@@ -166,6 +178,9 @@ class AtomicRegressor(LinearRegressor):
         self.solver = solver
         self.warm_start = warm_start
         self.verbose = verbose
+        self.observers = observers
+        self.stop = stop
+        self.time_limit = time_limit
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AtomicRegressor:
         """Fit to X (n_samples, n_features) and y (n_samples,), weighted by ``sample_weight``.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
 from atomlearn.core.data.parts import part_of
@@ -131,6 +132,8 @@ def cross_validate(
     folds : sequence of (train rows, test rows)
     score : callable
         ``score(decisions, test)`` of the (n_test, n_outputs) predictions at the test rows.
+    settings : Settings
+        Its deadline is that of the whole search: each (norm, fold) has its part of what is left.
     n_jobs : int, optional
         Number of (norm, fold) at a time, in threads that share X (kernels release the GIL); a
         ``joblib.parallel_config`` around the call chooses processes instead.
@@ -145,9 +148,10 @@ def cross_validate(
     for norm in norms:
         norm.check(problems[0].design.shape[1])
     tasks = [(norm, grid, fold) for norm, grid in zip(norms, levels, strict=True) for fold in folds]
+    at_once = effective_n_jobs(n_jobs)
     parts = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_one_fold)(problems, norm, grid, fold, score, settings)
-        for norm, grid, fold in tasks
+        delayed(_one_fold)(problems, *task, score, partial(settings.share, len(tasks) - k, at_once))
+        for k, task in enumerate(tasks)
     )
     shape = (len(norms), len(folds), levels.shape[1])
     columns = [np.array(part).reshape(shape).swapaxes(1, 2) for part in zip(*parts, strict=True)]
@@ -160,10 +164,14 @@ def _one_fold(
     levels: Array,
     fold: tuple[Rows, Rows],
     score: Score,
-    settings: Settings,
+    settings_of_now: Callable[[], Settings],
 ) -> tuple[Array, Array, Array, Array]:
-    """Return scores, passes, numbers of columns and gaps at every level of one norm and fold."""
+    """Return scores, passes, numbers of columns and gaps at every level of one norm and fold.
+
+    ``settings_of_now`` is asked when the fold begins: its part of the time left is known then.
+    """
     train, test = fold
+    settings = settings_of_now()
     design = problems[0].design
     training, testing = part_of(design, rows=train), part_of(design, rows=test)
     decisions = np.empty((levels.size, test.size, len(problems)))
@@ -177,7 +185,7 @@ def _one_fold(
             weight=weight * (problem.weight.sum() / weight.sum()),
             regularizer=replace(problem.regularizer, norm=norm),
         )
-        solutions = path_of(part, levels, settings)
+        solutions = path_of(part, levels, settings.share(len(problems) - output))
         if solutions.results[-1].status is Status.INTERRUPTED:
             raise KeyboardInterrupt("cross-validation was interrupted before a level was chosen")
         decisions[:, :, output] = solutions.predict(testing)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.feature_generation import FeatureGeneration, GenerationState
 from atomlearn.core.solvers.progress import Observer, Progress
 from atomlearn.core.solvers.run import run
-from atomlearn.core.solvers.stopping import Callback, Iterations, RelativeGap
+from atomlearn.core.solvers.stopping import Iterations, RelativeGap, StoppingRule
 
 #: Relative gap to which an optimum is found, where one is wanted.
 FINISHED = 1e-12
@@ -30,20 +30,25 @@ def generated(
     tol: float,
     max_iter: int,
     observers: Sequence[Observer] = (),
+    also_stop: StoppingRule | None = None,
 ) -> Result:
     """Return the result of feature generation, of ``wanted`` features where there are so many.
 
     ``limit`` None: all may be selected, so the run ends at the optimum. Where the optimum has fewer
     features than are wanted, generation would come to it in ever smaller steps: once it finds no
-    further features for some rounds, column generation solves the problem.
+    further features for some rounds, column generation solves the problem. ``also_stop`` is one
+    more rule that ends generation.
     """
     solver = FeatureGeneration(n_features=limit)
-    stop = RelativeGap(tol) | Iterations(max_iter)
+    stop: StoppingRule = RelativeGap(tol) | Iterations(max_iter)
+    if also_stop is not None:
+        stop = stop | also_stop
     if limit is None:
         result = run(problem, solver, stop, observers)
         return finished(problem, result) if result.converged else result
-    result = run(problem, solver, stop | Callback(_settled(SETTLED)), observers)
-    if result.status is not Status.STOPPED_BY_CALLBACK:
+    settled = _Settled(SETTLED)
+    result = run(problem, solver, stop | settled, observers)
+    if settled.since < settled.rounds:
         return result
     optimum = finished(problem, result)
     if optimum.status is Status.INTERRUPTED:
@@ -51,23 +56,27 @@ def generated(
         return replace(best, status=optimum.status, passes=optimum.passes, seconds=optimum.seconds)
     if optimum.relative_gap <= tol and optimum.state.units <= wanted:
         return replace(optimum, status=Status.CONVERGED)
+    if problem.deadline.passed:
+        return replace(result, status=Status.TIME_LIMIT, passes=optimum.passes)
     # The optimum has more: generation finds the best of them by itself.
     again = run(problem, solver, stop, observers)
     passes, seconds = optimum.passes + again.passes, optimum.seconds + again.seconds
     return replace(again, passes=passes, seconds=seconds)
 
 
-def _settled(rounds: int) -> Callable[[Progress], bool]:
-    """Return whether the number of features has not grown for so many rounds."""
-    most, since = 0, 0
+@dataclass(slots=True)
+class _Settled(StoppingRule):
+    """As soon as the number of features has not grown for so many rounds."""
 
-    def asked(progress: Progress) -> bool:
-        nonlocal most, since
+    rounds: int
+    most: int = 0
+    since: int = 0
+
+    def reason(self, progress: Progress) -> Status | None:
         state: Any = progress.state
-        most, since = (state.units, 0) if state.units > most else (most, since + 1)
-        return since >= rounds
-
-    return asked
+        grown = state.units > self.most
+        self.most, self.since = (state.units, 0) if grown else (self.most, self.since + 1)
+        return Status.STOPPED_BY_CALLBACK if self.since >= self.rounds else None
 
 
 def finished(problem: Problem, result: Result) -> Result:

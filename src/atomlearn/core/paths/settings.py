@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from atomlearn.core.interfaces import Solver
+from atomlearn.core.interfaces import Deadline, Solver
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.default import default_solver
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.run import run
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap
+from atomlearn.core.solvers.stopping import Iterations, RelativeGap, StoppingRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +20,26 @@ class Settings:
     """What ``solve`` takes beside the problem itself.
 
     gap : relative duality gap to prove; max_iter : bound on steps; solver : None means the
-    default for the norm, see ``solvers.default_solver``.
+    default for the norm, see ``solvers.default_solver``; stop : a further rule, asked in each run;
+    observers : called after each step of each run; deadline : of all runs together.
     """
 
     gap: float = 1e-6
     max_iter: int = 1000
     solver: Solver | None = None
+    stop: StoppingRule | None = None
+    observers: tuple[Observer, ...] = ()
+    deadline: Deadline = field(default_factory=Deadline.never)
+
+    def share(self, remaining: int, at_once: int = 1) -> Settings:
+        """Return the same for the next of so many runs: its part of the time that is left.
+
+        ``at_once`` of them go on side by side. What a run leaves of its part is the others'.
+        """
+        if self.deadline == Deadline.never():
+            return self
+        part = min(at_once / remaining, 1.0)
+        return replace(self, deadline=Deadline.after(part * self.deadline.left))
 
     def run(
         self,
@@ -45,6 +59,9 @@ class Settings:
         self, problem: Problem, warm: WarmStart | None, observers: Iterable[Observer]
     ) -> Result:
         """Return the solution of ``problem`` from the warm start, with the solver's state."""
-        rules = RelativeGap(self.gap) | Iterations(self.max_iter)
+        rules: StoppingRule = RelativeGap(self.gap) | Iterations(self.max_iter)
+        if self.stop is not None:
+            rules = rules | self.stop
+        problem = replace(problem, deadline=problem.deadline.sooner(self.deadline))
         solver = self.solver or default_solver(problem.regularizer.norm, self.gap)
-        return run(problem, solver, rules, observers, warm)
+        return run(problem, solver, rules, (*self.observers, *observers), warm)
