@@ -5,13 +5,13 @@ from atomlearn.core.data.centered import CenteredBlock
 from atomlearn.core.data.convert import as_design, feature_names, is_opened
 from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.forwarding import Forwarding
+from atomlearn.core.data.lifted import Lifted
 from atomlearn.core.data.parts import ColumnSubset, RowSubset, part_of
+from atomlearn.core.data.repeated import RepeatedBlock
 from atomlearn.core.data.scores import ArrayScores, ConcatenatedScores, ShiftedScores
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.data.standardized import Standardized, centered
 from atomlearn.core.data.wrappers import Concatenated, Counted
-from atomlearn.lifting.design import Lifted
-from atomlearn.lifting.repeated import RepeatedBlock
 from atomlearn.maps.additive import Additive, AdditiveMap
 from atomlearn.maps.anova import Anova, AnovaMap
 from atomlearn.maps.coded_block import CodedBlock

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from atomlearn import AtomicRegressor
-from atomlearn.lifting.parts import Part
+from atomlearn.core.interfaces.lift import Part
 from atomlearn.norms import LatentGroups
 from atomlearn.reports import groups_plot, matrix_of_parts, parts_plot
 

@@ -13,7 +13,6 @@ from numpy.testing import assert_allclose
 from atomlearn import solve
 from atomlearn.designs import Entries
 from atomlearn.losses import Logistic, Squared, SquaredHinge
-from atomlearn.matrices.norms.flatten import terms_of
 from atomlearn.matrices.solver import generation, sweeps
 from atomlearn.matrices.solver.terms import Span
 from atomlearn.norms import L1, PSD, Scaled, TensorTrace, TraceNorm, Union
@@ -117,7 +116,7 @@ def test_a_sweep_is_true_to_its_factors(loss: str, seed: int) -> None:
     problem = problem_of(rows, cols, y, TraceNorm((P, Q)), 0.4, loss=loss)
     rng = np.random.default_rng(seed)
     left, right = (np.linalg.qr(rng.normal(size=(side, 3)))[0] for side in (P, Q))
-    (term,) = terms_of(problem.regularizer.norm)
+    (term,) = problem.regularizer.norm.terms()
     span = Span(term, problem.design, left, right)
     values = np.array([3.0, 1.0, 0.2])
     linear = ((left * values) @ right.T)[rows, cols]
@@ -137,7 +136,7 @@ def test_a_sweep_is_true_to_its_factors(loss: str, seed: int) -> None:
 def test_sweeps_that_end_at_zero() -> None:
     rows, cols, y = observed(0)
     problem = problem_of(rows, cols, y, TraceNorm((P, Q)), 1e9)
-    (term,) = terms_of(problem.regularizer.norm)
+    (term,) = problem.regularizer.norm.terms()
     span = Span(term, problem.design, np.eye(P)[:, :2], np.eye(Q)[:, :2])
     linear = (np.eye(P)[:, :2] @ np.eye(Q)[:, :2].T)[rows, cols]
     turned, x, after = sweeps.swept(problem, span, np.eye(2).reshape(-1), linear, 0.0, 0.0)
@@ -152,7 +151,7 @@ def test_only_where_the_price_is_known() -> None:
     def could(norm: Any, rank: int = 2, **given: Any) -> bool:
         side = (P, P) if isinstance(norm, PSD) else (P, Q)
         problem = problem_of(rows, cols, y, norm.with_shape(side), 1.0, **given)
-        (term,) = terms_of(problem.regularizer.norm)
+        (term,) = problem.regularizer.norm.terms()
         span = Span(term, problem.design, np.eye(P)[:, :rank], np.eye(side[1])[:, :rank])
         return sweeps.can_sweep(problem, replace(span, symmetric=isinstance(norm, PSD)))
 

@@ -13,10 +13,11 @@ from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.lift import Lift
 from atomlearn.core.interfaces.norm import Atom, Norm
 from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.names import needs_names, resolved
 from atomlearn.core.norms.parameters import Parameters, whole_number
 from atomlearn.core.norms.vectors import to_float64
 from atomlearn.lifting.expansion import Selection
-from atomlearn.lifting.membership import Membership, membership_of, needs_names, resolved
+from atomlearn.lifting.membership import Membership, membership_of
 from atomlearn.lifting.segments import Segments
 from atomlearn.lifting.value import lifted_value
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -161,92 +160,3 @@ def _with_singletons(
         members = np.concatenate([members, alone])
         starts = np.concatenate([starts, starts[-1] + 1 + np.arange(alone.size)])
     return Membership(members, starts, n_listed, names)
-
-
-def needs_names(groups: Any) -> bool:
-    """Return whether these groups speak of columns by name."""
-    if isinstance(groups, str | bytes | np.ndarray | Membership) or sparse.issparse(groups):
-        return False
-    if hasattr(groups, "columns") and hasattr(groups, "to_numpy"):
-        return True
-    if isinstance(groups, Mapping):
-        return any(isinstance(group, str) or _has_strings(group) for group in groups.values())
-    if not isinstance(groups, Sequence):
-        return False
-    # A flat list of strings is one label a feature: a partition, not names of columns.
-    flat = all(isinstance(group, str) for group in groups)
-    return not flat and any(isinstance(group, str) or _has_strings(group) for group in groups)
-
-
-def _has_strings(group: Any) -> bool:
-    items = group if isinstance(group, Sequence | np.ndarray | set | frozenset) else ()
-    return any(isinstance(item, str) for item in items)
-
-
-def resolved(
-    groups: Any, names: Sequence[str], owner: str, missing: str = "error"
-) -> dict[str, list[int]] | list[list[int]]:
-    """Replace names and patterns of columns by their indices; a data frame becomes a mapping.
-
-    A string with ``*``, ``?`` or ``[`` is a shell pattern over the names. A data frame has two
-    columns (group, feature), as a long .gmt table, or is a boolean membership matrix whose index
-    holds the features. ``missing`` = "ignore" leaves out names that X does not have; a mapping
-    also loses groups of which nothing is left, in a list they stay, empty.
-    """
-    if missing not in ("error", "ignore"):
-        raise ValueError(f"{owner}: missing must be 'error' or 'ignore', got {missing!r}")
-    place = {name: number for number, name in enumerate(names)}
-    if hasattr(groups, "columns") and hasattr(groups, "to_numpy"):
-        groups = _of_frame(groups, owner)
-    if isinstance(groups, Mapping):
-        found = {
-            str(name): _resolve(group, str(name), place, owner, missing)
-            for name, group in groups.items()
-        }
-        return {name: group for name, group in found.items() if group or missing == "error"}
-    return [_resolve(group, str(n), place, owner, missing) for n, group in enumerate(groups)]
-
-
-def _resolve(group: Any, label: str, place: dict[str, int], owner: str, missing: str) -> list[int]:
-    entries = [group] if isinstance(group, str) else list(group)
-    result: dict[int, None] = {}
-    for entry in entries:
-        if not isinstance(entry, str):
-            result[int(entry)] = None
-        elif entry in place:
-            result[place[entry]] = None
-        elif any(mark in entry for mark in "*?["):
-            matches = fnmatch.filter(place, entry)
-            if not matches and missing == "error":
-                raise ValueError(
-                    f"{owner}: pattern {entry!r} of group {label!r} matches no column; check it, "
-                    "or pass missing='ignore'"
-                )
-            result.update(dict.fromkeys(place[name] for name in matches))
-        elif missing == "error":
-            raise ValueError(
-                f"{owner}: group {label!r} names column {entry!r}, which X does not have; correct "
-                "it, or pass missing='ignore' to leave out what is not there"
-            )
-    return list(result)
-
-
-def _of_frame(frame: Any, owner: str) -> dict[str, list[str]]:
-    """Return the sets of a data frame: long (group, feature), or boolean (features x groups)."""
-    columns = [str(column) for column in frame.columns]
-    values = frame.to_numpy()
-    if values.dtype == np.bool_ and hasattr(frame, "index"):
-        features = [str(feature) for feature in frame.index]
-        return {
-            column: [features[j] for j in np.flatnonzero(values[:, number])]
-            for number, column in enumerate(columns)
-        }
-    if len(columns) != 2:
-        raise ValueError(
-            f"{owner}: a data frame of groups has two columns (group, feature), or is boolean with "
-            f"the features as its index; got the columns {columns[:6]}"
-        )
-    result: dict[str, list[str]] = {}
-    for group, feature in values:
-        result.setdefault(str(group), []).append(str(feature))
-    return result

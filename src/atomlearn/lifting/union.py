@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces.design import Scores
 from atomlearn.core.interfaces.lift import Lift
 from atomlearn.core.interfaces.matrix import Shape
-from atomlearn.core.interfaces.norm import Atom, Norm
+from atomlearn.core.interfaces.norm import Atom, Norm, Term
 from atomlearn.core.interfaces.solver import Solver
 from atomlearn.lifting.latent import LiftedNorm
 from atomlearn.lifting.lifting import plain_lift, union
-from atomlearn.matrices.norms.base import MatrixNorm
-from atomlearn.matrices.norms.terms import unscaled
 
 Array = NDArray[np.float64]
 
@@ -47,9 +45,8 @@ class Union(LiftedNorm):
                     f"{type(norm).__name__}"
                 )
             norm.check(n_features)
-            matrix = isinstance(unscaled(norm), MatrixNorm)
             if norm.lift(n_features) is None and not (
-                norm.proximal and (matrix or norm.over_columns)
+                norm.proximal and (norm.of_matrices or norm.over_columns)
             ):
                 raise TypeError(
                     f"Union: {norm!r} has no proximal map, so that the parts cannot be re-fitted; "
@@ -59,8 +56,8 @@ class Union(LiftedNorm):
 
     def _has_rays(self) -> bool:
         """Return whether a part has neither a value nor a proximal map, only atoms."""
-        inner = [unscaled(norm) for norm in self.norms]
-        return any(isinstance(norm, MatrixNorm) and norm.coordinates == "rays" for norm in inner)
+        kinds = [term.norm for term in self.terms()]
+        return any(norm.of_matrices and not norm.proximal for norm in kinds)
 
     def check(self, n_features: int) -> None:
         """Raise where a parameter is unusable for this many features."""
@@ -70,6 +67,21 @@ class Union(LiftedNorm):
         for norm in self.norms:
             norm.check(n_features)
 
+    @property
+    def of_matrices(self) -> bool:
+        """True where one of the norms is."""
+        return any(norm.of_matrices for norm in self.norms)
+
+    @property
+    def matrix_shape(self) -> tuple[int, ...] | None:
+        """That of the first norm which knows it."""
+        shapes = (norm.matrix_shape for norm in self.norms)
+        return next((shape for shape in shapes if shape is not None), None)
+
+    def terms(self) -> list[Term]:
+        """Those of all norms."""
+        return [term for norm in self.norms for term in norm.terms()]
+
     def solver(self, tolerance: float) -> Solver | None:
         """That of the first norm which names one: norms of matrices take others beside them."""
         named = (norm.solver(tolerance) for norm in self.norms)
@@ -77,7 +89,7 @@ class Union(LiftedNorm):
 
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
         """The largest lower and the largest upper bound on the polars of the norms."""
-        if not any(isinstance(unscaled(norm), MatrixNorm) for norm in self.norms):
+        if not self.of_matrices:
             polar = super().polar(scores)
             return polar, polar
         found = [norm.polar_bounds(scores, thorough) for norm in self.norms]
@@ -89,7 +101,7 @@ class Union(LiftedNorm):
 
     def best_atom(self, scores: Scores) -> Atom:
         """The best atom of the norm whose best atom is best."""
-        if not any(isinstance(unscaled(norm), MatrixNorm) for norm in self.norms):
+        if not self.of_matrices:
             return super().best_atom(scores)
         atoms = [norm.best_atom(scores) for norm in self.norms]
         values = [float(atom.values @ scores.at(atom.columns)) for atom in atoms]

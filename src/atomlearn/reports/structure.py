@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.lifting.parts import Part
+from atomlearn.core.interfaces.lift import Part
 from atomlearn.reports import svg
 from atomlearn.reports.atomic_write import write_text
 

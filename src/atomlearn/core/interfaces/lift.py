@@ -12,7 +12,9 @@ of f(X L u) + R(inner(u)): the same problem over the columns of X L, which nobod
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ from scipy import sparse
 
 from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.norm import Norm
+from atomlearn.core.interfaces.solver import WarmStart
 
 Array = NDArray[np.float64]
 
@@ -70,6 +73,21 @@ class Expansion(ABC):
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """z_B of w = sum_B z_B: non-zero on ``columns`` of the set number ``group``.
+
+    group : number of the set, as the user listed them (features in none, or the norms of a union,
+    are counted on); name : what the user calls it, or None; columns : (s,) int64 features,
+    increasing; weights : (s,) float64.
+    """
+
+    group: int
+    name: str | None
+    columns: Columns
+    weights: Array
+
+
+@dataclass(frozen=True, slots=True)
 class Lift:
     """gauge(w) = inf { norm(u) : L u = w }, L = ``expansion``, ``norm`` over the lifted u.
 
@@ -79,3 +97,70 @@ class Lift:
     expansion: Expansion
     norm: Norm
     names: tuple[str, ...] | None = None
+
+    def start(self, warm: WarmStart) -> WarmStart:
+        """Return a warm start in lifted coordinates: the parts of an earlier fit, or any parts."""
+        parts = warm.lifted if self._fits(warm) else None
+        if parts is None:
+            parts = self.expansion.place(warm.columns, warm.weights)
+        if parts is None:
+            parts = warm.columns[:0], warm.weights[:0]
+        return WarmStart(*parts, warm.intercept)
+
+    def _fits(self, warm: WarmStart) -> bool:
+        """Return whether the parts of the warm start make up its point."""
+        if warm.lifted is None:
+            return False
+        lifted, weights = warm.lifted
+        if lifted.size and int(lifted.max()) >= self.expansion.shape[1]:
+            return False
+        features, sums = self.lowered(lifted, weights)
+        same = np.array_equal(features, warm.columns)
+        return same and np.allclose(sums, warm.weights, rtol=1e-6)
+
+    def lowered(self, lifted: Columns, weights: Array) -> tuple[Columns, Array]:
+        """Return the features and coefficients, none of them 0, of w = L u."""
+        features, sums = self.expansion.apply(lifted, weights)
+        used = np.flatnonzero(sums)
+        return features[used], sums[used]
+
+    def lowered_start(self, warm: WarmStart) -> WarmStart:
+        """Return a warm start in lifted coordinates as one over the features."""
+        point = self.lowered(warm.columns, warm.weights)
+        return WarmStart(*point, warm.intercept, (warm.columns, warm.weights))
+
+    def parts(self, lifted: Columns, weights: Array) -> list[Part]:
+        """Return the parts of the point u = ``weights`` at ``lifted``, by number of set."""
+        labels = self.norm.labels(lifted, self.expansion.shape[1])
+        result = []
+        for group, columns, values in self._sums(lifted, weights, labels):
+            used = np.flatnonzero(values)
+            if used.size:
+                known = self.names is not None and group < len(self.names)
+                name = self.names[group] if self.names is not None and known else None
+                result.append(Part(int(group), name or None, columns[used], values[used]))
+        return result
+
+    def _sums(
+        self, lifted: Columns, weights: Array, labels: Columns
+    ) -> Iterator[tuple[int, Columns, Array]]:
+        """Yield each set in use with the features and coefficients of its part of L u."""
+        features, local = self.expansion.columns(lifted)
+        if not isinstance(local, np.ndarray):
+            for group in np.unique(labels):
+                mine = labels == group
+                yield int(group), *self.expansion.apply(lifted[mine], weights[mine])
+            return
+        # Coordinates are features: all sets by one sort.
+        order = np.lexsort((local, labels))
+        group_of, place = labels[order], local[order]
+        new = np.ones(order.size, dtype=bool)
+        new[1:] = (np.diff(group_of) != 0) | (np.diff(place) != 0)
+        first = np.flatnonzero(new)
+        if not first.size:
+            return
+        sums = np.add.reduceat(weights[order], first)
+        group_of, columns = group_of[first], features[place[first]]
+        cuts = np.flatnonzero(np.diff(group_of)) + 1
+        for start, end in pairwise([0, *cuts.tolist(), first.size]):
+            yield int(group_of[start]), columns[start:end], sums[start:end]

@@ -32,6 +32,19 @@ class Atom:
     values: Array
 
 
+@dataclass(frozen=True, slots=True)
+class Term:
+    """factor * norm over W, or over the ``mode``-th unfolding of a tensor of shape ``tensor``.
+
+    gauge(W) = inf { sum_i factor_i norm_i(W_i) : sum_i W_i = W } over the terms of a norm.
+    """
+
+    norm: Norm
+    factor: float = 1.0
+    tensor: tuple[int, ...] | None = None
+    mode: int = 0
+
+
 class Norm(ABC):
     """gauge(w) = inf { t >= 0 : w in t * conv(atoms) }.
 
@@ -145,6 +158,10 @@ class Norm(ABC):
         """
         return None
 
+    def labels(self, columns: Columns, n_features: int) -> Columns:
+        """Return the number of the group of each of these columns; 0 where there are none."""
+        return np.zeros(columns.size, dtype=np.int64)
+
     # Proximal maps: what masters, FISTA and ADMM need.
 
     @property
@@ -210,6 +227,22 @@ class Norm(ABC):
         norm has no rule. O(n_features) expected.
         """
         return None
+
+    # Norms of matrices.
+
+    @property
+    def of_matrices(self) -> bool:
+        """True where the norm, or a part of it, is one of matrices or tensors."""
+        return False
+
+    @property
+    def matrix_shape(self) -> tuple[int, ...] | None:
+        """Shape of the matrix or tensor of which the columns are the entries, where it is known."""
+        return None
+
+    def terms(self) -> list[Term]:
+        """Return the terms whose union the norm is: itself, unless it is a union."""
+        return [Term(self)]
 
     # Which solver.
 

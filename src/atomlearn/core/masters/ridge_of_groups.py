@@ -15,10 +15,10 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.data.repeated import RepeatedBlock
 from atomlearn.core.interfaces import Block
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.problem.problem import Problem
-from atomlearn.lifting.repeated import RepeatedBlock
 
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]

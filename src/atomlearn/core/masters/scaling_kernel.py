@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from atomlearn._kernels import NewtonOutcome, NewtonStatus, group_newton, has_group_newton
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.data.lifted import Lifted
 from atomlearn.core.interfaces import Block
 from atomlearn.core.masters.dual_interior import DualInterior, FeatureGroups, LeastSquaresModel
 from atomlearn.core.masters.newton import Candidate, block_of, certified
 from atomlearn.core.masters.ridge_of_groups import raised, unique_columns
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.problem.problem import Problem
-from atomlearn.lifting.design import Lifted
 
 Array = NDArray[np.float64]
 

@@ -163,9 +163,9 @@ class Blocks(VectorNorm):
             for norm, c in zip(self.norms, blocks, strict=True)
         ]
 
-    def owners(self, n_features: int) -> Columns:
-        """Return the number of the block of each column, shape (n_features,)."""
-        return self._owners(n_features)[0]
+    def labels(self, columns: Columns, n_features: int) -> Columns:
+        """The number of the block of each column."""
+        return self._owners(n_features)[0][columns]
 
     def _owners(self, n_features: int) -> tuple[Columns, Columns]:
         owner, place = np.zeros((2, n_features), dtype=np.int64)

@@ -19,6 +19,7 @@ from atomlearn.core.interfaces.norm import (
     Norm,
     ProxJacobian,
     ProxPoint,
+    Term,
 )
 from atomlearn.core.interfaces.solver import Solver
 from atomlearn.core.norms.base import VectorNorm
@@ -68,6 +69,25 @@ class Scaled(VectorNorm):
     def proximal(self) -> bool:
         """As the norm inside."""
         return self.norm.proximal
+
+    def labels(self, columns: Columns, n_features: int) -> Columns:
+        """Those of the norm inside."""
+        return self.norm.labels(columns, n_features)
+
+    @property
+    def of_matrices(self) -> bool:
+        """As the norm inside."""
+        return self.norm.of_matrices
+
+    @property
+    def matrix_shape(self) -> tuple[int, ...] | None:
+        """That of the norm inside."""
+        return self.norm.matrix_shape
+
+    def terms(self) -> list[Term]:
+        """Those of the norm inside, with their factors multiplied."""
+        terms = self.norm.terms()
+        return [replace(term, factor=term.factor * self.factor) for term in terms]
 
     def solver(self, tolerance: float) -> Solver | None:
         """That of the norm inside."""
@@ -172,6 +192,10 @@ class Nonnegative(VectorNorm):
     def proximal(self) -> bool:
         """As the norm inside."""
         return self.norm.proximal
+
+    def labels(self, columns: Columns, n_features: int) -> Columns:
+        """Those of the norm inside."""
+        return self.norm.labels(columns, n_features)
 
     def check(self, n_features: int) -> None:
         """Raise where the norm inside is unusable, or not a norm of |w|."""

@@ -38,6 +38,10 @@ class GroupedNorm(VectorNorm):
         result: Partition = memo[2]
         return result
 
+    def labels(self, columns: Columns, n_features: int) -> Columns:
+        """The number of the group of each column."""
+        return self.partition(n_features).labels[columns]
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if "_memo" not in name}
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.data.lifted import Lifted
 from atomlearn.core.data.scores import ShiftedScores
 from atomlearn.core.interfaces import (
     Deadline,
@@ -23,7 +24,6 @@ from atomlearn.core.problem.checks import check_weight
 from atomlearn.core.problem.pricing import Pricing, priced
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Certificate
-from atomlearn.lifting.design import Lifted
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]

@@ -26,7 +26,6 @@ from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.core.solvers.refit import refit_on_rays
 from atomlearn.matrices.designs.score_matrix import MatrixScores
 from atomlearn.matrices.norms.base import MatrixNorm
-from atomlearn.matrices.norms.flatten import terms_of
 from atomlearn.matrices.norms.sparse import SparsePSD, SparseRankOne
 from atomlearn.matrices.norms.sparse_search import BRANCH_ENTRIES
 from atomlearn.matrices.norms.terms import scale_of, unscaled
@@ -171,7 +170,7 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
 
 def _scores(norm: Norm, z: Array) -> Scores:
     """Return z as scores: one matrix, whose searches are remembered, where the norm is of those."""
-    for term in terms_of(norm):
+    for term in norm.terms():
         if isinstance(term.norm, MatrixNorm) and term.tensor is None:
             return MatrixScores(z.reshape(term.norm.shape))
     return ArrayScores(z)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Expansion, Lift, Solver, State
+from atomlearn.core.interfaces import Lift, Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Record, Result, Status
@@ -20,11 +19,6 @@ from atomlearn.core.solvers.fingerprint import same_norm
 from atomlearn.core.solvers.observed import Observed
 from atomlearn.core.solvers.progress import Observer, Progress, unchanged
 from atomlearn.core.solvers.stopping import Exhausted, StoppingRule, check_rule
-from atomlearn.lifting.parts import parts_of
-from atomlearn.matrices.norms.base import MatrixNorm
-from atomlearn.matrices.norms.flatten import terms_of
-from atomlearn.matrices.norms.tensor import TensorTrace
-from atomlearn.matrices.norms.terms import unscaled
 
 #: A solver that stops by choice returns its last point.
 LAST_POINT = (Status.CONVERGED, Status.COLUMN_LIMIT, Status.SELECTED, Status.SEARCH_RELATIVE)
@@ -66,9 +60,8 @@ def run(
             result.norm = problem.regularizer.norm
             return result
         inner, lift = lifted
-        start = None if warm is None else _lifted_start(warm, lift.expansion)
-        lowered = partial(_lowered_start, lift)
-        result = _loop(inner, solver, stop, watching, start, counted, saved, lowered)
+        start = None if warm is None else lift.start(warm)
+        result = _loop(inner, solver, stop, watching, start, counted, saved, lift.lowered_start)
         result.norm = problem.regularizer.norm
         return _lowered(result, lift)
 
@@ -81,43 +74,15 @@ def _begun(observers: tuple[Observer, ...], problem: Problem, solver: Solver) ->
     return keepers[0].begin(problem, solver) if keepers else None
 
 
-def _lifted_start(warm: WarmStart, expansion: Expansion) -> WarmStart | None:
-    """Return the warm start in lifted coordinates: the parts of an earlier fit, or any parts."""
-    parts = warm.lifted
-    if parts is not None:
-        fits = parts[0].size == 0 or int(parts[0].max()) < expansion.shape[1]
-        features, sums = expansion.apply(*parts) if fits else (warm.columns[:0], warm.weights[:0])
-        used = np.flatnonzero(sums)
-        if not (
-            np.array_equal(features[used], warm.columns)
-            and np.allclose(sums[used], warm.weights, rtol=1e-6)
-        ):
-            parts = None
-    if parts is None:
-        parts = expansion.place(warm.columns, warm.weights)
-    if parts is None:
-        return WarmStart(warm.columns[:0], warm.weights[:0], warm.intercept)
-    return WarmStart(*parts, warm.intercept)
-
-
-def _lowered_start(lift: Lift, warm: WarmStart) -> WarmStart:
-    """Return a warm start in lifted coordinates as one over the features."""
-    features, weights = lift.expansion.apply(warm.columns, warm.weights)
-    used = np.flatnonzero(weights)
-    lifted = (warm.columns, warm.weights)
-    return WarmStart(features[used], weights[used], warm.intercept, lifted)
-
-
 def _lowered(result: Result, lift: Lift) -> Result:
     """Return the result over the features: w = L u, with u kept and told apart by sets."""
-    features, weights = lift.expansion.apply(result.columns, result.weights)
-    used = np.flatnonzero(weights)
+    features, weights = lift.lowered(result.columns, result.weights)
     return replace(
         result,
-        columns=features[used],
-        weights=weights[used],
+        columns=features,
+        weights=weights,
         n_features=lift.expansion.shape[0],
-        parts=parts_of(lift, result.columns, result.weights),
+        parts=lift.parts(result.columns, result.weights),
         lifted=(result.columns, result.weights),
     )
 
@@ -254,7 +219,7 @@ def _result(problem: Problem, state: State, status: Status, progress: Progress) 
         dtype=problem.design.dtype,
         iterations=state.iteration,
         history=progress.history,
-        shape=_matrix_shape(problem),
+        shape=problem.regularizer.norm.matrix_shape or problem.design.matrix_shape,
         matrix_parts=state.matrix_parts(),
         search_gap=certificate.search_gap,
         state=state,
@@ -265,16 +230,3 @@ def _skipped_share(before: tuple[float, float], now: tuple[float, float]) -> flo
     """Return the share of the possible multiplications that searches spared; None of none."""
     done, possible = now[0] - before[0], now[1] - before[1]
     return 1.0 - done / possible if possible > 0 else None
-
-
-def _matrix_shape(problem: Problem) -> tuple[int, ...] | None:
-    """Return the shape of W where the columns are the entries of a matrix or a tensor."""
-    norm = unscaled(problem.regularizer.norm)
-    if isinstance(norm, TensorTrace):
-        return norm.modes()[0]
-    if problem.design.matrix_shape is not None:
-        return problem.design.matrix_shape
-    for term in terms_of(norm):
-        if isinstance(term.norm, MatrixNorm) and term.tensor is None:
-            return tuple(term.norm.shape)
-    return None

@@ -55,6 +55,16 @@ class MatrixNorm(Parameters, Norm):
         """False: the gauge does not depend on |W| only."""
         return False
 
+    @property
+    def of_matrices(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def matrix_shape(self) -> tuple[int, ...] | None:
+        """``shape``, where it is known."""
+        return None if self.shape is None else tuple(self.shape)
+
     @abstractmethod
     def search(
         self,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces.design import Scores
 from atomlearn.core.interfaces.lift import Lift
 from atomlearn.core.interfaces.matrix import DenseMatrix, check_tensor_shape
+from atomlearn.core.interfaces.norm import Term
 from atomlearn.core.interfaces.solver import Solver
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.combine import Scaled
@@ -18,7 +19,6 @@ from atomlearn.core.norms.parameters import positive_number
 from atomlearn.lifting.expansion import Selection, stacked
 from atomlearn.lifting.latent import LiftedNorm
 from atomlearn.matrices.norms.base import matrix_solver
-from atomlearn.matrices.norms.terms import Term
 from atomlearn.matrices.norms.trace import TraceNorm
 
 Array = NDArray[np.float64]
@@ -51,6 +51,16 @@ class TensorTrace(LiftedNorm):
                 f"TensorTrace: {len(weights)} weights for {len(shape)} modes; give one for each"
             )
         return shape, [positive_number("TensorTrace", "weights", weight) for weight in weights]
+
+    @property
+    def of_matrices(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def matrix_shape(self) -> tuple[int, ...]:
+        """Shape of the tensor."""
+        return self.modes()[0]
 
     def terms(self) -> list[Term]:
         """Return the trace norms of the unfoldings."""

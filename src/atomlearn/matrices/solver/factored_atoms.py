@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Block, Design, Scores
 from atomlearn.core.interfaces.matrix import Factored, matrix_shape_of, score_matrix
+from atomlearn.core.interfaces.norm import Term
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import MatrixPart
 from atomlearn.matrices.norms.base import MatrixNorm
-from atomlearn.matrices.norms.flatten import terms_of
 from atomlearn.matrices.norms.sparse import merged
-from atomlearn.matrices.norms.terms import Term
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -137,7 +136,7 @@ def factored_atoms(problem: Problem) -> FactoredAtoms | None:
 
     Unions, tensors and tau > 0 have atoms as the entries of their columns.
     """
-    terms = terms_of(problem.regularizer.norm)
+    terms = problem.regularizer.norm.terms()
     if len(terms) != 1 or not isinstance(terms[0].norm, MatrixNorm) or terms[0].tensor is not None:
         return None
     if problem.design.matrix_shape is None or problem.tau:

@@ -28,7 +28,6 @@ from atomlearn.core.problem.result import Certificate, MatrixPart, Status
 from atomlearn.matrices.designs.factor_blocks import SideBySide
 from atomlearn.matrices.designs.score_matrix import LessFactored
 from atomlearn.matrices.norms.base import MatrixNorm
-from atomlearn.matrices.norms.flatten import terms_of
 from atomlearn.matrices.norms.sparse import joined
 from atomlearn.matrices.solver.problem import check_problem, shape_of, view_of
 from atomlearn.matrices.solver.ray_search import Placed, found_near, turned_rays
@@ -118,7 +117,7 @@ class MatrixGeneration(Solver):
         shape = shape_of(problem)
         terms: list[Coordinates] = []
         values: list[Array] = []
-        for term in terms_of(problem.regularizer.norm):
+        for term in problem.regularizer.norm.terms():
             at_zero = empty(term, view_of(problem.design, term, shape))
             terms.append(at_zero)
             values.append(np.zeros(at_zero.size))
@@ -148,7 +147,7 @@ class MatrixGeneration(Solver):
     def restored(self, problem: Problem, arrays: dict[str, NDArray[Any]]) -> MatrixState:
         """Return the state of a checkpoint, priced anew: one pass."""
         parts = []
-        for number, term in enumerate(terms_of(problem.regularizer.norm)):
+        for number, term in enumerate(problem.regularizer.norm.terms()):
             left, weights = arrays.get(f"left{number}"), arrays[f"weights{number}"]
             if left is None:
                 columns = arrays[f"columns{number}"]

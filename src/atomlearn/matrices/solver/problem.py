@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from atomlearn.core.interfaces import Design
+from atomlearn.core.interfaces.norm import Term
 from atomlearn.core.problem.problem import Problem
 from atomlearn.matrices.designs.reshaped import as_matrix_design
 from atomlearn.matrices.norms.base import MatrixNorm
-from atomlearn.matrices.norms.flatten import terms_of
-from atomlearn.matrices.norms.terms import Term
 
 
 def check_problem(problem: Problem) -> None:
     """Raise where a ridge term would mix terms of W, or rays, which are solved for apart."""
-    terms = terms_of(problem.regularizer.norm)
+    terms = problem.regularizer.norm.terms()
     norm = terms[0].norm
     if problem.tau and (
         len(terms) > 1 or not isinstance(norm, MatrixNorm) or norm.coordinates == "rays"
@@ -26,7 +25,7 @@ def check_problem(problem: Problem) -> None:
 
 def shape_of(problem: Problem) -> tuple[int, int]:
     """Return (p, q) of the problem's matrix; of its first unfolding for tensors."""
-    for term in terms_of(problem.regularizer.norm):
+    for term in problem.regularizer.norm.terms():
         if isinstance(term.norm, MatrixNorm) and term.tensor is None:
             return term.norm.shape[0], term.norm.shape[1]
         if term.tensor is not None:

@@ -17,13 +17,13 @@ from atomlearn.core.interfaces import (
     Scores,
 )
 from atomlearn.core.interfaces.matrix import DenseMatrix, Found, ScoreMatrix, matrix_shape_of
+from atomlearn.core.interfaces.norm import Term
 from atomlearn.core.norms.combine import Nonnegative, Scaled
 from atomlearn.core.norms.l1 import L1
 from atomlearn.core.problem.result import MatrixPart
 from atomlearn.matrices.norms.base import MatrixNorm
 from atomlearn.matrices.norms.psd import PSD
 from atomlearn.matrices.norms.sparse import SparseNorm, merged
-from atomlearn.matrices.norms.terms import Term
 from atomlearn.matrices.norms.trace import TraceNorm
 
 Array = NDArray[np.float64]

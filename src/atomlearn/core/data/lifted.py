@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
+from atomlearn.core.data.repeated import RepeatedBlock
 from atomlearn.core.interfaces import Block, Design, Expansion, Scores
 from atomlearn.core.interfaces.design import Array, Columns
-from atomlearn.lifting.repeated import RepeatedBlock
 
 
 class Lifted(Design):
