@@ -2,7 +2,7 @@
 
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.centered import CenteredBlock
-from atomlearn.core.data.convert import as_design, feature_names, is_opened
+from atomlearn.core.data.convert import as_design, feature_names, is_opened, register
 from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.data.lifted import Lifted
@@ -27,15 +27,20 @@ from atomlearn.matrices.designs.entries import Entries
 from atomlearn.matrices.designs.identity import Identity
 from atomlearn.matrices.designs.reshaped import as_matrix_design
 from atomlearn.matrices.designs.tasks import Tasks
-from atomlearn.storage.device.on_device import OnDevice, RecheckedScores
+from atomlearn.storage.device.on_device import FOREIGN, TENSORS, OnDevice, RecheckedScores
 from atomlearn.storage.spread.cluster import LostDataError
-from atomlearn.storage.spread.distributed import ChunkScores, Dask
+from atomlearn.storage.spread.distributed import COLLECTIONS, ChunkScores, Dask
+from atomlearn.storage.store.files import ANNDATA, PATHS
 from atomlearn.storage.store.on_disk import OnDisk
 from atomlearn.storage.store.plink import PlinkBed, Variants, read_variants
 from atomlearn.storage.store.store_file import StoreError
 
 # Their own names until there was one kind of scores for all terms.
 AdditiveScores = AnovaScores = TermScores
+
+# What as_design takes beyond arrays, tables and SciPy's sparse arrays; asked in this order.
+for _kind in (PATHS, COLLECTIONS, TENSORS, FOREIGN, ANNDATA):
+    register(_kind)
 
 __all__ = [
     "FEATURES",

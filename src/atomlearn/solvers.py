@@ -2,6 +2,7 @@
 
 import sys as _sys
 
+from atomlearn import designs as _designs  # noqa: F401  registers all that as_design takes
 from atomlearn.core.solve import solve
 from atomlearn.core.solvers import stopping
 from atomlearn.core.solvers.atom_generation import AtomGeneration

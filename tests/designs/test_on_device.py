@@ -185,7 +185,7 @@ def test_tensors_that_numpy_can_read_are_read_in_place() -> None:
 def test_tensors_that_numpy_cannot_read_stay_where_they_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for module in ("core.data.convert", "storage.device.tensors"):
+    for module in ("storage.device.on_device", "storage.device.tensors"):
         monkeypatch.setattr(f"atomlearn.{module}.host_view", lambda tensor: None)
     X = normal()
     design = as_design(strict_tensor(X))

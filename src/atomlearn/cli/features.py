@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Design
+from atomlearn.designs import as_design
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.polynomial import Polynomial
 

@@ -11,12 +11,13 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from atomlearn import solvers
-from atomlearn.core.data.convert import as_compressed, as_design, feature_names, is_opened
+from atomlearn.core.data.convert import as_compressed
 from atomlearn.core.interfaces import Design, Loss, Norm, Solver
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.problem.checks import positive
+from atomlearn.designs import as_design, feature_names, is_opened
 from atomlearn.maps.feature_map import FeatureMap, map_of
 from atomlearn.maps.features import features_named
 

@@ -14,7 +14,6 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _check_method_params
 
-from atomlearn.core.data.convert import is_opened
 from atomlearn.core.data.parts import check_rows
 from atomlearn.core.interfaces import Design, Loss, Norm, Solver
 from atomlearn.core.interfaces.norm import Form
@@ -26,6 +25,7 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
+from atomlearn.designs import is_opened
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_loss, grouped
 from atomlearn.estimators.classifier import LinearClassifier, checked_classification

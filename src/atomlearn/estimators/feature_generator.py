@@ -17,7 +17,6 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from atomlearn.core.data.coefficients import MOST_DENSE, as_columns, coefficient_rows
-from atomlearn.core.data.convert import is_opened
 from atomlearn.core.interfaces import Design, Loss
 from atomlearn.core.losses import as_loss
 from atomlearn.core.losses.targets import regression_target
@@ -30,6 +29,7 @@ from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
+from atomlearn.designs import is_opened
 from atomlearn.estimators.base import AtomicModel, coefficients_of
 from atomlearn.estimators.checks import (
     checked_design,

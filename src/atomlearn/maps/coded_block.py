@@ -25,6 +25,8 @@ class CodedBlock(Block):
 
     __slots__ = ("codes", "part", "place", "tables")
 
+    keeps_gram = True
+
     def __init__(
         self, codes: NDArray[np.uint8], tables: Sequence[Array], part: Columns, place: Columns
     ) -> None:
@@ -69,8 +71,10 @@ class CodedBlock(Block):
         block = self if positions is None else self.take(positions)
         return block.cross_gram(curvature, block)
 
-    def cross_gram(self, curvature: Array, other: CodedBlock) -> Array:
+    def cross_gram(self, curvature: Array, other: Block) -> Array:
         """Return A' diag(curvature) B for the block B of the same samples."""
+        if not isinstance(other, CodedBlock):
+            return super().cross_gram(curvature, other)
         rows = np.flatnonzero(curvature)
         first, second, weights = self.codes, other.codes, curvature
         if 4 * rows.size <= 3 * curvature.size:
@@ -111,7 +115,7 @@ class CodedBlock(Block):
         codes = self.codes if used.size == self.codes.shape[1] else self.codes[:, used]
         return CodedBlock(np.asfortranarray(codes), tables, part.ravel(), self.place[positions])
 
-    def take_rows(self, rows: NDArray[np.int64]) -> CodedBlock:
+    def with_rows(self, rows: NDArray[np.int64]) -> CodedBlock:
         """Return the block of these rows, in their order, repeated rows included."""
         codes = np.asfortranarray(self.codes[rows])
         return CodedBlock(codes, self.tables, self.part, self.place)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Design
+from atomlearn.designs import as_design
 from atomlearn.maps.levels import nearest
 
 Array = NDArray[np.float64]

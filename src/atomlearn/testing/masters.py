@@ -15,7 +15,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Master, Norm, Refit
 from atomlearn.core.norms.combine import Nonnegative, Scaled
 from atomlearn.core.norms.groups import Groups
@@ -23,6 +22,7 @@ from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l1 import L1
 from atomlearn.core.norms.l2 import L2
 from atomlearn.core.problem.problem import Problem
+from atomlearn.designs import as_design
 from atomlearn.testing import tolerances
 from atomlearn.testing.problems import FORMS, LOSSES, Case, all_cases, as_block, optimum, problem_on
 

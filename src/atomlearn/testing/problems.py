@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Block, Norm
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.losses import as_loss
@@ -21,6 +20,7 @@ from atomlearn.core.norms.l1 import L1
 from atomlearn.core.norms.l2 import L2
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
+from atomlearn.designs import as_design
 from atomlearn.testing.loss_oracles import LOSS_ORACLES, oracle_of, targets_of
 
 Array = NDArray[np.float64]

@@ -14,7 +14,6 @@ import pytest
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
-from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Design, Norm, Scores, Solver
 from atomlearn.core.interfaces.design import Block
 from atomlearn.core.interfaces.norm import Form
@@ -25,6 +24,7 @@ from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.progress import Progress
 from atomlearn.core.solvers.run import run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
+from atomlearn.designs import as_design
 from atomlearn.testing import tolerances
 from atomlearn.testing.problems import FORMS, LOSSES, Case, all_cases, optimum, problem_on
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.core.data.compressed import take_compressed, weighted_squares
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces.design import Array, Block, Columns, Scores
+from atomlearn.core.interfaces.design import Array, Block, Columns, Rows, Scores
 
 #: Columns this full, or fuller, are worked on faster by BLAS than by sparse products.
 DENSE_FROM = 0.15
@@ -45,6 +45,12 @@ class StructuredBlock(Block):
     def explicit(self) -> SparseBlock:
         """Return the same columns with their entries stored."""
 
+    def with_rows(self, rows: Rows) -> Block:
+        return self.explicit().with_rows(rows)
+
+    def rescaled(self, factors: Array) -> Block:
+        return self.explicit().rescaled(factors)
+
 
 class WrappingBlock(Block):
     """A block around another one, which blocks before it go into."""
@@ -75,6 +81,8 @@ class DenseBlock(Block):
     """
 
     __slots__ = ("_array", "_room", "nonzeros")
+
+    keeps_gram = True
 
     def __init__(self, array: NDArray[Any], nonzeros: int | None = None) -> None:
         single = np.asarray(array).dtype == np.float32
@@ -135,11 +143,6 @@ class DenseBlock(Block):
 
         return _kernels.sum_of_pieces(product, scaled.shape[0], scaled.size * scaled.shape[1] / 2)
 
-    def cross_gram(self, curvature: Array, other: DenseBlock) -> Array:
-        """Return A' diag(curvature) B for the block B of the same samples."""
-        weighted = curvature[:, None] * other.dense()
-        return np.asarray(self._array.astype(np.float64, copy=False).T @ weighted)
-
     def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
         """Return A_S diag(diagonal) A_S', a bounded number of columns at a time."""
         n_samples = self.shape[0]
@@ -179,13 +182,13 @@ class DenseBlock(Block):
         taken = _kernels.gather_dense(self._array, positions, None, self.dtype)
         return DenseBlock(taken, None if self.nonzeros is None else int(np.count_nonzero(taken)))
 
-    def take_rows(self, rows: NDArray[np.int64]) -> DenseBlock:
+    def with_rows(self, rows: Rows) -> DenseBlock:
         """Return the block of these rows, in their order, repeated rows included."""
         everything = np.arange(self.shape[1])
         taken = _kernels.gather_dense(self._array, everything, rows, self.dtype)
         return DenseBlock(taken, None if self.nonzeros is None else int(np.count_nonzero(taken)))
 
-    def scaled(self, factors: Array) -> DenseBlock:
+    def rescaled(self, factors: Array) -> DenseBlock:
         """Return the block with column j multiplied by factors[j]."""
         return DenseBlock(self._array * factors, self.nonzeros)
 
@@ -239,6 +242,8 @@ class SparseBlock(Block):
     """A in compressed columns: float64 data, sorted or unsorted row indices, no duplicates."""
 
     __slots__ = ("_indptr", "_n_samples", "_room", "nonzeros")
+
+    keeps_gram = True
 
     def __init__(
         self, data: Array, indices: NDArray[Any], indptr: NDArray[Any], n_samples: int
@@ -294,8 +299,10 @@ class SparseBlock(Block):
         chosen = self if positions is None else self.take(positions)
         return weighted_squares(chosen.matrix().tocsr(), curvature)
 
-    def cross_gram(self, curvature: Array, other: SparseBlock) -> Array:
+    def cross_gram(self, curvature: Array, other: Block) -> Array:
         """Return A' diag(curvature) B for the block B of the same samples."""
+        if not isinstance(other, SparseBlock):
+            return super().cross_gram(curvature, other)
         weighted = sp.diags_array(curvature) @ other.matrix()
         return np.asarray((self.matrix().T @ weighted).toarray())
 
@@ -313,12 +320,12 @@ class SparseBlock(Block):
             return self
         return SparseBlock(*take_compressed(*self._parts, positions), self._n_samples)
 
-    def take_rows(self, rows: NDArray[np.int64]) -> SparseBlock:
+    def with_rows(self, rows: Rows) -> SparseBlock:
         """Return the block of these rows, in their order, repeated rows included."""
         matrix = self.matrix()[rows]
         return SparseBlock(matrix.data, matrix.indices, matrix.indptr, rows.shape[0])
 
-    def scaled(self, factors: Array) -> SparseBlock:
+    def rescaled(self, factors: Array) -> SparseBlock:
         """Return the block with column j multiplied by factors[j]."""
         data, indices, indptr = self._parts
         return SparseBlock(

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.blocks import DenseBlock, SparseBlock
+from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.growing_gram import GrowingGram
 from atomlearn.core.interfaces import Block, Scores
-from atomlearn.maps.coded_block import CodedBlock
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -35,21 +34,6 @@ class _GramCache:
     curvature: Array
     gram: Array
     updates: int = 0
-
-
-#: Blocks whose Gram matrices are kept.
-_KEPT = (DenseBlock, SparseBlock, CodedBlock)
-
-
-def _cross_gram(left: Block, curvature: Array, right: Block) -> Array:
-    if isinstance(left, DenseBlock) and isinstance(right, DenseBlock):
-        return left.cross_gram(curvature, right)
-    if isinstance(left, SparseBlock) and isinstance(right, SparseBlock):
-        return left.cross_gram(curvature, right)
-    if isinstance(left, CodedBlock) and isinstance(right, CodedBlock):
-        return left.cross_gram(curvature, right)
-    # An append can turn the known columns of a sparse block dense.
-    return DenseBlock(left.dense()).cross_gram(curvature, DenseBlock(right.dense()))
 
 
 @dataclass(slots=True)
@@ -108,7 +92,7 @@ class CachedBlock(Block):
     def append(self, other: Block) -> CachedBlock:
         other = other.inner if isinstance(other, CachedBlock) else other
         longer = CachedBlock(self.inner.append(other))
-        if isinstance(longer.inner, _KEPT) and type(longer.inner) is type(self.inner):
+        if longer.inner.keeps_gram and type(longer.inner) is type(self.inner):
             longer._outers = self._outers
             if (cache := self._gram) is not None:
                 fresh = np.full(other.shape[1], -1, dtype=np.int64)
@@ -137,7 +121,7 @@ class CachedBlock(Block):
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         if positions is None:
             positions = np.arange(self.shape[1], dtype=np.int64)
-        if not isinstance(self.inner, _KEPT):
+        if not self.inner.keeps_gram:
             return self.inner.gram(curvature, positions)
         cache = self._gram
         if cache is None or not self._bring_up_to_date(cache, curvature, positions):
@@ -186,7 +170,7 @@ class CachedBlock(Block):
         size = cache.known.size
         gram = np.empty((size + new.size, size + new.size))
         gram[:size, :size] = cache.gram
-        gram[:size, size:] = _cross_gram(cache.columns, cache.curvature, block)
+        gram[:size, size:] = cache.columns.cross_gram(cache.curvature, block)
         gram[size:, :size] = gram[:size, size:].T
         gram[size:, size:] = block.gram(cache.curvature)
         cache.where[new] = size + np.arange(new.size)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.data.blocks import DenseBlock, SparseBlock, StructuredBlock, WrappingBlock
+from atomlearn.core.data.blocks import DenseBlock, WrappingBlock
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces.design import Array, Block, Columns, Scores
+from atomlearn.core.interfaces.design import Array, Block, Columns, Rows, Scores
 
 
 class CenteredBlock(WrappingBlock):
@@ -76,11 +75,11 @@ class CenteredBlock(WrappingBlock):
     def take(self, positions: Columns) -> CenteredBlock:
         return CenteredBlock(self._inner.take(positions), self._offsets[positions])
 
-    def take_rows(self, rows: NDArray[np.int64]) -> CenteredBlock:
+    def with_rows(self, rows: Rows) -> CenteredBlock:
         """Return the block of these rows, in their order, repeated rows included."""
         return CenteredBlock(rows_of(self._inner, rows), self._offsets)
 
-    def scaled(self, factors: Array) -> CenteredBlock:
+    def rescaled(self, factors: Array) -> CenteredBlock:
         """Return the block with column j multiplied by factors[j]."""
         return CenteredBlock(scaled_columns(self._inner, factors), self._offsets * factors)
 
@@ -94,19 +93,13 @@ class CenteredBlock(WrappingBlock):
         return CenteredBlock(first, np.zeros(first.shape[1])).append(self)
 
 
-def rows_of(block: Block, rows: NDArray[np.int64]) -> Block:
+def rows_of(block: Block, rows: Rows) -> Block:
     """Return the given rows of any block."""
-    if isinstance(block, StructuredBlock):
-        block = block.explicit()
-    if isinstance(block, (DenseBlock, SparseBlock, CenteredBlock)):
-        return block.take_rows(rows)
-    return DenseBlock(block.dense()[rows])
+    own = block.with_rows(rows)
+    return DenseBlock(block.dense()[rows]) if own is None else own
 
 
 def scaled_columns(block: Block, factors: Array) -> Block:
     """Return any block with column j multiplied by factors[j]."""
-    if isinstance(block, StructuredBlock):
-        block = block.explicit()
-    if isinstance(block, (DenseBlock, SparseBlock, CenteredBlock)):
-        return block.scaled(factors)
-    return DenseBlock(block.dense() * factors)
+    own = block.rescaled(factors)
+    return DenseBlock(block.dense() * factors) if own is None else own

@@ -1,7 +1,9 @@
-"""as_design(X): the one place that looks at types."""
+"""as_design(X): a table of the kinds of X that become designs, and the core's own rows of it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,30 +12,54 @@ from numpy.typing import NDArray
 from atomlearn.core.data.compressed import checked_parts, is_sparse
 from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.entries import refuse_entry
-from atomlearn.core.data.frames import frame_to_array, library_of, narrowest, table_names
+from atomlearn.core.data.frames import frame_to_array, is_table, narrowest, table_names
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces.design import Design
-from atomlearn.storage.device.layouts import host_sparse
-from atomlearn.storage.device.on_device import OnDevice
-from atomlearn.storage.device.tensors import (
-    host_view,
-    is_foreign_sparse,
-    is_sparse_tensor,
-    is_tensor,
-)
-from atomlearn.storage.spread.chunks import is_dask, names_of_dask
-from atomlearn.storage.spread.distributed import Dask
-from atomlearn.storage.store.files import (
-    array_of_anndata,
-    is_anndata,
-    is_path,
-    names_of_design,
-    names_of_path,
-    open_path,
-)
 
 #: Entries checked at a time, so that no check allocates anything of the size of X.
 CHECKED_ENTRIES = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of X: how it is recognized, what becomes of it, and where its names are.
+
+    recognizes : whether an object is of this kind; it imports no library for that.
+    make : returns the design, or another object to be looked up in turn: a file may hold a
+        sparse array, and a tensor may be an array that NumPy can read in place.
+    names : returns the names of the columns without making the design, None where it has none.
+    opened : whether X is somewhere else and is opened, rather than converted.
+    """
+
+    recognizes: Callable[[Any], bool]
+    make: Callable[[Any], Any]
+    names: Callable[[Any], list[str] | None] = lambda X: None
+    opened: bool = True
+
+
+#: Designs themselves; then what ``register`` adds. Arrays, tables and SciPy's sparse arrays, which
+#: everything else becomes in the end, are tried last.
+_KINDS = [Kind(lambda X: isinstance(X, Design), lambda X: X, lambda X: X.names)]
+
+
+def register(kind: Kind) -> None:
+    """Have ``as_design`` take one more kind of X; kinds registered earlier are asked first.
+
+    Examples
+    --------
+    >>> from atomlearn.core.data.convert import Kind, register
+    >>> from atomlearn.designs import as_design
+    >>> class Survey:
+    ...     answers = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    >>> register(Kind(lambda X, own=Survey: isinstance(X, own), lambda X: X.answers))
+    >>> as_design(Survey()).shape
+    (3, 2)
+    """
+    _KINDS.append(kind)
+
+
+def _kind_of(X: object) -> Kind | None:
+    return next((kind for kind in _KINDS if kind.recognizes(X)), None)
 
 
 def as_design(X: object, *, check_finite: bool = True) -> Design:
@@ -56,28 +82,26 @@ def as_design(X: object, *, check_finite: bool = True) -> Design:
         Where X has the wrong number of dimensions, no rows or columns, entries that are not
         finite real numbers, or a broken sparse structure; the message says what to do. Entries of
         Dask collections are checked in the first pass over them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.designs import as_design
+    >>> as_design([[1, 2], [3, 4]]).scores(np.array([1.0, 1.0])).full()
+    array([4., 6.])
     """
-    if is_path(X):
-        X = open_path(X)  # type: ignore[arg-type]
-    if isinstance(X, Design):
-        return X
-    if is_dask(X):
-        return Dask(X)
-    if is_tensor(X):
-        view = host_sparse(X) if is_sparse_tensor(X) else host_view(X)
-        if view is None:
-            return OnDevice(X)
-        X = view
-    if is_foreign_sparse(X):
-        raise TypeError(
-            f"X is a sparse array of {type(X).__module__.partition('.')[0]}, which is not read; "
-            "pass a sparse tensor of PyTorch, which shares the device's memory, or a SciPy array"
-        )
-    if is_anndata(X):
-        X = array_of_anndata(X)
+    while (kind := _kind_of(X)) is not None:
+        X = kind.make(X)
+        if isinstance(X, Design):
+            return X
+    return held_design(X, check_finite=check_finite)
+
+
+def held_design(X: object, *, check_finite: bool = True) -> DenseDesign | SparseDesign:
+    """Return an array, a table or a SciPy sparse array as a design; see ``as_design``."""
     if is_sparse(X):
         return _sparse_design(X, check_finite)
-    array = frame_to_array(X) if library_of(X) else _numeric_array(X)
+    array = frame_to_array(X) if is_table(X) else _numeric_array(X)
     _check_shape(array.shape, X)
     design = DenseDesign(array)
     if check_finite:
@@ -87,7 +111,8 @@ def as_design(X: object, *, check_finite: bool = True) -> Design:
 
 def is_opened(X: object) -> bool:
     """Return whether X is a design, or becomes one by being opened: not an array or a table."""
-    return isinstance(X, Design) or is_path(X) or is_anndata(X) or is_dask(X) or is_tensor(X)
+    kind = _kind_of(X)
+    return kind is not None and kind.opened
 
 
 def feature_names(X: object) -> list[str] | None:
@@ -95,15 +120,8 @@ def feature_names(X: object) -> list[str] | None:
 
     As in scikit-learn, names of a table count only where all of them are strings.
     """
-    if is_path(X):
-        return names_of_path(X)  # type: ignore[arg-type]
-    if isinstance(X, Design):
-        return names_of_design(X)
-    if is_dask(X):
-        return names_of_dask(X)
-    if is_anndata(X):
-        return [str(name) for name in X.var_names]  # type: ignore[attr-defined]
-    return table_names(X)
+    kind = _kind_of(X)
+    return table_names(X) if kind is None else kind.names(X)
 
 
 def _check_shape(shape: tuple[int, ...], X: object) -> None:

@@ -80,6 +80,16 @@ class Forwarding(Design):
         return self.inner.with_columns(columns)
 
     @property
+    def is_sparse(self) -> bool:
+        return self.inner.is_sparse
+
+    def largest_magnitudes(self) -> Array:
+        return self.inner.largest_magnitudes()
+
+    def rescaled(self, factors: Array) -> Design | None:
+        return self.inner.rescaled(factors)
+
+    @property
     def searched(self) -> tuple[float, float]:
         return self.inner.searched
 

@@ -20,6 +20,11 @@ def library_of(X: object) -> str:
     return root if root in ("pandas", "polars", "pyarrow", "anndata") else ""
 
 
+def is_table(X: object) -> bool:
+    """Return whether X is an object of a library of tables."""
+    return library_of(X) in ("pandas", "polars", "pyarrow")
+
+
 def table_names(X: object) -> list[str] | None:
     """Return the column names of a table as strings, None where X has none.
 

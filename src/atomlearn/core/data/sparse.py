@@ -74,6 +74,10 @@ class SparseDesign(Design):
         """Number of stored entries."""
         return int(self._data.shape[0])
 
+    @property
+    def is_sparse(self) -> bool:
+        return True
+
     def largest_magnitudes(self) -> Array:
         """Return max_i |x_ij| of every column, float64."""
         X = self.matrix()
@@ -82,7 +86,7 @@ class SparseDesign(Design):
         ends = [X.max(axis=0).toarray(), -X.min(axis=0).toarray()]
         return np.asarray(np.maximum(*ends), dtype=np.float64).ravel()
 
-    def scaled(self, factors: Array) -> SparseDesign:
+    def rescaled(self, factors: Array) -> SparseDesign:
         """Return X diag(factors), one factor a column; a copy."""
         X = self.matrix().copy()
         lengths = np.diff(X.indptr)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,9 +12,7 @@ from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.centered import CenteredBlock, scaled_columns
 from atomlearn.core.data.parts import ColumnSubset, RowSubset
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Rows, Scores
-from atomlearn.storage.device.on_device import OnDevice
 
 #: A difference of sums this small against its terms has lost too many digits: computed afresh.
 CANCELLED = 1e-4
@@ -150,7 +148,7 @@ def centered(design: Design, weight: ArrayLike | None = None) -> Standardized | 
 
     Centered columns of sparse data are dense once gathered.
     """
-    if stored_sparse(design) or not design.listable:
+    if design.is_sparse or not design.listable:
         return None
     return Standardized(design, scale=False, weight=weight)
 
@@ -214,18 +212,13 @@ def moments_of(design: Design, columns: Columns) -> tuple[Array, Array]:
     return means, deviations
 
 
-def stored_sparse(design: Design) -> TypeGuard[SparseDesign | OnDevice]:
-    """Return whether a design is a sparse array or tensor itself."""
-    return isinstance(design, SparseDesign) or (isinstance(design, OnDevice) and design.is_sparse)
-
-
 def scales_of_inputs(design: Design) -> tuple[Array, str]:
     """Return what to divide columns by before products of two of them are formed, and its name.
 
     Standard deviations; for sparse columns the largest magnitudes, because the smaller the share
     of non-zeros, the more their deviations would blow up the few rows where two columns meet.
     """
-    if stored_sparse(design):
+    if design.is_sparse:
         scales, name = design.largest_magnitudes(), "largest magnitudes"
     else:
         scales, name = column_moments(design)[1], "standard deviations"
@@ -234,8 +227,9 @@ def scales_of_inputs(design: Design) -> tuple[Array, str]:
 
 def scaled_design(design: Design, factors: Array) -> Design:
     """Return X diag(factors): a copy of the values where X is sparse, else on the fly."""
-    if stored_sparse(design):
-        return design.scaled(factors)
+    own = design.rescaled(factors)
+    if own is not None:
+        return own
     return Affine(design, np.zeros(design.shape[1]), 1.0 / factors, factors)
 
 

@@ -195,6 +195,15 @@ class Counted(Forwarding):
         """Return the design of these rows; it counts into this one."""
         return Counted(RowSubset(self.inner, rows), self._counts, self._share)
 
+    def largest_magnitudes(self) -> Array:
+        self._counts.passes += self._share
+        return self.inner.largest_magnitudes()
+
+    def rescaled(self, factors: Array) -> Design | None:
+        """Return the design with its columns multiplied; it counts into this one."""
+        scaled = self.inner.rescaled(factors)
+        return None if scaled is None else Counted(scaled, self._counts, self._share)
+
     def with_columns(self, columns: Columns) -> Design | None:
         """Return the design of these columns; it counts its share of a pass into this one."""
         some = ColumnSubset(self.inner, columns)

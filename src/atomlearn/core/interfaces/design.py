@@ -187,6 +187,25 @@ class Design(ABC):
         """
         return None
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether X is kept by its non-zero entries, which centering its columns would fill."""
+        return False
+
+    def largest_magnitudes(self) -> Array:
+        """Return max_i |x_ij| of every column, float64: what sparse columns are scaled by."""
+        result = np.empty(self.shape[1])
+        for columns in self._bounded(np.arange(self.shape[1])):
+            result[columns] = np.abs(self.gather(columns).dense()).max(axis=0, initial=0.0)
+        return result
+
+    def rescaled(self, factors: Array) -> Design | None:
+        """Return X diag(factors), one factor a column, by a copy of what is stored.
+
+        None where columns are better multiplied as they are asked for (``scaled_design``).
+        """
+        return None
+
     # --- what searches and matrices ask ---------------------------------------------------------
 
     @property
@@ -253,6 +272,14 @@ class Block(Design):
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         """Return A_S' diag(curvature) A_S, float64, S = ``positions`` (all where None)."""
 
+    #: Whether a Gram matrix costs so much that ``CachedBlock`` keeps and updates it.
+    keeps_gram: bool = False
+
+    def cross_gram(self, curvature: Array, other: Block) -> Array:
+        """Return A' diag(curvature) B, float64, for the block B of the same samples."""
+        weighted = curvature[:, None] * other.dense()
+        return np.asarray(self.dense().astype(np.float64, copy=False).T @ weighted)
+
     @abstractmethod
     def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
         """Return A_S diag(diagonal) A_S', float64 (n_samples, n_samples), diagonal over S."""
@@ -297,6 +324,14 @@ class Block(Design):
         """
         pulled = np.asarray(coupling.T @ self.dense())
         return np.asarray(self.gram(curvature) - pulled.T @ pulled)
+
+    def with_rows(self, rows: Rows) -> Block | None:
+        """Return the block of these rows, in their order, repeated rows included; a copy."""
+        return None
+
+    def rescaled(self, factors: Array) -> Block | None:
+        """Return the block with column j multiplied by factors[j]."""
+        return None
 
     def gather(self, columns: Columns) -> Block:
         return self.take(columns)

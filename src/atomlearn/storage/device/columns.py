@@ -13,10 +13,8 @@ from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.data.parts import SpreadRows
 from atomlearn.core.data.standardized import Affine
 from atomlearn.core.interfaces.design import Array, Design
-from atomlearn.storage.device.dense import DenseTensor
 from atomlearn.storage.device.on_device import OnDevice
-from atomlearn.storage.device.sparse import SparseTensor
-from atomlearn.storage.device.tensors import namespace, to_device_of
+from atomlearn.storage.device.tensors import HeldTensor, namespace, to_device_of
 
 #: Columns lo..hi of tensors on the device.
 Reader = Callable[[int, int], Any]
@@ -57,7 +55,7 @@ class DeviceColumns:
     tensor : what lies there; rows : those used (None: all); shift : what is done to columns.
     """
 
-    tensor: DenseTensor | SparseTensor
+    tensor: HeldTensor
     rows: NDArray[np.int64] | None = None
     shift: Shift | None = None
 
@@ -79,7 +77,7 @@ class DeviceColumns:
             if inner is None or inner.shift is not None:
                 return None
             tensor = inner.tensor
-            later = isinstance(tensor, SparseTensor) and not tensor.is_full
+            later = not tensor.is_full
             means = base.means if base.means.any() else None
             return cls(tensor, inner.rows, Shift(means, base.factors, later))
         return None

@@ -11,6 +11,7 @@ from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.entries import refuse_entry
 from atomlearn.core.interfaces.design import Array, Block, Columns
 from atomlearn.storage.device.tensors import (
+    HeldTensor,
     as_written,
     device_of,
     dtype_of,
@@ -25,7 +26,7 @@ TILE_ENTRIES = 2**24
 SINGLE_ROWS = 4096
 
 
-class DenseTensor:
+class DenseTensor(HeldTensor):
     """The sums and columns that OnDevice asks of dense X.
 
     X : tensor (n_samples, n_features), float32 or float64, already known to be two-dimensional.
@@ -43,6 +44,11 @@ class DenseTensor:
     def sample(self) -> Any:
         """A tensor that is where X is."""
         return self._X
+
+    @property
+    def nonzeros(self) -> int:
+        """Number of entries."""
+        return self.shape[0] * self.shape[1]
 
     def exact(self, v: Array, columns: Columns | None, squared: bool = False) -> Array:
         """Return sum_i v_i x_ij (x_ij^2 if ``squared``), summed in float64, of these columns."""
@@ -98,6 +104,13 @@ class DenseTensor:
     def columns(self, lo: int, hi: int) -> Any:
         """Return columns lo..hi as a tensor (n_samples, hi - lo): a view where there are such."""
         return self._X[:, lo:hi]
+
+    def largest_magnitudes(self) -> Array:
+        """Return max_i |x_ij| of every column, float64."""
+        xp = namespace(self._X)
+        tiles = [self._X[rows, :] for rows in _tiles(*self.shape)]
+        peaks = [to_host(xp.max(xp.abs(tile), axis=0)) for tile in tiles]
+        return np.asarray(np.max(peaks, axis=0), dtype=np.float64)
 
     def check_finite(self) -> None:
         """Refuse NaN and infinity, with row and column: one pass without a copy."""

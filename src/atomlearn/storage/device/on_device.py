@@ -8,18 +8,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.data.convert import Kind
 from atomlearn.core.data.scores import ArrayScores, largest
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
 from atomlearn.storage.device.dense import DenseTensor
-from atomlearn.storage.device.layouts import check_layout
+from atomlearn.storage.device.layouts import check_layout, host_sparse
 from atomlearn.storage.device.sparse import SparseTensor
 from atomlearn.storage.device.tensors import (
     SAFETY,
     TINY,
+    HeldTensor,
     SingleRounding,
     device_of,
     dtype_of,
+    host_view,
+    is_foreign_sparse,
     is_sparse_tensor,
+    is_tensor,
     kth_largest,
     namespace,
     to_device_of,
@@ -76,26 +81,19 @@ class OnDevice(Design):
     """
 
     def __init__(self, X: Any, *, precision: str = "auto") -> None:
-        namespace(X)
-        _check_shape(X)
-        sparse = is_sparse_tensor(X)
-        if sparse:
-            check_layout(X)
-        dtype = dtype_of(X)
+        tensor = X if isinstance(X, HeldTensor) else _held(X)
         if precision not in ("auto", "float32", "float64"):
             raise ValueError(f"precision must be 'auto', 'float32' or 'float64', got {precision!r}")
-        if precision == "float32" and dtype != np.float32:
+        if precision == "float32" and tensor.dtype != np.float32:
             raise ValueError("precision='float32' is for float32 tensors, and X is float64")
-        _check_double(X)
-        self._own(SparseTensor(X) if sparse else DenseTensor(X), precision)
-        self._tensor.check_finite()
-
-    def _own(self, tensor: DenseTensor | SparseTensor, precision: str) -> None:
-        self._tensor = tensor
+        self._tensor: HeldTensor = tensor
         self.precision = str(tensor.dtype) if precision == "auto" else precision
         # ||x_j|| on the device; the rounding that bounds on errors are for, and their two parts.
         self._lengths: Any = None
         self._slack: tuple[SingleRounding, Any, Any] | None = None
+        if tensor is not X:
+            _check_double(X)
+            tensor.check_finite()
 
     def __repr__(self) -> str:
         kind = "sparse " if self.is_sparse else ""
@@ -117,13 +115,10 @@ class OnDevice(Design):
     @property
     def nonzeros(self) -> int:
         """Number of stored entries."""
-        tensor = self._tensor
-        if isinstance(tensor, SparseTensor):
-            return tensor.nonzeros
-        return tensor.shape[0] * tensor.shape[1]
+        return self._tensor.nonzeros
 
     @property
-    def tensor(self) -> DenseTensor | SparseTensor:
+    def tensor(self) -> HeldTensor:
         """What is held: of no interest but to designs made of this one."""
         return self._tensor
 
@@ -196,19 +191,13 @@ class OnDevice(Design):
         return self._tensor.gather(columns)
 
     def largest_magnitudes(self) -> Array:
-        """Return max_i |x_ij| of every column of sparse X, float64."""
-        return self._sparse().largest_magnitudes()
+        """Return max_i |x_ij| of every column, float64."""
+        return self._tensor.largest_magnitudes()
 
-    def scaled(self, factors: Array) -> OnDevice:
-        """Return sparse X diag(factors), one factor a column; values are copied."""
-        other = OnDevice.__new__(OnDevice)
-        other._own(self._sparse().scaled(factors), self.precision)
-        return other
-
-    def _sparse(self) -> SparseTensor:
-        if not isinstance(self._tensor, SparseTensor):
-            raise TypeError(f"{self!r} is dense; designs.Standardized scales its columns")
-        return self._tensor
+    def rescaled(self, factors: Array) -> OnDevice | None:
+        """Return X diag(factors), one factor a column, where X is sparse: values are copied."""
+        scaled = self._tensor.rescaled(factors)
+        return None if scaled is None else OnDevice(scaled, precision=self.precision)
 
     def _errors(self, rounding: SingleRounding) -> tuple[Any, Any]:
         """Return s and t on the device: sums of ``single`` are off by at most s ||v|| + t."""
@@ -267,6 +256,34 @@ class RecheckedScores(Scores):
 
     def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
         return ArrayScores(self.full()).group_norms(labels, n_groups)
+
+
+def _held(X: Any) -> HeldTensor:
+    """Return what holds a tensor, whose shape, type and layout are right."""
+    namespace(X)
+    _check_shape(X)
+    sparse = is_sparse_tensor(X)
+    if sparse:
+        check_layout(X)
+    dtype_of(X)
+    return SparseTensor.of(X) if sparse else DenseTensor(X)
+
+
+def _in_place_or_on_device(X: Any) -> Any:
+    """Return a tensor as an array that shares its memory, else as a design."""
+    view = host_sparse(X) if is_sparse_tensor(X) else host_view(X)
+    return OnDevice(X) if view is None else view
+
+
+def _refuse_foreign(X: Any) -> Any:
+    raise TypeError(
+        f"X is a sparse array of {type(X).__module__.partition('.')[0]}, which is not read; "
+        "pass a sparse tensor of PyTorch, which shares the device's memory, or a SciPy array"
+    )
+
+
+TENSORS = Kind(is_tensor, _in_place_or_on_device)
+FOREIGN = Kind(is_foreign_sparse, _refuse_foreign, opened=False)
 
 
 def _check_shape(X: Any) -> None:

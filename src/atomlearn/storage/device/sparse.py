@@ -19,7 +19,7 @@ from atomlearn.core.data.entries import refuse_entry
 from atomlearn.core.data.sparse import block_of
 from atomlearn.core.interfaces.design import Array, Block, Columns
 from atomlearn.storage.device.layouts import add_up, by_columns, torch_module
-from atomlearn.storage.device.tensors import as_written, dtype_of, to_host
+from atomlearn.storage.device.tensors import HeldTensor, as_written, dtype_of, to_host
 
 #: Entries made float64 on the device at a time (64 MB).
 TILE_ENTRIES = 2**23
@@ -27,7 +27,7 @@ TILE_ENTRIES = 2**23
 SINGLE_TERMS = 4096
 
 
-class SparseTensor:
+class SparseTensor(HeldTensor):
     """The sums and columns that OnDevice asks of sparse X.
 
     Held as values, rows and starts of compressed columns: those of a CSC tensor itself where its
@@ -38,17 +38,19 @@ class SparseTensor:
 
     is_sparse = True
 
-    def __init__(self, X: Any) -> None:
-        self.shape = int(X.shape[0]), int(X.shape[1])
-        self.dtype = dtype_of(X)
-        self._own(*by_columns(X.detach(), *self.shape))
-
-    def _own(self, values: Any, rows: Any, starts: Any) -> None:
+    def __init__(self, values: Any, rows: Any, starts: Any, shape: tuple[int, int]) -> None:
+        self.shape, self.dtype = shape, dtype_of(values)
         self._values, self._rows, self._starts = values, rows, starts
         # Of the processor too, which cuts columns into pieces.
         self._begins = np.array(to_host(starts), dtype=np.int64)
         self._segments: tuple[Any, Any] | None = None
         self._host: sp.csc_array | None = None
+
+    @classmethod
+    def of(cls, X: Any) -> SparseTensor:
+        """Return a sparse tensor of any layout of PyTorch, checked and by columns."""
+        shape = int(X.shape[0]), int(X.shape[1])
+        return cls(*by_columns(X.detach(), *shape), shape)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_host": None}
@@ -141,18 +143,15 @@ class SparseTensor:
         )
         return to_host(peaks).astype(np.float64)
 
-    def scaled(self, factors: Array) -> SparseTensor:
+    def rescaled(self, factors: Array) -> SparseTensor:
         """Return X diag(factors), rounded to the type of X."""
-        other = SparseTensor.__new__(SparseTensor)
-        other.shape, other.dtype = self.shape, self.dtype
         each = torch_module().repeat_interleave(
             self._to_device(np.asarray(factors, dtype=np.float64)),
             self._starts.diff(),
             output_size=self.nonzeros,
         )
         values = (self._values * each).to(self._values.dtype)
-        other._own(values, self._rows, self._starts)
-        return other
+        return SparseTensor(values, self._rows, self._starts, self.shape)
 
     def check_finite(self) -> None:
         """Refuse NaN and infinity, with row and column."""

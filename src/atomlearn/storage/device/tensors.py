@@ -7,14 +7,16 @@ reduced precision, of automatic casts, or of selecting the k largest.
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.frames import library_of
+from atomlearn.core.interfaces.design import Array, Block, Columns
 
 #: Least normal number of float32.
 TINY = 2.0**-126
@@ -59,6 +61,69 @@ class SingleRounding:
     def relative(self, terms: Any) -> Any:
         """Return the relative bound for sums of so many terms, a number or an array."""
         return SAFETY * ((terms + 2) * self.unit + self.cut)
+
+
+class HeldTensor(ABC):
+    """The sums and columns that ``OnDevice`` asks of a tensor, dense or sparse, where it is.
+
+    shape : (n_samples, n_features); dtype : float32 or float64.
+    """
+
+    #: Whether it is kept by its non-zero entries.
+    is_sparse: ClassVar[bool]
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    @property
+    @abstractmethod
+    def sample(self) -> Any:
+        """A tensor that is where X is."""
+
+    @property
+    @abstractmethod
+    def nonzeros(self) -> int:
+        """Number of stored entries."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether columns are worked on as dense ones."""
+        return True
+
+    @abstractmethod
+    def exact(self, v: Array, columns: Columns | None, squared: bool = False) -> Array:
+        """Return sum_i v_i x_ij (x_ij^2 if ``squared``), summed in float64, of these columns."""
+
+    @abstractmethod
+    def single(self, v: NDArray[np.float32]) -> Any:
+        """Return X'v on the device, from sums in float32 over a bounded number of terms."""
+
+    @abstractmethod
+    def terms(self) -> tuple[Any, Any]:
+        """Return how many terms a sum of ``single`` has in float32, and in all."""
+
+    @abstractmethod
+    def predict(self, weights: Array) -> Array:
+        """Return X w, summed in float64: one pass."""
+
+    @abstractmethod
+    def gather(self, columns: Columns) -> Block:
+        """Return these columns, which exist, as a block of the processor."""
+
+    @abstractmethod
+    def columns(self, lo: int, hi: int) -> Any:
+        """Return columns lo..hi as a dense tensor (n_samples, hi - lo)."""
+
+    @abstractmethod
+    def largest_magnitudes(self) -> Array:
+        """Return max_i |x_ij| of every column, float64."""
+
+    def rescaled(self, factors: Array) -> HeldTensor | None:
+        """Return X diag(factors), rounded to the type of X; None where that would copy all."""
+        return None
+
+    @abstractmethod
+    def check_finite(self) -> None:
+        """Refuse NaN and infinity, with row and column."""
 
 
 def _torch_cut() -> float:

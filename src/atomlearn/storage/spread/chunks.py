@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.data.compressed import is_sparse
+from atomlearn.core.data.convert import held_design
 from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.entries import refuse_entry
 from atomlearn.core.data.frames import frame_to_array, narrowest
@@ -148,11 +149,8 @@ def hold(piece: Any, dtype: np.dtype[Any], shape: tuple[int, int], row: int, col
 
     ``row`` and ``column`` : where the piece begins in X.
     """
-    # Here, because as_design makes Dask designs, which are made of chunks.
-    from atomlearn.core.data.convert import as_design
-
-    given = as_design(piece, check_finite=False)
-    if not isinstance(given, (DenseDesign, SparseDesign)) or given.shape != shape:
+    given = held_design(piece, check_finite=False)
+    if given.shape != shape:
         raise ValueError(
             f"the chunk of X at row {row}, column {column} is a {type(piece).__name__} of shape "
             f"{given.shape}; Dask announced {shape}: rebuild X with the right chunks"

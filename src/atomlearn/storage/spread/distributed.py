@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
+from atomlearn.core.data.convert import Kind
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
@@ -80,7 +81,7 @@ class Dask(Design):
         grid = self._cluster.guard(lambda: pieces.grid_of(X), None)
         self._shape: tuple[int, int] = grid.shape
         self._dtype: np.dtype[Any] = grid.dtype
-        self.feature_names: list[str] | None = grid.names
+        self._names = grid.names
         self._rows, self._columns = grid.rows, grid.columns
         self._chunks = self._cluster.chunks(grid)
         self._kept = False
@@ -105,6 +106,16 @@ class Dask(Design):
     @property
     def dtype(self) -> np.dtype[Any]:
         return self._dtype
+
+    @property
+    def names(self) -> list[str] | None:
+        """The columns of a table, None for arrays."""
+        return self._names
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """The same as ``names``."""
+        return self._names
 
     @property
     def n_chunks(self) -> tuple[int, int]:
@@ -195,6 +206,9 @@ class Dask(Design):
                 )
                 self._kept = True
         return self._chunks
+
+
+COLLECTIONS = Kind(pieces.is_dask, Dask, pieces.names_of_dask)
 
 
 class ChunkScores(Scores):

@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from atomlearn.core.data.convert import Kind
 from atomlearn.core.data.frames import library_of
 from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.hdf import read_matrix
 from atomlearn.storage.formats.registry import format_of
-from atomlearn.storage.spread.distributed import Dask
-from atomlearn.storage.store.on_disk import OnDisk
-from atomlearn.storage.store.plink import PlinkBed
 
 
 def is_path(X: object) -> bool:
@@ -40,11 +38,6 @@ def names_of_path(path: str | os.PathLike[str]) -> list[str] | None:
     return None if names is None else names(Path(path))
 
 
-def names_of_design(X: object) -> list[str] | None:
-    """Return the names of the columns of a design in files or of a table, None for others."""
-    return X.feature_names if isinstance(X, (OnDisk, PlinkBed, Dask)) else None
-
-
 def array_of_anndata(X: Any) -> Any:
     """Return X of an AnnData object: what it holds, or what its file does."""
     if X.isbacked:
@@ -52,6 +45,10 @@ def array_of_anndata(X: Any) -> Any:
     if X.X is None:
         raise ValueError("the AnnData object has no X; pass one of its layers")
     return X.X
+
+
+PATHS = Kind(is_path, open_path, names_of_path)
+ANNDATA = Kind(is_anndata, array_of_anndata, lambda X: [str(name) for name in X.var_names])
 
 
 def _format(path: str | os.PathLike[str]) -> Format:

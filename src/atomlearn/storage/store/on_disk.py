@@ -55,6 +55,11 @@ class StreamedDesign(Design):
         """Bytes of values that a pass reads."""
         return self._columns.n_bytes
 
+    @property
+    def feature_names(self) -> list[str] | None:
+        """The same as ``names``."""
+        return self.names
+
     def scores(self, v: Array) -> Scores:
         return ArrayScores(self._scores(v, squared=False))
 
@@ -186,7 +191,7 @@ class OnDisk(StreamedDesign):
         return f"OnDisk({str(self.path)!r}: {self.shape}, {held.layout} {held.dtype})"
 
     @property
-    def feature_names(self) -> list[str] | None:
+    def names(self) -> list[str] | None:
         """The names of the columns, None where the source had none."""
         return store.read_names(self.path, self.manifest)
 
@@ -199,4 +204,4 @@ class OnDisk(StreamedDesign):
         """Read everything and compare it with the checksums; StoreError where it differs."""
         self._columns._checks.done[:] = False
         self._scores(np.zeros(self._shape[0]), squared=False)
-        _ = self.feature_names, self.target
+        _ = self.names, self.target

@@ -163,7 +163,7 @@ class PlinkBed(StreamedDesign):
         return out
 
     @property
-    def feature_names(self) -> list[str]:
+    def names(self) -> list[str]:
         """The names of the variants."""
         return self.variants.names
 
