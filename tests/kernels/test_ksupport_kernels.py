@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from atomlearn import _kernels as kernels
-from atomlearn._kernels import reference
+from atomlearn._kernels import exact_twins
 
 ALTERNATIVES = ["exhaustive", "box_norm", "binary_search", "two_step"]
 KINDS = ["gaussian", "cauchy", "ties", "zeros", "constant", "sixteen decades", "geometric"]
@@ -43,18 +43,18 @@ def relative_error(w, exact):
 def assert_prox_is_exact(v, k, step):
     w, t = kernels.ksupport_prox(v, k, step)
     assert w.dtype == v.dtype
-    exact = reference.exact_ksupport_prox(v, k, step)
+    exact = exact_twins.exact_ksupport_prox(v, k, step)
     if v.dtype == np.float32:  # one rounding of the exact result to float32
         rounded = np.array([float(x) for x in exact]).astype(np.float32)
         np.testing.assert_array_max_ulp(w, rounded, maxulp=1)
     else:
         assert relative_error(w, exact) <= 1e-15
-    t_exact = reference.exact_scaling([abs(Fraction(x)) for x in v.tolist()], k, Fraction(step))
+    t_exact = exact_twins.exact_scaling([abs(Fraction(x)) for x in v.tolist()], k, Fraction(step))
     assert t == (math.inf if t_exact is None else pytest.approx(float(t_exact), rel=1e-14))
 
 
 def assert_gauge_is_exact(w, k):
-    square = reference.exact_ksupport_squared_gauge(w, k)
+    square = exact_twins.exact_ksupport_squared_gauge(w, k)
     value = kernels.ksupport_gauge(w, k)
     assert abs(Fraction(value) ** 2 - square) <= Fraction(1, 10**14) * square
 
@@ -111,7 +111,7 @@ def test_any_floats_without_overflow(values, k, step):
     v = np.array(values)
     w, t = kernels.ksupport_prox(v, k, step)
     assert t > 0
-    exact = reference.exact_ksupport_prox(v, k, step)
+    exact = exact_twins.exact_ksupport_prox(v, k, step)
     # Denormal numbers round absolutely, to half of 2^-1074, and a step multiplies what was rounded.
     tiny = Fraction(1, 10**320) + Fraction(step) / 2**1074
     scale = max(abs(x) for x in exact)
@@ -165,7 +165,7 @@ def test_the_papers_methods_answer_on_every_input(method):
     for _ in range(300):
         v, k, step = any_vector(rng)
         w, _ = getattr(kernels, f"ksupport_prox_{method}")(v, k, step)
-        exact = np.array([float(x) for x in reference.exact_ksupport_prox(v, k, step)])
+        exact = np.array([float(x) for x in exact_twins.exact_ksupport_prox(v, k, step)])
         # What they take from each entry is rounded in units of the largest entry.
         np.testing.assert_allclose(w, exact, rtol=0, atol=4e-15 * np.abs(v).max())
 

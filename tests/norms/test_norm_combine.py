@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from atomlearn.core.norms import lift
-from atomlearn.core.norms.scores import PositiveScores, SubsetScores
+from atomlearn.core.norms.scores import PositiveScores, subset_scores
 from atomlearn.designs import ArrayScores
 from atomlearn.interfaces import Norm, Scores
 from atomlearn.norms import (
@@ -103,7 +103,7 @@ class TestViews:
         for _ in range(200):
             z = np.round(rng.normal(size=30), 1)
             chosen = rng.permutation(30)[: int(rng.integers(1, 31))].astype(np.int64)
-            view, plain = SubsetScores(ArrayScores(z), chosen), ArrayScores(z[chosen])
+            view, plain = subset_scores(ArrayScores(z), chosen), ArrayScores(z[chosen])
             count = int(rng.integers(0, 35))
             for received, expected in zip(view.top(count), plain.top(count), strict=True):
                 assert_array_equal(received, expected)

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from atomlearn.core.norms.partition import Partition
-from atomlearn.core.norms.scores import SubsetScores
+from atomlearn.core.norms.scores import subset_scores
 from atomlearn.designs import ArrayScores
 from atomlearn.norms import (
     L1,
@@ -215,7 +215,7 @@ class TestPartition:
 
     def test_no_features(self):
         empty, none = np.zeros(0), np.zeros(0, np.int64)
-        scores = SubsetScores(ArrayScores(np.ones(3)), none)
+        scores = subset_scores(ArrayScores(np.ones(3)), none)
         for norm in (L1(), L2(), KSupport(2), ElasticNetNorm(2), Groups([]), KSupport(2, [])):
             assert norm.value(empty) == 0.0
             assert norm.polar(scores) == 0.0

@@ -2,7 +2,8 @@
 
 Every function checks types and shapes before it calls C++, releases the interpreter lock, runs on
 as many OpenMP threads as ``OMP_NUM_THREADS`` or ``threadpoolctl`` allow, sums in float64 whatever
-the precision of the data, and has a slow twin of the same name in ``reference``. Numbers must be
+the precision of the data, and has a slow twin of the same name in ``reference`` or
+``exact_twins``. Numbers must be
 finite and sparse arrays valid (``check_sparse``): the kernels do not look at every value.
 """
 
@@ -22,7 +23,6 @@ from atomlearn._kernels.dense import (
     scores_dense,
     squared_norms_dense,
 )
-from atomlearn._kernels.factor import factor_append, factor_delete, factor_solve
 from atomlearn._kernels.group_newton import (
     NewtonOutcome,
     NewtonStatus,
@@ -91,10 +91,7 @@ __all__ = [
     "check_sparse",
     "code_histograms",
     "count_genotypes",
-    "factor_append",
-    "factor_delete",
     "factor_ridge",
-    "factor_solve",
     "gather_dense",
     "gather_genotypes",
     "group_newton",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from atomlearn._kernels import _checks, _native
-from atomlearn._kernels._checks import Array, Data, Indices
+from atomlearn._kernels._checks import Array, Data, Indices, Positions
 
 #: What the codes of ``check_sparse`` mean.
 SPARSE_FAULTS = {
@@ -62,76 +62,34 @@ def _arrays(data: Data, indices: Indices, indptr: Indices) -> tuple[Data, Indice
     return values, index, pointer
 
 
-def _csc_along_rows(
-    data: Data,
-    indices: Indices,
-    indptr: Indices,
-    v: Data,
-    rows: object | None,
-    n_rows: int | None,
-    squared: bool,
+def _product(
+    arrays: tuple[Data, Indices, Indices],
+    size: int,
+    weights: Array,
+    rows: Positions | None = None,
+    *,
+    dots: bool,
+    squared: bool = False,
 ) -> Array:
-    arrays = _arrays(data, indices, indptr)
-    if rows is None:
-        weights = _checks.weights(v, "v", np.size(v) if n_rows is None else n_rows)
-    else:  # columns hold all rows: spread v over them
-        if n_rows is None:
-            raise ValueError("rows= of a CSC array needs n_rows=, the number of rows of the array")
-        subset = _checks.positions(rows, "rows", n_rows)
-        picked = _checks.weights(v, "v", subset.size)
-        weights = np.bincount(subset, picked, minlength=n_rows).astype(np.float64, copy=False)
-    out = np.empty(arrays[2].size - 1)
-    _native.sparse_product(*arrays, True, squared, weights, None, out)
+    """Return ``size`` sums: dots of the stored vectors with weights, or weighted sums of them."""
+    out = np.empty(size)
+    _native.sparse_product(*arrays, dots, squared, weights, rows, out)
     return out
 
 
-def scores_csc(
-    data: Data,
-    indices: Indices,
-    indptr: Indices,
-    v: Data,
-    *,
-    n_rows: int | None = None,
-    rows: object | None = None,
-) -> Array:
-    """z_j = sum_i v_i x_ij for X in CSC, float64 of shape (n_columns,).
-
-    ``rows`` (with ``n_rows``) picks rows by position; v then runs over ``rows``.
-    """
-    return _csc_along_rows(data, indices, indptr, v, rows, n_rows, squared=False)
+def scores_csc(data: Data, indices: Indices, indptr: Indices, v: Data) -> Array:
+    """z_j = sum_i v_i x_ij for X in CSC, float64 of shape (n_columns,)."""
+    arrays, weights = _arrays(data, indices, indptr), _checks.weights(v, "v", np.size(v))
+    return _product(arrays, arrays[2].size - 1, weights, dots=True)
 
 
 def squared_norms_csc(
-    data: Data,
-    indices: Indices,
-    indptr: Indices,
-    n_rows: int,
-    c: Data | None = None,
-    *,
-    rows: object | None = None,
+    data: Data, indices: Indices, indptr: Indices, n_rows: int, c: Data | None = None
 ) -> Array:
     """sum_i c_i x_ij^2 for every column j of X in CSC (c = 1 where None)."""
-    if c is None:
-        c = np.ones(n_rows if rows is None else np.size(np.asarray(rows)))
-    return _csc_along_rows(data, indices, indptr, c, rows, n_rows, squared=True)
-
-
-def _csr_along_rows(
-    data: Data,
-    indices: Indices,
-    indptr: Indices,
-    v: Data,
-    n_columns: int,
-    rows: object | None,
-    squared: bool,
-) -> Array:
     arrays = _arrays(data, indices, indptr)
-    n_rows = arrays[2].size - 1
-    subset = _checks.optional_positions(rows, "rows", n_rows)
-    weights = _checks.weights(v, "v", n_rows if subset is None else subset.size)
-    out = np.empty(n_columns)
-    _native.sparse_product(*arrays, False, squared, weights, subset, out)
-    return out
+    weights = _checks.weights(np.ones(n_rows) if c is None else c, "c", n_rows)
+    return _product(arrays, arrays[2].size - 1, weights, dots=True, squared=True)
 
 
 def scores_csr(
@@ -147,22 +105,21 @@ def scores_csr(
 
     ``rows`` picks rows by position; v then runs over ``rows``.
     """
-    return _csr_along_rows(data, indices, indptr, v, n_columns, rows, squared=False)
+    arrays = _arrays(data, indices, indptr)
+    n_rows = arrays[2].size - 1
+    subset = _checks.optional_positions(rows, "rows", n_rows)
+    weights = _checks.weights(v, "v", n_rows if subset is None else subset.size)
+    return _product(arrays, n_columns, weights, subset, dots=False)
 
 
 def squared_norms_csr(
-    data: Data,
-    indices: Indices,
-    indptr: Indices,
-    n_columns: int,
-    c: Data | None = None,
-    *,
-    rows: object | None = None,
+    data: Data, indices: Indices, indptr: Indices, n_columns: int, c: Data | None = None
 ) -> Array:
     """sum_i c_i x_ij^2 for every column j of X in CSR (c = 1 where None)."""
-    if c is None:
-        c = np.ones(np.size(indptr) - 1 if rows is None else np.size(np.asarray(rows)))
-    return _csr_along_rows(data, indices, indptr, c, n_columns, rows, squared=True)
+    arrays = _arrays(data, indices, indptr)
+    n_rows = arrays[2].size - 1
+    weights = _checks.weights(np.ones(n_rows) if c is None else c, "c", n_rows)
+    return _product(arrays, n_columns, weights, dots=False, squared=True)
 
 
 def predict_csr(
@@ -177,28 +134,15 @@ def predict_csr(
     arrays = _arrays(data, indices, indptr)
     n_rows = arrays[2].size - 1
     subset = _checks.optional_positions(rows, "rows", n_rows)
-    out = np.empty(n_rows if subset is None else subset.size)
-    weights = _checks.weights(w, "w", np.size(w))
-    _native.sparse_product(*arrays, True, False, weights, subset, out)
-    return out
+    size = n_rows if subset is None else subset.size
+    return _product(arrays, size, _checks.weights(w, "w", np.size(w)), subset, dots=True)
 
 
-def predict_csc(
-    data: Data,
-    indices: Indices,
-    indptr: Indices,
-    w: Data,
-    n_rows: int,
-    *,
-    rows: object | None = None,
-) -> Array:
-    """(X w)_i for X in CSC, float64 of shape (n_rows,) or (len(rows),)."""
+def predict_csc(data: Data, indices: Indices, indptr: Indices, w: Data, n_rows: int) -> Array:
+    """(X w)_i for X in CSC, float64 of shape (n_rows,)."""
     arrays = _arrays(data, indices, indptr)
-    subset = _checks.optional_positions(rows, "rows", n_rows)
     weights = _checks.weights(w, "w", arrays[2].size - 1)
-    out = np.empty(n_rows)
-    _native.sparse_product(*arrays, False, False, weights, None, out)
-    return out if subset is None else out[subset]
+    return _product(arrays, n_rows, weights, dots=False)
 
 
 def weighted_squares_csr(

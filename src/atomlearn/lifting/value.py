@@ -9,8 +9,8 @@ from scipy.sparse.linalg import splu
 
 from atomlearn.core.interfaces.lift import Expansion, Lift
 from atomlearn.core.interfaces.norm import Norm
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.groups import Groups
-from atomlearn.core.norms.scores import VectorScores
 from atomlearn.lifting.decomposition import OperatorFamily, family_value, latent_value
 from atomlearn.lifting.expansion import Selection, matrix_of
 
@@ -72,7 +72,7 @@ def _alternating(lift: Lift, norm: Norm, matrix: sparse.csc_array, w: Array) -> 
         if iteration % 10 == 0:
             high = min(high, lift.norm.value(u))
             s = solve.solve(-(matrix @ dual)) / step
-            polar = lift.norm.polar(VectorScores(matrix.T @ s))
+            polar = lift.norm.polar(ArrayScores(matrix.T @ s))
             low = max(low, float(w @ s) / polar if polar > 0 else 0.0)
             if high - low <= GAP * high:
                 return high

@@ -13,14 +13,10 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Block, Norm
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.losses import as_loss
-from atomlearn.core.norms.combine import Nonnegative, Scaled
-from atomlearn.core.norms.groups import Groups
-from atomlearn.core.norms.ksupport import KSupport
-from atomlearn.core.norms.l1 import L1
-from atomlearn.core.norms.l2 import L2
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.designs import as_design
+from atomlearn.testing.gauges import gauge_model
 from atomlearn.testing.loss_oracles import LOSS_ORACLES, oracle_of, targets_of
 
 Array = NDArray[np.float64]
@@ -131,7 +127,7 @@ def cvxpy_optimum(problem: Problem, X: Array) -> float:
     smooth = oracle_of(problem.loss).expression(cp, problem.y, z, problem.weight)
     if problem.tau:
         smooth += 0.5 * problem.tau * cp.sum_squares(w)
-    gauge, constraints = _cvxpy_gauge(cp, problem.regularizer.norm, w, X.shape[1])
+    gauge, constraints = gauge_model(cp, problem.regularizer.norm, w)
     form, amount = problem.regularizer.form, problem.regularizer.amount
     penalty = {"penalized": amount * gauge, "squared": 0.5 * amount * cp.square(gauge)}
     if form == "constrained":
@@ -141,37 +137,6 @@ def cvxpy_optimum(problem: Problem, X: Array) -> float:
     if program.status != "optimal":
         raise AssertionError(f"the oracle ended {program.status}")
     return float(program.value)
-
-
-def _cvxpy_gauge(cp: Any, norm: Norm, w: Any, n_features: int) -> tuple[Any, list[Any]]:
-    """Return a variable t >= gauge(w) with its constraints: w_g^2 <= d_g e_g, sum e <= t, ..."""
-    if isinstance(norm, Scaled):
-        gauge, constraints = _cvxpy_gauge(cp, norm.norm, w, n_features)
-        return norm.factor * gauge, constraints
-    if isinstance(norm, Nonnegative):
-        gauge, constraints = _cvxpy_gauge(cp, norm.norm, w, n_features)
-        return gauge, [*constraints, w >= 0]
-    constraints = []
-    magnitudes = w
-    if isinstance(norm, Groups | KSupport) and norm.groups is not None:
-        partition = norm.partition(n_features)
-        magnitudes = cp.Variable(partition.n_groups)
-        for g in range(partition.n_groups):
-            members = np.flatnonzero(partition.labels == g)
-            constraints.append(cp.norm(w[members]) <= magnitudes[g])
-    if isinstance(norm, Groups) and norm.weights is not None:
-        weights = norm.members_and_weights(n_features)[1]
-        return cp.norm1(cp.multiply(weights, magnitudes)), constraints
-    if isinstance(norm, L1 | Groups):
-        return cp.norm1(magnitudes), constraints
-    if isinstance(norm, L2):
-        return cp.norm(magnitudes), constraints
-    if not isinstance(norm, KSupport):
-        raise TypeError(f"the oracle knows L1, L2, Groups and KSupport, got {norm!r}")
-    t, size = cp.Variable(nonneg=True), magnitudes.shape[0]
-    d, e = cp.Variable(size, nonneg=True), cp.Variable(size, nonneg=True)
-    cone = cp.SOC(d + e, cp.vstack([2 * magnitudes, d - e]), axis=0)
-    return t, [*constraints, cone, cp.sum(e) <= t, d <= t, cp.sum(d) <= norm.k * t]
 
 
 def as_block(problem: Problem) -> Block:

@@ -10,7 +10,6 @@
 #include "bindings.hpp"
 #include "blas.hpp"
 #include "codes.hpp"
-#include "factor.hpp"
 #include "group_newton.hpp"
 #include "kernels.hpp"
 #include "stored.hpp"
@@ -281,37 +280,6 @@ void threshold(const Vector& v, double level, const OutVector& out) {
     });
 }
 
-// Appends the columns of `gram` (size + added, added); returns the least pivot ratio.
-double append_to_factor(const OutDoubleMatrix& factor, Index size, const DoubleMatrix& gram,
-                        double least) {
-    const nb::gil_scoped_release release;
-    const auto stride = static_cast<Index>(factor.shape(1));
-    const auto added = static_cast<Index>(gram.shape(1));
-    std::vector<double> column(static_cast<std::size_t>(size + added));
-    double worst = kInfinity;
-    for (Index t = 0; t < added; ++t) {
-        const double* source = gram.data() + t * gram.stride(1);
-        for (Index i = 0; i < size + t; ++i)
-            column[static_cast<std::size_t>(i)] = source[i * gram.stride(0)];
-        const double diagonal = source[(size + t) * gram.stride(0)];
-        const double unit = diagonal > 0.0 ? diagonal : 1.0;
-        const double pivot =
-            factor_append(factor.data(), stride, size + t, column.data(), diagonal, least * unit);
-        worst = std::min(worst, pivot / unit);
-    }
-    return worst;
-}
-
-void delete_from_factor(const OutDoubleMatrix& factor, Index size, Index position) {
-    const nb::gil_scoped_release release;
-    factor_delete(factor.data(), static_cast<Index>(factor.shape(1)), size, position);
-}
-
-void solve_with_factor(const OutDoubleMatrix& factor, Index size, const OutDoubles& x) {
-    const nb::gil_scoped_release release;
-    factor_solve(factor.data(), static_cast<Index>(factor.shape(1)), size, x.data());
-}
-
 // counts: in and out the atoms in use and the updates of their factor; out the full steps, drop
 // steps and refactorizations. figures: in and out sigma; out the least pivot ratio, the drift and
 // the multiplier of the radius.
@@ -434,11 +402,6 @@ NB_MODULE(_native, m) {
           nb::arg().noconvert());
     m.def("gauge", &gauge, nb::arg().noconvert(), nb::arg());
     m.def("norms_of_groups", &norms_of_groups, nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert());
-    m.def("append_to_factor", &append_to_factor, nb::arg().noconvert(), nb::arg(),
-          nb::arg().noconvert(), nb::arg());
-    m.def("delete_from_factor", &delete_from_factor, nb::arg().noconvert(), nb::arg(), nb::arg());
-    m.def("solve_with_factor", &solve_with_factor, nb::arg().noconvert(), nb::arg(),
           nb::arg().noconvert());
     m.def("active_set", &active_set_program, nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.norm import Form, Mask, Norm, ProxPoint
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.parameters import Parameters, amount_of_prox
-from atomlearn.core.norms.scores import VectorScores
 from atomlearn.core.norms.screening import least, most
 from atomlearn.core.norms.vectors import like, to_float64
 
@@ -51,10 +51,10 @@ class VectorNorm(Parameters, Norm):
 
         Where the gauge depends on |w| only and grows with it, so does the polar with |z|.
         """
-        return self.polar(VectorScores(least(z, error))) if self.absolute else 0.0
+        return self.polar(ArrayScores(least(z, error))) if self.absolute else 0.0
 
     def possible_support(self, z: Array, error: Array, polar: float) -> Mask | None:
         """All or nothing, for a norm without a rule of its own: w = 0 where gauge°(z*) < polar."""
-        if self.absolute and self.polar(VectorScores(most(z, error))) < polar:
+        if self.absolute and self.polar(ArrayScores(most(z, error))) < polar:
             return np.zeros(z.size, dtype=bool)
         return None

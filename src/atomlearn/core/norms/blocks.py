@@ -18,9 +18,10 @@ from atomlearn.core.interfaces.norm import (
     ProxJacobian,
     ProxPoint,
 )
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.forms import three_forms
-from atomlearn.core.norms.scores import SubsetScores, VectorScores
+from atomlearn.core.norms.scores import subset_scores
 from atomlearn.core.norms.vectors import to_float64
 
 Array = NDArray[np.float64]
@@ -69,7 +70,7 @@ class Blocks(VectorNorm):
         order = np.argsort(-np.asarray(polars), kind="stable")
         share = max(1, count // max(len(self.norms), 1))
         chosen = [
-            blocks[b][self.norms[b].best_columns(SubsetScores(scores, blocks[b]), share)]
+            blocks[b][self.norms[b].best_columns(subset_scores(scores, blocks[b]), share)]
             for b in order
             if blocks[b].size
         ]
@@ -79,7 +80,7 @@ class Blocks(VectorNorm):
         """The best atom of the block of largest polar."""
         blocks, polars = self._polars(scores)
         best = int(np.argmax(polars))
-        atom = self.norms[best].best_atom(SubsetScores(scores, blocks[best]))
+        atom = self.norms[best].best_atom(subset_scores(scores, blocks[best]))
         return Atom(blocks[best][atom.columns], atom.values)
 
     @property
@@ -116,7 +117,7 @@ class Blocks(VectorNorm):
     def polar_of(self, z: Array) -> float:
         """Return the polar at a stored vector."""
         used = [(norm, columns) for norm, columns in self._pairs(z.size) if columns.size]
-        return max((norm.polar(VectorScores(z[columns])) for norm, columns in used), default=0.0)
+        return max((norm.polar(ArrayScores(z[columns])) for norm, columns in used), default=0.0)
 
     def least_polar(self, z: Array, error: Array) -> float:
         """The largest of those of the blocks."""
@@ -159,7 +160,7 @@ class Blocks(VectorNorm):
     def _polars(self, scores: Scores) -> tuple[list[Columns], list[float]]:
         blocks = self._blocks(scores.n_columns)
         return blocks, [
-            norm.polar(SubsetScores(scores, c)) if c.size else 0.0
+            norm.polar(subset_scores(scores, c)) if c.size else 0.0
             for norm, c in zip(self.norms, blocks, strict=True)
         ]
 

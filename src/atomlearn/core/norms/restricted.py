@@ -18,7 +18,7 @@ from atomlearn.core.interfaces.norm import (
 )
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.inside import check_inside
-from atomlearn.core.norms.scores import SubsetScores
+from atomlearn.core.norms.scores import subset_scores
 from atomlearn.core.norms.vectors import to_float64
 
 Array = NDArray[np.float64]
@@ -73,12 +73,12 @@ class Restricted(VectorNorm):
     def polar(self, scores: Scores) -> float:
         """The polar of the restriction at z over the columns."""
         columns, inner = self._inner(scores.n_columns)
-        return inner.polar(SubsetScores(scores, columns))
+        return inner.polar(subset_scores(scores, columns))
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """Those of the restriction, in the numbers of all columns."""
         columns, inner = self._inner(scores.n_columns)
-        return columns[inner.best_columns(SubsetScores(scores, columns), count)]
+        return columns[inner.best_columns(subset_scores(scores, columns), count)]
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         columns, norm = self._inner(v.size)

@@ -1,4 +1,4 @@
-"""Scores as a wrapper norm sees them: their positive part, or a subset of the columns."""
+"""Scores as a wrapper norm sees them: their positive part, or those of a few columns."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Columns, Scores
+from atomlearn.core.interfaces.scores import ArrayScores
 
 Array = NDArray[np.float64]
 
@@ -56,36 +57,6 @@ class PositiveScores(Scores):
         return np.maximum(self._base.full(), 0.0)
 
 
-class SubsetScores(Scores):
-    """z at some columns, numbered 0, 1, ... in their order."""
-
-    def __init__(self, base: Scores, columns: Columns) -> None:
-        self._values = np.asarray(base.at(columns), dtype=np.float64)
-
-    @property
-    def n_columns(self) -> int:
-        return self._values.size
-
-    def top(self, count: int) -> tuple[Columns, Array]:
-        count = max(0, min(count, self._values.size))
-        magnitudes = np.abs(self._values)
-        candidates = np.arange(self._values.size, dtype=np.int64)
-        if count and count < candidates.size:
-            level = np.partition(magnitudes, magnitudes.size - count)[magnitudes.size - count]
-            candidates = np.flatnonzero(magnitudes >= level)
-        order = np.lexsort((candidates, -magnitudes[candidates]))[:count]
-        chosen = candidates[order]
-        return chosen, self._values[chosen]
-
-    def at(self, columns: Columns) -> Array:
-        return np.asarray(self._values[columns])
-
-    def full(self) -> Array:
-        return self._values
-
-
-class VectorScores(SubsetScores):
-    """Scores that are a stored vector."""
-
-    def __init__(self, z: Array) -> None:
-        self._values = z
+def subset_scores(base: Scores, columns: Columns) -> ArrayScores:
+    """Return z at some columns, numbered 0, 1, ... in their order."""
+    return ArrayScores(np.asarray(base.at(columns), dtype=np.float64))

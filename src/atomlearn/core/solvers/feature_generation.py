@@ -81,12 +81,6 @@ class GenerationState(State):
         """b of [T], whose model is w.x - b."""
         return -self.intercept
 
-    def block_scaling(self) -> tuple[Columns, Array]:
-        """Return columns and d = sum_h mu_h d_h, [T] (30): d_j in [0, 1], sum d <= B."""
-        columns, position = np.unique(self.members, return_inverse=True)
-        d = np.bincount(position, self.mu[self.labels], minlength=columns.size)
-        return columns, d.astype(np.float64)
-
     def scaling(self, norm: KSupport, n_features: int) -> tuple[Columns, Array]:
         """Return columns and the scaling vector d that the returned w itself is best with.
 
