@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, ClassVar, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from atomlearn.core.interfaces import Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
-from atomlearn.core.solvers.checkpoint import Checkpoint, arrays_of, state_of
+from atomlearn.core.solvers.checkpoint import Checkpoint
 from atomlearn.core.solvers.feature_generation import GenerationState
 from atomlearn.core.solvers.observed import Observed
 
@@ -117,6 +117,8 @@ def _proved(state: State) -> str:
 class Watched(Solver):
     """A solver that reports each of its steps to a Watch. The steps themselves are unchanged."""
 
+    state_format: ClassVar[str] = "Watched"
+
     solver: Solver
     watch: Watch
 
@@ -127,11 +129,11 @@ class Watched(Solver):
 
     def saved(self, state: State) -> dict[str, NDArray[Any]]:
         """Return what the solver inside keeps in a checkpoint."""
-        return arrays_of(self.solver, state)
+        return self.solver.saved(state)
 
     def restored(self, problem: Problem, arrays: dict[str, NDArray[Any]]) -> State:
         """Return the state of a checkpoint of the solver inside."""
-        state = state_of(self.solver, problem, arrays)
+        state = self.solver.restored(problem, arrays)
         self.watch.start(state)
         return state
 

@@ -18,7 +18,6 @@ from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.l1 import L1
 from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Status
 from atomlearn.papers.group_step import Spectrum, exact_step, majorized_step
 
 Array = NDArray[np.float64]
@@ -26,8 +25,6 @@ Columns = NDArray[np.int64]
 
 #: Sweeps between two certificates of the active groups.
 CHECK_EVERY = 10
-#: Steps without any progress after which a run has stalled.
-PATIENCE = 3
 
 
 @dataclass(slots=True)
@@ -52,13 +49,13 @@ class GroupState(State):
     """State with the groups in use.
 
     groups : those in memory; entering : numbers of the groups whose scores want them in; sweeps :
-    sweeps over the active groups so far; stalled : steps in a row without progress.
+    sweeps over the active groups so far.
     """
 
     groups: tuple[ActiveGroup, ...] = ()
     entering: Columns = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     sweeps: int = 0
-    stalled: int = 0
+    patience: float = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +209,6 @@ class BlockCoordinateDescent(Solver):
         )
         if before is not None:
             state.iteration = before.iteration + 1
-            lower = certificate.objective < before.certificate.objective * (1 - 1e-15)
-            closer = certificate.gap < 0.9 * before.certificate.gap
-            state.stalled = 0 if lower or closer else before.stalled + 1
-            if state.stalled >= PATIENCE:
-                state.exhausted = Status.STALLED
         return state
 
 

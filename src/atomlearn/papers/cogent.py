@@ -18,8 +18,8 @@ from atomlearn.core.masters.simplex import SimplexQuasiNewton
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.atom_generation import (
     RayState,
+    counted,
     gap_target,
-    judged,
     priced,
     with_candidates,
 )
@@ -98,7 +98,7 @@ class CoGEnT(Solver):
         )
         following.refit_gap = fit.gap
         following.master_steps = state.master_steps + steps
-        judged(following, state)
+        counted(following, state)
         return following
 
     def _truncate(

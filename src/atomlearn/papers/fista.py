@@ -6,6 +6,7 @@ k-support norm, whose rival proximal maps can be chosen by name.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,6 @@ from atomlearn.core.interfaces import Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Status
 from atomlearn.papers.proximal import NamedProx, check_name, proximal_of
 
 Array = NDArray[np.float64]
@@ -25,11 +25,10 @@ Array = NDArray[np.float64]
 class FISTAState(State):
     """State over all columns (``columns`` is 0..p-1) with the iteration behind it.
 
-    iterate : w_k and the extrapolated point; settled : steps in a row that left w as it was.
+    iterate : w_k and the extrapolated point.
     """
 
     iterate: Iterate | None = None
-    settled: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,6 @@ class FISTA(Solver):
         prediction = at.linear + at.intercept
         certificate = problem.price(None, at.weights, prediction).certificate
         still = np.array_equal(at.weights, state.weights)
-        settled = state.settled + 1 if still else 0
         return FISTAState(
             columns=state.columns,
             weights=at.weights,
@@ -96,9 +94,8 @@ class FISTA(Solver):
             prediction=prediction,
             certificate=certificate,
             iteration=state.iteration + 1,
-            exhausted=Status.STALLED if settled >= 2 else None,
+            patience=2 if still else math.inf,
             iterate=at,
-            settled=settled,
         )
 
 

@@ -36,8 +36,6 @@ Columns = NDArray[np.int64]
 StepSize = Literal["classic", "line_search"]
 Direction = Literal["toward", "away", "pairwise", "blended"]
 
-#: Steps without any progress after which a run has stalled.
-PATIENCE = 50
 #: Local steps go on as long as they promise this share of what the step toward v did.
 LAZY = 0.5
 
@@ -50,8 +48,7 @@ class FrankWolfeState(State):
     best atom at this point, None where zero is better; toward_gap : the decrease of the
     linearized F that it promises; atoms, shares : w = U c for methods that step away from
     atoms, and for matrices, which are kept as such factors (None, empty for ``toward`` over
-    vectors); line_searches : searches so far, local steps included; stalled : steps in a row
-    without progress.
+    vectors); line_searches : searches so far, local steps included.
     """
 
     linear: Array = field(default_factory=lambda: np.zeros(0))
@@ -62,8 +59,7 @@ class FrankWolfeState(State):
     atoms: AtomSet | FactoredAtoms | None = None
     shares: Array = field(default_factory=lambda: np.zeros(0))
     line_searches: int = 0
-    stalled: int = 0
-    milestone: float = math.inf
+    patience: float = 50
 
     def n_active(self) -> int:
         factored = isinstance(self.atoms, FactoredAtoms)
@@ -336,20 +332,13 @@ class FrankWolfe(Solver):
     def _judge(self, state: FrankWolfeState, before: FrankWolfeState) -> None:
         """Count the step, and say whether a further one can change anything."""
         state.iteration = before.iteration + 1
-        lower = state.certificate.objective < before.certificate.objective * (1 - 1e-15)
-        if self.step_size == "classic":
+        if self.step_size == "classic" and not np.array_equal(state.prediction, before.prediction):
             # F may rise as well: only a point that stays where it is has stalled.
-            lower = not np.array_equal(state.prediction, before.prediction)
-        gap = state.certificate.closable
-        closer = gap <= 0.9 * before.milestone
-        state.stalled = 0 if lower or closer else before.stalled + 1
-        state.milestone = gap if closer else before.milestone
+            state.patience = math.inf
         hard = not isinstance(state.atoms, FactoredAtoms) or state.atoms.is_hard
         if hard and state.certificate.leaves_open(self.tolerance):
             # The search finds nothing more; what its bounds leave open, more steps do not close.
             state.exhausted = Status.SEARCH_RELATIVE
-        elif state.stalled >= PATIENCE:
-            state.exhausted = Status.STALLED
 
 
 def _point(

@@ -28,8 +28,7 @@ class AtomState(State):
 
     atoms : U; alpha : (t + 1,) in the simplex; costs : (t + 1,) level/2 times v_h = gauge(u_h)^2,
     0 in the constrained form; atom : the next one to add, already scaled, with its cost;
-    model_objective : f + costs'alpha >= F, what the simplex master minimises; stalled : steps in
-    a row that gained nothing.
+    model_objective : f + costs'alpha >= F, what the re-fit minimises.
     """
 
     atoms: AtomSet | None = None
@@ -37,7 +36,10 @@ class AtomState(State):
     costs: Array = field(default_factory=lambda: np.zeros(1))
     atom: tuple[Columns, Array, float] | None = None
     model_objective: float = np.inf
-    stalled: int = 0
+    patience: float = 3
+
+    def merit(self) -> float:
+        return self.model_objective
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,20 +128,12 @@ class KFCFW(Solver):
         state.model_objective = smooth + float(model.costs @ alpha)
         if before is not None:
             state.iteration = before.iteration + 1
-            self._judge(state, before)
+            # The stop of [L], which proves nothing.
+            change = abs(before.certificate.objective - state.certificate.objective)
+            limit = self.relative_change
+            if limit is not None and change <= limit * abs(before.certificate.objective):
+                state.exhausted = Status.SMALL_CHANGE
         return state
-
-    def _judge(self, state: AtomState, before: AtomState) -> None:
-        """Say whether a further step can change anything, and apply the stop of [L]."""
-        gain = before.model_objective - state.model_objective
-        still = gain <= 1e-15 * abs(state.model_objective)
-        state.stalled = before.stalled + 1 if still else 0
-        if state.stalled >= 3:
-            state.exhausted = Status.STALLED
-        change = abs(before.certificate.objective - state.certificate.objective)
-        limit = self.relative_change
-        if limit is not None and change <= limit * abs(before.certificate.objective):
-            state.exhausted = Status.SMALL_CHANGE
 
 
 def _new_atom(problem: Problem, scores: Scores) -> tuple[Columns, Array, float] | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
+Arrays = dict[str, NDArray[Any]]
 
 
 @dataclass(slots=True)
@@ -26,7 +28,8 @@ class State:
     columns : (m,) int64, the columns of X that may be non-zero, no duplicates; weights : (m,)
     float64; intercept : scalar; prediction : (n_samples,) = X[:, columns] @ weights + intercept;
     certificate : objective and gap there; iteration : steps made; exhausted : the reason, once
-    the solver knows that no further step of its own can change the point.
+    the solver knows that no further step of its own can change the point; patience : steps without
+    progress after which the run has stalled, infinite where there is something new to try.
     """
 
     columns: Columns
@@ -36,6 +39,11 @@ class State:
     certificate: Certificate
     iteration: int = 0
     exhausted: Status | None = None
+    patience: float = math.inf
+
+    def merit(self) -> float:
+        """Return what the steps of the solver minimise: F here, unless it is a bound of F."""
+        return self.certificate.objective
 
     def n_active(self) -> int:
         """Return the number of columns, or of terms of a factored point, that carry weight."""
@@ -90,15 +98,53 @@ class WarmStart:
     matrix_parts: tuple[MatrixPart, ...] | None = None
     norm: Norm | None = None
 
+    def arrays(self) -> Arrays:
+        """Return point and atoms as arrays, for a file."""
+        atoms = [atom for atom, _ in self.atoms]
+        sizes = [atom.columns.size for atom in atoms]
+        return {
+            "columns": self.columns,
+            "weights": self.weights,
+            "intercept": np.array(self.intercept),
+            "atom_sizes": np.array(sizes, dtype=np.int64),
+            "atom_columns": np.concatenate([np.zeros(0, np.int64), *(a.columns for a in atoms)]),
+            "atom_values": np.concatenate([np.zeros(0), *(atom.values for atom in atoms)]),
+            "shares": np.array([share for _, share in self.atoms], dtype=np.float64),
+        }
+
+    @classmethod
+    def of_arrays(cls, arrays: Arrays) -> WarmStart:
+        """Return the warm start that ``arrays`` was called of."""
+        atoms: tuple[tuple[Atom, float], ...] = ()
+        if arrays["shares"].size:
+            ends = np.cumsum(arrays["atom_sizes"])[:-1]
+            columns = np.split(arrays["atom_columns"].astype(np.int64), ends)
+            values = np.split(arrays["atom_values"], ends)
+            atoms = tuple(
+                (Atom(c, v), float(share))
+                for c, v, share in zip(columns, values, arrays["shares"], strict=True)
+            )
+        return cls(
+            arrays["columns"].astype(np.int64),
+            arrays["weights"].astype(np.float64),
+            float(arrays["intercept"]),
+            atoms=atoms,
+        )
+
 
 class Solver(ABC):
     """An algorithm: immutable settings here, everything that changes in its State.
 
     lifts : whether problems whose norm is lifted (latent groups, unions) reach the solver in their
     lifted coordinates; solvers over atoms work on the features themselves.
+    observers : those that the solver brings to each of its runs.
+    state_format : name of what ``saved`` gives, "" for the point and its atoms: a checkpoint goes
+    on with solvers of the same format.
     """
 
     lifts: ClassVar[bool] = True
+    observers: ClassVar[tuple[Any, ...]] = ()
+    state_format: ClassVar[str] = ""
 
     @abstractmethod
     def start(self, problem: Problem, warm: WarmStart | None = None) -> State:
@@ -107,3 +153,13 @@ class Solver(ABC):
     @abstractmethod
     def step(self, problem: Problem, state: State) -> State:
         """Return the next state; its certificate is of its own point."""
+
+    def saved(self, state: State) -> Arrays:
+        """Return what a state is made of, for a checkpoint: its point, and its atoms if any."""
+        return WarmStart(
+            state.columns, state.weights, state.intercept, atoms=state.parts()
+        ).arrays()
+
+    def restored(self, problem: Problem, arrays: Arrays) -> State:
+        """Return the state that was saved, its certificate computed anew."""
+        return self.start(problem, WarmStart.of_arrays(arrays))

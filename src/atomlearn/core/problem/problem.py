@@ -111,6 +111,10 @@ class Problem:
         regularizer = replace(self.regularizer, norm=lift.norm)
         return replace(self, design=design, regularizer=regularizer), lift
 
+    def entered(self, lifts: bool) -> tuple[Problem, Lift | None]:
+        """Return the problem that a solver is given, which may work in lifted coordinates."""
+        return (self.lifted() if lifts else None) or (self, None)
+
     # --- values -----------------------------------------------------------------------------
 
     def objective(self, weights: Array, prediction: Array, gauge: float | None = None) -> float:

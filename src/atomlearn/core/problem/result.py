@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.interfaces.lift import Lift
 from atomlearn.core.interfaces.matrix import Factored
 from atomlearn.core.interfaces.norm import Norm
 from atomlearn.core.interfaces.solver import WarmStart
@@ -246,6 +247,18 @@ class Result:
             () if self.state is None else self.state.parts(),
             self.matrix_parts,
             self.norm,
+        )
+
+    def lowered(self, lift: Lift) -> Result:
+        """Return the result over the features: w = L u, with u kept and told apart by sets."""
+        features, weights = lift.lowered(self.columns, self.weights)
+        return replace(
+            self,
+            columns=features,
+            weights=weights,
+            n_features=lift.expansion.shape[0],
+            parts=lift.parts(self.columns, self.weights),
+            lifted=(self.columns, self.weights),
         )
 
     @property

@@ -38,8 +38,7 @@ class RayState(State):
 
     atoms : U; shares : (t,) c, whose sum is the bound on gauge(w) of the certificate;
     candidates : the best atoms at this point, best first; refit_gap : certified gap of the re-fit
-    that led here; master_steps : steps (pivots) of the master so far; stalled : steps since F
-    fell by more than rounding, or the gap by a tenth from ``milestone``.
+    that led here; master_steps : steps (pivots) of the master so far.
     """
 
     atoms: AtomSet | None = None
@@ -47,8 +46,6 @@ class RayState(State):
     candidates: tuple[Atom, ...] = ()
     refit_gap: float = np.inf
     master_steps: int = 0
-    stalled: int = 0
-    milestone: float = np.inf
 
     def parts(self) -> tuple[tuple[Atom, float], ...]:
         return () if self.atoms is None else self.atoms.parts(self.shares)
@@ -121,7 +118,7 @@ class AtomGeneration(Solver):
         following = priced(problem, atoms, shares, fit.intercept, self.batch, self.tolerance)
         following.refit_gap = fit.gap
         following.master_steps = state.master_steps + fit.steps
-        following = judged(following, state)
+        following = counted(following, state)
         if following.certificate.leaves_open(self.tolerance):
             # The search finds nothing more; what its bounds leave open, more steps do not close.
             following.exhausted = Status.SEARCH_RELATIVE
@@ -202,15 +199,10 @@ def best_atoms(problem: Problem, scores: Scores, count: int, level: float) -> tu
     return tuple(found)
 
 
-def judged(state: RayState, before: RayState) -> RayState:
-    """Count the step, and say whether a further one can change anything."""
+def counted(state: RayState, before: RayState) -> RayState:
+    """Count the step, and say how many more without progress there may be."""
     state.iteration = before.iteration + 1
-    lower = state.certificate.objective < before.certificate.objective * (1 - 1e-15)
-    closer = state.certificate.closable <= 0.9 * before.milestone
-    state.stalled = 0 if lower or closer else before.stalled + 1
-    state.milestone = state.certificate.closable if closer else before.milestone
     assert state.atoms is not None
     new = any(state.atoms.find(atom) < 0 for atom in state.candidates)
-    if state.stalled >= (PATIENCE_WITH_NEW_ATOMS if new else PATIENCE):
-        state.exhausted = Status.STALLED
+    state.patience = PATIENCE_WITH_NEW_ATOMS if new else PATIENCE
     return state

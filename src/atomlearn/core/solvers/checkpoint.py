@@ -9,61 +9,25 @@ import os
 import time
 import zipfile
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Solver, State
-from atomlearn.core.interfaces.norm import Atom
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import Solver
+from atomlearn.core.interfaces.solver import Arrays
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Record
 from atomlearn.core.solvers.fingerprint import fingerprint, sample
-
-if TYPE_CHECKING:
-    from atomlearn.core.solvers.progress import Progress
-
-Arrays = dict[str, NDArray[Any]]
+from atomlearn.core.solvers.progress import Progress, Resumed, RunObserver
 
 _FORMAT, _VERSION = "atomlearn checkpoint", 1
 #: Entries of X that are the same up to rounding: means of standardized columns may round anew.
 _SAME_DATA = 1e-6
 
 
-@runtime_checkable
-class SupportsCheckpoint(Protocol):
-    """Solvers whose way on is more than a point: which columns came in which order, say."""
-
-    def saved(self, state: State) -> Arrays:
-        """Return what a state is made of, as arrays."""
-        ...
-
-    def restored(self, problem: Problem, arrays: Arrays) -> State:
-        """Return the state they were saved of, its certificate computed anew."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """A checkpoint as it was read: arrays of the state, steps, passes, seconds, history."""
-
-    arrays: Arrays
-    iteration: int
-    passes: float
-    seconds: float
-    history: list[Record]
-
-    def state(self, problem: Problem, solver: Solver) -> State:
-        """Return the state to go on from: its gap is proved afresh, by a pass over the data."""
-        state = state_of(solver, problem, self.arrays)
-        state.iteration = self.iteration
-        return state
-
-
-class Checkpoint:
+class Checkpoint(RunObserver):
     """``solve(..., observers=[Checkpoint(folder)])``: the solve goes on where it was killed.
 
     Parameters
@@ -92,6 +56,8 @@ class Checkpoint:
     proves the gap of the point; its record replaces the last one.
     """
 
+    resumes = True
+
     def __init__(
         self, folder: str | os.PathLike[str], every_s: float = 1.0, many: bool = False
     ) -> None:
@@ -101,7 +67,7 @@ class Checkpoint:
         self._save: Callable[[Progress], None] | None = None
         self._last = -np.inf
 
-    def begin(self, problem: Problem, solver: Solver) -> Saved | None:
+    def begin(self, problem: Problem, solver: Solver) -> Resumed | None:
         """Remember the problem; return what is known of it, None where nothing is."""
         if self.folder.exists() and not self.folder.is_dir():
             raise ValueError(f"the checkpoint folder {self.folder} is a file; give a folder")
@@ -109,7 +75,7 @@ class Checkpoint:
         digest, entries = fingerprint(problem), sample(problem)
         name = f"{digest[:32]}.npz" if self.many else "checkpoint.npz"
         file = self.folder / name
-        kind = type(solver).__name__ if isinstance(solver, SupportsCheckpoint) else ""
+        kind = solver.state_format
 
         def save(progress: Progress) -> None:
             _write(file, digest, entries, solver, kind, progress)
@@ -120,9 +86,9 @@ class Checkpoint:
 
     def __call__(self, progress: Progress) -> None:
         if time.monotonic() - self._last >= self.every_s:
-            self.save(progress)
+            self.end(progress)
 
-    def save(self, progress: Progress) -> None:
+    def end(self, progress: Progress) -> None:
         """Write a checkpoint now."""
         if self._save is None:
             raise RuntimeError("a Checkpoint is saved by `run`, which it is given to as observer")
@@ -142,7 +108,7 @@ def _write(
         "passes": progress.passes,
         "seconds": progress.seconds,
     }
-    arrays = arrays_of(solver, state)
+    arrays = solver.saved(state)
     history = np.array([astuple(record) for record in progress.history], dtype=np.float64)
     stream = io.BytesIO()
     content: Arrays = {f"state_{name}": array for name, array in arrays.items()}
@@ -161,7 +127,7 @@ def _write(
         os.close(folder)
 
 
-def _read(file: Path, digest: str, entries: Any, kind: str) -> Saved | None:
+def _read(file: Path, digest: str, entries: Any, kind: str) -> Resumed | None:
     try:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             held = {key: archive[key] for key in archive.files}
@@ -189,7 +155,7 @@ def _read(file: Path, digest: str, entries: Any, kind: str) -> Saved | None:
             f"the checkpoint {file} is of the solver {about['solver'] or 'default'}; go on with "
             "that one, or give another folder"
         )
-    return Saved(arrays, *numbers, history)
+    return Resumed(arrays, *numbers, history)
 
 
 def _record(row: list[float]) -> Record:
@@ -204,47 +170,4 @@ def _record(row: list[float]) -> Record:
         relative_gap,
         int(n_columns),
         None if math.isnan(skipped) else skipped,  # None was written as NaN
-    )
-
-
-def arrays_of(solver: Solver, state: State) -> Arrays:
-    """Return what a state is made of: what the solver says, else its point (and atoms)."""
-    if isinstance(solver, SupportsCheckpoint):
-        return solver.saved(state)
-    parts = state.parts()
-    sizes = [atom.columns.size for atom, _ in parts]
-    nothing: tuple[Any, Any] = np.zeros(0, dtype=np.int64), np.zeros(0)
-    return {
-        "columns": state.columns,
-        "weights": state.weights,
-        "intercept": np.array(state.intercept),
-        "atom_sizes": np.array(sizes, dtype=np.int64),
-        "atom_columns": np.concatenate([atom.columns for atom, _ in parts] or [nothing[0]]),
-        "atom_values": np.concatenate([atom.values for atom, _ in parts] or [nothing[1]]),
-        "shares": np.array([share for _, share in parts], dtype=np.float64),
-    }
-
-
-def state_of(solver: Solver, problem: Problem, arrays: Arrays) -> State:
-    """Return the state that ``arrays_of`` gave the arrays of, certified anew."""
-    if isinstance(solver, SupportsCheckpoint):
-        return solver.restored(problem, arrays)
-    return solver.start(problem, _warm_start(arrays))
-
-
-def _warm_start(arrays: Arrays) -> WarmStart:
-    ends = np.cumsum(arrays["atom_sizes"])[:-1]
-    atoms: tuple[tuple[Atom, float], ...] = ()
-    if arrays["shares"].size:
-        columns = np.split(arrays["atom_columns"].astype(np.int64), ends)
-        values = np.split(arrays["atom_values"], ends)
-        atoms = tuple(
-            (Atom(c, v), float(share))
-            for c, v, share in zip(columns, values, arrays["shares"], strict=True)
-        )
-    return WarmStart(
-        arrays["columns"].astype(np.int64),
-        arrays["weights"].astype(np.float64),
-        float(arrays["intercept"]),
-        atoms=atoms,
     )

@@ -7,6 +7,7 @@ Algorithm 1 with the exact master, [L] with subspaces for atoms.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -19,7 +20,6 @@ from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.masters.choose import default_master
 from atomlearn.core.problem.pricing import Pricing
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Status
 from atomlearn.core.solvers.screening import Scope, narrowed, supports_screening
 
 Array = NDArray[np.float64]
@@ -37,6 +37,8 @@ ATOMS = 5
 ASKED_ENTRIES = 2**26
 #: Blocks of this many entries, and re-fits of this many steps times columns, are always cheap.
 SMALL = 20_000
+#: Steps without progress, and without a column that wants in, after which a run has stalled.
+PATIENCE = 3
 #: Steps after which ``screening="auto"`` begins. The norms of the columns cost a pass, and the gap
 #: rules columns out two passes before the end, as a rule: shorter solves lose time by it.
 LONG = 10
@@ -48,7 +50,7 @@ class ActiveState(State):
 
     block : the data of ``columns``; candidates : columns to add in the next step, none of them
     active; refit_gap : certified gap of the restricted problem at this point; master_steps :
-    steps of the master so far; stalled : steps in a row without any progress; free : candidates a
+    steps of the master so far; free : candidates a
     pass may add at no cost to the master; scope : the columns not ruled out, which hold
     ``columns``: what is scored, and what the certificate is of.
     """
@@ -57,7 +59,6 @@ class ActiveState(State):
     candidates: Columns = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     refit_gap: float = np.inf
     master_steps: int = 0
-    stalled: int = 0
     free: int = 0
     scope: Scope | None = None
 
@@ -200,15 +201,7 @@ class ColumnGeneration(Solver):
             scope = narrowed(scope, problem, price)
             state.candidates = state.candidates[scope.holds(state.candidates)]
         state.scope = scope
-        if before is not None:
-            no_progress = (
-                state.certificate.objective >= before.certificate.objective
-                and state.certificate.gap >= 0.9 * before.certificate.gap
-                and not state.candidates.size
-            )
-            state.stalled = before.stalled + 1 if no_progress else 0
-            if state.stalled >= 3 or state.certificate.objective <= problem.negligible:
-                state.exhausted = Status.STALLED
+        state.patience = math.inf if state.candidates.size else PATIENCE
         return state
 
     def _screens(self, problem: Problem, state: ActiveState) -> bool:

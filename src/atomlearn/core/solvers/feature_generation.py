@@ -12,7 +12,7 @@ A feature in two blocks is two coordinates there, and w_j their sum. C enters as
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,7 @@ class GenerationState(State):
     coordinate; labels : (m,) its block, 0..t-1; omega : (m,) its weight; candidate : the next
     block; units : what n_features counts, distinct features (or groups) in the active blocks;
     found : column -> round that first took it, in the order of selection; restricted_objective :
-    F of the subproblem, first_objective : F_0 of [T] (38); stalled : steps without gain.
+    F of the subproblem, first_objective : F_0 of [T] (38).
     """
 
     block: Block | None = None
@@ -57,7 +57,10 @@ class GenerationState(State):
     restricted_objective: float = np.inf
     restricted_gap: float = np.inf
     first_objective: float = np.inf
-    stalled: int = 0
+    patience: float = 3
+
+    def merit(self) -> float:
+        return self.restricted_objective
 
     @property
     def n_blocks(self) -> int:
@@ -142,6 +145,8 @@ class FeatureGeneration(Solver):
         block is truncated. The optimum may have fewer: then the run ends by its gap.
     """
 
+    state_format: ClassVar[str] = "FeatureGeneration"
+
     master: Master | None = None
     inner_tolerance: float = 1e-3
     final_tolerance: float | None = None
@@ -193,7 +198,6 @@ class FeatureGeneration(Solver):
             "labels": state.labels,
             "omega": state.omega,
             "found": np.array(list(state.found.items()), dtype=np.int64).reshape(-1, 2),
-            "stalled": np.array(state.stalled),
             **{name: np.array(getattr(state, name)) for name in names},
         }
 
@@ -217,9 +221,7 @@ class FeatureGeneration(Solver):
             restricted_gap=float(arrays["restricted_gap"]),
             first_objective=float(arrays["first_objective"]),
         )
-        state = self._price(problem, state)
-        state.stalled = int(arrays["stalled"])
-        return state
+        return self._price(problem, state)
 
     def step(self, problem: Problem, state: State) -> GenerationState:
         """Add the block, solve the subproblem, drop blocks without weight, infer the next block."""
@@ -349,10 +351,7 @@ class FeatureGeneration(Solver):
         limit = self.outer_tolerance
         if limit is not None and gain <= limit * state.first_objective:
             return Status.SELECTED
-        closer = state.certificate.gap < 0.9 * before.certificate.gap
-        still = gain <= 1e-14 * abs(state.restricted_objective) and not closer
-        state.stalled = before.stalled + 1 if still else 0
-        return Status.STALLED if state.stalled >= 3 else None
+        return None
 
 
 def _units(norm: KSupport, columns: Columns, n_features: int) -> Columns:

@@ -1,12 +1,15 @@
-"""Progress: what stopping rules and observers see; Observer: what an observer may be told."""
+"""Progress: what stopping rules and observers see; RunObserver: what observers may be told."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
-from atomlearn.core.interfaces.solver import State, WarmStart
-from atomlearn.core.problem.result import Record
+from atomlearn.core.interfaces.solver import Arrays, Solver, State, WarmStart
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import Record, Status
 
 
 def unchanged(warm: WarmStart) -> WarmStart:
@@ -39,6 +42,103 @@ class Progress:
         """Return this very point, as the place where another solve of the problem can begin."""
         return self.lowered(self.state.warm_start())
 
+    def record(self) -> None:
+        """Add a line to the history."""
+        certificate = self.state.certificate
+        self.history.append(
+            Record(
+                iteration=self.state.iteration,
+                passes=self.passes,
+                seconds=self.seconds,
+                objective=certificate.objective,
+                gap=certificate.gap,
+                relative_gap=certificate.relative_gap,
+                n_columns=self.n_columns,
+                skipped=self.skipped,
+            )
+        )
+
 
 #: Called with the Progress after each step, outside the timed part.
 Observer = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """What is known of a problem from a run that was cut short.
+
+    arrays : of the state, as ``Solver.saved`` gave them; iteration, passes, seconds, history : as
+    they were.
+    """
+
+    arrays: Arrays
+    iteration: int
+    passes: float
+    seconds: float
+    history: list[Record]
+
+    def state(self, problem: Problem, solver: Solver) -> State:
+        """Return the state to go on from: its gap is proved afresh, by a pass over the data."""
+        state = solver.restored(problem, self.arrays)
+        state.iteration = self.iteration
+        return state
+
+
+class RunObserver:
+    """An observer that is also told when a run begins and ends. A plain function need not be one.
+
+    resumes : whether ``begin`` may have something to go on from; one such observer is enough.
+    """
+
+    resumes: ClassVar[bool] = False
+
+    def begin(self, problem: Problem, solver: Solver) -> Resumed | None:
+        """Learn the problem before the first step; return what to go on from, if anything."""
+        return None
+
+    def __call__(self, progress: Progress) -> None:
+        """See a step that was made."""
+
+    def end(self, progress: Progress) -> None:
+        """See the last state of the run, whatever ended it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watching(RunObserver):
+    """A function of the progress as an observer."""
+
+    function: Observer
+
+    def __call__(self, progress: Progress) -> None:
+        self.function(progress)
+
+
+@dataclass(slots=True)
+class Stall:
+    """Tells when a run has stalled: too many steps in a row without progress.
+
+    A step is progress where what the solver minimises falls by more than rounding, or where the
+    gap falls to nine tenths of what it was at the last such milestone. How many steps without
+    progress a solver may need, it says itself (``State.patience``); infinite means that it has
+    something new to try. A point whose objective is as good as zero leaves nothing to gain.
+
+    negligible : objective that rounding cannot tell from 0; merit, gap : the lowest so far and
+    the last milestone; steps : without progress.
+    """
+
+    negligible: float
+    merit: float = math.inf
+    gap: float = math.inf
+    steps: int = 0
+
+    def reason(self, state: State) -> Status | None:
+        """Return STALLED where no progress is to be expected after this step, else None."""
+        certificate, merit = state.certificate, state.merit()
+        lower = merit < self.merit - 1e-15 * abs(self.merit) or self.merit == math.inf
+        closer = certificate.closable <= 0.9 * self.gap
+        self.merit = min(merit, self.merit)
+        self.gap = certificate.closable if closer else self.gap
+        self.steps = 0 if lower or closer or state.patience == math.inf else self.steps + 1
+        if self.steps >= state.patience or certificate.objective <= self.negligible:
+            return Status.STALLED
+        return None

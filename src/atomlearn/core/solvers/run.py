@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Lift, Solver, State
+from atomlearn.core.interfaces import Deadline, Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Record, Result, Status
-from atomlearn.core.solvers.checkpoint import Checkpoint, Saved
-from atomlearn.core.solvers.fingerprint import same_norm
-from atomlearn.core.solvers.observed import Observed
-from atomlearn.core.solvers.progress import Observer, Progress, unchanged
-from atomlearn.core.solvers.stopping import Exhausted, StoppingRule, check_rule
+from atomlearn.core.solvers.progress import (
+    Observer,
+    Progress,
+    Resumed,
+    RunObserver,
+    Stall,
+    Watching,
+)
+from atomlearn.core.solvers.stopping import StoppingRule, check_rule
+from atomlearn.core.solvers.warm_starts import checked_warm_start
 
-#: A solver that stops by choice returns its last point.
+#: A solver that stops by choice returns its last point, one that was cut short its best.
 LAST_POINT = (Status.CONVERGED, Status.COLUMN_LIMIT, Status.SELECTED, Status.SEARCH_RELATIVE)
 
 
@@ -33,10 +38,40 @@ def run(
 ) -> Result:
     """Step the solver until a stopping rule gives its reason. The only loop of the package.
 
+    Parameters
+    ----------
+    problem : Problem
+    solver : Solver
+        Its own observers, if it brings any, see the run too.
+    stop : StoppingRule
+        For example ``stopping.RelativeGap(1e-6) | stopping.Seconds(60)``. A run that has stalled,
+        or whose solver knows that no step of its own can change the point, ends in any case.
+    observers : iterable of callables
+        Called with the Progress after each step; a ``RunObserver`` also at the begin and the end.
+        A ``Checkpoint`` that knows this very problem is gone on from.
+    warm : WarmStart, optional
+        Where to begin, the first time.
+
+    Returns
+    -------
+    Result
+        The last point of a solver that stopped by choice, else the best one.
+
+    Notes
+    -----
     Ctrl-C ends the loop after the last finished step with status INTERRUPTED and the best point
     so far. The first step is never skipped by an interrupt: there must be a point to return.
-    A ``Checkpoint`` among the observers that knows this very problem is gone on from; ``warm``
-    is for the first time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import designs, losses, norms, problem, solvers
+    >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
+    >>> penalty = problem.Regularizer(norms.L1(), "penalized", 1.0)
+    >>> task = problem.Problem.build(designs.as_design(X), y, losses.as_loss("squared"), penalty)
+    >>> result = solvers.run(task, solvers.ColumnGeneration(), solvers.stopping.RelativeGap(1e-9))
+    >>> result.coef.round(6).tolist()
+    [2.0, 0.0, -1.0]
     """
     check_rule(stop)
     if not isinstance(solver, Solver):
@@ -44,161 +79,113 @@ def run(
             "solver must be a Solver such as solvers.ColumnGeneration(), got "
             f"{type(solver).__name__}"
         )
-    watching = tuple(observers)
-    if isinstance(solver, Observed):
-        watching, solver = (*watching, *solver.observers), solver.solver
+    watching = _watching((*observers, *solver.observers))
     if warm is not None:
         warm = checked_warm_start(warm, problem)
     counted = design if isinstance(design := problem.design, Counted) else Counted(design)
     problem = replace(problem, design=counted)
-    stop = stop | Exhausted()
-    saved = _begun(watching, problem, solver)
-    lifted = problem.lifted() if solver.lifts else None
+    resumed = [known for o in watching if (known := o.begin(problem, solver)) is not None]
+    inner, lift = problem.entered(solver.lifts)
+    start = warm if warm is None or lift is None else lift.start(warm)
+    clock = _Clock(counted, resumed[0] if resumed else None)
+    inner = replace(inner, deadline=inner.deadline.sooner(stop.deadline(clock.began)))
     with single_threaded_blas():
-        if lifted is None:
-            result = _loop(problem, solver, stop, watching, warm, counted, saved)
-            result.norm = problem.regularizer.norm
-            return result
-        inner, lift = lifted
-        start = None if warm is None else lift.start(warm)
-        result = _loop(inner, solver, stop, watching, start, counted, saved, lift.lowered_start)
-        result.norm = problem.regularizer.norm
-        return _lowered(result, lift)
-
-
-def _begun(observers: tuple[Observer, ...], problem: Problem, solver: Solver) -> Saved | None:
-    """Return what the checkpoint among the observers has of this problem, None without."""
-    keepers = [observe for observe in observers if isinstance(observe, Checkpoint)]
-    if len(keepers) > 1:
-        raise ValueError(f"one Checkpoint is enough for a solve, got {len(keepers)}")
-    return keepers[0].begin(problem, solver) if keepers else None
-
-
-def _lowered(result: Result, lift: Lift) -> Result:
-    """Return the result over the features: w = L u, with u kept and told apart by sets."""
-    features, weights = lift.lowered(result.columns, result.weights)
-    return replace(
-        result,
-        columns=features,
-        weights=weights,
-        n_features=lift.expansion.shape[0],
-        parts=lift.parts(result.columns, result.weights),
-        lifted=(result.columns, result.weights),
-    )
+        state = solver.start(inner, start) if not resumed else resumed[0].state(inner, solver)
+        progress = Progress(state, history=clock.history)
+        if lift is not None:
+            progress.lowered = lift.lowered_start
+        chosen, status = _loop(inner, solver, stop, watching, progress, clock)
+    for observer in watching:
+        observer.end(progress)
+    progress.seconds = clock.seconds()
+    result = _result(inner, chosen, status, progress)
+    if lift is not None:
+        result = result.lowered(lift)
+    result.norm = problem.regularizer.norm
+    return result
 
 
 def _loop(
     problem: Problem,
     solver: Solver,
     stop: StoppingRule,
-    observers: tuple[Observer, ...],
-    warm: WarmStart | None,
-    counted: Counted,
-    saved: Saved | None,
-    lowered: Callable[[WarmStart], WarmStart] = unchanged,
-) -> Result:
-    began, passes_before, watching = time.monotonic(), counted.passes, 0.0
-    searched_before = counted.searched
-    if saved is not None:
-        began, passes_before = began - saved.seconds, passes_before - saved.passes
-    problem = replace(problem, deadline=problem.deadline.sooner(stop.deadline(began)))
-    state = solver.start(problem, warm) if saved is None else saved.state(problem, solver)
-    # A resumed point is the last one of the history, priced again: one record of it is enough.
-    history = [] if saved is None else saved.history[:-1]
-    progress, best = Progress(state, history=history, lowered=lowered), state
+    observers: tuple[RunObserver, ...],
+    progress: Progress,
+    clock: _Clock,
+) -> tuple[State, Status]:
+    """Return the point to return, and why the run ended."""
+    state = best = progress.state
+    stall = Stall(problem.negligible)
     try:
         while True:
             progress.state = state
-            progress.passes = counted.passes - passes_before
-            progress.seconds = time.monotonic() - began - watching
-            progress.skipped = _skipped_share(searched_before, counted.searched)
-            progress.history.append(_record(progress))
-            if _is_better(state, best):
+            clock.read(progress)
+            progress.record()
+            # Where bounds of a search stay open, they say nothing on which point is the better one.
+            if state.certificate.closable <= best.certificate.closable:
                 best = state
-            pause = time.monotonic()
-            for observe in observers:
-                observe(progress)
-            pause = time.monotonic() - pause
-            watching += pause
-            if (status := stop.reason(progress)) is not None:
-                break
-            if problem.deadline.passed:
+            deadline = clock.watched(observers, progress, problem.deadline)
+            problem = replace(problem, deadline=deadline)
+            status = stop.reason(progress) or state.exhausted or stall.reason(state)
+            if status is None and deadline.passed:
                 status = Status.TIME_LIMIT
+            if status is not None:
                 break
-            problem = replace(problem, deadline=problem.deadline.later(pause))
             state = solver.step(problem, state)
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-    for observe in observers:
-        if isinstance(observe, Checkpoint):
-            observe.save(progress)
-    # A solver that stops by choice returns its last point, one that was cut short its best.
-    chosen = state if status in LAST_POINT else best
-    progress.seconds = time.monotonic() - began - watching
-    return _result(problem, chosen, status, progress)
+    return (state if status in LAST_POINT else best), status
 
 
-def checked_warm_start(warm: object, problem: Problem) -> WarmStart:
-    """Return the warm start as int64 columns and float64 weights, or say what is wrong with it.
-
-    Atoms of another norm are left out: their weights do not bound the gauge of this one.
-    """
-    if not isinstance(warm, WarmStart):
-        raise TypeError(
-            "warm_start must be a Result or a WarmStart(columns, weights, intercept), got "
-            f"{type(warm).__name__}"
-        )
-    n_features = problem.design.shape[1]
-    columns, weights = np.asarray(warm.columns), np.asarray(warm.weights)
-    if columns.dtype.kind not in "iu" and columns.size:
-        raise TypeError(
-            f"warm_start: columns must be whole numbers, got {columns.dtype}; use np.flatnonzero"
-        )
-    if weights.dtype.kind not in "iuf":
-        raise TypeError(f"warm_start: weights must be real numbers, got {weights.dtype}")
-    if columns.ndim != 1 or columns.shape != weights.shape:
-        raise ValueError(
-            "warm_start: columns and weights must be vectors of one length, got shapes "
-            f"{columns.shape} and {weights.shape}"
-        )
-    columns = columns.astype(np.int64, copy=False)
-    if columns.size and not 0 <= int(columns.min()) <= int(columns.max()) < n_features:
-        raise ValueError(
-            f"warm_start: columns must lie in [0, {n_features}), got values from "
-            f"{columns.min()} to {columns.max()}; is it of a fit to other data?"
-        )
-    if np.unique(columns).size < columns.size:
-        raise ValueError("warm_start: columns must be distinct; add up weights of one column")
-    if not (np.isfinite(weights).all() and np.isfinite(warm.intercept)):
-        raise ValueError("warm_start: weights and intercept must be finite; start without it")
-    weights = weights.astype(np.float64, copy=False)
-    legal = warm.norm is None or same_norm(warm.norm, problem.regularizer.norm)
-    return replace(
-        warm,
-        columns=columns,
-        weights=weights,
-        intercept=float(warm.intercept),
-        atoms=warm.atoms if legal else (),
-    )
+def _watching(observers: Iterable[Observer]) -> tuple[RunObserver, ...]:
+    """Return all as observers that can be told of begin and end; one at most resumes."""
+    watching = tuple(o if isinstance(o, RunObserver) else Watching(o) for o in observers)
+    keepers = sum(o.resumes for o in watching)
+    if keepers > 1:
+        raise ValueError(f"one Checkpoint is enough for a solve, got {keepers}")
+    return watching
 
 
-def _is_better(state: State, best: State) -> bool:
-    # Where bounds of a search stay open, they say nothing on which point is the better one.
-    return state.certificate.closable <= best.certificate.closable
+@dataclass(slots=True, init=False)
+class _Clock:
+    """Passes and seconds of one run, those of observers excluded, those resumed from included."""
 
+    counted: Counted
+    began: float
+    passes: float
+    searched: tuple[float, float]
+    history: list[Record]
 
-def _record(progress: Progress) -> Record:
-    certificate = progress.state.certificate
-    return Record(
-        iteration=progress.state.iteration,
-        passes=progress.passes,
-        seconds=progress.seconds,
-        objective=certificate.objective,
-        gap=certificate.gap,
-        relative_gap=certificate.relative_gap,
-        n_columns=progress.n_columns,
-        skipped=progress.skipped,
-    )
+    def __init__(self, counted: Counted, resumed: Resumed | None) -> None:
+        self.counted, self.searched = counted, counted.searched
+        self.began, self.passes, self.history = time.monotonic(), counted.passes, []
+        if resumed is not None:
+            # The point is the last one of the history, priced again: one record of it is enough.
+            self.began -= resumed.seconds
+            self.passes -= resumed.passes
+            self.history = resumed.history[:-1]
+
+    def seconds(self) -> float:
+        """Return the seconds so far."""
+        return time.monotonic() - self.began
+
+    def read(self, progress: Progress) -> None:
+        """Write what it shows into the progress."""
+        progress.passes = self.counted.passes - self.passes
+        progress.seconds = self.seconds()
+        done, possible = np.subtract(self.counted.searched, self.searched).tolist()
+        progress.skipped = 1.0 - done / possible if possible > 0 else None
+
+    def watched(
+        self, observers: tuple[RunObserver, ...], progress: Progress, deadline: Deadline
+    ) -> Deadline:
+        """Call the observers; return the deadline put off by the time they took."""
+        pause = time.monotonic()
+        for observe in observers:
+            observe(progress)
+        pause = time.monotonic() - pause
+        self.began += pause
+        return deadline.later(pause)
 
 
 def _result(problem: Problem, state: State, status: Status, progress: Progress) -> Result:
@@ -224,9 +211,3 @@ def _result(problem: Problem, state: State, status: Status, progress: Progress) 
         search_gap=certificate.search_gap,
         state=state,
     )
-
-
-def _skipped_share(before: tuple[float, float], now: tuple[float, float]) -> float | None:
-    """Return the share of the possible multiplications that searches spared; None of none."""
-    done, possible = now[0] - before[0], now[1] - before[1]
-    return 1.0 - done / possible if possible > 0 else None

@@ -105,6 +105,8 @@ class MatrixGeneration(Solver):
 
     lifts: ClassVar[bool] = False
 
+    state_format: ClassVar[str] = "MatrixGeneration"
+
     master: Master | None = None
     batch: int = 10
     columns: int = 1000
