@@ -16,8 +16,9 @@ import pytest
 from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 
-from atomlearn.core.data.parts import RowSubset
+from atomlearn.core.data.parts import RowSubset, part_of
 from atomlearn.core.data.scores import ShiftedScores
+from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces.design import (
     Array,
     Block,
@@ -236,6 +237,84 @@ class DesignChecks:
             )
             w = _normal(rng, array.shape[1])
             assert_within(subset.predict(w), part @ w, self.bound(right=w)[rows])
+
+    def test_column_subset(self) -> None:
+        """Some columns, and some rows of them, are those of the array."""
+        design, array = self.build()
+        rng = np.random.default_rng(12)
+        n_samples, n_features = array.shape
+        some_rows = rng.integers(0, n_samples, size=n_samples // 2 + 1)
+        for columns in (
+            np.array([n_features - 1]),
+            np.flatnonzero(rng.random(n_features) < 0.4),
+            np.arange(n_features),
+        ):
+            for rows in (None, some_rows):
+                subset = part_of(design, rows, columns)
+                chosen = np.arange(n_samples) if rows is None else rows
+                part = array[chosen][:, columns]
+                spread = np.zeros(n_samples)
+                v = _normal(rng, chosen.size)
+                np.add.at(spread, chosen, np.abs(v))
+                assert subset.shape == part.shape
+                places = np.arange(columns.size)
+                # Designs without a faster way make a full pass: its rounding, not the subset's.
+                bound = 2 * self.bound(left=spread)[columns]
+                assert_within(subset.scores(v).at(places), part.T @ v, bound)
+                entries = in_float64(subset.gather(places).dense())
+                self.check_entries(entries, part, self.bound()[chosen][:, columns])
+                w = np.zeros(n_features)
+                w[columns] = _normal(rng, columns.size)
+                expected = self.bound(right=w)[chosen]
+                assert_within(subset.predict(w[columns]), part @ w[columns], expected)
+                if subset.listable:
+                    counts = np.bincount(chosen, minlength=n_samples).astype(np.float64)
+                    squares = self.square_bound(columns, counts)
+                    assert_within(subset.squared_norms(), (part**2).sum(axis=0), squares)
+
+    def test_many_scores_are_those_of_each(self) -> None:
+        design, array = self.build()
+        V = np.column_stack(self.vectors(array.shape[0]))
+        everything = np.arange(array.shape[1])
+        counted = Counted(design)
+        found = counted.scores_many(V)
+        assert len(found) == V.shape[1] == counted.scores_calls
+        assert counted.passes == design.passes_of_many(V.shape[1])
+        for scores, v in zip(found, V.T, strict=True):
+            assert_within(scores.at(everything), array.T @ v, self.bound(left=v))
+
+    def test_answers_stay_when_the_arrays_that_were_passed_change(self) -> None:
+        """Scores may be asked long after the pass, when the caller has used v again."""
+        plain, array = self.build()
+        everything = np.arange(array.shape[1])
+        for design in (plain, Counted(plain)):
+            v = np.array(self.vectors(array.shape[0])[0])
+            scores, expected, bound = design.scores(v), array.T @ v, self.bound(left=v)
+            v[:] = 1e6
+            assert_within(scores.at(everything), expected, bound)
+            assert_array_equal(scores.top(1)[1], scores.at(scores.top(1)[0]))
+            if not design.listable:
+                continue
+            curvature = _uniform(np.random.default_rng(3), array.shape[0])
+            design.squared_norms(curvature)
+            curvature *= 0.5
+            bound = self.square_bound(everything, curvature)
+            assert_within(design.squared_norms(curvature), curvature @ array**2, bound)
+
+    def test_defaults_agree_with_the_faster_ways(self) -> None:
+        """What Design answers for everybody is what this design answers by a way of its own."""
+        design, array = self.build()
+        w = _normal(np.random.default_rng(13), array.shape[1])
+        w[::3] = 0.0
+        assert_within(Design.predict(design, w), array @ w, self.bound(right=w))
+        names = design.names
+        assert names is None or len(names) == array.shape[1]
+        if design.listable:
+            ones = np.ones(array.shape[0])
+            bound = self.square_bound(np.arange(array.shape[1]), ones)
+            assert_within(Design.squared_norms(design), ones @ array**2, bound)
+            largest = Design.largest_magnitudes(design)
+            assert_within(design.largest_magnitudes(), largest, 2 * self.bound().max(axis=0))
 
     # --- its blocks ---------------------------------------------------------------------------
 

@@ -10,7 +10,15 @@ from numpy.typing import ArrayLike
 from atomlearn.core.data.centered import rows_of
 from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Rows, Scores
+from atomlearn.core.interfaces.design import (
+    WALKED_COLUMNS,
+    Array,
+    Block,
+    Columns,
+    Design,
+    Rows,
+    Scores,
+)
 
 
 def part_of(
@@ -193,12 +201,20 @@ class _PickedColumns(Design):
     def gather(self, columns: Columns) -> Block:
         return self.design.gather(self.columns[columns])
 
+    @property
+    def listable(self) -> bool:
+        return self.design.listable or self.shape[1] <= WALKED_COLUMNS
+
     def predict(self, weights: Array) -> Array:
+        if not self.design.listable:
+            return super().predict(weights)
         dense = np.zeros(self.design.shape[1])
         dense[self.columns] = weights
         return self.design.predict(dense)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
+        if not self.design.listable:
+            return super().squared_norms(curvature)
         return self.design.squared_norms(curvature)[self.columns]
 
     def with_rows(self, rows: Rows) -> Design | None:

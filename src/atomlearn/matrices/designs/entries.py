@@ -86,7 +86,9 @@ class Entries(Design):
         return np.dtype(np.float64)
 
     def scores(self, v: Array) -> Scores:
-        return self._scores(v)
+        # A copy where none is made anyway: the caller may use v again before the scores are asked.
+        as_it_is = self._order is None and self._entry is None
+        return self._scores(np.array(v) if as_it_is else v)
 
     def predict(self, weights: Array) -> Array:
         """Return w at the observed entries."""

@@ -45,7 +45,8 @@ class Identity(Design):
         return np.dtype(np.float64)
 
     def scores(self, v: Array) -> Scores:
-        return MatrixScores(np.reshape(v, self.matrix_shape))
+        # A copy: the caller may use v again before the scores are asked.
+        return MatrixScores(np.array(np.reshape(v, self.matrix_shape)))
 
     def predict(self, weights: Array) -> Array:
         """Return vec(W): a copy."""
@@ -103,7 +104,7 @@ class Unfolded(Identity):
         return np.ascontiguousarray(np.moveaxis(tensor, 0, self.mode)).reshape(-1)
 
     def scores(self, v: Array) -> Scores:
-        return MatrixScores(self._unfold(v))
+        return MatrixScores(np.array(self._unfold(v)))
 
     def predict(self, weights: Array) -> Array:
         """Return the tensor of the unfolding."""
