@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
-from atomlearn.core.masters.simplex import SimplexQuasiNewton
+from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.atom_generation import (
     RayState,
@@ -54,9 +54,9 @@ class CoGEnT(Solver):
     eta : float in [0, 1)
         How much of the forward step's decrease may be given back; 0 never removes an atom that is
         of any use. [V] uses 0.5.
-    master : Master or SimplexQuasiNewton
+    master : Master
         The re-fits. The paper uses projected gradient, which is ``AcceleratedGradient()``; the
-        simplex master finds the same points faster.
+        quadratic programs of the default find the same points faster.
     inner_ratio : float
         The master is asked for this fraction of the outer gap.
     tolerance : float
@@ -66,7 +66,7 @@ class CoGEnT(Solver):
     lifts: ClassVar[bool] = False
 
     eta: float = 0.5
-    master: RayMaster = field(default_factory=SimplexQuasiNewton)
+    master: RayMaster = field(default_factory=SequentialQP)
     inner_ratio: float = 1e-2
     tolerance: float = 1e-6
 

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Atom, Scores, Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
-from atomlearn.core.masters.simplex import SimplexQuasiNewton
+from atomlearn.core.masters.simplex import SimplexPoint, SimplexQuasiNewton
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
 from atomlearn.core.solvers.atoms import AtomSet
-from atomlearn.core.solvers.refit import SimplexModel, refit_on_simplex
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -40,6 +39,67 @@ class AtomState(State):
 
     def merit(self) -> float:
         return self.model_objective
+
+
+@dataclass(frozen=True, slots=True)
+class SimplexModel:
+    """phi(alpha) = min_b f(X w + b) + tau/2 ||w||^2 + costs'alpha, w = U a, alpha = (alpha_0, a).
+
+    alpha lies in the simplex; alpha_0 is the share of zero.
+    """
+
+    problem: Problem
+    atoms: AtomSet
+    costs: Array
+
+    def linear(self, alpha: Array) -> Array:
+        """Return X w."""
+        return self.atoms.images.dot(alpha[1:])
+
+    def value_and_gradient(self, alpha: Array, intercept: float) -> tuple[float, Array, float]:
+        """Return phi, its gradient, and the optimal intercept, searched from the given one."""
+        problem, linear = self.problem, self.linear(alpha)
+        intercept = problem.optimal_intercept(linear, intercept)
+        z = linear + intercept
+        value = problem.loss_value(z) + float(self.costs @ alpha)
+        gradient = self.costs.copy()
+        gradient[1:] -= self.atoms.images.transpose_dot(problem.negative_gradient(z))
+        if self.atoms.gram is not None:
+            pull = problem.tau * (self.atoms.gram @ alpha[1:])
+            value += 0.5 * float(alpha[1:] @ pull)
+            gradient[1:] += pull
+        return value, gradient, intercept
+
+    def curvature(self, z: Array) -> Array:
+        """Return the Hessian of phi where the predictions are z."""
+        problem, images = self.problem, self.atoms.images
+        curvature = problem.loss.curvature(problem.y, z, problem.weight)
+        hessian = images.gram(curvature)
+        total = float(curvature.sum())
+        if problem.fit_intercept and total > 0:
+            means = images.transpose_dot(curvature)
+            hessian = hessian - np.outer(means, means) / total
+        if self.atoms.gram is not None:
+            hessian = hessian + problem.tau * self.atoms.gram
+        return np.pad(hessian, ((1, 0), (1, 0)))
+
+    def minimum(
+        self, master: SimplexQuasiNewton, alpha: Array, intercept: float, gap_target: float
+    ) -> tuple[SimplexPoint, float]:
+        """argmin over the simplex, with the optimal intercept there."""
+        found = intercept
+
+        def function(shares: Array) -> tuple[float, Array]:
+            nonlocal found
+            value, gradient, found = self.value_and_gradient(shares, found)
+            return value, gradient
+
+        def curvature(shares: Array) -> Array:
+            return self.curvature(self.linear(shares) + found)
+
+        # Losses and penalties are bounded below by zero.
+        point = master.solve(function, alpha, gap_target, curvature, lowest=0.0)
+        return point, self.problem.optimal_intercept(self.linear(point.alpha), found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +139,7 @@ class KFCFW(Solver):
                 columns, values, cost = _warm_atom(problem, warm, gauge)
                 atoms = atoms.append(problem.design, Atom(columns, values))
                 alpha, costs = np.array([0.0, 1.0]), np.array([0.0, cost])
-        return self._price(problem, SimplexModel(atoms, costs), alpha, intercept, None)
+        return self._price(SimplexModel(problem, atoms, costs), alpha, intercept, None)
 
     def step(self, problem: Problem, state: State) -> AtomState:
         """(S3) add the atom, (S4) re-fit on the simplex, (S5) w = U alpha, then (S1, S2) price."""
@@ -90,23 +150,16 @@ class KFCFW(Solver):
             columns, values, cost = state.atom
             atoms = atoms.append(problem.design, Atom(columns, values))
             alpha, costs = np.append(alpha, 0.0), np.append(costs, cost)
-        model = SimplexModel(atoms, costs)
+        model = SimplexModel(problem, atoms, costs)
         target = self.inner_ratio * state.certificate.gap
-        point, intercept = refit_on_simplex(
-            problem, self.master, model, alpha, state.intercept, target
-        )
-        return self._price(problem, model, point.alpha, intercept, state)
+        point, intercept = model.minimum(self.master, alpha, state.intercept, target)
+        return self._price(model, point.alpha, intercept, state)
 
     def _price(
-        self,
-        problem: Problem,
-        model: SimplexModel,
-        alpha: Array,
-        intercept: float,
-        before: AtomState | None,
+        self, model: SimplexModel, alpha: Array, intercept: float, before: AtomState | None
     ) -> AtomState:
         """One pass over the data: scores, the next atom, and the certificate of this very point."""
-        atoms = model.atoms
+        problem, atoms = model.problem, model.atoms
         weights = atoms.combine(alpha[1:])
         linear = model.linear(alpha)
         intercept = problem.optimal_intercept(linear, intercept)

@@ -1,6 +1,6 @@
 """Active-set QP: the corrective step of [V] on rays, for the squared loss.
 
-min over c >= 0 of  f(A c + b) + (tau/2) ||c||^2 + R(c)  with gauge(c) = p'c: each column of the
+min over c >= 0 of  f(A c + b) + (tau/2) c'Mc + R(c)  with gauge(c) = p'c: each column of the
 block is an atom's image with a coefficient >= 0. For the squared loss this is a small quadratic
 program in c with the matrix H = A'SA (of centered columns where there is an intercept), which a
 kernel solves by full steps and drop steps [V, Algorithm 2] on a Cholesky factor updated by rank
@@ -28,6 +28,7 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 
 Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
 
 #: Pivots of one call of the kernel: between two of them an interrupt is heard.
 CHUNK = 1000
@@ -92,14 +93,17 @@ class ActiveSetQP(Master):
     ) -> tuple[Array, QPOutcome]:
         growing = block.growing_gram(problem.weight, problem.fit_intercept)
         coupling, radius = model_terms(problem.regularizer)
+        matrix, ridge = with_ridge(problem, growing.matrix)
+        # The factor of H + tau M is told from that of H + tau I by the sign.
+        kept = problem.tau if problem.metric is None else -problem.tau
         return active_set_qp(
-            growing.matrix,
+            matrix,
             gradient_of(problem, price, at),
             at.refit.weights,
-            state=growing.factor(coupling, problem.tau, price),
+            state=growing.factor(coupling, kept, price),
             price=price,
             coupling=coupling,
-            ridge=problem.tau,
+            ridge=ridge,
             radius=radius,
             from_gradient=True,
             batch=self.batch,
@@ -139,8 +143,11 @@ def _priced(problem: Problem, price: Array, weights: Array) -> Candidate:
     v = problem.weight * residual
     scores = block.transpose_dot(v)
     loss, gauge = 0.5 * float(v @ residual), float(price @ weights)
-    slopes = scores - problem.tau * weights if problem.tau else scores
-    objective = loss + 0.5 * problem.tau * float(weights @ weights) + regularizer.value(gauge)
+    slopes, square = scores, 0.0
+    if problem.tau:
+        ridge = problem.ridge_slope(weights)
+        slopes, square = scores - ridge, float(ridge @ weights)
+    objective = loss + 0.5 * square + regularizer.value(gauge)
     polar = float((slopes / price).max(initial=0.0))
     gap = regularizer.value(gauge) - float(slopes @ weights)
     gap += regularizer.conjugate(polar, objective / regularizer.amount)
@@ -187,11 +194,21 @@ def model_terms(regularizer: Regularizer) -> tuple[float, float]:
     return (amount if form == "squared" else 0.0), (amount if form == "constrained" else math.inf)
 
 
+def with_ridge(
+    problem: Problem, hessian: Array, columns: Columns | None = None
+) -> tuple[Array, float]:
+    """Return H + tau M and 0, or H and tau where M is the identity, which the kernel adds."""
+    if problem.metric is None or not problem.tau:
+        return hessian, problem.tau
+    metric = problem.metric if columns is None else problem.metric[np.ix_(columns, columns)]
+    return hessian + problem.tau * metric, 0.0
+
+
 def gradient_of(problem: Problem, price: Array, at: Candidate) -> Array:
     """Return the gradient at c >= 0 of all that is differentiable there: f, the ridge, and R."""
     gradient = -at.scores
     if problem.tau:
-        gradient += problem.tau * at.refit.weights
+        gradient += problem.ridge_slope(at.refit.weights)
     form, amount = problem.regularizer.form, problem.regularizer.amount
     if form == "penalized":
         gradient += amount * price

@@ -28,6 +28,7 @@ from atomlearn.core.masters.active_set import (
     feasible,
     gradient_of,
     model_terms,
+    with_ridge,
 )
 from atomlearn.core.masters.newton import Candidate, block_of, certified
 from atomlearn.core.problem.problem import Problem
@@ -104,7 +105,7 @@ class SequentialQP(Master):
         if not chosen.size:
             return None, 0.0
         start, gradient = at.refit.weights[chosen], gradient_of(problem, price, at)[chosen]
-        model = _model(problem, at, chosen, damping)
+        model, ridge = _model(problem, at, chosen, damping)
         coupling, radius = model_terms(problem.regularizer)
         target, outcome = active_set_qp(
             model,
@@ -112,7 +113,7 @@ class SequentialQP(Master):
             start,
             price=price[chosen],
             coupling=coupling,
-            ridge=problem.tau,
+            ridge=ridge,
             radius=radius,
             from_gradient=True,
             batch=self.batch,
@@ -143,8 +144,8 @@ def _chosen(problem: Problem, price: Array, at: Candidate) -> Columns:
     return np.union1d(used, wanting)
 
 
-def _model(problem: Problem, at: Candidate, chosen: Columns, damping: float) -> Array:
-    """Return H over the chosen columns, with the intercept minimised out."""
+def _model(problem: Problem, at: Candidate, chosen: Columns, damping: float) -> tuple[Array, float]:
+    """Return H over the chosen columns, with the intercept minimised out, and its ridge."""
     block: Block = block_of(problem)
     curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
     if damping:
@@ -157,7 +158,7 @@ def _model(problem: Problem, at: Candidate, chosen: Columns, damping: float) -> 
     if problem.fit_intercept and total > 0.0:
         pull = block.transpose_dot(curvature)[chosen]
         model -= np.outer(pull, pull / total)
-    return model
+    return with_ridge(problem, model, chosen)
 
 
 def _search(

@@ -41,7 +41,7 @@ class Pricing:
         """<z, w>; the intercept has no part in it, as v sums to zero where there is one."""
         inner = float(self.dual @ self.prediction)
         if self.problem.tau:
-            inner -= self.problem.tau * float(self.weights @ self.weights)
+            inner -= float(self.weights @ self.problem.ridge_slope(self.weights))
         return inner
 
     @property

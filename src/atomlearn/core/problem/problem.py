@@ -34,7 +34,8 @@ class Problem:
     """min over w, b of  f(X w + b) + (tau/2) ||w||^2 + R(w),  f(z) = sum_i s_i loss(y_i, z_i).
 
     y, weight : (n_samples,) float64, checked; ``fit_intercept`` adds the unpenalized b;
-    ``deadline``, set by ``run``, is when masters and long steps should return what they have.
+    ``deadline``, set by ``run``, is when masters and long steps should return what they have;
+    ``metric`` M makes the ridge term (tau/2) w'Mw: U'U, where w are weights of atoms U.
     Built by ``Problem.build`` (checks everything) and ``restricted_to`` (checks nothing).
     """
 
@@ -46,6 +47,7 @@ class Problem:
     tau: float = 0.0
     fit_intercept: bool = False
     deadline: Deadline = field(default_factory=Deadline.never)
+    metric: Array | None = None
 
     @classmethod
     def build(
@@ -123,8 +125,12 @@ class Problem:
             gauge = self.regularizer.norm.value(weights)
         smooth = self.loss_value(prediction)
         if self.tau:
-            smooth += 0.5 * self.tau * float(weights @ weights)
+            smooth += 0.5 * float(weights @ self.ridge_slope(weights))
         return smooth + self.regularizer.value(gauge)
+
+    def ridge_slope(self, weights: Array) -> Array:
+        """Return the gradient of the ridge term, tau w or tau M w."""
+        return self.tau * (weights if self.metric is None else self.metric @ weights)
 
     def loss_value(self, linear: Array, shift: float = 0.0) -> float:
         """Return f(linear + shift), without further arrays of n_samples numbers."""
@@ -226,10 +232,10 @@ class Problem:
         an upper bound such as the sum of atom weights, which makes objective and gap bounds.
         ``polar`` : lower and upper bound on gauge°(z).
         """
-        square = float(weights @ weights) if self.tau else 0.0
+        square = float(weights @ self.ridge_slope(weights)) if self.tau else 0.0
         smooth = self.loss_value(prediction)
-        objective = smooth + 0.5 * self.tau * square + self.regularizer.value(gauge)
-        base = objective + 0.5 * self.tau * square
+        objective = smooth + 0.5 * square + self.regularizer.value(gauge)
+        base = objective + 0.5 * square
         low, high = polar
         gap = self._gap(base, objective, dual, high)
         # Where the best atom is only searched for, the gap it would give is told apart.
@@ -255,7 +261,8 @@ class Problem:
         """Return the scores of the whole smooth part: X'v - tau w."""
         if not self.tau or not weights.size:
             return scores
+        slope = self.ridge_slope(weights)
         if columns is None:
-            columns = np.flatnonzero(weights)
-            weights = weights[columns]
-        return ShiftedScores(scores, columns, self.tau * weights)
+            columns = np.flatnonzero(slope)
+            slope = slope[columns]
+        return ShiftedScores(scores, columns, slope)

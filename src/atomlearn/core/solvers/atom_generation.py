@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from atomlearn.core.data.scores import ShiftedScores
 from atomlearn.core.interfaces import Atom, Scores, Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
-from atomlearn.core.masters.simplex import SimplexQuasiNewton
+from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
 from atomlearn.core.solvers.atoms import AtomSet
@@ -73,10 +73,9 @@ class AtomGeneration(Solver):
 
     Parameters
     ----------
-    master : Master or SimplexQuasiNewton
-        Re-fits the weights of the atoms. A Master gets a problem over the block X U with the norm
-        sum c on c >= 0 (and is not asked where tau > 0, of which it knows nothing); the simplex
-        master works on the truncated cone.
+    master : Master
+        Re-fits the weights of the atoms: a problem over the block X U with the norm sum c on
+        c >= 0. Where tau > 0 there is a ridge term with U'U, which ``SequentialQP`` alone knows.
     batch : int
         Atoms one pass asks for. The second and further ones are the best on the coordinates that
         those before left alone, so they are only found for norms with sparse atoms.
@@ -88,7 +87,7 @@ class AtomGeneration(Solver):
 
     lifts: ClassVar[bool] = False
 
-    master: RayMaster = field(default_factory=SimplexQuasiNewton)
+    master: RayMaster = field(default_factory=SequentialQP)
     batch: int = 1
     inner_ratio: float = 1e-2
     tolerance: float = 1e-6

@@ -17,7 +17,7 @@ from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Atom, Block, Design, Norm, Scores
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.losses import as_loss
-from atomlearn.core.masters.simplex import SimplexQuasiNewton
+from atomlearn.core.masters.active_set import ActiveSetQP
 from atomlearn.core.norms.user import UserNorm
 from atomlearn.core.norms.vectors import l2_norm, to_float64
 from atomlearn.core.problem.problem import Problem
@@ -159,7 +159,7 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
         else:
             z, eps = following, max(0.5 * eps, 1e-6 * size * polar)
         problem = _refit_problem(norm, design, w + eps * z, eps)
-        fit = refit_on_rays(problem, SimplexQuasiNewton(), atoms, shares, 0.0, 0.0)
+        fit = refit_on_rays(problem, ActiveSetQP(), atoms, shares, 0.0, 0.0)
         kept = np.flatnonzero(fit.weights > 0)
         listed = [listed[number] for number in kept]
         atoms, shares = atoms.take(kept), fit.weights[kept]
