@@ -56,18 +56,25 @@ class InteriorPoint(Master):
         """Minimise the restricted problem to ``gap_target``; see Master."""
         program = _cone_program(problem)
         best = certified(problem, weights, None, intercept)
-        if best.refit.gap <= gap_target or not weights.size:
+        if best.refit.gap <= gap_target or not weights.size or problem.deadline.passed:
             return best.refit
         clarabel, steps = _clarabel(), 0
         wanted = gap_target / _scale(problem, intercept)
         for accuracy, fraction in ATTEMPTS:
             tolerance = min(max(accuracy * wanted, FINEST), COARSEST)
-            found, iterations = program.solve(clarabel, tolerance, fraction, self.max_iter)
+            settings = clarabel.DefaultSettings()
+            settings.verbose = False
+            settings.time_limit = problem.deadline.left
+            settings.max_iter = self.max_iter
+            settings.max_step_fraction = fraction
+            for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas"):
+                setattr(settings, name, tolerance)
+            found, iterations = program.solve(clarabel, settings)
             steps += iterations
             if np.isfinite(found).all():
                 trial = certified(problem, _inside(problem, found), None, intercept)
                 best = trial if trial.improves(best) else best
-            if best.refit.gap <= gap_target:
+            if best.refit.gap <= gap_target or problem.deadline.passed:
                 break
         best.refit.steps = steps
         return best.refit
@@ -140,16 +147,8 @@ class _ConeProgram:
             total = total + sparse.hstack(blocks, format="csc")
         return total
 
-    def solve(
-        self, clarabel: Any, tolerance: float, step_fraction: float, max_iter: int
-    ) -> tuple[Array, int]:
+    def solve(self, clarabel: Any, settings: Any) -> tuple[Array, int]:
         """Return the weights and the number of iterations; NaN where nothing was found."""
-        settings = clarabel.DefaultSettings()
-        settings.verbose = False
-        settings.max_iter = max_iter
-        settings.max_step_fraction = step_fraction
-        for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas"):
-            setattr(settings, name, tolerance)
         kinds = {
             "zero": clarabel.ZeroConeT,
             "nonnegative": clarabel.NonnegativeConeT,

@@ -295,7 +295,7 @@ class AcceleratedGradient(Master):
         _check(problem)
         linear = problem.design.predict(weights)
         best, scores = _certified(problem, weights, linear, intercept)
-        if best.gap <= gap_target or weights.size == 0:
+        if best.gap <= gap_target or weights.size == 0 or problem.deadline.passed:
             return best.refit(problem, linear, 0)
         first = objective = best.objective
         at, steps = Iterate.at(problem, weights, linear, best.intercept, scores), 0
@@ -311,6 +311,7 @@ class AcceleratedGradient(Master):
             at = acceleration.iterate(problem, proximal, at)
             steps += 1
             ends = at.momentum < 2.0 and np.array_equal(at.weights, before)
+            ends |= problem.deadline.passed
             if self.relative_decrease is not None:
                 previous = objective
                 objective = at.loss_value + _penalty(problem, at.weights)

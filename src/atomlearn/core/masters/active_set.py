@@ -32,6 +32,8 @@ Columns = NDArray[np.int64]
 
 #: Pivots of one call of the kernel: between two of them an interrupt is heard.
 CHUNK = 1000
+#: Operations between two looks at the clock, where there is a time limit.
+SLICE_WORK = 1e8
 
 #: Gaps below this, relative to the objective, are left to the general certificate.
 ROUNDING = 1e-11
@@ -73,11 +75,15 @@ class ActiveSetQP(Master):
             start = _certified(problem, inside, block.dot(inside))
         best, steps = start, 0
         while best.refit.gap > gap_target and price.size and steps < self.max_pivots:
-            left = min(CHUNK, self.max_pivots - steps)
+            if problem.deadline.passed:
+                break
+            left = pivots_at_a_time(problem, price.size, min(CHUNK, self.max_pivots - steps))
             moved, outcome = self._pivots(problem, block, price, best, left)
             steps += outcome.pivots
             trial = _certified(problem, moved, block.dot(moved))
-            if not trial.improves(best):
+            # A few pivots may be steps of length zero; many that gain nothing are rounding.
+            unfinished = outcome.status is QPStatus.PIVOT_LIMIT and left < CHUNK
+            if not (unfinished or trial.improves(best)):
                 break
             # The gradient at the new point makes up for the rounding of H, as long as that helps.
             before, best = best.refit.gap, trial
@@ -157,6 +163,13 @@ def _priced(problem: Problem, price: Array, weights: Array) -> Candidate:
     gap = math.inf if math.isnan(gap) else max(gap, 0.0)
     refit = Refit(weights, intercept, linear + intercept, gap, objective)
     return Candidate(refit, scores)
+
+
+def pivots_at_a_time(problem: Problem, size: int, most: int) -> int:
+    """Return how many pivots a call of the kernel may make: fewer where the clock counts."""
+    if problem.deadline.left == math.inf:
+        return most
+    return min(most, max(10, int(SLICE_WORK / (size * size))))
 
 
 def check_rays(problem: Problem) -> Array:

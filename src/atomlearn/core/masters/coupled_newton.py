@@ -66,13 +66,15 @@ class CoupledNewton(Master):
         array: Block | None = None
         steps = 0
         while best.refit.gap > gap_target and steps < self.max_steps:
+            if problem.deadline.passed:
+                break
             array = _for_hessians(problem) if array is None else array
             steps += 1
             following = self._step(problem, array, best, gap_target)
             if following is None:
                 break
             best = following
-        if best.refit.gap > gap_target:
+        if best.refit.gap > gap_target and not problem.deadline.passed:
             refit = self.master.solve(problem, best.refit.weights, 0.0, gap_target)
             refit.steps += steps
             return refit

@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve, lapack, solve_triangular
 
+from atomlearn.core.interfaces import Deadline
+
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
@@ -32,6 +34,8 @@ TO_BOUNDARY = 0.99
 _TINY = np.finfo(np.float64).tiny
 #: Steps in a row that do not lower the gap, after which rounding has taken over.
 PATIENCE = 6
+
+NEVER = Deadline.never()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +118,11 @@ class DualInterior:
         """s_g relative to limit_g^2 / 2: 0 where group g is at its limit, 1 where q_g is zero."""
         return self._s / self._half_squares
 
-    def until(self, gap_target: float, max_steps: int) -> bool:
-        """Step until the gap is at most this; False where rounding or the bound ends it before."""
+    def until(self, gap_target: float, max_steps: int, deadline: Deadline = NEVER) -> bool:
+        """Step until the gap is at most this; False where rounding or a bound ends it before."""
         least, idle = self.gap, 0
         while not self.gap <= gap_target:
-            if self.steps >= max_steps or idle == PATIENCE or not self._step():
+            if self.steps >= max_steps or idle == PATIENCE or deadline.passed or not self._step():
                 return False
             self._measure()
             idle = 0 if self.gap < least else idle + 1

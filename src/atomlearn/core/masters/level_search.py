@@ -75,6 +75,8 @@ class _Search:
             first, second = self.excess(before), self.excess(at)
             if self.best.refit.gap <= self.target or at <= LEAST_LEVEL * self.largest:
                 return
+            if self.problem.deadline.passed:
+                return
             low, high = (max(low, at), high) if second >= 0 else (low, min(high, at))
             # Not far beyond what is known either: the function is curved.
             least, most = max(low, at / LONGEST), min(high, float(np.sqrt(at * self.largest)))

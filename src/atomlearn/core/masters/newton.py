@@ -77,7 +77,7 @@ class SemismoothNewton(Master):
         """Minimise the restricted problem to ``gap_target``; see Master."""
         check_restricted(problem)
         best = certified(problem, weights, None, intercept)
-        if best.refit.gap <= gap_target or weights.size == 0:
+        if best.refit.gap <= gap_target or weights.size == 0 or problem.deadline.passed:
             return best.refit
         run = _Run(problem, gap_target, best, self.check_every)
         while run.open and run.steps < self.max_steps:
@@ -104,7 +104,8 @@ class _Run:
 
     @property
     def open(self) -> bool:
-        return self.best.refit.gap > self.target and self.idle < PATIENCE
+        unfinished = self.best.refit.gap > self.target and self.idle < PATIENCE
+        return unfinished and not self.problem.deadline.passed
 
     def gradient_steps(self) -> None:
         """Make one period of accelerated proximal gradient steps, certified now and then."""
@@ -115,7 +116,8 @@ class _Run:
             self.at = acceleration.iterate(problem, self._proximal, previous)
             self.steps += 1
             fixed = self.at.momentum < 2.0 and np.array_equal(self.at.weights, previous.weights)
-            if count % self.check_every == 0 or count == self.period or fixed:
+            late = problem.deadline.passed
+            if count % self.check_every == 0 or count == self.period or fixed or late:
                 at = self.at
                 trial = certified(problem, at.weights, at.linear, at.intercept)
                 decrease = self.best.refit.objective - trial.refit.objective

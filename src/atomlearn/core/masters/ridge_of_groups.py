@@ -104,7 +104,7 @@ class GroupRidge:
                 if value >= before - ENOUGH * abs(before):
                     break
             z = point[1] + point[2]
-            if self.quadratic:
+            if self.quadratic or problem.deadline.passed:
                 break
         assert point is not None
         u, linear, b = point

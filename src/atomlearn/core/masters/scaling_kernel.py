@@ -8,7 +8,7 @@ point, with the working weights D = f''(z) and the working response D z + v: a p
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,9 @@ CHEAP_WORK = 1e8
 #: with zeros in it has a larger gap.
 MOST_INTERIOR = 100
 INTERIOR_SHARES = (1e-2, 1e-4, 1e-6)
+#: Newton steps of one model at most; and operations of those between two looks at the clock.
+MOST_STEPS = 100
+SLICE_WORK = 1e8
 #: A group whose score falls short of its limit by this share (of the squares) is not in use.
 AT_REST = 0.1
 #: Features that may enter in a step: at least so many, and this share of those in use.
@@ -103,7 +106,7 @@ class GroupBlock:
         cheap = max(CHEAP_WORK, float(min(model.matrix.shape)) ** 3)
         scalings, slopes, outcome = self._newton(model, scalings, gap_target, cheap)
         steps = outcome.steps
-        if outcome.status is NewtonStatus.STEP_LIMIT:
+        if outcome.status is NewtonStatus.STEP_LIMIT and not self.problem.deadline.passed:
             scalings, slopes, more = self._interior(model, scalings, gap_target)
             steps += more
         return scalings[self.partition.labels] * slopes[self.positions], steps
@@ -112,20 +115,32 @@ class GroupBlock:
         self, model: _Quadratic, scalings: Array, gap_target: float, most_work: float
     ) -> tuple[Array, Array, NewtonOutcome]:
         order, starts = self.partition.order
-        return group_newton(
-            model.matrix,
-            model.linear,
-            starts,
-            self.positions[order],
-            self.limit,
-            scalings,
-            gram=model.gram,
-            squared_target=model.squared_target,
-            gap_target=gap_target,
-            most_work=most_work,
-            least=LEAST_ENTERING,
-            share=SHARE_ENTERING,
-        )
+        deadline, left, work = self.problem.deadline, MOST_STEPS, most_work
+        # The kernel does not look at the clock: where there is a limit it is called again and
+        # again, for as many steps as take a moment.
+        slice_ = MOST_STEPS
+        if deadline.left < math.inf:
+            slice_ = max(1, int(SLICE_WORK / min(model.matrix.shape) ** 3))
+        while True:
+            scalings, slopes, outcome = group_newton(
+                model.matrix,
+                model.linear,
+                starts,
+                self.positions[order],
+                self.limit,
+                scalings,
+                gram=model.gram,
+                squared_target=model.squared_target,
+                gap_target=gap_target,
+                max_steps=min(slice_, left),
+                most_work=work,
+                least=LEAST_ENTERING,
+                share=SHARE_ENTERING,
+            )
+            left -= outcome.steps
+            unfinished = outcome.status is NewtonStatus.STEP_LIMIT and outcome.steps == slice_
+            if not (unfinished and left) or deadline.passed:
+                return scalings, slopes, replace(outcome, steps=MOST_STEPS - left)
 
     def _interior(
         self, model: _Quadratic, scalings: Array, gap_target: float
@@ -137,7 +152,7 @@ class GroupBlock:
         best: tuple[Array, Array, NewtonOutcome] | None = None
         steps = 0
         for share in INTERIOR_SHARES:
-            further = interior.until(share * gap_target, MOST_INTERIOR)
+            further = interior.until(share * gap_target, MOST_INTERIOR, self.problem.deadline)
             sparse = np.where(interior.rest <= AT_REST, interior.scalings, 0.0)
             trial = self._newton(model, sparse, gap_target, 0.0)
             steps += trial[2].steps
@@ -146,7 +161,7 @@ class GroupBlock:
             if best[2].gap <= gap_target or not further:
                 break
         assert best is not None
-        if not best[2].gap <= gap_target:
+        if not best[2].gap <= gap_target and not self.problem.deadline.passed:
             # Groups that neither rest nor work: Newton steps tell them apart.
             start = best[0] if best[2].gap < math.inf else scalings
             best = self._newton(model, start, gap_target, math.inf)
@@ -174,7 +189,7 @@ def _proximal_newton(
     problem = group_block.problem
     best, total = certified(problem, weights, None, intercept), 0
     for _ in range(MOST_MODELS):
-        if best.refit.gap <= gap_target:
+        if best.refit.gap <= gap_target or problem.deadline.passed:
             break
         model = _model(problem, group_block.base, best.refit.prediction)
         if model is None:

@@ -103,7 +103,7 @@ class ScalingNewton(Master):
                 best, steps = by_level(problem, best, gap_target, self._penalized)
                 refit = best.refit
                 refit.steps = steps
-        if refit.gap > gap_target and weights.size:
+        if refit.gap > gap_target and weights.size and not problem.deadline.passed:
             steps = refit.steps
             refit = self.fallback.solve(problem, refit.weights, refit.intercept, gap_target)
             refit.steps += steps
@@ -114,7 +114,7 @@ class ScalingNewton(Master):
     ) -> Refit:
         """Solve the penalized form, as far as rounding and the sizes of systems allow."""
         best, steps = self._start(problem, weights, intercept, gap_target)
-        if best.refit.gap > gap_target and weights.size:
+        if best.refit.gap > gap_target and weights.size and not problem.deadline.passed:
             best, more = _Descent(problem, best).run(gap_target, self.max_steps)
             steps += more
         best.refit.steps = steps
@@ -129,6 +129,8 @@ class ScalingNewton(Master):
             best = certified(problem, weights, None, intercept)
             if best.refit.gap <= gap_target or not weights.size:
                 return best, 0
+        if problem.deadline.passed:
+            return best or certified(problem, weights, None, intercept), 0
         partition, limit = groups_and_limits(problem)
         group_block = GroupBlock.of(problem, partition, limit)
         reached = steps_by_kernel(group_block, weights, intercept, gap_target)
@@ -173,7 +175,7 @@ class _Descent:
                 self.best = trial
             elif stalled and step > 20:
                 return self.best, step
-            if self.best.refit.gap <= gap_target:
+            if self.best.refit.gap <= gap_target or self.problem.deadline.passed:
                 return self.best, step
         return self.best, max_steps
 
@@ -213,7 +215,7 @@ class _Descent:
             t = at.scalings.copy()
             t[free] = (1.0 - length) * t[free] + length * target
             trial = self.ridge.solve(t, at.linear, at.intercept)
-            if trial is None:
+            if trial is None or self.problem.deadline.passed:
                 return None
             after = trial.value + float(cost @ t)
             if after <= before + ARMIJO * length * promised + 1e-14 * abs(before):

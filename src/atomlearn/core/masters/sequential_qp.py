@@ -28,6 +28,7 @@ from atomlearn.core.masters.active_set import (
     feasible,
     gradient_of,
     model_terms,
+    pivots_at_a_time,
     with_ridge,
 )
 from atomlearn.core.masters.newton import Candidate, block_of, certified
@@ -78,7 +79,7 @@ class SequentialQP(Master):
         best = certified(problem, feasible(problem, price, weights), None, intercept)
         damping, idle, steps = 0.0, 0, 0
         while best.refit.gap > gap_target and price.size and idle < PATIENCE:
-            if steps >= self.max_steps:
+            if steps >= self.max_steps or problem.deadline.passed:
                 break
             steps += 1
             trial, length = self._step(problem, price, best, damping)
@@ -117,7 +118,7 @@ class SequentialQP(Master):
             radius=radius,
             from_gradient=True,
             batch=self.batch,
-            max_pivots=self.max_pivots,
+            max_pivots=pivots_at_a_time(problem, chosen.size, self.max_pivots),
         )
         if outcome.status is QPStatus.NOT_FINITE:
             return None, 0.0

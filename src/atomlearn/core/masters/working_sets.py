@@ -64,7 +64,7 @@ class WorkingSets(Master):
         best, steps, stalled = certified(problem, weights, None, intercept), 0, 0
         for _ in range(self.max_rounds):
             gap = best.refit.gap
-            if gap <= gap_target or stalled >= 2:
+            if gap <= gap_target or stalled >= 2 or problem.deadline.passed:
                 break
             chosen = self._chosen(problem, best)
             if 4 * chosen.size >= 3 * size:
@@ -78,7 +78,7 @@ class WorkingSets(Master):
             stalled = 0 if trial.refit.gap < 0.9 * gap else stalled + 1
             if trial.improves(best):
                 best = trial
-        if best.refit.gap > gap_target:
+        if best.refit.gap > gap_target and not problem.deadline.passed:
             last = best.refit
             refit = self.master.solve(problem, last.weights, last.intercept, gap_target)
             refit.steps += steps

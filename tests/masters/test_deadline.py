@@ -1,0 +1,115 @@
+"""Every master ends when the problem's deadline has passed, with a certified point."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from atomlearn import designs, norms
+from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.interfaces import Deadline, Master, Norm
+from atomlearn.losses import Multinomial, as_loss
+from atomlearn.masters import (
+    AcceleratedGradient,
+    ActiveSetQP,
+    CompressedSamples,
+    CoupledNewton,
+    InteriorPoint,
+    ScalingNewton,
+    SemismoothNewton,
+    SequentialQP,
+    WorkingSets,
+    default_master,
+)
+from atomlearn.problem import Problem, Regularizer
+
+RAYS = norms.Nonnegative(norms.L1())
+
+
+def hard(norm: Norm, loss: str, form: str = "penalized", rows: int = 300, size: int = 600):
+    """Correlated columns, many of them in use: no master finishes at once."""
+    rng = np.random.default_rng(0)
+    X = np.asfortranarray(rng.normal(size=(rows, size)) + 2.0 * rng.normal(size=(rows, 1)))
+    y = X[:, ::2].sum(axis=1) + rng.normal(size=rows)
+    amount = 1e3 if form == "constrained" else 1e-3
+    y = y if loss == "squared" else np.sign(y)
+    block = CachedBlock(designs.DenseBlock(X))
+    if loss == "multinomial":
+        block = designs.Tasks(X[:, : size // 3], 3).gather(np.arange(3 * (size // 3)))
+        y = np.eye(3)[rng.integers(0, 3, rows)].ravel()
+    chosen = Multinomial(3) if loss == "multinomial" else as_loss(loss)
+    return Problem.build(block, y, chosen, Regularizer(norm, form, amount), fit_intercept=False)
+
+
+def pairs(size: int = 600) -> Norm:
+    return norms.Groups(np.arange(size) // 2)
+
+
+CASES = [
+    (SemismoothNewton(), norms.KSupport(5), "squared"),
+    (SemismoothNewton(), norms.L1(), "logistic"),
+    (AcceleratedGradient(), norms.L1(), "squared"),
+    (WorkingSets(), norms.KSupport(5), "squared"),
+    (CompressedSamples(SemismoothNewton()), norms.L1(), "squared"),
+    (ScalingNewton(), pairs(), "squared"),
+    (ScalingNewton(), pairs(), "logistic"),
+    (ScalingNewton(), pairs(), "squared_hinge"),
+    (CoupledNewton(), norms.L1(), "multinomial"),
+    (ActiveSetQP(), RAYS, "squared"),
+    (SequentialQP(), RAYS, "squared"),
+    (SequentialQP(), RAYS, "logistic"),
+    (InteriorPoint(), RAYS, "squared"),
+    (default_master(), pairs(), "squared"),
+    (default_master(), norms.L1(), "multinomial"),
+]
+NAMES = [f"{type(master).__name__}-{type(norm).__name__}-{loss}" for master, norm, loss in CASES]
+
+
+@pytest.mark.parametrize("form", ["penalized", "squared", "constrained"])
+@pytest.mark.parametrize(("master", "norm", "loss"), CASES, ids=NAMES)
+def test_after_the_deadline_the_start_comes_back_with_its_gap(
+    master: Master, norm: Norm, loss: str, form: str
+) -> None:
+    small = pairs(60) if isinstance(norm, norms.Groups) else norm
+    problem = hard(small, loss, form, rows=30, size=60)
+    late = replace(problem, deadline=Deadline.after(-1.0))
+    start = np.zeros(problem.design.shape[1])
+    refit = master.solve(late, start, 0.0, 1e-12)
+    assert refit.steps <= 1
+    assert 0.0 <= refit.gap < np.inf
+    assert refit.objective <= problem.objective(start, np.zeros(problem.y.size)) * (1 + 1e-12)
+    # No point is below the bound that the gap proves.
+    lower = refit.objective - refit.gap
+    other = master.solve(problem, start, 0.0, 1e-3 * refit.objective)
+    assert lower <= other.objective * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("master", "norm", "loss"), CASES, ids=NAMES)
+def test_hard_problems_end_soon_after_the_deadline(master: Master, norm: Norm, loss: str) -> None:
+    problem = hard(norm, loss)
+    start = np.zeros(problem.design.shape[1])
+    began, limit = time.monotonic(), 0.2
+    refit = master.solve(replace(problem, deadline=Deadline.after(limit)), start, 0.0, 0.0)
+    # A matrix product and a factorization that were under way, on a machine that may be busy.
+    assert time.monotonic() - began <= 10 * limit
+    assert 0.0 <= refit.gap < np.inf
+
+
+PIECEWISE = [
+    case for case in CASES if isinstance(case[0], ScalingNewton | ActiveSetQP | SequentialQP)
+]
+
+
+@pytest.mark.parametrize(("master", "norm", "loss"), PIECEWISE)
+def test_a_deadline_far_away_changes_nothing(master: Master, norm: Norm, loss: str) -> None:
+    """Kernels that are called piece by piece then find the same point."""
+    small = pairs(60) if isinstance(norm, norms.Groups) else norm
+    problem = hard(small, loss, rows=30, size=60)
+    start, target = np.zeros(60), 1e-9 * problem.objective(np.zeros(60), np.zeros(problem.y.size))
+    free = master.solve(problem, start, 0.0, target)
+    timed = master.solve(replace(problem, deadline=Deadline.after(1e4)), start, 0.0, target)
+    assert timed.gap <= max(target, 1.1 * free.gap)
+    assert abs(timed.objective - free.objective) <= 2 * max(target, free.gap)
