@@ -10,7 +10,7 @@ import pytest
 
 from atomlearn import designs, norms
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.interfaces import Deadline, Master, Norm
+from atomlearn.interfaces import Block, Deadline, Master, Norm
 from atomlearn.losses import Multinomial, as_loss
 from atomlearn.masters import (
     AcceleratedGradient,
@@ -29,19 +29,21 @@ from atomlearn.problem import Problem, Regularizer
 RAYS = norms.Nonnegative(norms.L1())
 
 
-def hard(norm: Norm, loss: str, form: str = "penalized", rows: int = 300, size: int = 600):
+def hard(
+    norm: Norm, loss: str, form: str = "penalized", rows: int = 300, size: int = 600
+) -> Problem:
     """Correlated columns, many of them in use: no master finishes at once."""
     rng = np.random.default_rng(0)
     X = np.asfortranarray(rng.normal(size=(rows, size)) + 2.0 * rng.normal(size=(rows, 1)))
     y = X[:, ::2].sum(axis=1) + rng.normal(size=rows)
     amount = 1e3 if form == "constrained" else 1e-3
     y = y if loss == "squared" else np.sign(y)
-    block = CachedBlock(designs.DenseBlock(X))
+    block: Block = CachedBlock(designs.DenseBlock(X))
     if loss == "multinomial":
         block = designs.Tasks(X[:, : size // 3], 3).gather(np.arange(3 * (size // 3)))
         y = np.eye(3)[rng.integers(0, 3, rows)].ravel()
     chosen = Multinomial(3) if loss == "multinomial" else as_loss(loss)
-    return Problem.build(block, y, chosen, Regularizer(norm, form, amount), fit_intercept=False)
+    return Problem.build(block, y, chosen, Regularizer(norm, form, amount))  # type: ignore[arg-type]
 
 
 def pairs(size: int = 600) -> Norm:
