@@ -14,8 +14,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.core.data.coefficients import coefficient_rows, nonzero_coefficients
-from atomlearn.core.interfaces import Deadline, Design, Loss, Norm, Solver
+from atomlearn.core.data.coefficients import coefficient_rows, nonzero_coefficients, single_row
+from atomlearn.core.interfaces import Deadline, Design, Norm, Solver
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.norms.names import named
@@ -28,12 +28,14 @@ from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule, check_rule
 from atomlearn.estimators.checks import (
+    amount_of,
     as_solver,
     checked_design,
     grouped,
     names_of,
     whole,
 )
+from atomlearn.estimators.targets import Checked
 from atomlearn.maps.feature_map import FeatureMap, map_of
 from atomlearn.norms import as_norm
 
@@ -61,6 +63,7 @@ class AtomicModel(BaseEstimator):
     coef_: NDArray[Any]
     intercept_: Any
     feature_map_: FeatureMap
+    classes_: NDArray[Any]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -81,29 +84,52 @@ class AtomicModel(BaseEstimator):
         steps = whole("max_iter", self.max_iter)
         return Settings(tol, steps, solver, self.stop, observers, deadline)
 
-    def _problems(
-        self,
-        design: Design,
-        targets: Sequence[Array],
-        weight: Array,
-        loss: Loss,
-        norm: str | Norm,
-        amount: float,
-    ) -> list[Problem]:
-        """Return one checked problem a target; the parts are the same objects in all of them."""
+    def _problems(self, data: Checked, norm: str | Norm, amount: float) -> list[Problem]:
+        """Return one checked problem an output; the parts are the same objects in all of them."""
+        design = data.design
         the_norm = named(as_norm(grouped(norm, design)), getattr(self, "feature_names_in_", None))
         if design.matrix_shape is None:
             the_norm = one_column(the_norm, design.shape[1])
-        regularizer = Regularizer(the_norm, self.form, amount)
         first = Problem.build(
             design,
-            targets[0],
-            loss,
-            regularizer,
+            data.targets[0],
+            data.loss,
+            Regularizer(the_norm, self.form, amount),
             fit_intercept=self.fit_intercept,
-            sample_weight=weight,
+            sample_weight=data.weight,
         )
-        return [first, *(replace(first, y=loss.check_target(y)) for y in targets[1:])]
+        return [first, *(replace(first, y=data.loss.check_target(y)) for y in data.targets[1:])]
+
+    def _fit(self, data: Checked, settings: Settings, n_jobs: int | None = None) -> None:
+        """Fit ``norm`` at ``alpha`` (or ``radius``) to checked data."""
+        problems = self._problems(data, self.norm, amount_of(self))
+        starts = self._starts(len(problems), data.design.shape[1], data.classes)
+        self._take(data, self._solve(problems, starts, n_jobs, settings))
+
+    def _starts(
+        self, n_outputs: int, n_columns: int, classes: NDArray[Any] | None = None
+    ) -> list[WarmStart | None]:
+        """Return where the last fit ended, by output; None where that was of other things."""
+        former: list[Result] = getattr(self, "results_", [])
+        if (
+            getattr(self, "warm_start", False)
+            and len(former) == n_outputs
+            and all(result.n_features == n_columns for result in former)
+            and np.array_equal(getattr(self, "classes_", ()), () if classes is None else classes)
+        ):
+            return [result.warm_start() for result in former]
+        return [None] * n_outputs
+
+    def _take(self, data: Checked, results: list[Result]) -> None:
+        """Set what was fitted: coefficients and intercepts, in the shapes of the task."""
+        coef = coefficients_of(results, data.design)
+        if data.classes is not None:
+            self.classes_ = data.classes
+            self.coef_, self.intercept_ = coef, np.array([result.intercept for result in results])
+        else:
+            self.coef_ = single_row(coef)
+            self.intercept_ = float(results[0].intercept)
+        self._report(results, design=data.design)
 
     def _solve(
         self,
@@ -249,16 +275,6 @@ def nonzeros_of(result: Result) -> tuple[NDArray[np.int64], Array]:
     whole = np.sum([part.dense((result.n_features,)) for part in result.matrix_parts], axis=0)
     columns = np.flatnonzero(whole)
     return columns, whole[columns]
-
-
-def warm_starts(coefs: Any, intercepts: Any) -> list[WarmStart | None]:
-    """Return the points of a former fit, one a row of ``coefs``."""
-    columns, weights = nonzero_coefficients(coefs)
-    starts: list[WarmStart | None] = []
-    for row, intercept in zip(weights, np.atleast_1d(intercepts), strict=True):
-        used = np.flatnonzero(row)
-        starts.append(WarmStart(columns[used], row[used], float(intercept)))
-    return starts
 
 
 def _joint_status(results: Sequence[Result]) -> Status:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import assert_all_finite
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import validate_data
 
 from atomlearn import solvers
 from atomlearn.core.data.convert import as_compressed
 from atomlearn.core.interfaces import Design, Loss, Norm, Solver
+from atomlearn.core.interfaces.loss import Task
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
@@ -129,59 +129,6 @@ def names_of(estimator: Any, map: FeatureMap, columns: Columns) -> list[str]:
     return map.names(columns, None if names is None else list(names))
 
 
-def normalized(weight: Array) -> Array:
-    """Return s_i / sum s, which make the sum over samples a mean, without overflow."""
-    largest = float(weight.max(initial=0.0))
-    if largest == 0.0:
-        raise ValueError(
-            "sample_weight is zero for every sample (class_weight included); give at least one "
-            "sample a weight > 0"
-        )
-    weight = weight / largest
-    result: Array = weight / weight.sum()
-    return result
-
-
-def checked_target(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
-    """Return y as a one-dimensional array without NaN, of one entry a sample."""
-    if y is None:
-        raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None"
-        )
-    # Not np.iscomplexobj, which what is merely like an array may refuse.
-    if np.asarray(y).dtype.kind == "c":
-        raise ValueError("Complex data not supported: y is complex; pass y.real")
-    try:
-        target: NDArray[Any] = column_or_1d(y, warn=True)
-    except ValueError as error:
-        raise ValueError(f"{error} Pass one target per sample") from error
-    try:
-        assert_all_finite(target, input_name="y")
-    except ValueError as error:
-        raise ValueError(f"{error} Drop those samples, or fill their targets in") from error
-    if target.shape[0] != n_samples:
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: X has {n_samples} rows "
-            f"and y has {target.shape[0]} targets; they must describe the same samples"
-        )
-    return target
-
-
-def encoded(
-    estimator: Any, target: NDArray[Any], weight: Array
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return sorted labels and the position of each target in them; two must carry weight."""
-    classes, codes = np.unique(target, return_inverse=True)
-    present = np.unique(codes[weight > 0])
-    if present.size < 2:
-        where = "y" if classes.size < 2 else "y, where sample_weight is positive,"
-        raise ValueError(
-            f"{type(estimator).__name__} needs samples of at least 2 classes, but {where} holds "
-            f"only 1 class: {classes[present[0]]!r}"
-        )
-    return classes, codes
-
-
 def amount_of(estimator: Any) -> float:
     """Return alpha, or radius where the form is constrained."""
     if isinstance(estimator.form, str) and estimator.form == "constrained":
@@ -198,13 +145,28 @@ def whole(name: str, value: Any, least: int = 1) -> int:
     return int(value)
 
 
-def checked_loss(loss: str | Loss, *, classification: bool) -> Loss:
-    """Return the loss, which must be of the estimator's kind."""
+def keep(estimator: Any, parameters: dict[str, Any]) -> None:
+    """Set each argument of a constructor as the attribute of its name, as scikit-learn wants it."""
+    for name, value in parameters.items():
+        if name != "self":
+            setattr(estimator, name, value)
+
+
+def task_of(estimator: Any) -> str:
+    """Return the task of the estimator's loss; "" where ``fit`` will say that there is no such."""
+    try:
+        return as_loss(estimator.loss).task
+    except (TypeError, ValueError):
+        return ""
+
+
+def checked_loss(loss: str | Loss, task: Task) -> Loss:
+    """Return the loss, which must be for the estimator's task."""
     found = as_loss(loss)
-    if found.is_classification != classification:
-        kind = "classification" if found.is_classification else "regression"
-        remedy = "AtomicClassifier" if found.is_classification else "AtomicRegressor"
-        raise ValueError(f"loss={found.name!r} is a loss for {kind}; use {remedy}, or change loss")
+    if found.task != task:
+        remedy = {"classification": "AtomicClassifier", "regression": "AtomicRegressor"}
+        other = f"use {remedy[found.task]}, or change loss" if found.task in remedy else "change it"
+        raise ValueError(f"loss={found.name!r} is a loss for {found.task}; {other}")
     return found
 
 

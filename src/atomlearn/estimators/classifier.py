@@ -3,93 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 
-from atomlearn.core.interfaces import Design, Loss, Norm, Solver
+from atomlearn.core.interfaces import Loss, Norm, Solver
 from atomlearn.core.interfaces.norm import Form
-from atomlearn.core.interfaces.solver import WarmStart
-from atomlearn.core.losses import Logistic, Multinomial
-from atomlearn.core.problem.checks import check_weight
+from atomlearn.core.losses import as_loss
+from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
-from atomlearn.estimators.base import AtomicModel, coefficients_of, warm_starts
-from atomlearn.estimators.checks import (
-    amount_of,
-    checked_design,
-    checked_loss,
-    checked_target,
-    encoded,
-    expanded,
-    normalized,
-)
+from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.checks import keep, task_of
 from atomlearn.estimators.matrices.tasks import fit_tasks
+from atomlearn.estimators.targets import Checked, checked_classification
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Classification:
-    """A checked classification problem.
-
-    classes : sorted labels; codes : (n_samples,) position of each label in ``classes``; weight :
-    (n_samples,) mean weights, those of classes included.
-    """
-
-    design: Design
-    classes: NDArray[Any]
-    codes: NDArray[np.int64]
-    weight: Array
-
-    @property
-    def targets(self) -> list[Array]:
-        """One vector of -1 and +1 an output: one for two classes, else one a class."""
-        positive = [1] if self.classes.size == 2 else range(self.classes.size)
-        return [np.where(self.codes == code, 1.0, -1.0) for code in positive]
-
-
-def checked_classification(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, class_weight: Any
-) -> Classification:
-    """Return the problem in checked parts, or say what is wrong with X, y or the weights."""
-    inputs = checked_design(estimator, X, reset=True)
-    n_samples = inputs.shape[0]
-    target = checked_target(estimator, y, n_samples)
-    check_classification_targets(target)
-    weight = unlabeled = check_weight(sample_weight, n_samples)
-    classes, codes = encoded(estimator, target, weight)
-    weight = weight * class_weights(class_weight, classes, codes, weight)[codes]
-    # Labels do not decide what the curves of an input look like: nor do their weights.
-    design = expanded(inputs, estimator.features, weight=unlabeled)
-    return Classification(design, classes, codes, normalized(weight))
-
-
-def class_weights(
-    class_weight: Any, classes: NDArray[Any], codes: NDArray[np.int64], weight: Array
-) -> Array:
-    """Return one factor a class; "balanced" gives every class the same total weight."""
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        total = np.bincount(codes, weights=weight, minlength=classes.size)
-        factors = np.zeros(classes.size)
-        np.divide(weight.sum() / classes.size, total, out=factors, where=total > 0)
-        return factors
-    found: Array = compute_class_weight(class_weight, classes=classes, y=classes[codes])
-    if not (np.isfinite(found).all() and (found >= 0).all()):
-        raise ValueError(f"class_weight must hold finite numbers >= 0, got {class_weight!r}")
-    return found
-
-
-def _is_logistic(estimator: Any) -> bool:
+def _has_probabilities(estimator: Any) -> bool:
     loss = estimator.loss
-    if loss == "logistic" or isinstance(loss, Logistic):
+    if task_of(estimator) == "classification" and as_loss(loss).has_probabilities:
         return True
     raise AttributeError(
         f"probabilities need loss='logistic', and loss is {loss!r}; use decision_function, or "
@@ -97,16 +34,19 @@ def _is_logistic(estimator: Any) -> bool:
     )
 
 
-def is_multinomial(multi_class: Any, loss: Loss) -> bool:
-    """Return whether all classes share one loss, or say what does not fit."""
+def loss_of_classes(multi_class: Any, loss: Loss, n_classes: int) -> Loss | None:
+    """Return the one loss that all classes share, None for one against rest; or what is wrong."""
     if multi_class not in ("ovr", "multinomial"):
         raise ValueError(f"multi_class must be 'ovr' or 'multinomial', got {multi_class!r}")
-    if multi_class == "multinomial" and not isinstance(loss, Logistic):
+    if multi_class == "ovr":
+        return None
+    together = loss.of_classes(n_classes)
+    if together is None:
         raise ValueError(
             f"multi_class='multinomial' is the logistic loss of several classes, and loss is "
             f"{loss.name!r}; use loss='logistic', or multi_class='ovr'"
         )
-    return bool(multi_class == "multinomial")
+    return together if n_classes > 2 else None
 
 
 class LinearClassifier(ClassifierMixin, AtomicModel):
@@ -116,13 +56,10 @@ class LinearClassifier(ClassifierMixin, AtomicModel):
     """
 
     loss: str | Loss
-    classes_: NDArray[Any]
+    class_weight: Any
 
-    def _report_outputs(self, classes: NDArray[Any], results: list[Any], design: Design) -> None:
-        self.classes_ = classes
-        self.coef_ = coefficients_of(results, design)
-        self.intercept_ = np.array([result.intercept for result in results])
-        self._report(results, design=design)
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> Checked:
+        return checked_classification(self, X, y, sample_weight, self.class_weight)
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return X w + b: (n_samples,) for two classes, else (n_samples, n_classes)."""
@@ -138,39 +75,21 @@ class LinearClassifier(ClassifierMixin, AtomicModel):
             labels = self.classes_[np.argmax(values, axis=1)]
         return labels
 
-    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Return P(class | x), shape (n_samples, n_classes); for the logistic loss.
 
         Two classes: 1 / (1 + exp(-decision)). More: the one-against-rest values scaled to sum 1,
         or the softmax where the loss is multinomial.
         """
-        values = self._linear(X)
-        if values.shape[1] == 1:
-            return np.hstack([expit(-values), expit(values)])
-        if getattr(self, "multi_class", "ovr") == "multinomial":
-            shares: NDArray[Any] = softmax(values, axis=1)
-            return shares
-        # Scaled in logarithms first: all of them may underflow far from every class.
-        logarithms = log_expit(values)
-        each = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
-        probabilities: NDArray[Any] = each / each.sum(axis=1, keepdims=True)
+        probabilities: NDArray[Any] = np.exp(self.predict_log_proba(X))
         return probabilities
 
-    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> NDArray[Any]:
         """Return log P(class | x), shape (n_samples, n_classes); for the logistic loss."""
-        values = self._linear(X)
-        if values.shape[1] == 1:
-            return np.hstack([log_expit(-values), log_expit(values)])
-        if getattr(self, "multi_class", "ovr") == "multinomial":
-            joint: NDArray[Any] = log_softmax(values, axis=1)
-            return joint
-        logarithms = log_expit(values)
-        logarithms -= logarithms.max(axis=1, keepdims=True)
-        total = np.log(np.exp(logarithms).sum(axis=1, keepdims=True))
-        result: NDArray[Any] = logarithms - total
-        return result
+        joint = getattr(self, "multi_class", "ovr") == "multinomial"
+        return log_probabilities(as_loss(self.loss), self._linear(X), joint)
 
 
 class AtomicClassifier(LinearClassifier):
@@ -299,48 +218,17 @@ class AtomicClassifier(LinearClassifier):
         stop: StoppingRule | None = None,
         time_limit: float | None = None,
     ) -> None:
-        self.norm = norm
-        self.alpha = alpha
-        self.form = form
-        self.radius = radius
-        self.loss = loss
-        self.features = features
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.observers = observers
-        self.stop = stop
-        self.time_limit = time_limit
+        keep(self, locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AtomicClassifier:
         """Fit to X (n_samples, n_features) and labels y, weighted by ``sample_weight``."""
-        task = checked_classification(self, X, y, sample_weight, self.class_weight)
-        loss = checked_loss(self.loss, classification=True)
-        if is_multinomial(self.multi_class, loss) and task.classes.size > 2:
-            indicators = np.eye(task.classes.size)[task.codes]
-            multinomial = Multinomial(task.classes.size)
-            fit_tasks(self, task.design, indicators, task.weight, multinomial)
-            self.classes_ = task.classes
+        settings = self._settings()
+        data = self._checked(X, y, sample_weight)
+        assert data.classes is not None
+        together = loss_of_classes(self.multi_class, data.loss, data.classes.size)
+        if together is None:
+            self._fit(data, settings, self.n_jobs)
             return self
-        problems = self._problems(
-            task.design, task.targets, task.weight, loss, self.norm, amount_of(self)
-        )
-        results = self._solve(problems, self._starts(task, len(problems)), self.n_jobs)
-        self._report_outputs(task.classes, results, task.design)
+        indicators = np.eye(data.classes.size)[data.codes]
+        fit_tasks(self, data.design, indicators, data.weight, together, settings, data.classes)
         return self
-
-    def _starts(self, task: Classification, n_outputs: int) -> list[WarmStart | None]:
-        former = getattr(self, "coef_", np.zeros(0)).shape
-        if (
-            self.warm_start
-            and former == (n_outputs, task.design.shape[1])
-            and np.array_equal(self.classes_, task.classes)
-        ):
-            return warm_starts(self.coef_, self.intercept_)
-        return [None] * n_outputs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,22 +15,24 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import _check_method_params
 
 from atomlearn.core.data.parts import check_rows
-from atomlearn.core.interfaces import Design, Loss, Norm, Solver
+from atomlearn.core.interfaces import Loss, Norm, Solver
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.names import named
 from atomlearn.core.paths.cross_validation import Rows, Rule, Score, cross_validate, held_out_loss
 from atomlearn.core.paths.levels import check_levels, largest_useful_level, level_grid
+from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.designs import is_opened
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import checked_loss, grouped
-from atomlearn.estimators.classifier import LinearClassifier, checked_classification
-from atomlearn.estimators.regressor import LinearRegressor, checked_regression
+from atomlearn.estimators.checks import grouped, keep
+from atomlearn.estimators.classifier import LinearClassifier
+from atomlearn.estimators.regressor import LinearRegressor
 from atomlearn.estimators.routing import raise_unless_routed, routing_enabled
+from atomlearn.estimators.targets import Checked
 from atomlearn.maps.features import features_named
 from atomlearn.norms import as_norm
 
@@ -120,39 +122,42 @@ class CrossValidatedModel(AtomicModel):
             ]
         )
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+        """Choose norm and alpha, fit to all of X and y; ``params`` are routed metadata."""
+        settings = self._settings()
+        for_splitter, for_scorer = self._route(sample_weight, params)
+        data = self._checked(X, y, sample_weight)
+        folds = self._folds(X, data.y, for_splitter)
+        score = None if self.scoring is None else self._score_of(data, for_scorer)
+        results = self._search(data, folds, score, settings)
+        self._take(data, results)
+        return self
+
     def _search(
         self,
-        design: Design,
-        targets: Sequence[Array],
-        weight: Array,
-        loss: Loss,
+        data: Checked,
         folds: Sequence[tuple[Rows, Rows]],
         score: Score | None,
+        settings: Settings,
     ) -> list[Result]:
         """Choose norm and alpha by held-out scores; return the results of the final fit."""
-        settings = self._settings()
         candidates = self._candidates()
         names = getattr(self, "feature_names_in_", None)
-        norms = [named(as_norm(grouped(norm, design)), names) for norm in candidates]
-        problems = self._problems(design, targets, weight, loss, norms[0], 1.0)
+        norms = [named(as_norm(grouped(norm, data.design)), names) for norm in candidates]
+        problems = self._problems(data, norms[0], 1.0)
         for norm in norms[1:]:
-            norm.check(design.shape[1])
+            norm.check(data.design.shape[1])
         levels = self._grids(problems, norms)
-        scores = cross_validate(
-            problems,
-            norms,
-            levels,
-            folds,
-            score or held_out_loss(problems),
-            settings.share(2),
-            self.n_jobs,
-        )
+        score = score or held_out_loss(problems)
+        # The final fit has the other half of the time, and what the search leaves.
+        search = settings.share(2)
+        scores = cross_validate(problems, norms, levels, folds, score, search, self.n_jobs)
         chosen, position = scores.choose(self.selection)
         self.norm_ = clone(candidates[chosen], safe=False)
         self.alpha_ = float(levels[chosen, position])
         self.alphas_ = levels[0] if len(norms) == 1 else levels
         self.cv_results_ = scores.table()
-        final = self._problems(design, targets, weight, loss, norms[chosen], self.alpha_)
+        final = self._problems(data, norms[chosen], self.alpha_)
         return self._solve(final, [None] * len(final), self.n_jobs, settings)
 
     def _folds(self, X: Any, y: NDArray[Any], params: dict[str, Any]) -> list[tuple[Rows, Rows]]:
@@ -164,11 +169,12 @@ class CrossValidatedModel(AtomicModel):
             for train, test in splitter.split(rows, y, **params)
         ]
 
-    def _score_of(self, stand_in: Any, y: NDArray[Any], params: dict[str, Any]) -> Score | None:
-        """Return the score of decisions by ``scoring``; None for the held-out loss."""
-        if self.scoring is None:
-            return None
-        scorer = get_scorer(self.scoring)
+    def _score_of(self, data: Checked, params: dict[str, Any]) -> Score:
+        """Return the score of decisions by ``scoring``."""
+        scorer, y = get_scorer(self.scoring), data.y
+        stand_in: Any = DecidedRegressor(data.loss)
+        if data.classes is not None:
+            stand_in = DecidedClassifier(data.loss, data.classes)
 
         def score(decisions: Array, test: Rows) -> float:
             of_fold = _check_method_params(y, params, indices=test)
@@ -182,7 +188,10 @@ def _with_norm(problem: Problem, norm: Norm) -> Problem:
 
 
 class DecidedRegressor(LinearRegressor):
-    """A fitted regressor whose X is its predictions: what scorers see, so that X is not copied."""
+    """A fitted regressor whose X is its decisions: what scorers see, so that X is not copied."""
+
+    def __init__(self, loss: str | Loss = "squared") -> None:
+        self.loss = loss
 
     def _linear(self, X: Array) -> Array:
         return X
@@ -283,36 +292,7 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         stop: StoppingRule | None = None,
         time_limit: float | None = None,
     ) -> None:
-        self.norms = norms
-        self.alphas = alphas
-        self.n_alphas = n_alphas
-        self.alpha_ratio = alpha_ratio
-        self.form = form
-        self.loss = loss
-        self.features = features
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.cv = cv
-        self.scoring = scoring
-        self.selection = selection
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.observers = observers
-        self.stop = stop
-        self.time_limit = time_limit
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> AtomicRegressorCV:
-        """Choose norm and alpha, fit to all of X and y; ``params`` are routed metadata."""
-        for_splitter, for_scorer = self._route(sample_weight, params)
-        design, target, weight = checked_regression(self, X, y, sample_weight)
-        loss = checked_loss(self.loss, classification=False)
-        folds = self._folds(X, target, for_splitter)
-        score = self._score_of(DecidedRegressor(), target, for_scorer)
-        [result] = self._search(design, [target], weight, loss, folds, score)
-        self._report_output(result, design)
-        return self
+        keep(self, locals())
 
 
 class AtomicClassifierCV(CrossValidatedModel, LinearClassifier):
@@ -395,35 +375,4 @@ class AtomicClassifierCV(CrossValidatedModel, LinearClassifier):
         stop: StoppingRule | None = None,
         time_limit: float | None = None,
     ) -> None:
-        self.norms = norms
-        self.alphas = alphas
-        self.n_alphas = n_alphas
-        self.alpha_ratio = alpha_ratio
-        self.form = form
-        self.loss = loss
-        self.features = features
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.cv = cv
-        self.scoring = scoring
-        self.selection = selection
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.observers = observers
-        self.stop = stop
-        self.time_limit = time_limit
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> AtomicClassifierCV:
-        """Choose norm and alpha, fit to all of X and y; ``params`` are routed metadata."""
-        for_splitter, for_scorer = self._route(sample_weight, params)
-        task = checked_classification(self, X, y, sample_weight, self.class_weight)
-        loss = checked_loss(self.loss, classification=True)
-        labels = task.classes[task.codes]
-        folds = self._folds(X, labels, for_splitter)
-        score = self._score_of(DecidedClassifier(self.loss, task.classes), labels, for_scorer)
-        results = self._search(task.design, task.targets, task.weight, loss, folds, score)
-        self._report_outputs(task.classes, results, task.design)
-        return self
+        keep(self, locals())

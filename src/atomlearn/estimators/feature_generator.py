@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_selection import SelectorMixin
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.metrics import accuracy_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from atomlearn.core.data.coefficients import MOST_DENSE, as_columns, coefficient_rows
+from atomlearn.core.data.coefficients import MOST_DENSE, as_columns, coefficient_rows, single_row
 from atomlearn.core.interfaces import Design, Loss
 from atomlearn.core.losses import as_loss
-from atomlearn.core.losses.targets import regression_target
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.paths.generation import generated
 from atomlearn.core.problem.checks import check_weight, positive
@@ -33,11 +32,12 @@ from atomlearn.designs import is_opened
 from atomlearn.estimators.base import AtomicModel, coefficients_of
 from atomlearn.estimators.checks import (
     checked_design,
-    checked_target,
-    encoded,
     expanded,
+    keep,
+    task_of,
     whole,
 )
+from atomlearn.estimators.targets import checked_target, encoded
 from atomlearn.maps.feature_map import FeatureMap, Inputs, map_of
 from atomlearn.maps.features import features_named
 
@@ -45,7 +45,7 @@ Array = NDArray[np.float64]
 
 
 def _is_regression(estimator: Any) -> bool:
-    return as_loss(estimator.loss).task == "regression"
+    return task_of(estimator) == "regression"
 
 
 def _is_classification(estimator: Any) -> bool:
@@ -175,19 +175,7 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         stop: StoppingRule | None = None,
         time_limit: float | None = None,
     ) -> None:
-        self.n_features = n_features
-        self.batch = batch
-        self.C = C
-        self.loss = loss
-        self.features = features
-        self.groups = groups
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.observers = observers
-        self.stop = stop
-        self.time_limit = time_limit
+        keep(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -234,7 +222,7 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         """Return the target as the loss takes it, and the two labels of a classification."""
         target = checked_target(self, y, weight.size)
         if not loss.is_classification:
-            return regression_target(target), None
+            return loss.check_target(target), None
         kind = type_of_target(target, input_name="y", raise_unknown=True)
         if kind != "binary":
             raise ValueError(
@@ -284,14 +272,13 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         # All columns of a term have one scaling.
         columns, scaling = state.scaling(norm, design.shape[1])
         of_terms = [(map.term_of(columns), scaling)]
-        self.scaling_ = coefficient_rows(of_terms, map.n_terms, np.float64, map.implicit)
+        rows = coefficient_rows(of_terms, map.n_terms, np.float64, map.implicit)
+        self.scaling_ = single_row(rows)
         self.coef_, self.intercept_ = coefficients_of([result], design), float(result.intercept)
-        if isinstance(self.scaling_, np.ndarray):
-            self.scaling_ = self.scaling_[0]
         if classes is not None:
             self.classes_, self.intercept_ = classes, np.array([self.intercept_])
-        elif isinstance(self.coef_, np.ndarray):
-            self.coef_ = self.coef_[0]
+        else:
+            self.coef_ = single_row(self.coef_)
         self._report([result], complete=self.n_selected_ >= wanted or result.converged)
         if self.n_selected_ < wanted and result.converged:
             warnings.warn(
@@ -362,11 +349,15 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         """Return the labels, or for regression the values, shape (n_samples,)."""
         values: NDArray[Any] = self._linear(X)[:, 0]
         if _is_regression(self):
-            return values
+            expected: NDArray[Any] = as_loss(self.loss).mean(values)
+            return expected
         labels: NDArray[Any] = self.classes_[(values > 0).astype(np.int64)]
         return labels
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy, or for regression R^2, of ``predict(X)``."""
-        measure = r2_score if _is_regression(self) else accuracy_score
-        return float(measure(y, self.predict(X), sample_weight=sample_weight))
+        """Return the accuracy, or for regression the score of the loss: R^2 of the squared one."""
+        if not _is_regression(self):
+            return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+        loss, decisions = as_loss(self.loss), self._linear(X)[:, 0].astype(np.float64)
+        target = loss.check_target(checked_target(self, y, decisions.size))
+        return loss.score(target, decisions, check_weight(sample_weight, decisions.size))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Design, Loss, Norm, Solver
 from atomlearn.core.interfaces.norm import Form
-from atomlearn.core.problem.checks import positive
-from atomlearn.estimators.checks import amount_of, checked_loss, whole
-from atomlearn.estimators.classifier import LinearClassifier, checked_classification
-from atomlearn.estimators.regressor import LinearRegressor, checked_regression
+from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.checks import keep, whole
+from atomlearn.estimators.classifier import LinearClassifier
+from atomlearn.estimators.regressor import LinearRegressor
 from atomlearn.maps.kernels import KernelOn, Kernels
 
 Array = NDArray[np.float64]
@@ -40,7 +40,7 @@ def default_kernels(X: Array, weight: Array) -> list[KernelOn]:
     return found
 
 
-class _KernelModel:
+class _KernelModel(AtomicModel):
     """What the two estimators share: data become columns of kernels."""
 
     #: The columns of X are what kernels work on.
@@ -52,6 +52,15 @@ class _KernelModel:
     coef_: NDArray[Any]
     kernel_norms_: Array
     kernel_weights_: Array
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to X (n_samples, n_features) and y (n_samples,), weighted by ``sample_weight``."""
+        settings = self._settings()
+        data = self._checked(X, y, sample_weight)
+        design = self._kernels_of(data.design, data.weight)
+        self._fit(replace(data, design=design), settings)
+        self._report_kernels(design)
+        return self
 
     def _kernels_of(self, design: Design, weight: Array) -> Kernels:
         whole("rank", self.rank)
@@ -149,33 +158,7 @@ class MultipleKernelClassifier(_KernelModel, LinearClassifier):
         solver: str | Solver = "auto",
         verbose: int = 0,
     ) -> None:
-        self.kernels = kernels
-        self.norm = norm
-        self.alpha = alpha
-        self.form = form
-        self.radius = radius
-        self.loss = loss
-        self.rank = rank
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.verbose = verbose
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultipleKernelClassifier:
-        """Fit to X (n_samples, n_features) and labels y, weighted by ``sample_weight``."""
-        task = checked_classification(self, X, y, sample_weight, self.class_weight)
-        loss = checked_loss(self.loss, classification=True)
-        amount = amount_of(self)
-        positive("tol", self.tol, "relative duality gap to prove")
-        design = self._kernels_of(task.design, task.weight)
-        task = replace(task, design=design)
-        problems = self._problems(design, task.targets, task.weight, loss, self.norm, amount)
-        results = self._solve(problems, [None] * len(problems))
-        self._report_outputs(task.classes, results, design)
-        self._report_kernels(design)
-        return self
+        keep(self, locals())
 
 
 class MultipleKernelRegressor(_KernelModel, LinearRegressor):
@@ -214,28 +197,4 @@ class MultipleKernelRegressor(_KernelModel, LinearRegressor):
         solver: str | Solver = "auto",
         verbose: int = 0,
     ) -> None:
-        self.kernels = kernels
-        self.norm = norm
-        self.alpha = alpha
-        self.form = form
-        self.radius = radius
-        self.loss = loss
-        self.rank = rank
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.verbose = verbose
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultipleKernelRegressor:
-        """Fit to X (n_samples, n_features) and y (n_samples,), weighted by ``sample_weight``."""
-        inputs, target, weight = checked_regression(self, X, y, sample_weight)
-        loss = checked_loss(self.loss, classification=False)
-        amount = amount_of(self)
-        positive("tol", self.tol, "relative duality gap to prove")
-        design = self._kernels_of(inputs, weight)
-        problems = self._problems(design, [target], weight, loss, self.norm, amount)
-        [result] = self._solve(problems, [None])
-        self._report_output(result, design)
-        self._report_kernels(design)
-        return self
+        keep(self, locals())

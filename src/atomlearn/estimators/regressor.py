@@ -9,23 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from atomlearn.core.interfaces import Design, Loss, Norm, Solver
+from atomlearn.core.interfaces import Loss, Norm, Solver
 from atomlearn.core.interfaces.norm import Form
-from atomlearn.core.losses.targets import regression_target
+from atomlearn.core.losses import as_loss
 from atomlearn.core.problem.checks import check_weight
-from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
-from atomlearn.estimators.base import AtomicModel, coefficients_of, warm_starts
+from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import (
-    amount_of,
     checked_design,
     checked_loss,
-    checked_target,
     expanded,
-    normalized,
+    keep,
 )
 from atomlearn.estimators.matrices.tasks import checked_tasks, fit_tasks, is_of_tasks
+from atomlearn.estimators.targets import Checked, checked_regression, checked_target, normalized
 
 Array = NDArray[np.float64]
 
@@ -36,16 +34,31 @@ class LinearRegressor(RegressorMixin, AtomicModel):
     Shared by ``AtomicRegressor`` and ``AtomicRegressorCV``; not for direct use.
     """
 
-    def _report_output(self, result: Result, design: Design) -> None:
-        coef = coefficients_of([result], design)
-        self.coef_ = coef[0] if isinstance(coef, np.ndarray) else coef
-        self.intercept_ = float(result.intercept)
-        self._report([result], design=design)
+    loss: str | Loss
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> Checked:
+        return checked_regression(self, X, y, sample_weight)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predictions X w + b, shape (n_samples,), or (n_samples, n_tasks)."""
-        values = self._linear(X)
+        """Return the expected target at X w + b, shape (n_samples,), or (n_samples, n_tasks).
+
+        It is X w + b itself for the squared loss, and what the link of another makes of it.
+        """
+        values = as_loss(self.loss).mean(self._linear(X))
         return values if values.shape[1] > 1 else values[:, 0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the score of the loss, 1 at best: R^2 for the squared loss; the mean of tasks."""
+        decisions, loss = self._linear(X).astype(np.float64), as_loss(self.loss)
+        n_samples, n_tasks = decisions.shape
+        weight = check_weight(sample_weight, n_samples)
+        Y = checked_tasks(y, n_samples) if is_of_tasks(y) else checked_target(self, y, n_samples)
+        columns = np.reshape(Y, (n_samples, n_tasks)).T
+        each = [
+            loss.score(loss.check_target(column), z, weight)
+            for column, z in zip(columns, decisions.T, strict=True)
+        ]
+        return float(np.mean(each))
 
 
 class AtomicRegressor(LinearRegressor):
@@ -166,52 +179,21 @@ class AtomicRegressor(LinearRegressor):
         stop: StoppingRule | None = None,
         time_limit: float | None = None,
     ) -> None:
-        self.norm = norm
-        self.alpha = alpha
-        self.form = form
-        self.radius = radius
-        self.loss = loss
-        self.features = features
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.observers = observers
-        self.stop = stop
-        self.time_limit = time_limit
+        keep(self, locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AtomicRegressor:
         """Fit to X (n_samples, n_features) and y (n_samples,), weighted by ``sample_weight``.
 
         y (n_samples, n_tasks) fits all tasks together.
         """
+        settings = self._settings()
         if is_of_tasks(y):
             inputs = checked_design(self, X, reset=True)
             weight = normalized(check_weight(sample_weight, inputs.shape[0]))
             design = expanded(inputs, self.features, weight=weight)
-            loss = checked_loss(self.loss, classification=False)
-            fit_tasks(self, design, checked_tasks(y, design.shape[0]), weight, loss)
+            loss = checked_loss(self.loss, "regression")
+            targets = checked_tasks(y, design.shape[0])
+            fit_tasks(self, design, targets, weight, loss, settings)
             return self
-        design, target, weight = checked_regression(self, X, y, sample_weight)
-        loss = checked_loss(self.loss, classification=False)
-        problems = self._problems(design, [target], weight, loss, self.norm, amount_of(self))
-        start = None
-        former = getattr(self, "coef_", np.zeros(0))
-        if self.warm_start and former.shape in ((design.shape[1],), (1, design.shape[1])):
-            start = warm_starts(former, self.intercept_)[0]
-        [result] = self._solve(problems, [start])
-        self._report_output(result, design)
+        self._fit(self._checked(X, y, sample_weight), settings)
         return self
-
-
-def checked_regression(
-    estimator: Any, X: Any, y: Any, sample_weight: Any
-) -> tuple[Design, Array, Array]:
-    """Return design, target and mean weights of a regression problem."""
-    inputs = checked_design(estimator, X, reset=True)
-    n_samples = inputs.shape[0]
-    target = regression_target(checked_target(estimator, y, n_samples))
-    weight = normalized(check_weight(sample_weight, n_samples))
-    return expanded(inputs, estimator.features, weight=weight), target, weight

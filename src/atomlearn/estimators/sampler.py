@@ -12,7 +12,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from atomlearn.estimators.checks import checked_design
+from atomlearn.estimators.checks import checked_design, keep
 from atomlearn.maps.additive import Additive
 from atomlearn.maps.curves import Kernel
 
@@ -71,14 +71,7 @@ class AdditiveKernelSampler(TransformerMixin, BaseEstimator):
         degree: int = 3,
         normalize: bool = False,
     ) -> None:
-        self.kernel = kernel
-        self.n_bins = n_bins
-        self.binning = binning
-        self.n_components = n_components
-        self.length_scale = length_scale
-        self.n_knots = n_knots
-        self.degree = degree
-        self.normalize = normalize
+        keep(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

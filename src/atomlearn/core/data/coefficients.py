@@ -34,6 +34,11 @@ def coefficient_rows(
     return rows
 
 
+def single_row(rows: Any) -> Any:
+    """Return the coefficients of the one output: a vector, or the csr_array of one row itself."""
+    return rows if is_sparse(rows) else rows[0]
+
+
 def nonzero_coefficients(coef: Any) -> tuple[Columns, Array]:
     """Return the columns where an output has a coefficient, and those (n_outputs, m), float64.
 

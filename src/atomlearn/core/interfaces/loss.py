@@ -115,6 +115,10 @@ class Loss(ABC):
         """Return log P(-1) and log P(+1), (n_samples, 2), where ``has_probabilities``."""
         raise AttributeError(f"the loss {self.name!r} has no probabilities")
 
+    def of_classes(self, n_classes: int) -> Loss | None:
+        """Return this loss for several classes at once; None: it is for two, one against rest."""
+        return None
+
     def mean_loss(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return the mean loss at held-out predictions, by which cross-validation chooses."""
         return self.value(y, prediction, weight) / float(weight.sum())

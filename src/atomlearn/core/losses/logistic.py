@@ -11,6 +11,7 @@ from scipy.special import expit, log_expit
 
 from atomlearn.core.interfaces.loss import Loss, Task
 from atomlearn.core.losses.domain import EDGE_TOLERANCE, per_unit_weight, weighted_sum
+from atomlearn.core.losses.multinomial import Multinomial
 from atomlearn.core.losses.targets import binary_target
 
 Array = NDArray[np.float64]
@@ -87,6 +88,10 @@ class Logistic(Loss):
     def log_probabilities(self, prediction: NDArray[Any]) -> NDArray[Any]:
         """Return log P(-1) and log P(+1), which keep their digits where one of them is nearly 1."""
         return np.stack([log_expit(-prediction), log_expit(prediction)], axis=1)
+
+    def of_classes(self, n_classes: int) -> Multinomial:
+        """Return the multinomial loss of so many classes."""
+        return Multinomial(n_classes)
 
 
 def _negative_entropy(share: Array) -> Array:

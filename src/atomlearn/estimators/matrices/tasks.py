@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from atomlearn.core.interfaces import Design, Loss
-from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.norms.names import named
+from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.estimators.checks import amount_of, grouped, names_of
 from atomlearn.maps.feature_map import map_of
@@ -38,14 +38,28 @@ def checked_tasks(y: Any, n_samples: int) -> Array:
     return Y
 
 
-def fit_tasks(estimator: Any, design: Design, Y: Array, weight: Array, loss: Loss) -> None:
-    """Fit W (n_features, n_tasks) and one intercept a task; set coef_ = W' and the rest."""
+def fit_tasks(
+    estimator: Any,
+    design: Design,
+    Y: Array,
+    weight: Array,
+    loss: Loss,
+    settings: Settings,
+    classes: NDArray[Any] | None = None,
+) -> None:
+    """Fit W (n_features, n_tasks) and one intercept a task; set coef_ = W' and the rest.
+
+    ``classes`` : the labels, where the tasks are the classes of one target.
+    """
     names = getattr(estimator, "feature_names_in_", None)
     norm = named(as_norm(grouped(estimator.norm, design)), names)
     norm = over_tasks(norm, design.shape[1], Y.shape[1])
     regularizer = Regularizer(norm, estimator.form, amount_of(estimator))
     task = task_problem(design, Y, weight, loss, regularizer, bool(estimator.fit_intercept))
-    [result] = estimator._solve([task.problem], [_start(estimator, task.shape)])
+    starts = estimator._starts(1, task.problem.design.shape[1], classes)
+    [result] = estimator._solve([task.problem], starts, settings=settings)
+    if classes is not None:
+        estimator.classes_ = classes
     W = task.weights(result)
     estimator.coef_ = np.ascontiguousarray(W.T.astype(design.dtype))
     estimator.intercept_ = task.intercepts(W)
@@ -53,14 +67,3 @@ def fit_tasks(estimator: Any, design: Design, Y: Array, weight: Array, loss: Los
     estimator.selected_ = np.flatnonzero(W.any(axis=1))
     estimator.selected_names_ = names_of(estimator, estimator.feature_map_, estimator.selected_)
     estimator._report([result])
-
-
-def _start(estimator: Any, shape: tuple[int, int]) -> WarmStart | None:
-    """Return the terms of the last fit of the same shape, where they are asked for."""
-    former = getattr(estimator, "coef_", np.zeros(0))
-    if not estimator.warm_start or former.shape != shape[::-1]:
-        return None
-    vector = np.asarray(former.T, dtype=np.float64).reshape(-1)
-    columns = np.flatnonzero(vector)
-    parts = estimator.results_[0].matrix_parts
-    return WarmStart(columns, vector[columns], matrix_parts=parts)

@@ -1,0 +1,45 @@
+"""Probabilities of classes from decisions: what estimators and stored models answer alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax
+
+from atomlearn.core.interfaces.loss import Loss
+
+
+def log_probabilities(loss: Loss, decisions: NDArray[Any], joint: bool = False) -> NDArray[Any]:
+    """Return log P(class | x), (n_samples, n_classes), in the dtype of the decisions.
+
+    Parameters
+    ----------
+    loss : Loss
+        One that ``has_probabilities``.
+    decisions : (n_samples, n_outputs) ndarray
+        One output for two classes; else one a class.
+    joint : bool
+        Whether all classes were fitted together by ``loss.of_classes``. Else they were fitted one
+        against rest, and what each says of itself is scaled to sum 1; in logarithms, since far
+        from every class all of them may underflow.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.losses import Logistic
+    >>> np.exp(log_probabilities(Logistic(), np.array([[0.0], [100.0]])))
+    array([[5.00000000e-01, 5.00000000e-01],
+           [3.72007598e-44, 1.00000000e+00]])
+    """
+    n_outputs = decisions.shape[1]
+    if n_outputs == 1:
+        return loss.log_probabilities(decisions[:, 0])
+    if joint:
+        together = loss.of_classes(n_outputs)
+        assert together is not None
+        return together.log_probabilities(decisions)
+    each = np.stack([loss.log_probabilities(column)[:, 1] for column in decisions.T], axis=1)
+    scaled: NDArray[Any] = log_softmax(each, axis=1)
+    return scaled

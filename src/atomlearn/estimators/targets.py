@@ -1,0 +1,139 @@
+"""What ``fit`` is given, checked: one problem an output, whatever the task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from atomlearn.core.interfaces import Design, Loss
+from atomlearn.core.problem.checks import check_weight
+from atomlearn.estimators.checks import checked_design, checked_loss, expanded
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The data of a fit.
+
+    design : what ``features`` makes of X; y : (n_samples,) what was given, labels or numbers;
+    targets : of each output the same as the loss takes it, for more than two classes one vector of
+    -1 and +1 a class; weight : (n_samples,) with sum 1, those of classes included; classes :
+    sorted labels, and codes : (n_samples,) their positions in it, None for a regression.
+    """
+
+    design: Design
+    y: NDArray[Any]
+    targets: list[Array]
+    weight: Array
+    loss: Loss
+    classes: NDArray[Any] | None = None
+    codes: NDArray[np.int64] | None = None
+
+
+def checked_regression(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Checked:
+    """Return the data of a regression, or say what is wrong with X, y or the weights."""
+    inputs = checked_design(estimator, X, reset=True)
+    loss = checked_loss(estimator.loss, "regression")
+    target = loss.check_target(checked_target(estimator, y, inputs.shape[0]))
+    weight = normalized(check_weight(sample_weight, inputs.shape[0]))
+    design = expanded(inputs, estimator.features, weight=weight)
+    return Checked(design, target, [target], weight, loss)
+
+
+def checked_classification(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, class_weight: Any
+) -> Checked:
+    """Return the data of a classification, or say what is wrong with X, y or the weights."""
+    inputs = checked_design(estimator, X, reset=True)
+    target = checked_target(estimator, y, inputs.shape[0])
+    check_classification_targets(target)
+    weight = unlabeled = check_weight(sample_weight, inputs.shape[0])
+    classes, codes = encoded(estimator, target, weight)
+    weight = weight * class_weights(class_weight, classes, codes, weight)[codes]
+    # Labels do not decide what the curves of an input look like: nor do their weights.
+    design = expanded(inputs, estimator.features, weight=unlabeled)
+    loss = checked_loss(estimator.loss, "classification")
+    targets = signs(classes.size, codes)
+    return Checked(design, target, targets, normalized(weight), loss, classes, codes)
+
+
+def signs(n_classes: int, codes: NDArray[np.int64]) -> list[Array]:
+    """Return one vector of -1 and +1 an output: one for two classes, else one a class."""
+    positive = [1] if n_classes == 2 else range(n_classes)
+    return [np.where(codes == code, 1.0, -1.0) for code in positive]
+
+
+def class_weights(
+    class_weight: Any, classes: NDArray[Any], codes: NDArray[np.int64], weight: Array
+) -> Array:
+    """Return one factor a class; "balanced" gives every class the same total weight."""
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        total = np.bincount(codes, weights=weight, minlength=classes.size)
+        factors = np.zeros(classes.size)
+        np.divide(weight.sum() / classes.size, total, out=factors, where=total > 0)
+        return factors
+    found: Array = compute_class_weight(class_weight, classes=classes, y=classes[codes])
+    if not (np.isfinite(found).all() and (found >= 0).all()):
+        raise ValueError(f"class_weight must hold finite numbers >= 0, got {class_weight!r}")
+    return found
+
+
+def checked_target(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
+    """Return y as a one-dimensional array without NaN, of one entry a sample."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None"
+        )
+    # Not np.iscomplexobj, which what is merely like an array may refuse.
+    if np.asarray(y).dtype.kind == "c":
+        raise ValueError("Complex data not supported: y is complex; pass y.real")
+    try:
+        target: NDArray[Any] = column_or_1d(y, warn=True)
+    except ValueError as error:
+        raise ValueError(f"{error} Pass one target per sample") from error
+    try:
+        assert_all_finite(target, input_name="y")
+    except ValueError as error:
+        raise ValueError(f"{error} Drop those samples, or fill their targets in") from error
+    if target.shape[0] != n_samples:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_samples} rows "
+            f"and y has {target.shape[0]} targets; they must describe the same samples"
+        )
+    return target
+
+
+def encoded(
+    estimator: Any, target: NDArray[Any], weight: Array
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return sorted labels and the position of each target in them; two must carry weight."""
+    classes, codes = np.unique(target, return_inverse=True)
+    present = np.unique(codes[weight > 0])
+    if present.size < 2:
+        where = "y" if classes.size < 2 else "y, where sample_weight is positive,"
+        raise ValueError(
+            f"{type(estimator).__name__} needs samples of at least 2 classes, but {where} holds "
+            f"only 1 class: {classes[present[0]]!r}"
+        )
+    return classes, codes
+
+
+def normalized(weight: Array) -> Array:
+    """Return s_i / sum s, which make the sum over samples a mean, without overflow."""
+    largest = float(weight.max(initial=0.0))
+    if largest == 0.0:
+        raise ValueError(
+            "sample_weight is zero for every sample (class_weight included); give at least one "
+            "sample a weight > 0"
+        )
+    weight = weight / largest
+    result: Array = weight / weight.sum()
+    return result
