@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import json
 import os
 import shutil
 import signal
@@ -331,6 +332,44 @@ def test_the_rest_of_another_source_is_cleared(tmp_path: Path) -> None:
     made = convert(tmp_path / "x.npy", tmp_path / "x.store")
     assert not made.resumed
     assert_array_equal(_all(made.path), np.ones((5, 4)))
+
+
+def _interrupted(source: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Convert until everything is written but the name of the store; return the partial folder."""
+
+    def killed(folder: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            convert(source, out)
+    return out.with_name(out.name + ".partial")
+
+
+def test_what_is_left_of_one_source_is_not_taken_for_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("a", 1.0), ("b", 2.0)):
+        np.save(tmp_path / f"{name}.npy", np.full((5, 4), value))
+    _interrupted(tmp_path / "a.npy", tmp_path / "x.store", monkeypatch)
+    made = convert(tmp_path / "b.npy", tmp_path / "x.store")
+    assert not made.resumed
+    assert_array_equal(_all(made.path), np.full((5, 4), 2.0))
+
+
+def test_a_journal_with_a_damaged_number_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = np.arange(20.0).reshape(5, 4)
+    np.save(tmp_path / "x.npy", X)
+    partial = _interrupted(tmp_path / "x.npy", tmp_path / "x.store", monkeypatch)
+    content = json.loads((partial / "journal.json").read_text())
+    content["state"]["written"]["column"] -= 1
+    (partial / "journal.json").write_text(json.dumps(content))
+    made = convert(tmp_path / "x.npy", tmp_path / "x.store")
+    assert not made.resumed
+    assert_array_equal(_all(made.path), X)
 
 
 def test_packing_is_its_own_inverse() -> None:

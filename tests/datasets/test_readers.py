@@ -207,6 +207,15 @@ def test_schema_reads_another_file_into_the_same_columns(tmp_path: Path) -> None
     assert table.schema == first.schema
 
 
+def test_blanks_around_categories_do_not_count(tmp_path: Path) -> None:
+    padded = "size,hue,y\n1, red,1\n2,blue ,0\n3,  green  ,1\n4,red,1\n"
+    table = read_table(write(tmp_path / "a.csv", padded), "y")
+    assert table.feature_names == ("size", "hue=blue", "hue=green", "hue=red")
+    assert table.X[:, 3].tolist() == [1, 0, 0, 1]
+    again = read_table(write(tmp_path / "b.csv", "hue,size\nred ,1\n"), schema=table.schema)
+    assert again.X.tolist() == [[1, 0, 0, 1]]
+
+
 def test_restricted_schema_needs_only_its_columns(tmp_path: Path) -> None:
     first = read_table(
         write(
