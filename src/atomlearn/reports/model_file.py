@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -28,78 +29,69 @@ from atomlearn.reports.model import (
 FORMAT = "atomlearn-model"
 VERSION = 1
 
-_KEYS = [
-    "format",
-    "version",
-    "created_with",
-    "task",
-    "loss",
-    "target",
-    "classes",
-    "n_features",
-    "n_inputs",
-    "inputs",
-    "features",
-    "is_named",
-    "categories",
-    "first_index",
-    "coefficients",
-    "intercepts",
-    "certificates",
-    "settings",
-]
-_TASKS = ("classification", "regression")
-_MOST_FACTORS = 2
-#: Codes of levels are bytes.
-MOST_LEVELS = 256
+#: What JSON text is read into: the words for each kind of value, and its types. ``bool`` is an
+#: int to Python, and never one here.
+_KINDS: dict[str, tuple[type, ...]] = {
+    "a text": (str,),
+    "true or false": (bool,),
+    "a finite number": (int, float),
+    "a list": (list,),
+    "an object": (dict,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """What a model file may hold at most.
+
+    factors : inputs that a feature is the product of; levels : of a curve, whose codes are bytes;
+    shown : letters of a wrong value that a message repeats.
+    """
+
+    factors: int = 2
+    levels: int = 256
+    shown: int = 60
+
+
+_LIMITS = _Limits()
 
 
 def write_model(path: str | Path, model: SavedModel) -> None:
-    """Write the model file; an existing file is replaced as a whole or not at all."""
-    content = {
-        "format": FORMAT,
-        "version": VERSION,
-        "created_with": model.created_with,
-        "task": model.task,
-        "loss": model.loss,
-        "target": model.target,
-        "classes": None if model.classes is None else list(model.classes),
-        "n_features": model.n_features,
-        "n_inputs": model.n_inputs,
-        "inputs": [{"index": item.index, "name": item.name} for item in model.inputs],
-        "features": [
-            {"index": item.index, "name": item.name, "factors": list(item.factors)}
-            | _written_curve(item.curve)
-            for item in model.features
-        ],
-        "is_named": model.is_named,
-        "categories": {name: list(values) for name, values in model.categories.items()},
-        "first_index": model.first_index,
-        "coefficients": model.coefficients.tolist(),
-        "intercepts": model.intercepts.tolist(),
-        "certificates": [
-            {
-                "status": item.status,
-                "objective": item.objective,
-                "gap": item.gap,
-                "relative_gap": item.relative_gap,
-                "passes": item.passes,
-            }
-            for item in model.certificates
-        ],
-        "settings": model.settings,
-    }
-    text = json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False)
+    """Write the model file; an existing file is replaced as a whole or not at all.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from atomlearn.reports import ModelCertificate, ModelFeature, ModelInput, SavedModel
+    >>> from atomlearn.reports import read_model, write_model
+    >>> model = SavedModel(
+    ...     task="regression", loss="squared", target="price", classes=None, n_features=3,
+    ...     n_inputs=3, inputs=(ModelInput(1, "area"),), features=(ModelFeature(1, "area", (0,)),),
+    ...     is_named=True, categories={}, first_index=0, coefficients=np.array([[2.0]]),
+    ...     intercepts=np.array([5.0]),
+    ...     certificates=(ModelCertificate("CONVERGED", 1.0, 1e-7, 1e-7, 3.0),),
+    ... )
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "model.json"
+    >>> write_model(file, model)
+    >>> read_model(file).scores(np.array([[10.0], [20.0]])).tolist()
+    [[25.0], [45.0]]
+    """
+    content = {"format": FORMAT, "version": VERSION, "created_with": model.created_with}
+    content |= {field.name: getattr(model, field.name) for field in fields(model)}
+    text = json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False, default=_portable)
     # What cannot be read back must not be written: the reader checks the writer.
     parse_model(text, str(path))
     write_text(path, text + "\n")
 
 
-def _written_curve(curve: ModelCurve | None) -> dict[str, Any]:
-    """Return the entries of a curve, none where the feature is a product."""
-    if curve is None:
-        return {}
-    return {"levels": curve.levels.tolist(), "values": curve.values.tolist()}
+def _portable(value: Any) -> Any:
+    """Return arrays as lists and records as objects; those of a curve are part of its feature."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    content = {field.name: getattr(value, field.name) for field in fields(value)}
+    curve = content.pop("curve", None)
+    return content if curve is None else content | _portable(curve)
 
 
 def read_model(path: str | Path) -> SavedModel:
@@ -146,8 +138,8 @@ class _Reader:
         self.name = name
 
     def fail(self, place: str, expected: str, received: object) -> NoReturn:
-        shown = repr(received)
-        shown = shown if len(shown) <= 60 else shown[:57] + "..."
+        shown, most = repr(received), _LIMITS.shown
+        shown = shown if len(shown) <= most else shown[: most - 3] + "..."
         raise ValueError(
             f"{self.name}: {place} must be {expected}, found {shown}; the file is damaged or was "
             "edited: write it again with `atomlearn select`"
@@ -156,21 +148,23 @@ class _Reader:
     # --- the whole --------------------------------------------------------------------------
 
     def model(self, content: object) -> SavedModel:
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
+        known = type(content) is dict and content.get("format") == FORMAT
+        if not known:
             raise ValueError(
                 f'{self.name} is not a model file: it has no "format": "{FORMAT}"; '
                 "pass the model.json that `atomlearn select` wrote"
             )
+        content = cast(dict[str, Any], content)
         version = content.get("version")
         if type(version) is not int or version != VERSION:
             raise ValueError(
                 f"{self.name} is a model file of version {version!r}, and this atomlearn reads "
                 f"version {VERSION}; update atomlearn, or write the model again with it"
             )
-        self.keys("the file", content, _KEYS)
+        self.keys("the file", content, ["format", "version", *_names(SavedModel)])
         task = self.text("task", content["task"])
-        if task not in _TASKS:
-            self.fail("task", f"one of {', '.join(_TASKS)}", task)
+        if task not in ("classification", "regression"):
+            self.fail("task", "one of classification, regression", task)
         classes = self.classes(content["classes"], task)
         n_outputs = 1 if classes is None or len(classes) == 2 else len(classes)
         n_inputs = self.whole("n_inputs", content["n_inputs"], least=1)
@@ -192,7 +186,7 @@ class _Reader:
             n_inputs=n_inputs,
             inputs=inputs,
             features=features,
-            is_named=self.truth("is_named", content["is_named"]),
+            is_named=self.kind("is_named", content["is_named"], "true or false"),
             categories=self.categories(content["categories"]),
             first_index=self.whole("first_index", content["first_index"], below=2),
             coefficients=np.array(coefficients, dtype=np.float64).reshape(n_outputs, -1),
@@ -213,7 +207,7 @@ class _Reader:
         if len(labels) < 2:
             self.fail("classes", "a list of at least two labels", value)
         for position, label in enumerate(labels):
-            if not isinstance(label, str | int | float):
+            if type(label) not in (str, int, float, bool):
                 self.fail(f"classes[{position}]", "a text, a number or a truth value", label)
         if len({(type(label), label) for label in labels}) != len(labels):
             self.fail("classes", "a list of different labels", value)
@@ -223,7 +217,7 @@ class _Reader:
         found = []
         for position, item in enumerate(self.items("inputs", value)):
             place = f"inputs[{position}]"
-            self.keys(place, item, ["index", "name"])
+            self.keys(place, item, _names(ModelInput))
             index = self.whole(f"{place}.index", item["index"], below=n_inputs)
             found.append(ModelInput(index, self.text(f"{place}.name", item["name"])))
         if len({item.index for item in found}) != len(found):
@@ -236,11 +230,11 @@ class _Reader:
         found = []
         for position, item in enumerate(self.items("features", value)):
             place = f"features[{position}]"
-            curved = isinstance(item, dict) and "levels" in item
-            names = ["index", "name", "factors"] + (["levels", "values"] if curved else [])
-            self.keys(place, item, names)
+            curved = "levels" in self.kind(place, item, "an object")
+            names = [name for name in _names(ModelFeature) if name != "curve"]
+            self.keys(place, item, names + (_names(ModelCurve) if curved else []))
             factors = self.items(f"{place}.factors", item["factors"])
-            if not 1 <= len(factors) <= _MOST_FACTORS:
+            if not 1 <= len(factors) <= _LIMITS.factors:
                 self.fail(f"{place}.factors", "one or two positions in inputs", factors)
             found.append(
                 ModelFeature(
@@ -261,8 +255,8 @@ class _Reader:
     def curve(self, place: str, item: dict[str, Any], n_outputs: int) -> ModelCurve:
         given = self.items(f"{place}.levels", item["levels"])
         levels = np.array(self.numbers(f"{place}.levels", given, len(given)))
-        if not 1 <= levels.size <= MOST_LEVELS or (np.diff(levels) <= 0).any():
-            self.fail(f"{place}.levels", f"1 to {MOST_LEVELS} increasing numbers", given)
+        if not 1 <= levels.size <= _LIMITS.levels or (np.diff(levels) <= 0).any():
+            self.fail(f"{place}.levels", f"1 to {_LIMITS.levels} increasing numbers", given)
         rows = self.items(f"{place}.values", item["values"], n_outputs)
         values = [
             self.numbers(f"{place}.values[{n}]", row, len(given)) for n, row in enumerate(rows)
@@ -270,19 +264,17 @@ class _Reader:
         return ModelCurve(levels, np.array(values))
 
     def categories(self, value: object) -> dict[str, tuple[str, ...]]:
-        if not isinstance(value, dict):
-            self.fail("categories", "an object", value)
         return {
             name: tuple(
                 self.text(f"categories.{name}", item)
                 for item in self.items(f"categories.{name}", labels)
             )
-            for name, labels in value.items()
+            for name, labels in self.kind("categories", value, "an object").items()
         }
 
     def certificates(self, value: object, n_outputs: int) -> tuple[ModelCertificate, ...]:
         found = []
-        names = ["status", "objective", "gap", "relative_gap", "passes"]
+        names = _names(ModelCertificate)
         for position, item in enumerate(self.items("certificates", value, n_outputs)):
             place = f"certificates[{position}]"
             self.keys(place, item, names)
@@ -297,49 +289,44 @@ class _Reader:
         return tuple(found)
 
     def settings(self, value: object) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            self.fail("settings", "an object", value)
-        for key, item in value.items():
-            if item is not None and not isinstance(item, str | bool):
+        found: dict[str, Any] = self.kind("settings", value, "an object")
+        for key, item in found.items():
+            if item is not None and type(item) not in (str, bool):
                 self.number(f"settings.{key}", item)
-        return value
+        return found
 
     # --- single values ----------------------------------------------------------------------
 
+    def kind(self, place: str, value: object, expected: str) -> Any:
+        if type(value) not in _KINDS[expected]:
+            self.fail(place, expected, value)
+        return value
+
     def keys(self, place: str, item: object, expected: list[str]) -> None:
-        if not isinstance(item, dict) or sorted(item) != sorted(expected):
-            received = sorted(item) if isinstance(item, dict) else item
+        received = sorted(self.kind(place, item, "an object"))
+        if received != sorted(expected):
             self.fail(place, f"an object with the keys {', '.join(expected)}", received)
 
     def items(self, place: str, value: object, length: int | None = None) -> list[Any]:
-        if not isinstance(value, list):
-            self.fail(place, "a list", value)
-        if length is not None and len(value) != length:
+        found: list[Any] = self.kind(place, value, "a list")
+        if length is not None and len(found) != length:
             self.fail(place, f"a list of length {length}", value)
-        return value
+        return found
 
     def text(self, place: str, value: object) -> str:
-        if not isinstance(value, str):
-            self.fail(place, "a text", value)
-        return value
-
-    def truth(self, place: str, value: object) -> bool:
-        if not isinstance(value, bool):
-            self.fail(place, "true or false", value)
-        return value
+        return str(self.kind(place, value, "a text"))
 
     def whole(self, place: str, value: object, least: int = 0, below: int | None = None) -> int:
-        # bool is an int to Python and never one here.
-        if type(value) is not int or value < least or (below is not None and value >= below):
-            bound = "" if below is None else f" and below {below}"
-            self.fail(place, f"a whole number of at least {least}{bound}", value)
-        return value
+        bound = "" if below is None else f" and below {below}"
+        expected = f"a whole number of at least {least}{bound}"
+        found = value if type(value) is int else self.fail(place, expected, value)
+        if found < least or (below is not None and found >= below):
+            self.fail(place, expected, value)
+        return found
 
     def number(self, place: str, value: object) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            self.fail(place, "a finite number", value)
         try:
-            number = float(value)
+            number = float(self.kind(place, value, "a finite number"))
         except OverflowError:
             number = math.inf
         if not math.isfinite(number):
@@ -351,3 +338,8 @@ class _Reader:
             self.number(f"{place}[{position}]", item)
             for position, item in enumerate(self.items(place, value, length))
         ]
+
+
+def _names(record: type[Any]) -> list[str]:
+    """Return the names of the fields of a record, which are its keys in the file."""
+    return [field.name for field in fields(record)]
