@@ -37,6 +37,11 @@ class LatentChecks(NormChecks):
 class TestLatentGroups(LatentChecks):
     norm: Norm = LatentGroups(OVERLAPPING, weights=[1.0, 2.0, 0.7, 1.0, 1.5])
     n_features = 9
+    changes = {
+        "groups": [[0, 1], [1, 2, 8], [3, 4, 5], [5, 6], [7, 0]],
+        "weights": [0.5, 3.0, 1.0, 1.0, 0.2],
+        "missing": "ignore",
+    }
 
 
 class TestLatentGroupsBySize(LatentChecks):
@@ -47,6 +52,7 @@ class TestLatentGroupsBySize(LatentChecks):
 class TestChains(LatentChecks):
     norm: Norm = Chains(3)
     n_features = 10
+    changes = {"length": 4, "weights": np.arange(1.0, 9.0)}
 
 
 class TestTrees(LatentChecks):
@@ -54,6 +60,7 @@ class TestTrees(LatentChecks):
         [[0, 1, 2, 3, 4], [0, 1], [2, 3, 4], [3], [5, 6]], weights=[2.0, 1.2, 1.1, 0.4, 1.0]
     )
     n_features = 8
+    changes = {"groups": [[0, 1], [0], [2, 3, 4], [3], [7]], "weights": [2.0, 0.2, 1.0, 1.0, 3.0]}
 
 
 class TestWeakHierarchy(LatentChecks):
@@ -64,21 +71,25 @@ class TestWeakHierarchy(LatentChecks):
 class TestStrongHierarchy(LatentChecks):
     norm: Norm = Hierarchy("strong", pairs=[[0, 1], [2, 1], [2, 2]], pair_weight=1.5)
     n_features = 6
+    changes = {"kind": "weak", "pairs": [[0, 1], [0, 2], [1, 1]], "pair_weight": 0.2}
 
 
 class TestOperators(LatentChecks):
     norm: Norm = Operators([np.eye(6)[:3], np.eye(6)[2:] * 2.0, np.ones((1, 6)), np.tri(6)[[1, 4]]])
     n_features = 6
+    changes = {"operators": [np.eye(6)[:2], 3.0 * np.eye(6)]}
 
 
 class TestUnionOfGroups(LatentChecks):
     norm: Norm = Union([Scaled(L1(), 1.3), Groups([[0, 1, 2], [3, 4, 5]]), Chains(2)])
     n_features = 7
+    changes = {"norms": [L1(), Groups([[0, 6], [3, 4]])]}
 
 
 class TestOWL(NormChecks):
     norm: Norm = OWL(np.array([3.0, 2.0, 2.0, 1.0, 0.5, 0.5, 0.1, 0.1]))
     n_features = 8
+    changes = {"weights": np.array([3.0, 2.0, 1.0, 1.0, 0.5, 0.0, 0.0, 0.0])}
 
 
 class TestOscar(NormChecks):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn.designs import ArrayScores
+from atomlearn.norms import LatentGroups
 from atomlearn.testing import tolerances
 from atomlearn.testing.lifted_cases import KINDS, random_scores
 
@@ -28,6 +29,16 @@ def test_polar_best_atom_and_columns(kind: str) -> None:
         there = np.zeros_like(z)
         there[columns] = z[columns]
         assert_allclose(case.polar(there), polar, rtol=1e-12)
+
+
+def test_best_columns_come_best_first_each_once() -> None:
+    """Features in the order of their best sets, not of their numbers."""
+    norm = LatentGroups([[0, 1], [1, 5], [2, 3], [4]])
+    scores = ArrayScores(np.array([0.1, 2.0, 1.0, 0.5, 0.3, 3.0]))
+    assert_array_equal(norm.best_columns(scores, 2), [1, 5])
+    assert_array_equal(norm.best_columns(scores, 4), [1, 5, 0])
+    assert_array_equal(norm.best_columns(scores, 6), [1, 5, 0, 2, 3])
+    assert_array_equal(norm.best_columns(scores, 7), [1, 5, 0, 2, 3, 4])
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")

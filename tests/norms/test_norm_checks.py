@@ -33,6 +33,7 @@ class TestL2(NormChecks):
 class TestKSupport(NormChecks):
     norm = KSupport(3)
     n_features = 10
+    changes = {"k": 2, "groups": LABELS}
 
 
 class TestKSupportOfOne(NormChecks):
@@ -58,11 +59,13 @@ class TestKSupportOverLabels(NormChecks):
 class TestKSupportOverLists(NormChecks):
     norm = KSupport(3, groups=LISTS)
     n_features = 10
+    changes = {"k": 2, "groups": [[0, 1, 2], [5, 9]]}
 
 
 class TestElasticNet(NormChecks):
     norm = ElasticNetNorm(3)
     n_features = 10
+    changes = {"k": 2}
 
 
 class TestElasticNetOfOne(NormChecks):
@@ -78,16 +81,19 @@ class TestElasticNetOfAll(NormChecks):
 class TestGroups(NormChecks):
     norm = Groups(LISTS)
     n_features = 10
+    changes = {"groups": [[0, 1], [2, 3], [5, 6], [8, 9]], "weights": [0.5, 1.0, 2.0, 3.0]}
 
 
 class TestWeightedGroups(NormChecks):
     norm = Groups(LABELS, weights=[1.5, 0.7, 1.0, 2.0])
     n_features = 10
+    changes = {"weights": [3.0, 1.0, 0.2, 1.0]}
 
 
 class TestScaled(NormChecks):
     norm = Scaled(KSupport(3), 2.5)
     n_features = 10
+    changes = {"norm": KSupport(2), "factor": 0.3}
 
 
 class NonnegativeChecks(NormChecks):
@@ -110,6 +116,7 @@ class TestNonnegativeL2(NonnegativeChecks):
 class TestNonnegativeKSupport(NonnegativeChecks):
     norm = Nonnegative(Scaled(KSupport(3), 0.5))
     n_features = 10
+    changes = {"norm": L2()}
 
 
 class TestNonnegativeElasticNet(NonnegativeChecks):
@@ -134,6 +141,7 @@ class RestrictedChecks(NormChecks):
 class TestRestrictedKSupport(RestrictedChecks):
     norm = Restricted(KSupport(2), RestrictedChecks.allowed)
     n_features = 10
+    changes = {"norm": L1(), "columns": [1, 2, 6, 4]}
 
 
 class TestRestrictedGroups(RestrictedChecks):

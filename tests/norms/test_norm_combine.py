@@ -158,10 +158,11 @@ class TestWrappers:
             def best_columns(self, scores, count):
                 return scores.top(count)[0]
 
-        with pytest.raises(TypeError, match="no proximal map because PolarOnly has none"):
+        with pytest.raises(TypeError, match="PolarOnly has no proximal map"):
             Scaled(PolarOnly(), 2.0).prox(np.ones(3), 1.0)
-        with pytest.raises(TypeError, match="cannot be restricted"):
-            Scaled(PolarOnly(), 2.0).restrict(np.array([0]), 3)
+        assert Scaled(PolarOnly(), 2.0).restrict(np.array([0]), 3) is None
+        with pytest.raises(TypeError, match="needs a norm that can be restricted"):
+            Restricted(PolarOnly(), [0]).value(np.ones(3))
         assert Scaled(PolarOnly(), 2.0).zero_threshold(np.ones(3)) == 0.0
         assert Scaled(PolarOnly(), 2.0).value(np.ones(3)) == 2.0
 

@@ -19,6 +19,11 @@ def test_from_parents():
     assert norm.groups == [[0, 1, 2, 3, 4], [0, 1, 2], [3, 4], [1], [2], [3, 4]]
     assert_array_equal(norm.weights, np.arange(1.0, 7))
     norm.check(5)
+    # Node 0 has no feature at it or below it: it is left out, and its weight with it.
+    first = Trees.from_parents([-1, -1, 1], nodes=[1, 2, 2], weights=[5.0, 2.0, 1.0])
+    assert first.groups == [[0, 1, 2], [1, 2]]
+    assert_array_equal(first.weights, [2.0, 1.0])
+    first.check(3)
     with pytest.raises(ValueError, match="cycle"):
         Trees.from_parents([1, 0])
     with pytest.raises(ValueError, match=r"-1\.\.1"):

@@ -162,6 +162,16 @@ def test_the_oracle_is_asked_once_for_one_z_and_gets_its_own_copy() -> None:
     assert len(calls) == 2
 
 
+def test_another_oracle_begins_afresh() -> None:
+    """Neither the last answer of the former oracle nor its atoms count."""
+    norm, scores = UserNorm(signs), ArrayScores(np.array([1.0, -2.0]))
+    assert norm.polar(scores) == 3.0
+    norm.oracle = lambda z: np.where(np.abs(z) == np.abs(z).max(), np.sign(z), 0.0)
+    assert norm.polar(scores) == 2.0
+    norm.oracle, norm.symmetric = lambda z: np.array([1.0, 0.0]), False
+    assert norm.polar(scores) == 1.0
+
+
 def test_value() -> None:
     norm = UserNorm(signs, value=lambda w: np.abs(w).max())
     assert norm.knows_value

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.lift import Lift
 from atomlearn.core.interfaces.norm import Atom, Norm
+from atomlearn.core.norms.combine import Scaled, scaled
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.names import needs_names, resolved
 from atomlearn.core.norms.parameters import Parameters, whole_number
@@ -27,33 +30,22 @@ Array = NDArray[np.float64]
 class LiftedNorm(Parameters, Norm):
     """A norm that is the image of a simpler one over more coordinates: gauge(w) = inf inner(u).
 
-    Subclasses say how (``_lift``); polar, best columns and best atoms are those of the lifted
-    norm. What is read from the parameters is remembered until they or n_features change.
+    Subclasses say how (``lift``); polar, best columns and best atoms are those of the lifted norm.
     """
 
     @abstractmethod
-    def _lift(self, n_features: int) -> Lift:
+    def lift(self, n_features: int) -> Lift:
         """Read and check the parameters, return the expansion and the norm over it."""
 
-    def lift(self, n_features: int) -> Lift:
-        """Return the expansion L and the norm over its coordinates."""
-        values = _values(self)
-        key = (n_features, *map(id, values))
-        memo = self.__dict__.get("_memo")
-        if memo is None or memo[0] != key:
-            # The values are kept beside their ids, which stay unique as long as they live.
-            memo = (key, values, self._lift(n_features))
-            self.__dict__["_memo"] = memo
-        result: Lift = memo[2]
-        return result
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_memo"}
+    def on(self, n_features: int) -> Norm:
+        """The same norm with its lift made."""
+        lift = self.lift(n_features)
+        lift.norm.check(lift.expansion.shape[1])
+        return Image(self, lift)
 
     def check(self, n_features: int) -> None:
         """Raise where a parameter is unusable for this many features."""
-        lift = self.lift(n_features)
-        lift.norm.check(lift.expansion.shape[1])
+        self.on(n_features)
 
     def polar(self, scores: Scores) -> float:
         """The polar of the lifted norm at L'z."""
@@ -81,14 +73,50 @@ class LiftedNorm(Parameters, Norm):
         return lifted_value(self.lift(w.size), w)
 
 
-def _values(parameter: Any) -> list[Any]:
-    """Return a parameter with all that it consists of, norms within norms included."""
-    inside: Any = ()
-    if isinstance(parameter, Parameters):
-        inside = parameter.get_params(deep=False).values()
-    elif isinstance(parameter, list | tuple) and parameter and isinstance(parameter[0], Norm):
-        inside = parameter
-    return [parameter, *(value for part in inside for value in _values(part))]
+class Image(LiftedNorm):
+    """A lifted norm for one number of features: its lift, made once from its parameters.
+
+    Parameters
+    ----------
+    norm : Norm
+        What it was made from.
+    made : Lift
+    """
+
+    def __init__(self, norm: Norm, made: Lift) -> None:
+        self.norm = copy.copy(norm)
+        self.made = made
+
+    @property
+    def absolute(self) -> bool:
+        """As the norm it was made from."""
+        return self.norm.absolute
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the norm it was made from, which says all, and the number of features."""
+        return {"norm": self.norm, "n_features": self.made.expansion.shape[0]}
+
+    def __repr__(self) -> str:
+        return repr(self.norm)
+
+    def lift(self, n_features: int) -> Lift:
+        """The one that was made; for another number of features, another."""
+        if n_features == self.made.expansion.shape[0]:
+            return self.made
+        other = self.norm.lift(n_features)
+        assert other is not None
+        return other
+
+    def on(self, n_features: int) -> Norm:
+        """The norm itself where it is for so many features."""
+        if n_features == self.made.expansion.shape[0]:
+            return self
+        return self.norm.on(n_features)
+
+    def times(self, factor: float) -> Image:
+        """The image of factor times the lifted norm."""
+        lift = replace(self.made, norm=scaled(self.made.norm, factor))
+        return Image(Scaled(self.norm, factor), lift)
 
 
 class LatentNorm(LiftedNorm):
@@ -111,13 +139,11 @@ class LatentNorm(LiftedNorm):
 
     def membership(self, n_features: int) -> Membership:
         """Return the sets of this many features; sets beyond ``n_listed`` are lone features."""
-        self.lift(n_features)
-        result: Membership = self.__dict__["_sets"]
-        return result
+        return self._membership(n_features)
 
-    def _lift(self, n_features: int) -> Lift:
+    def lift(self, n_features: int) -> Lift:
+        """Return L, which repeats each feature once for every set, and the group norm over it."""
         sets = self._membership(n_features)
-        self.__dict__["_sets"] = sets
         norm = self._groups(sets, n_features)
         return Lift(Selection(sets.members, n_features), norm, sets.names)
 
@@ -128,9 +154,6 @@ class LatentNorm(LiftedNorm):
     def _delta(self, sets: Membership) -> Array | None:
         """Return the weight of every set; None: all ones."""
         return set_weights(self.weights, sets, type(self).__name__)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_sets"}
 
 
 def set_weights(weights: Any, sets: Membership, owner: str) -> Array | None:

@@ -37,7 +37,8 @@ class Operators(LiftedNorm):
     def __init__(self, operators: Sequence[Any]) -> None:
         self.operators = operators
 
-    def _lift(self, n_features: int) -> Lift:
+    def lift(self, n_features: int) -> Lift:
+        """Return L, the rows of all operators side by side, and the group norm over them."""
         rows = []
         for number, operator in enumerate(self.operators):
             matrix = sparse.csr_array(operator, dtype=np.float64)

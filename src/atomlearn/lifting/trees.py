@@ -158,12 +158,13 @@ class TreeGroups(Groups):
     def __init__(self, groups: Segments, weights: Array, forest: Forest) -> None:
         super().__init__(groups, weights)
         self.forest = forest
+        self._lightest = forest.lightest(weights)
         #: Sets whose score was looked at in the last search (tests and curiosity).
         self.visited = 0
 
-    def reweighted(self, weights: Array) -> TreeGroups:
-        """Return the same groups with other weights."""
-        return TreeGroups(self.groups, weights, self.forest)
+    def times(self, factor: float) -> TreeGroups:
+        """The same groups with their weights multiplied."""
+        return TreeGroups(self.groups, factor * self.weights, self.forest)
 
     def polar(self, scores: Scores) -> float:
         """max_B ||z_B||_2 / delta_B"""
@@ -210,15 +211,6 @@ class TreeGroups(Groups):
             if not frontier.size:
                 break
         return found
-
-    @property
-    def _lightest(self) -> Array:
-        memo = self.__dict__.get("_light_memo")
-        if memo is None:
-            memo = self.forest.lightest(np.asarray(self.weights))
-            self.__dict__["_light_memo"] = memo
-        lightest: Array = memo
-        return lightest
 
     def _ratings(self, scores: LiftedScores) -> Array:
         known = scores.remembered.get(id(self))

@@ -34,7 +34,8 @@ class Union(LiftedNorm):
     def __init__(self, norms: Sequence[Norm]) -> None:
         self.norms = norms
 
-    def _lift(self, n_features: int) -> Lift:
+    def lift(self, n_features: int) -> Lift:
+        """Return the coordinates of all norms side by side, and the norm over them."""
         norms = list(self.norms)
         if not norms:
             raise ValueError("Union needs at least one norm, got none")
@@ -59,13 +60,14 @@ class Union(LiftedNorm):
         kinds = [term.norm for term in self.terms()]
         return any(norm.of_matrices and not norm.proximal for norm in kinds)
 
-    def check(self, n_features: int) -> None:
-        """Raise where a parameter is unusable for this many features."""
+    def on(self, n_features: int) -> Norm:
+        """The same norm with its parts read, and its lift made where it is a norm of vectors."""
+        if not self.of_matrices:
+            return super().on(n_features)
         if not self._has_rays():
-            super().check(n_features)
-            return
-        for norm in self.norms:
-            norm.check(n_features)
+            lift = self.lift(n_features)
+            lift.norm.check(lift.expansion.shape[1])
+        return Union([norm.on(n_features) for norm in self.norms])
 
     @property
     def of_matrices(self) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import copy
 import pickle
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from atomlearn.core.interfaces.norm import (
     Norm,
     ProxPoint,
 )
+from atomlearn.core.norms.combine import Scaled
 from atomlearn.testing import tolerances
 
 Array = NDArray[np.float64]
@@ -36,6 +38,8 @@ class NormChecks:
 
     norm: Norm
     n_features: int
+    #: Other values that parameters may take, at which the norm is another one.
+    changes: ClassVar[Mapping[str, Any]] = {}
     #: False for gauges that know one sign only.
     symmetric = True
     #: Relative accuracy of ``value``: looser where it is the result of an iteration.
@@ -138,6 +142,46 @@ class NormChecks:
             assert self.norm.value(atom) <= 1.0 + far * tolerances.SAME_FLOAT64
             # A projection falls short of the best atom a by at most ||a||^2 / 2t.
             assert polar - atom @ z <= polar * self.n_features / far
+
+    def assert_same(self, norm: Norm, other: Norm) -> None:
+        """Assert that the two are one gauge: same values, polars, columns and proximal maps."""
+        for seed in range(8):
+            v = self.inside(self.sample(seed))
+            scores = ArrayScores(v)
+            same = tolerances.SAME_FLOAT64
+            assert_allclose(norm.polar(scores), other.polar(scores), rtol=same)
+            assert_allclose(norm.value(v), other.value(v), rtol=max(same, 10.0 * self.accuracy))
+            assert_array_equal(norm.best_columns(scores, 3), other.best_columns(scores, 3))
+            for form in _FORMS if norm.proximal else ():
+                point = norm.prox_point(v, 0.7, form).point
+                assert_allclose(point, other.prox_point(v, 0.7, form).point, rtol=same, atol=same)
+
+    def test_a_changed_parameter_is_that_of_a_fresh_norm(self) -> None:
+        """Whatever was computed before, a norm is what its parameters say now."""
+        for name, value in self.changes.items():
+            norm = copy.deepcopy(self.norm)
+            self.assert_same(norm, self.norm)
+            norm.__setattr__(name, value)
+            self.assert_same(norm, self._with(name, value))
+
+    def test_the_norm_on_so_many_features(self) -> None:
+        """The norm with its parameters read is the same norm."""
+        read = self.norm.on(self.n_features)
+        self.assert_same(read, self.norm)
+        self.assert_same(read.on(self.n_features), self.norm)
+
+    def test_factors_are_multiplied(self) -> None:
+        """A factor that a norm takes into itself scales gauge and polar."""
+        scaled = self.norm.on(self.n_features).times(2.5)
+        if scaled is None:
+            pytest.skip("no norm of its own kind")
+        self.assert_same(scaled, Scaled(self.norm, 2.5))
+
+    def _with(self, name: str, value: Any) -> Norm:
+        """Return a fresh norm with one other parameter."""
+        kind: Any = type(self.norm)
+        parameters: Any = self.norm
+        return cast(Norm, kind(**{**parameters.get_params(deep=False), name: value}))
 
     # Columns.
 

@@ -75,7 +75,7 @@ class Norm(ABC):
     def check(self, n_features: int) -> None:  # noqa: B027 - most norms fit any number of columns
         """Raise ValueError or TypeError, with the remedy, where a parameter is unusable."""
 
-    # What the data say: names of columns, the shape of a matrix.
+    # What the data say: names of columns, the shape of a matrix, the number of features.
 
     def with_names(self, names: Sequence[str]) -> Norm:
         """Return the same norm with names of columns in its parameters replaced by indices."""
@@ -87,6 +87,19 @@ class Norm(ABC):
         None: the columns of the design are not the entries of a matrix.
         """
         return self
+
+    def on(self, n_features: int) -> Norm:
+        """Return the same norm for so many features: checked, its parameters read once and kept.
+
+        Problems are built over it, so that lists of groups are not read again at every pass, and
+        factors of factors are one factor. The norm itself where there is nothing to read.
+        """
+        self.check(n_features)
+        return self
+
+    def times(self, factor: float) -> Norm | None:
+        """Return factor * norm as a norm of the same kind; None where there is none."""
+        return None
 
     # The oracle.
 
@@ -176,7 +189,10 @@ class Norm(ABC):
         gauge(x)^2 where "squared"; the nearest x of gauge(x) <= amount where "constrained". The
         Jacobian is only computed when called.
         """
-        raise TypeError(f"{self!r} has no proximal map; use a solver over its atoms")
+        raise TypeError(
+            f"{type(self).__name__} has no proximal map; use a solver over its atoms, such as "
+            "solvers.AtomGeneration()"
+        )
 
     def prox(self, w: Array, step: float) -> Array:
         """Return argmin_x 1/2 ||x - w||^2 + step * gauge(x)."""

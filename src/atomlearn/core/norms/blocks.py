@@ -27,6 +27,15 @@ from atomlearn.core.norms.vectors import to_float64
 Array = NDArray[np.float64]
 
 
+class Cover(tuple[Columns, ...]):
+    """The columns of every block, int64: read and checked, each column in exactly one block."""
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of all blocks together."""
+        return sum(columns.size for columns in self)
+
+
 class Blocks(VectorNorm):
     """gauge(w) = sum_b norm_b(w_b) over disjoint blocks of columns; polar max_b norm_b°(z_b).
 
@@ -53,6 +62,12 @@ class Blocks(VectorNorm):
         """Raise where the blocks are not a partition of the columns, or a norm does not fit."""
         for norm, columns in zip(self.norms, self._blocks(n_features), strict=True):
             norm.check(columns.size)
+
+    def on(self, n_features: int) -> Blocks:
+        """The same norm with all norms and columns read."""
+        blocks = self._blocks(n_features)
+        norms = [norm.on(c.size) for norm, c in zip(self.norms, blocks, strict=True)]
+        return Blocks(norms, Cover(blocks))
 
     def value(self, w: Array) -> float:
         """sum_b norm_b(w_b)"""
@@ -107,9 +122,7 @@ class Blocks(VectorNorm):
                 return None
             norms.append(restriction)
             parts.append(chosen)
-        restricted = Blocks(norms, parts)
-        restricted.__dict__["_memo"] = (restricted.columns, len(columns), parts)
-        return restricted
+        return Blocks(norms, Cover(parts))
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         return three_forms(v, amount, form, self._penalized, self.polar_of)
@@ -157,7 +170,7 @@ class Blocks(VectorNorm):
 
         return ProxPoint(point, gauge, jacobian)
 
-    def _polars(self, scores: Scores) -> tuple[list[Columns], list[float]]:
+    def _polars(self, scores: Scores) -> tuple[Sequence[Columns], list[float]]:
         blocks = self._blocks(scores.n_columns)
         return blocks, [
             norm.polar(subset_scores(scores, c)) if c.size else 0.0
@@ -175,13 +188,10 @@ class Blocks(VectorNorm):
             place[columns] = np.arange(columns.size)
         return owner, place
 
-    def _blocks(self, n_features: int) -> list[Columns]:
-        memo = self.__dict__.get("_memo")
-        if memo is None or memo[0] is not self.columns or memo[1] != n_features:
-            memo = (self.columns, n_features, self._checked(n_features))
-            self.__dict__["_memo"] = memo
-        blocks: list[Columns] = memo[2]
-        return blocks
+    def _blocks(self, n_features: int) -> Sequence[Columns]:
+        if isinstance(self.columns, Cover) and self.columns.n_columns == n_features:
+            return self.columns
+        return self._checked(n_features)
 
     def _checked(self, n_features: int) -> list[Columns]:
         if len(self.norms) != len(self.columns):
@@ -210,9 +220,6 @@ class Blocks(VectorNorm):
                 f"{together.size} entries, {np.unique(together).size} of them distinct"
             )
         return blocks
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_memo"}
 
 
 def _assembled(parts: list[tuple[Columns, ProxJacobian]], size: int) -> ProxJacobian:

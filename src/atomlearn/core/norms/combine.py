@@ -27,7 +27,6 @@ from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.inside import check_inside
 from atomlearn.core.norms.l1 import L1
 from atomlearn.core.norms.parameters import positive_number
-from atomlearn.core.norms.partition import Partition
 from atomlearn.core.norms.scores import PositiveScores
 from atomlearn.core.norms.vectors import to_float64
 
@@ -35,11 +34,11 @@ Array = NDArray[np.float64]
 
 
 def scaled(norm: Norm, factor: float) -> Norm:
-    """Return factor * norm, as a group norm where it is one."""
-    if isinstance(norm, Groups) and isinstance(norm.groups, Partition):
-        weights = np.ones(norm.groups.n_groups) if norm.weights is None else norm.weights
-        return norm.reweighted(weights * factor)
-    return Scaled(norm, factor)
+    """Return factor * norm, as a norm of its own kind where there is one."""
+    if factor == 1.0:
+        return norm
+    same = norm.times(factor)
+    return Scaled(norm, factor) if same is None else same
 
 
 class Scaled(VectorNorm):
@@ -98,6 +97,18 @@ class Scaled(VectorNorm):
         check_inside(self.norm, "Scaled", absolute=False)
         positive_number("Scaled", "factor", self.factor)
         self.norm.check(n_features)
+
+    def on(self, n_features: int) -> Norm:
+        """factor times the norm inside, read, with factors multiplied."""
+        check_inside(self.norm, "Scaled", absolute=False)
+        factor = positive_number("Scaled", "factor", self.factor)
+        inner = self.norm.on(n_features)
+        read = scaled(inner, factor)
+        return self if inner is self.norm and isinstance(read, Scaled) else read
+
+    def times(self, factor: float) -> Norm:
+        """The norm inside with both factors."""
+        return scaled(self.norm, factor * self.factor)
 
     def value(self, w: Array) -> float:
         """factor * norm(w)"""
@@ -201,6 +212,12 @@ class Nonnegative(VectorNorm):
         """Raise where the norm inside is unusable, or not a norm of |w|."""
         check_inside(self.norm, "Nonnegative", absolute=True)
         self.norm.check(n_features)
+
+    def on(self, n_features: int) -> Nonnegative:
+        """The same norm with the norm inside read."""
+        check_inside(self.norm, "Nonnegative", absolute=True)
+        inner = self.norm.on(n_features)
+        return self if inner is self.norm else Nonnegative(inner)
 
     def value(self, w: Array) -> float:
         """norm(w), or infinity where some w_j < 0"""

@@ -50,6 +50,20 @@ class Groups(GroupedNorm):
         """Raise where groups overlap or do not fit, or a weight is not positive and finite."""
         self.parts(n_features)
 
+    def on(self, n_features: int) -> Groups:
+        """The same norm with its groups and weights read."""
+        partition, weights = self.parts(n_features)
+        listed = partition.all_listed()
+        return self if listed is self.groups else Groups(listed, weights)
+
+    def times(self, factor: float) -> Groups | None:
+        """The same groups with their weights multiplied, once they are read."""
+        if not isinstance(self.groups, Partition):
+            return None
+        partition, weights = self.parts(self.groups.labels.size)
+        own = np.ones(partition.n_groups) if weights is None else weights
+        return Groups(partition.all_listed(), factor * own)
+
     def value(self, w: Array) -> float:
         """sum_g weight_g ||w_g||_2"""
         w = to_float64(w)
@@ -97,10 +111,6 @@ class Groups(GroupedNorm):
         groups = named_groups(self.groups, names, "Groups")
         return self if groups is self.groups else Groups(groups, self.weights)
 
-    def reweighted(self, weights: Array) -> Groups:
-        """Return the same groups with other weights, one for each listed group."""
-        return Groups(self.groups, weights)
-
     def singleton_weights(self, n_features: int) -> Array | None:
         """Return each column's weight where every group is one column, else None."""
         partition, weights = self.parts(n_features)
@@ -119,14 +129,9 @@ class Groups(GroupedNorm):
         partition = self.partition(n_features)
         if self.weights is None:
             return partition, None
-        memo = self.__dict__.get("_weights_memo")
-        if memo is None or memo[0] is not self.weights or memo[1] is not partition:
-            memo = (self.weights, partition, self._checked_weights(partition))
-            self.__dict__["_weights_memo"] = memo
-        weights: Array = memo[2]
-        return partition, weights
-
-    def _checked_weights(self, partition: Partition) -> Array:
+        # A partition whose groups are all listed was read before, and its weights with it.
+        if partition is self.groups and partition.n_listed == partition.n_groups:
+            return partition, np.asarray(self.weights, dtype=np.float64)
         weights = np.asarray(self.weights, dtype=np.float64)
         if weights.shape != (partition.n_listed,):
             raise ValueError(
@@ -140,4 +145,4 @@ class Groups(GroupedNorm):
                 "and finite; leave an unpenalized feature out of X, or use a small weight"
             )
         missing = partition.n_groups - partition.n_listed
-        return np.concatenate([weights, np.ones(missing)]) if missing else weights
+        return partition, np.concatenate([weights, np.ones(missing)])

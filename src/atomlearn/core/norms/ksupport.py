@@ -54,6 +54,11 @@ class KSupport(GroupedNorm):
         if self.groups is not None:
             self.partition(n_features)
 
+    def on(self, n_features: int) -> KSupport:
+        """The same norm with its groups read."""
+        self.check(n_features)
+        return self if self.groups is None else KSupport(self.k, self.partition(n_features))
+
     def value(self, w: Array) -> float:
         """sqrt(min sum_g ||w_g||^2 / d_g) over 0 <= d <= 1, sum d <= k; O(n) expected."""
         w = to_float64(w)

@@ -22,28 +22,17 @@ MAX_DENSE_FACTORS = 2**18
 
 
 class GroupedNorm(VectorNorm):
-    """A norm with a parameter ``groups``, read once for a number of features and remembered."""
+    """A norm with a parameter ``groups``; problems are built over one whose groups are read."""
 
     groups: Any
 
     def partition(self, n_features: int) -> Partition:
         """Return the groups of n_features features, every feature in exactly one."""
-        if isinstance(self.groups, Partition):
-            return Partition.of(self.groups, n_features, type(self).__name__)
-        memo = self.__dict__.get("_memo")
-        if memo is None or memo[0] is not self.groups or memo[1] != n_features:
-            partition = Partition.of(self.groups, n_features, type(self).__name__)
-            memo = (self.groups, n_features, partition)
-            self.__dict__["_memo"] = memo
-        result: Partition = memo[2]
-        return result
+        return Partition.of(self.groups, n_features, type(self).__name__)
 
     def labels(self, columns: Columns, n_features: int) -> Columns:
         """The number of the group of each column."""
         return self.partition(n_features).labels[columns]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if "_memo" not in name}
 
 
 def best_groups(

@@ -98,10 +98,6 @@ class OWL(VectorNorm):
         return three_forms(v, amount, form, lambda u, step: _penalized(u, step, weights), polar)
 
     def _weights(self, n_features: int) -> Array:
-        memo = self.__dict__.get("_memo")
-        if memo is not None and memo[0] is self.weights and memo[1].size == n_features:
-            known: Array = memo[1]
-            return known
         weights = np.asarray(self.weights, dtype=np.float64)
         if weights.shape != (n_features,):
             raise ValueError(
@@ -115,11 +111,7 @@ class OWL(VectorNorm):
             )
         if weights.size and not weights[0] > 0:
             raise ValueError("OWL: the first weight must be positive; all zero penalizes nothing")
-        self.__dict__["_memo"] = (self.weights, weights)
         return weights
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_memo"}
 
 
 def _penalized(v: Array, step: float, weights: Array) -> ProxPoint:

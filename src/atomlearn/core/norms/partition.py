@@ -88,6 +88,12 @@ class Partition:
         result[alone] = len(lists) + np.arange(n_alone)
         return cls(result, len(lists) + n_alone, len(lists))
 
+    def all_listed(self) -> Partition:
+        """Return the same groups, the lone features among those that are listed."""
+        if self.n_listed == self.n_groups:
+            return self
+        return Partition(self.labels, self.n_groups, self.n_groups)
+
     @cached_property
     def sizes(self) -> Columns:
         """Number of features of each group, shape (n_groups,)."""

@@ -62,6 +62,13 @@ class Restricted(VectorNorm):
         self.norm.check(n_features)
         self._inner(n_features)
 
+    def on(self, n_features: int) -> Restricted:
+        """The same norm with the norm inside read."""
+        check_inside(self.norm, "Restricted", absolute=False)
+        restricted = Restricted(self.norm.on(n_features), self.columns)
+        restricted._inner(n_features)
+        return restricted
+
     def value(self, w: Array) -> float:
         """norm(w), or infinity where w is not zero outside the columns"""
         w = to_float64(w)

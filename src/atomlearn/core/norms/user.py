@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,27 @@ Answer = Any
 REMEMBERED, REMEMBERED_ENTRIES = 16, 2**20
 #: An atom counts as better than the oracle's where it is by this, relative to ||a|| ||z||.
 BEATEN = 1e-9
+
+
+@dataclass(slots=True)
+class Memory:
+    """Answers of one oracle: ``asked`` is the oracle, whether it is symmetric, and the features.
+
+    last : the last scores, with the answer; former : atoms it returned before, with their norms.
+    """
+
+    asked: tuple[Any, bool, int]
+    last: tuple[Array, tuple[Atom, float]] | None = None
+    former: list[tuple[Atom, float]] = field(default_factory=list)
+
+    def add(self, atom: Atom) -> None:
+        """Remember one more atom, and forget the oldest where there are many."""
+        self.former = [*self.former, (atom, l2_norm(atom.values))][-REMEMBERED:]
+        while len(self.former) > 1 and self._size() > REMEMBERED_ENTRIES:
+            self.former.pop(0)
+
+    def _size(self) -> int:
+        return sum(atom.columns.size for atom, _ in self.former)
 
 
 class UserNorm(Parameters, Norm):
@@ -142,17 +164,25 @@ class UserNorm(Parameters, Norm):
         none = Atom(np.zeros(0, dtype=np.int64), np.zeros(0))
         if not z.any():
             return none, 0.0
-        last = self.__dict__.get("_last")
-        if last is not None and np.array_equal(last[0], z):
-            known: tuple[Atom, float] = last[1]
-            return known
+        memory = self._memory(z.size)
+        if memory.last is not None and np.array_equal(memory.last[0], z):
+            return memory.last[1]
         atom = self._read(self.oracle(z.copy()), z.size)
         reached = float(atom.values @ z[atom.columns])
-        self._compare(atom, reached, z)
-        self._remember(atom, z.size)
+        self._compare(atom, reached, z, memory)
+        memory.add(atom)
         answer = (atom, reached) if reached > 0 else (none, 0.0)
-        self.__dict__["_last"] = (z, answer)
+        memory.last = (z, answer)
         return answer
+
+    def _memory(self, n_features: int) -> Memory:
+        """Return what is remembered of this very oracle on so many features; at first nothing."""
+        memory: Memory | None = self.__dict__.get("_remembered")
+        asked = self.oracle, self.symmetric, n_features
+        if memory is None or memory.asked[0] is not self.oracle or memory.asked[1:] != asked[1:]:
+            memory = Memory(asked)
+            self.__dict__["_remembered"] = memory
+        return memory
 
     def _read(self, answer: Answer, n_features: int) -> Atom:
         """Return what the oracle gave as an atom with increasing columns, no zeros, checked."""
@@ -228,7 +258,7 @@ class UserNorm(Parameters, Norm):
             )
         return array.astype(np.float64)
 
-    def _compare(self, atom: Atom, reached: float, z: Array) -> None:
+    def _compare(self, atom: Atom, reached: float, z: Array, memory: Memory) -> None:
         """Raise ValueError where the answer is not the best atom, as far as can be seen."""
         if self.symmetric and reached < 0:
             raise ValueError(
@@ -236,8 +266,7 @@ class UserNorm(Parameters, Norm):
                 "return the atom of largest <a, z>, or say symmetric=False where -a is no atom"
             )
         size = l2_norm(z)
-        n_features, known = self.__dict__.get("_former", (z.size, ()))
-        for former, length in known if n_features == z.size else ():
+        for former, length in memory.former:
             other = float(former.values @ z[former.columns])
             other = abs(other) if self.symmetric else other
             slack = BEATEN * size * max(length, l2_norm(atom.values))
@@ -248,16 +277,8 @@ class UserNorm(Parameters, Norm):
                     "or the gap would prove nothing"
                 )
 
-    def _remember(self, atom: Atom, n_features: int) -> None:
-        size, former = self.__dict__.get("_former", (n_features, ()))
-        entry = (atom, l2_norm(atom.values))
-        kept = [*(former if size == n_features else ()), entry][-REMEMBERED:]
-        while len(kept) > 1 and sum(a.columns.size for a, _ in kept) > REMEMBERED_ENTRIES:
-            kept.pop(0)
-        self.__dict__["_former"] = (n_features, tuple(kept))
-
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k not in ("_last", "_former")}
+        return {name: value for name, value in self.__dict__.items() if name != "_remembered"}
 
     @property
     def _title(self) -> str:

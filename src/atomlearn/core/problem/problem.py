@@ -75,8 +75,8 @@ class Problem:
             raise TypeError(f"tau must be a number >= 0, got {type(tau).__name__}")
         if not (math.isfinite(tau) and tau >= 0):
             raise ValueError(f"tau must be finite and >= 0, got {tau}")
-        regularizer = replace(regularizer, norm=shaped(regularizer.norm, design))
-        regularizer.norm.check(n_features)
+        norm = shaped(regularizer.norm, design).on(n_features)
+        regularizer = replace(regularizer, norm=norm)
         weight = check_weight(sample_weight, n_samples)
         if not isinstance(fit_intercept, (bool, np.bool_)) and fit_intercept not in (0, 1):
             raise TypeError(f"the intercept is fitted or not: True or False, got {fit_intercept!r}")

@@ -65,6 +65,10 @@ class RowGroups(Parameters, Norm):
         """Raise where k or the shape is unusable, or the shape is unknown."""
         self.with_shape(None).check(n_features)
 
+    def on(self, n_features: int) -> Norm:
+        """The norm over the rows, read."""
+        return self.with_shape(None).on(n_features)
+
     def value(self, w: NDArray[Any]) -> float:
         """sum_j ||W_j.||_2, of a 2-d array, or with ``shape`` of a vector of p q numbers."""
         shape = (np.shape(w)[0], np.shape(w)[1]) if np.ndim(w) == 2 else None

@@ -71,7 +71,13 @@ class TensorTrace(LiftedNorm):
             for mode, (rows, weight) in enumerate(zip(shape, weights, strict=True))
         ]
 
-    def _lift(self, n_features: int) -> Lift:
+    def on(self, n_features: int) -> TensorTrace:
+        """The norm itself: its solver works on the unfoldings."""
+        self.lift(n_features)
+        return self
+
+    def lift(self, n_features: int) -> Lift:
+        """Return the entries of all unfoldings side by side, and their trace norms."""
         shape, _ = self.modes()
         size = math.prod(shape)
         if size != n_features:
