@@ -2,7 +2,7 @@
 
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.centered import CenteredBlock
-from atomlearn.core.data.convert import as_design, feature_names, is_opened, register
+from atomlearn.core.data.convert import Kind, as_design, feature_names, is_opened, register
 from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.data.lifted import Lifted
@@ -27,10 +27,24 @@ from atomlearn.matrices.designs.entries import Entries
 from atomlearn.matrices.designs.identity import Identity
 from atomlearn.matrices.designs.reshaped import as_matrix_design
 from atomlearn.matrices.designs.tasks import Tasks
-from atomlearn.storage.device.on_device import FOREIGN, TENSORS, OnDevice, RecheckedScores
+from atomlearn.storage.device.on_device import (
+    OnDevice,
+    RecheckedScores,
+    in_place_or_on_device,
+    refuse_foreign,
+)
+from atomlearn.storage.device.tensors import is_foreign_sparse, is_tensor
+from atomlearn.storage.spread.chunks import is_dask, names_of_dask
 from atomlearn.storage.spread.cluster import LostDataError
-from atomlearn.storage.spread.distributed import COLLECTIONS, ChunkScores, Dask
-from atomlearn.storage.store.files import ANNDATA, PATHS
+from atomlearn.storage.spread.distributed import ChunkScores, Dask
+from atomlearn.storage.store.files import (
+    array_of_anndata,
+    is_anndata,
+    is_path,
+    names_of_anndata,
+    names_of_path,
+    open_path,
+)
 from atomlearn.storage.store.on_disk import OnDisk
 from atomlearn.storage.store.plink import PlinkBed, Variants, read_variants
 from atomlearn.storage.store.store_file import StoreError
@@ -39,8 +53,11 @@ from atomlearn.storage.store.store_file import StoreError
 AdditiveScores = AnovaScores = TermScores
 
 # What as_design takes beyond arrays, tables and SciPy's sparse arrays; asked in this order.
-for _kind in (PATHS, COLLECTIONS, TENSORS, FOREIGN, ANNDATA):
-    register(_kind)
+register(Kind(is_path, open_path, names_of_path))
+register(Kind(is_dask, Dask, names_of_dask))
+register(Kind(is_tensor, in_place_or_on_device))
+register(Kind(is_foreign_sparse, refuse_foreign, opened=False))
+register(Kind(is_anndata, array_of_anndata, names_of_anndata))
 
 __all__ = [
     "FEATURES",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn.core.data import blocks, compressed
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.designs import (
     CenteredBlock,
     Concatenated,
@@ -40,8 +42,8 @@ def sparse_data(density: float, seed: int = 0) -> np.ndarray:
 @pytest.fixture
 def no_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let density alone decide, and cut small arrays into several pieces."""
-    monkeypatch.setattr(blocks, "SMALL_ENTRIES", 0)
-    monkeypatch.setattr(compressed, "PIECE_ENTRIES", 64)
+    monkeypatch.setattr(blocks, "LIMITS", replace(LIMITS, small_entries=0))
+    monkeypatch.setattr(compressed, "LIMITS", replace(LIMITS, piece_entries=64))
 
 
 @pytest.mark.usefixtures("no_small_blocks")
@@ -137,17 +139,15 @@ def test_any_sequence_of_appends(parts: list[tuple[str, int]], data: st.DataObje
     """A tree of appends: every block that ever existed keeps its columns."""
     rng = np.random.default_rng(0)
     known: list[tuple[Block, np.ndarray]] = []
-    small = blocks.SMALL_ENTRIES
-    blocks.SMALL_ENTRIES = data.draw(st.sampled_from([0, small]))
-    try:
+    small = data.draw(st.sampled_from([0, LIMITS.small_entries]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "LIMITS", replace(LIMITS, small_entries=small))
         for kind, size in parts:
             array = np.round(rng.standard_normal((12, size))) * (rng.random((12, size)) < 0.3)
             fresh = block_of(kind, array)
             known.append((fresh, array))
             parent, before = known[data.draw(st.integers(0, len(known) - 1))]
             known.append((parent.append(fresh), np.hstack([before, array])))
-    finally:
-        blocks.SMALL_ENTRIES = small
     for block, array in known:
         assert_array_equal(block.dense(), array)
         assert_allclose(block.transpose_dot(np.arange(12.0)), array.T @ np.arange(12.0), atol=1e-12)

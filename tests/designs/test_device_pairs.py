@@ -6,6 +6,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from atomlearn import AtomicClassifier, AtomicRegressor, FeatureGenerator, solve
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces.design import Array, Design
 from atomlearn.designs import Counted, OnDevice, Polynomial, RowSubset, Standardized, as_design
 from atomlearn.maps.pairs import device as device_pairs
@@ -23,6 +25,7 @@ from atomlearn.maps.pairs import scores as pair_scores
 from atomlearn.maps.pairs.device import DevicePairs, SparseDevicePairs
 from atomlearn.maps.pairs.sparse import SparsePairs
 from atomlearn.storage.device import columns as device_columns
+from atomlearn.storage.device.budget import BUDGET
 from atomlearn.storage.device.tensors import BFLOAT16, TF32, SingleRounding, as_written, namespace
 from atomlearn.testing.designs import DesignChecks, brute_force_top
 
@@ -89,7 +92,7 @@ def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
         "SINGLE_ROWS": 7,
     }.items():
         monkeypatch.setattr(device_pairs, name, value)
-    monkeypatch.setattr(device_columns, "HELD_ENTRIES", 0)
+    monkeypatch.setattr(device_columns, "BUDGET", replace(BUDGET, held_entries=0))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -113,7 +116,7 @@ class TestPolynomialOnDevice(DesignChecks):
         self.scores_are_storable = storable
         # Both ways in which sparse columns are summed.
         self.share = 2.0 if only else 0.05
-        monkeypatch.setattr(device_pairs, "BLAS_FROM", self.share)
+        monkeypatch.setattr(device_pairs, "LIMITS", replace(LIMITS, blas_from=self.share))
         if not storable:
             monkeypatch.setattr(pair_scores, "MAX_STORED", 20)
 
@@ -478,8 +481,8 @@ def test_nearly_empty_tensors_are_searched_by_the_processor() -> None:
 
 def test_memory_of_tall_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns that have to be made are made a few at a time."""
-    monkeypatch.setattr(device_columns, "SIDE_ENTRIES", 16 * N_SAMPLES)
-    monkeypatch.setattr(device_columns, "HELD_ENTRIES", 0)
+    few = replace(BUDGET, side_entries=16 * N_SAMPLES, held_entries=0)
+    monkeypatch.setattr(device_columns, "BUDGET", few)
     X = np.random.default_rng(14).standard_normal((N_SAMPLES, 50))
     base = Standardized(OnDevice(strict_tensor(X)))
     columns = device_columns.DeviceColumns.of(base)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces.matrix import score_matrix
 from atomlearn.designs import Counted, DenseDesign, Entries, Identity, Tasks, as_matrix_design
 from atomlearn.interfaces import Design
@@ -64,7 +67,9 @@ class TestTaskBlocks(DesignChecks):
     @pytest.fixture(autouse=True)
     def _setting(self, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
         self.kind = kind
-        monkeypatch.setattr("atomlearn.matrices.designs.tasks.SMALL_ENTRIES", 0)
+        monkeypatch.setattr(
+            "atomlearn.matrices.designs.tasks.LIMITS", replace(LIMITS, small_entries=0)
+        )
         monkeypatch.setattr("atomlearn.matrices.designs.task_block.CHUNK", 40)
 
     def build(self) -> tuple[Design, np.ndarray]:

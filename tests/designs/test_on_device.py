@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from atomlearn.core.interfaces.design import Array, Design
 from atomlearn.designs import DenseDesign, OnDevice, RecheckedScores, as_design
 from atomlearn.storage.device import dense as dense_tensor
 from atomlearn.storage.device import on_device
+from atomlearn.storage.device.budget import BUDGET
 from atomlearn.testing.designs import DesignChecks, brute_force_top
 
 pytest.importorskip("array_api_compat")
@@ -52,8 +54,8 @@ class TestOnDevice(DesignChecks):
     ) -> None:
         self.library, self.dtype, self.precision = library, dtype, precision
         # So small that there are many tiles.
-        monkeypatch.setattr(dense_tensor, "TILE_ENTRIES", 100)
-        monkeypatch.setattr(dense_tensor, "SINGLE_ROWS", 7)
+        few = replace(BUDGET, tile_entries=100, single_terms=7)
+        monkeypatch.setattr(dense_tensor, "BUDGET", few)
 
     def build(self) -> tuple[Design, Array]:
         X = normal().astype(self.dtype)

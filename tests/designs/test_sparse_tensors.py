@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from atomlearn.designs import (
     as_design,
 )
 from atomlearn.storage.device import sparse as sparse_tensor
+from atomlearn.storage.device.budget import BUDGET
 from atomlearn.testing.designs import DesignChecks, assert_within, brute_force_top
 
 pytest.importorskip("array_api_compat")
@@ -117,8 +119,8 @@ class TestSparseTensors(DesignChecks):
     ) -> None:
         self.layout, self.dtype, self.precision = layout, dtype, precision
         # So small that there are many tiles, and columns of several sums.
-        monkeypatch.setattr(sparse_tensor, "TILE_ENTRIES", 9)
-        monkeypatch.setattr(sparse_tensor, "SINGLE_TERMS", 3)
+        few = replace(BUDGET, sparse_entries=9, single_terms=3)
+        monkeypatch.setattr(sparse_tensor, "BUDGET", few)
         if not product:
             monkeypatch.setattr(sparse_tensor, "_has_product", lambda device, dtype: False)
 
@@ -173,7 +175,8 @@ def test_bounds_hold_and_the_best_are_the_best(seed: int, layout: str) -> None:
     X = tensor.to_dense().numpy().astype(np.float64)
     v = rng.standard_normal(n) * 10.0 ** (rng.integers(-30, 30) + rng.integers(-9, 1, n))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sparse_tensor, "SINGLE_TERMS", int(rng.choice([2, 17, 4096])))
+        terms = int(rng.choice([2, 17, 4096]))
+        patch.setattr(sparse_tensor, "BUDGET", replace(BUDGET, single_terms=terms))
         design = OnDevice(tensor)
         z, error = design.single_scores(v)
     exact = X.T @ v

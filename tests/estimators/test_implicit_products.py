@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from atomlearn import AtomicClassifier, AtomicRegressor, FeatureGenerator, norms
 from atomlearn.core.data import coefficients
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.designs import Polynomial
 from atomlearn.result import Status
 
@@ -97,7 +99,7 @@ def test_coefficients_are_sparse_where_columns_are_many(
         target = (y == "yes") * 1.0 if regression else y
         dense = clone(setting).fit(container(X), target)
         with monkeypatch.context() as patch:
-            patch.setattr(coefficients, "MOST_DENSE", 50)
+            patch.setattr(coefficients, "LIMITS", replace(LIMITS, most_dense=50))
             model = clone(setting).fit(container(X), target)
             again = pickle.loads(pickle.dumps(model))
             assert_array_equal(again.predict(container(X)), dense.predict(container(X)))
@@ -107,7 +109,7 @@ def test_coefficients_are_sparse_where_columns_are_many(
             assert_array_equal(model.scaling_.toarray()[0], dense.scaling_)
     # A second fit begins where this one ended.
     with monkeypatch.context() as patch:
-        patch.setattr(coefficients, "MOST_DENSE", 50)
+        patch.setattr(coefficients, "LIMITS", replace(LIMITS, most_dense=50))
         model.fit(container(X), target)
     assert model.n_iter_ == 1
 

@@ -13,6 +13,7 @@ from atomlearn import norms, solve
 from atomlearn.core.data import growing_gram
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.masters.compressed import compressed
 from atomlearn.core.problem.pricing import priced
@@ -199,7 +200,8 @@ def test_a_fit_of_many_tasks_is_the_fit_without_structure(
     X /= np.linalg.norm(X, axis=0)
     asked = {"norm": norms.KSupport(150), "form": "squared", "level": 3.0, "gap": 1e-9}
     ours = solve(X, X, **asked)
-    monkeypatch.setattr("atomlearn.matrices.designs.tasks.SMALL_ENTRIES", 2**40)
+    dense = replace(LIMITS, small_entries=2**40)
+    monkeypatch.setattr("atomlearn.matrices.designs.tasks.LIMITS", dense)
     plain = solve(X, X, **asked)
     assert ours.converged
     assert plain.converged

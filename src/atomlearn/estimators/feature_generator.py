@@ -16,7 +16,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from atomlearn.core.data.coefficients import MOST_DENSE, as_columns, coefficient_rows, single_row
+from atomlearn.core.data.coefficients import as_columns, coefficient_rows, single_row
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Design, Loss
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.ksupport import KSupport
@@ -291,7 +292,7 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
         n_columns = self._selectable.n_columns
-        if n_columns > MOST_DENSE:
+        if n_columns > LIMITS.most_dense:
             raise ValueError(
                 f"a mask of {n_columns} columns would not fit; use get_support(indices=True)"
             )

@@ -11,21 +11,15 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.data.compressed import take_compressed, weighted_squares
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces.design import Array, Block, Columns, Rows, Scores
-
-#: Columns this full, or fuller, are worked on faster by BLAS than by sparse products.
-DENSE_FROM = 0.15
-#: A block that turned out sparser than this goes back to sparse; the margin stops flip-flopping.
-SPARSE_BELOW = 0.10
-#: Blocks of at most this many entries (1 MB) are always dense: there overhead decides.
-SMALL_ENTRIES = 2**17
 
 
 def prefers_dense(n_samples: int, n_columns: int, nonzeros: int) -> bool:
     """Return True where columns with this many non-zeros belong in a dense array."""
     entries = n_samples * n_columns
-    return entries <= SMALL_ENTRIES or nonzeros >= DENSE_FROM * entries
+    return entries <= LIMITS.small_entries or nonzeros >= LIMITS.dense_from * entries
 
 
 def _check_rows(first: Block, second: Block) -> None:
@@ -206,7 +200,7 @@ class DenseBlock(Block):
         ):
             entries = n_samples * total
             nonzeros = count_nonzeros(self) + count_nonzeros(other)
-            if entries > SMALL_ENTRIES and nonzeros < SPARSE_BELOW * entries:
+            if entries > LIMITS.small_entries and nonzeros < LIMITS.sparse_below * entries:
                 return SparseBlock.from_dense(self._array).append(other)
         room, columns = self._room, other.dense()
         dtype = np.result_type(self.dtype, columns.dtype) if size else columns.dtype

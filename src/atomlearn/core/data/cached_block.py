@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.growing_gram import GrowingGram
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Block, Scores
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
-
-#: Low-rank updates before a fresh computation, so that rounding errors cannot pile up.
-REFRESH_AFTER = 100
 
 
 @dataclass(slots=True)
@@ -151,7 +149,10 @@ class CachedBlock(Block):
         if not changed:
             return True
         update_cost = changed * cache.known.size**2
-        if cache.updates >= REFRESH_AFTER or 2 * update_cost > curvature.size * positions.size**2:
+        if (
+            cache.updates >= LIMITS.most_updates
+            or 2 * update_cost > curvature.size * positions.size**2
+        ):
             return False
         for sign in (1.0, -1.0):
             part = np.maximum(sign * difference, 0.0)
@@ -199,7 +200,7 @@ class CachedBlock(Block):
     def _indicator_outer(self, positions: Columns, slot: bool) -> Array:
         positions = np.sort(positions)
         cache = self._outers.get(slot)
-        if cache is not None and cache.updates < REFRESH_AFTER:
+        if cache is not None and cache.updates < LIMITS.most_updates:
             added = np.setdiff1d(positions, cache.positions, assume_unique=True)
             removed = np.setdiff1d(cache.positions, positions, assume_unique=True)
             if 2 * (added.size + removed.size) < positions.size:

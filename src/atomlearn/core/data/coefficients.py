@@ -10,10 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from atomlearn.core.data.compressed import is_sparse
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces.design import Array, Columns
-
-#: Coefficients of up to this many implicit columns are dense (512 MB in float64).
-MOST_DENSE = 2**26
 
 
 def coefficient_rows(
@@ -23,7 +21,7 @@ def coefficient_rows(
 
     A dense array; where the columns are ``implicit`` and more than 2^26, a csr_array.
     """
-    if implicit and n_columns > MOST_DENSE:
+    if implicit and n_columns > LIMITS.most_dense:
         columns = np.concatenate([part[0] for part in parts]).astype(np.int64)
         weights = np.concatenate([part[1] for part in parts]).astype(dtype)
         starts = np.cumsum([0, *(part[0].size for part in parts)], dtype=np.int64)

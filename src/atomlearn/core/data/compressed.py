@@ -9,16 +9,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces.design import Array, Columns
 
-#: Indices examined at a time while looking for duplicates (bounds temporary memory).
-SEARCH_ENTRIES = 2**20
 #: Codes of ``check_sparse`` whose position is one in indptr.
 _POINTER_FAULTS = (1, 2, 3)
-#: Sparse vectors this full are multiplied with one another faster by BLAS, made dense in pieces.
-BLAS_FROM = 0.05
-#: Entries made dense at a time (8 MB).
-PIECE_ENTRIES = 2**20
 
 
 def is_sparse(X: object) -> bool:
@@ -89,8 +84,8 @@ def has_duplicates(indices: NDArray[Any], indptr: NDArray[Any]) -> bool:
     """Return True where a column (or row) names one index twice; indices may be unsorted."""
     if indices.size < 2:
         return False
-    for start in range(0, indices.size - 1, SEARCH_ENTRIES):
-        piece = indices[start : start + SEARCH_ENTRIES + 1]
+    for start in range(0, indices.size - 1, LIMITS.piece_entries):
+        piece = indices[start : start + LIMITS.piece_entries + 1]
         # Not increasing is allowed where a new column starts, and only there.
         stuck = piece[1:] <= piece[:-1]
         begins = np.searchsorted(indptr, [start + 1, start + piece.size])
@@ -105,7 +100,10 @@ def _unsorted_duplicates(indices: NDArray[Any], indptr: NDArray[Any]) -> bool:
     n_major = indptr.size - 1
     first = 0
     while first < n_major:
-        last = int(np.searchsorted(indptr, int(indptr[first]) + SEARCH_ENTRIES, side="right")) - 1
+        last = (
+            int(np.searchsorted(indptr, int(indptr[first]) + LIMITS.piece_entries, side="right"))
+            - 1
+        )
         last = min(max(last, first + 1), n_major)
         piece = indices[int(indptr[first]) : int(indptr[last])].astype(np.int64)
         owner = np.repeat(np.arange(last - first), np.diff(indptr[first : last + 1]))
@@ -136,7 +134,7 @@ def weighted_squares(vectors: sp.csr_array, weights: Array) -> Array:
     count, size = vectors.shape
     if not size:
         return np.zeros((0, 0))
-    if vectors.nnz < BLAS_FROM * count * size:
+    if vectors.nnz < LIMITS.blas_from * count * size:
         parts = vectors.data, vectors.indices, vectors.indptr
         return _kernels.weighted_squares_csr(*parts, weights, size)
     keep = np.flatnonzero(weights)
@@ -145,7 +143,7 @@ def weighted_squares(vectors: sp.csr_array, weights: Array) -> Array:
         count = keep.size
     result = np.zeros((size, size))
     roots = np.sqrt(np.abs(weights))
-    width = max(64, PIECE_ENTRIES // size)
+    width = max(64, LIMITS.piece_entries // size)
     for start in range(0, count, width):
         part = slice(start, start + width)
         piece = vectors[part].toarray()

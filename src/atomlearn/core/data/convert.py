@@ -13,11 +13,9 @@ from atomlearn.core.data.compressed import checked_parts, is_sparse
 from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.entries import refuse_entry
 from atomlearn.core.data.frames import frame_to_array, is_table, narrowest, table_names
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces.design import Design
-
-#: Entries checked at a time, so that no check allocates anything of the size of X.
-CHECKED_ENTRIES = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +181,8 @@ def _check_finite_dense(array: NDArray[Any], design: DenseDesign, names: list[st
     sums = design.scores(np.ones(array.shape[0])).full()
     for column in np.flatnonzero(~np.isfinite(sums)):
         # The exact test of a suspect: finite entries near 1e308 overflow a sum, too.
-        for start in range(0, array.shape[0], CHECKED_ENTRIES):
-            bad = np.flatnonzero(~np.isfinite(array[start : start + CHECKED_ENTRIES, column]))
+        for start in range(0, array.shape[0], LIMITS.piece_entries):
+            bad = np.flatnonzero(~np.isfinite(array[start : start + LIMITS.piece_entries, column]))
             if bad.size:
                 row = start + int(bad[0])
                 refuse_entry(array[row, column], row, int(column), names)
@@ -238,8 +236,8 @@ def as_compressed(X: Any) -> Any:
 
 def _check_finite_sparse(X: Any) -> None:
     data = X.data
-    for start in range(0, data.shape[0], CHECKED_ENTRIES):
-        bad = np.flatnonzero(~np.isfinite(data[start : start + CHECKED_ENTRIES]))
+    for start in range(0, data.shape[0], LIMITS.piece_entries):
+        bad = np.flatnonzero(~np.isfinite(data[start : start + LIMITS.piece_entries]))
         place = start + int(bad[0]) if bad.size else data.shape[0]
         if place < int(X.indptr[-1]):
             major = int(np.searchsorted(X.indptr, place, side="right")) - 1

@@ -10,15 +10,9 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces.design import Array, Columns, Design, Scores
-
-#: Entries copied at a time from arrays whose rows and columns both have gaps.
-COPIED_ENTRIES = 2**18
-#: A few columns of an array stored by rows are copied where they have at most so many entries ...
-SUBSET_ENTRIES = 2**26
-#: ... and are at most this share of all: a copy takes about as long as a pass.
-SUBSET_SHARE = 0.5
 
 
 class DenseDesign(Design):
@@ -118,8 +112,8 @@ class DenseDesign(Design):
         n_samples, n_features = self.shape
         if _unit_stride(self._X, 0):
             return DenseColumns(self, columns)
-        few = columns.size <= SUBSET_SHARE * n_features
-        if not (few and columns.size * n_samples <= SUBSET_ENTRIES):
+        few = columns.size <= LIMITS.subset_share * n_features
+        if not (few and columns.size * n_samples <= LIMITS.subset_entries):
             return None
         return DenseDesign(self.gather(columns).dense())
 
@@ -136,7 +130,7 @@ class DenseDesign(Design):
         X, everything = self._X, slice(None)
         by_rows = abs(X.strides[0]) >= abs(X.strides[1])
         count, length = X.shape if by_rows else X.shape[::-1]
-        width = max(1, COPIED_ENTRIES // length)
+        width = max(1, LIMITS.copied_entries // length)
         for start in range(0, count, width):
             part = slice(start, start + width)
             rows, columns = (part, everything) if by_rows else (everything, part)

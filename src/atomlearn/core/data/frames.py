@@ -8,11 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-REMEDY = (
-    "encode them as numbers (for example with sklearn.preprocessing.OneHotEncoder) or leave them "
-    "out"
-)
-
 
 def library_of(X: object) -> str:
     """Return "pandas", "polars", "pyarrow" or "anndata" for objects of theirs, none imported."""
@@ -65,7 +60,10 @@ def _refuse(name: str, bad: list[tuple[Any, Any]]) -> None:
         return
     shown = ", ".join(f"{column!r} ({kind})" for column, kind in bad[:5])
     more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
-    raise TypeError(f"{name} has columns that are not numeric or boolean: {shown}{more}; {REMEDY}")
+    raise TypeError(
+        f"{name} has columns that are not numeric or boolean: {shown}{more}; encode them as "
+        "numbers (for example with sklearn.preprocessing.OneHotEncoder) or leave them out"
+    )
 
 
 def _filled(

@@ -8,15 +8,11 @@ from numpy.typing import NDArray
 from atomlearn._kernels import ActiveFactor, sum_of_pieces
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.centered import CenteredBlock
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Block
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
-
-#: From so many new columns on, one matrix product is faster than a product for each.
-TOGETHER = 5
-#: Rows of float32 columns that are made float64 at a time.
-ROWS_TOGETHER = 4096
 
 
 class GrowingGram:
@@ -104,15 +100,15 @@ class GrowingGram:
 
 def _products(block: Block, columns: Array) -> Array:
     """Return A'B for a few dense columns B."""
-    if not isinstance(block, DenseBlock) or columns.shape[1] < TOGETHER:
+    if not isinstance(block, DenseBlock) or columns.shape[1] < LIMITS.products_together:
         return np.column_stack([block.transpose_dot(np.ascontiguousarray(b)) for b in columns.T])
     array = block.dense()
 
     def product(rows: slice) -> Array:
         total = np.zeros((array.shape[1], columns.shape[1]))
         # float32 becomes float64 a few rows at a time.
-        for start in range(rows.start, rows.stop, ROWS_TOGETHER):
-            some = slice(start, min(start + ROWS_TOGETHER, rows.stop))
+        for start in range(rows.start, rows.stop, LIMITS.converted_rows):
+            some = slice(start, min(start + LIMITS.converted_rows, rows.stop))
             total += array[some].astype(np.float64, copy=False).T @ columns[some]
         return total
 

@@ -11,7 +11,6 @@ from atomlearn.core.data.centered import rows_of
 from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces.design import (
-    WALKED_COLUMNS,
     Array,
     Block,
     Columns,
@@ -203,7 +202,7 @@ class _PickedColumns(Design):
 
     @property
     def listable(self) -> bool:
-        return self.design.listable or self.shape[1] <= WALKED_COLUMNS
+        return self.design.listable or self.shape[1] <= self._walked_columns
 
     def predict(self, weights: Array) -> Array:
         if not self.design.listable:

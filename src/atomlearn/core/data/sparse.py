@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.data.blocks import DENSE_FROM, DenseBlock, SparseBlock, prefers_dense
+from atomlearn.core.data.blocks import DenseBlock, SparseBlock, prefers_dense
 from atomlearn.core.data.compressed import (
     checked_parts,
     has_duplicates,
@@ -17,11 +17,9 @@ from atomlearn.core.data.compressed import (
     search_rows,
     take_compressed,
 )
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
-
-#: Columns of a CSR array are copied where they hold at most this share of the columns.
-SUBSET_SHARE = 0.5
 
 
 class SparseDesign(Design):
@@ -59,7 +57,7 @@ class SparseDesign(Design):
             data, indices, indptr = checked_parts(merged)
         self._data, self._indices, self._indptr = data, indices, indptr
         # Where X itself is nearly full, its columns are too: never go back to sparse blocks.
-        self._full = data.shape[0] >= DENSE_FROM * self._shape[0] * self._shape[1]
+        self._full = data.shape[0] >= LIMITS.dense_from * self._shape[0] * self._shape[1]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -136,7 +134,7 @@ class SparseDesign(Design):
         """Return the design of these columns: a view of CSC, a copy of up to half of CSR."""
         if self._by_columns:
             return SparseColumns(self, columns)
-        if columns.size > SUBSET_SHARE * self._shape[1]:
+        if columns.size > LIMITS.subset_share * self._shape[1]:
             return None
         return SparseDesign(self.matrix()[:, columns].tocsc())
 

@@ -10,14 +10,10 @@ from numpy.typing import ArrayLike
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.centered import CenteredBlock, scaled_columns
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.parts import ColumnSubset, RowSubset
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Rows, Scores
-
-#: A difference of sums this small against its terms has lost too many digits: computed afresh.
-CANCELLED = 1e-4
-#: Entries made dense at a time while columns are examined exactly.
-EXAMINED_ENTRIES = 2**20
 
 
 class Affine(Design):
@@ -172,7 +168,9 @@ def _centered_squares(design: Design, means: Array, weights: Array) -> tuple[Arr
     with np.errstate(over="ignore", invalid="ignore"):
         total = means * means * weights.sum()
         result = squares - 2.0 * means * linear + total
-        doubtful = ~(result > CANCELLED * (squares + total)) & ((squares != 0) | (means != 0))
+        doubtful = ~(result > LIMITS.cancelled * (squares + total)) & (
+            (squares != 0) | (means != 0)
+        )
     result[doubtful] = 0.0
     return np.maximum(result, 0.0), np.flatnonzero(doubtful)
 
@@ -192,7 +190,7 @@ def column_moments(design: Design, weight: ArrayLike | None = None) -> tuple[Arr
     with np.errstate(over="ignore", invalid="ignore"):
         squares = design.squared_norms(weights)
         variance = squares - means * means
-        doubtful = ~(variance > CANCELLED * squares) & ((squares != 0) | (means != 0))
+        doubtful = ~(variance > LIMITS.cancelled * squares) & ((squares != 0) | (means != 0))
         deviations = np.sqrt(np.maximum(variance, 0.0))
     keep = np.flatnonzero(weights)
     for columns, array in _dense_pieces(design, np.flatnonzero(doubtful)):
@@ -204,7 +202,7 @@ def moments_of(design: Design, columns: Columns) -> tuple[Array, Array]:
     """Return means and population standard deviations of some columns, which are formed."""
     means, deviations = np.empty(columns.size), np.empty(columns.size)
     weights = np.full(design.shape[0], 1.0 / design.shape[0])
-    width = max(1, EXAMINED_ENTRIES // design.shape[0])
+    width = max(1, LIMITS.piece_entries // design.shape[0])
     for start in range(0, columns.size, width):
         part = slice(start, start + width)
         array = np.asarray(design.gather(columns[part]).dense(), dtype=np.float64)
@@ -248,7 +246,7 @@ def _check_weight(weight: ArrayLike | None, n_samples: int) -> Array:
 
 
 def _dense_pieces(design: Design, columns: Columns) -> Iterator[tuple[Columns, Array]]:
-    width = max(1, EXAMINED_ENTRIES // design.shape[0])
+    width = max(1, LIMITS.piece_entries // design.shape[0])
     for start in range(0, columns.shape[0], width):
         piece = columns[start : start + width]
         yield piece, design.gather(piece).dense()

@@ -16,13 +16,6 @@ Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
 Rows = NDArray[np.int64]
 
-#: The defaults of ``Design`` gather this many entries (8 MB) at a time, so they need little memory
-#: whatever the size of X.
-GATHERED_ENTRIES = 2**20
-#: Designs that do not say how to get squared norms of columns faster than by gathering are walked
-#: through if they have at most so many columns; more of them take minutes.
-WALKED_COLUMNS = 2**22
-
 
 class Scores(ABC):
     """z = X'v for one v: asked, and not necessarily stored.
@@ -106,6 +99,12 @@ class Design(ABC):
     def gather(self, columns: Columns) -> Block:
         """Return the given columns, in their order, as a Block held in memory."""
 
+    #: The defaults below gather this many entries (8 MB) at a time, whatever the size of X.
+    _gathered_entries = 2**20
+    #: Designs without squared norms of their own are walked through if they have at most so many
+    #: columns; more of them would take minutes.
+    _walked_columns = 2**22
+
     # --- products that have an answer for every design ------------------------------------------
 
     @property
@@ -121,7 +120,7 @@ class Design(ABC):
         (products of inputs, for one) may be too many; such a design is searched, not listed.
         """
         own = type(self).squared_norms is not Design.squared_norms
-        return own or self.shape[1] <= WALKED_COLUMNS
+        return own or self.shape[1] <= self._walked_columns
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         """Return the scores of each column of ``V`` (n_samples, m), as ``scores`` would."""
@@ -166,7 +165,7 @@ class Design(ABC):
 
     def _bounded(self, columns: Columns) -> list[Columns]:
         """Return these columns, as many at a time as can be gathered in little memory."""
-        width = max(1, GATHERED_ENTRIES // max(self.shape[0], 1))
+        width = max(1, self._gathered_entries // max(self.shape[0], 1))
         return [columns[start : start + width] for start in range(0, columns.size, width)]
 
     # --- parts of it ----------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from atomlearn.core.data.blocks import SparseBlock
-from atomlearn.core.data.compressed import BLAS_FROM
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design
 from atomlearn.maps.pairs.index import PairIndex
@@ -181,7 +181,7 @@ def device_pairs(base: Design) -> DevicePairs | SparsePairs | None:
         return DevicePairs(base, columns)
     share = tensor.nonzeros / (tensor.shape[0] * tensor.shape[1])
     if share >= TILES_FROM:
-        return (DevicePairs if share >= BLAS_FROM else SparseDevicePairs)(base, columns)
+        return (DevicePairs if share >= LIMITS.blas_from else SparseDevicePairs)(base, columns)
     host = tensor.host()
     return SparsePairs(SparseDesign(host if columns.rows is None else host[columns.rows]))
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from atomlearn.core.data.compressed import BLAS_FROM
 from atomlearn.core.data.convert import as_design, feature_names
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.data.standardized import scaled_design
@@ -289,7 +289,7 @@ class Polynomial(MappedDesign):
 def _products(base: Design) -> PairProducts:
     if isinstance(base, SparseDesign):
         n_samples, n_inputs = base.shape
-        if base.nonzeros < BLAS_FROM * n_samples * n_inputs:
+        if base.nonzeros < LIMITS.blas_from * n_samples * n_inputs:
             return SparsePairs(base)
         if RowPairs.suits(base):
             return RowPairs(base)

@@ -12,8 +12,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.data.blocks import DENSE_FROM, DenseBlock, SparseBlock, prefers_dense
+from atomlearn.core.data.blocks import DenseBlock, SparseBlock, prefers_dense
 from atomlearn.core.data.compressed import take_compressed
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces.design import Array, Block, Columns
 from atomlearn.maps.pairs.index import PairIndex
@@ -161,7 +162,7 @@ class SparsePairs(PairProducts):
         data = product.data * np.repeat(scales, np.diff(product.indptr))
         block = SparseBlock(data, product.indices, product.indptr, n_samples)
         stored = self.base.nonzeros
-        if stored >= DENSE_FROM * n_samples * n_inputs:
+        if stored >= LIMITS.dense_from * n_samples * n_inputs:
             return DenseBlock(block.dense())
         if prefers_dense(n_samples, i.size, data.size):
             return DenseBlock(block.dense(), nonzeros=data.size)

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from atomlearn.core.data.blocks import SMALL_ENTRIES, DenseBlock, SparseBlock, StructuredBlock
+from atomlearn.core.data.blocks import DenseBlock, SparseBlock, StructuredBlock
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces.design import Array, Block, Columns, Scores
 
@@ -207,7 +208,7 @@ class _Compression:
                 self._factor(same[start : start + step], size)
         m = self.order.size
         block = SparseBlock(self.data, self.rows, self.indptr, m)
-        return DenseBlock(block.dense()) if m * m <= SMALL_ENTRIES else block, self.target
+        return DenseBlock(block.dense()) if m * m <= LIMITS.small_entries else block, self.target
 
     def _factor(self, tasks: Columns, size: int) -> None:
         first = self.starts[tasks][:, None]

@@ -6,9 +6,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from atomlearn.core.data.blocks import SMALL_ENTRIES, SparseBlock
+from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.data.dense import DenseDesign
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.standardized import Affine
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
 from atomlearn.core.interfaces.matrix import Shape
@@ -94,7 +95,7 @@ class Tasks(Design):
         return np.column_stack(parts).reshape(-1)
 
     def gather(self, columns: Columns) -> Block:
-        if self._transposed is not None and FEW_COLUMNS * self.n_samples > SMALL_ENTRIES:
+        if self._transposed is not None and FEW_COLUMNS * self.n_samples > LIMITS.small_entries:
             features, tasks = columns // self.n_tasks, columns % self.n_tasks
             return TaskBlock(self._transposed, features, tasks, self.n_tasks)
         features, places = np.unique(columns // self.n_tasks, return_inverse=True)

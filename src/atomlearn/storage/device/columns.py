@@ -13,15 +13,12 @@ from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.data.parts import SpreadRows
 from atomlearn.core.data.standardized import Affine
 from atomlearn.core.interfaces.design import Array, Design
+from atomlearn.storage.device.budget import BUDGET
 from atomlearn.storage.device.on_device import OnDevice
 from atomlearn.storage.device.tensors import HeldTensor, namespace, to_device_of
 
 #: Columns lo..hi of tensors on the device.
 Reader = Callable[[int, int], Any]
-#: Data of up to this many entries that are not simply there are made once for a pass.
-HELD_ENTRIES = 2**26
-#: Entries of columns made at a time (256 MB in single precision).
-SIDE_ENTRIES = 2**26
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +94,12 @@ class DeviceColumns:
         """Return how many columns to read at a time: what is there already takes no room."""
         if self._is_there(dtype):
             return wanted
-        return max(1, min(wanted, max(16, SIDE_ENTRIES // self.tensor.shape[0])))
+        return max(1, min(wanted, max(16, BUDGET.side_entries // self.tensor.shape[0])))
 
     def reader(self, dtype: Any) -> Reader:
         """Return a function that gives columns lo..hi as a tensor (n_samples, hi - lo)."""
         n_samples, n_inputs = self.shape
-        if self._is_there(dtype) or n_samples * n_inputs > HELD_ENTRIES:
+        if self._is_there(dtype) or n_samples * n_inputs > BUDGET.held_entries:
             return lambda lo, hi: self.read(lo, hi, dtype)
         step = self.width(n_inputs, dtype)
         starts = range(0, n_inputs, step)

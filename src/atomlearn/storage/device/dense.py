@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.entries import refuse_entry
 from atomlearn.core.interfaces.design import Array, Block, Columns
+from atomlearn.storage.device.budget import BUDGET
 from atomlearn.storage.device.tensors import (
     HeldTensor,
     as_written,
@@ -19,11 +20,6 @@ from atomlearn.storage.device.tensors import (
     to_device_of,
     to_host,
 )
-
-#: Entries made float64 on the device at a time (128 MB): fewer would be all starting of work.
-TILE_ENTRIES = 2**24
-#: Rows over which float32 sums run before they are added in float64: their error is that of these.
-SINGLE_ROWS = 4096
 
 
 class DenseTensor(HeldTensor):
@@ -65,20 +61,20 @@ class DenseTensor(HeldTensor):
         return to_host(total)
 
     def single(self, v: NDArray[np.float32]) -> Any:
-        """Return X'v on the device, from sums in float32 over at most SINGLE_ROWS rows each."""
+        """Return X'v on the device, from sums in float32 over a bounded number of rows."""
         xp = namespace(self._X)
         weights = to_device_of(self._X, v)
         total = xp.zeros(self.shape[1], dtype=xp.float64, device=device_of(self._X))
         with as_written(self._X):
-            for start in range(0, self.shape[0], SINGLE_ROWS):
-                rows = slice(start, min(start + SINGLE_ROWS, self.shape[0]))
+            for start in range(0, self.shape[0], BUDGET.single_terms):
+                rows = slice(start, min(start + BUDGET.single_terms, self.shape[0]))
                 part = xp.matmul(xp.matrix_transpose(self._X[rows, :]), weights[rows])
                 total = total + xp.astype(part, xp.float64)
         return total
 
     def terms(self) -> tuple[int, int]:
         """Return how many terms a sum of ``single`` has in float32, and in all."""
-        return min(self.shape[0], SINGLE_ROWS), self.shape[0]
+        return min(self.shape[0], BUDGET.single_terms), self.shape[0]
 
     def predict(self, weights: Array) -> Array:
         """Return X w, summed in float64: one pass."""
@@ -126,5 +122,5 @@ class DenseTensor(HeldTensor):
 
 
 def _tiles(length: int, width: int) -> list[slice]:
-    step = max(1, TILE_ENTRIES // max(width, 1))
+    step = max(1, BUDGET.tile_entries // max(width, 1))
     return [slice(start, min(start + step, length)) for start in range(0, length, step)]

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.convert import Kind
 from atomlearn.core.data.scores import ArrayScores, largest
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
 from atomlearn.storage.device.dense import DenseTensor
@@ -22,9 +21,7 @@ from atomlearn.storage.device.tensors import (
     device_of,
     dtype_of,
     host_view,
-    is_foreign_sparse,
     is_sparse_tensor,
-    is_tensor,
     kth_largest,
     namespace,
     to_device_of,
@@ -269,21 +266,18 @@ def _held(X: Any) -> HeldTensor:
     return SparseTensor.of(X) if sparse else DenseTensor(X)
 
 
-def _in_place_or_on_device(X: Any) -> Any:
+def in_place_or_on_device(X: Any) -> Any:
     """Return a tensor as an array that shares its memory, else as a design."""
     view = host_sparse(X) if is_sparse_tensor(X) else host_view(X)
     return OnDevice(X) if view is None else view
 
 
-def _refuse_foreign(X: Any) -> Any:
+def refuse_foreign(X: Any) -> Any:
+    """Say what to do with a sparse array of CuPy or JAX."""
     raise TypeError(
         f"X is a sparse array of {type(X).__module__.partition('.')[0]}, which is not read; "
         "pass a sparse tensor of PyTorch, which shares the device's memory, or a SciPy array"
     )
-
-
-TENSORS = Kind(is_tensor, _in_place_or_on_device)
-FOREIGN = Kind(is_foreign_sparse, _refuse_foreign, opened=False)
 
 
 def _check_shape(X: Any) -> None:

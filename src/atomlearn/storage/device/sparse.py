@@ -14,17 +14,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.core.data.blocks import DENSE_FROM
 from atomlearn.core.data.entries import refuse_entry
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import block_of
 from atomlearn.core.interfaces.design import Array, Block, Columns
+from atomlearn.storage.device.budget import BUDGET
 from atomlearn.storage.device.layouts import add_up, by_columns, torch_module
 from atomlearn.storage.device.tensors import HeldTensor, as_written, dtype_of, to_host
-
-#: Entries made float64 on the device at a time (64 MB).
-TILE_ENTRIES = 2**23
-#: Entries of a column over which float32 sums run before they are added in float64.
-SINGLE_TERMS = 4096
 
 
 class SparseTensor(HeldTensor):
@@ -68,7 +64,7 @@ class SparseTensor(HeldTensor):
     @property
     def is_full(self) -> bool:
         """Whether columns are worked on as dense ones."""
-        return self.nonzeros >= DENSE_FROM * self.shape[0] * self.shape[1]
+        return self.nonzeros >= LIMITS.dense_from * self.shape[0] * self.shape[1]
 
     def exact(self, v: Array, columns: Columns | None, squared: bool = False) -> Array:
         """Return sum_i v_i x_ij (x_ij^2 if ``squared``), summed in float64, of these columns."""
@@ -81,7 +77,7 @@ class SparseTensor(HeldTensor):
         return result
 
     def single(self, v: NDArray[np.float32]) -> Any:
-        """Return X'v on the device, from sums in float32 over at most SINGLE_TERMS entries."""
+        """Return X'v on the device, from sums in float32 over a bounded number of entries."""
         weights = self._to_device(v)
         starts, ends = self._single_segments()
         sums = _sums(self._values, self._rows, starts, weights)
@@ -90,7 +86,7 @@ class SparseTensor(HeldTensor):
     def terms(self) -> tuple[Any, Any]:
         """Return how many terms the sums of ``single`` have in float32, and in all."""
         lengths = self._starts.diff().double()
-        return lengths.clamp(max=float(SINGLE_TERMS)), lengths
+        return lengths.clamp(max=float(BUDGET.single_terms)), lengths
 
     def predict(self, weights: Array) -> Array:
         """Return X w, summed in float64, in an order that the device chooses."""
@@ -187,7 +183,7 @@ class SparseTensor(HeldTensor):
         start = 0
         while start < ends.size:
             before = int(ends[start - 1]) if start else 0
-            stop = int(np.searchsorted(ends, before + TILE_ENTRIES, side="right"))
+            stop = int(np.searchsorted(ends, before + BUDGET.sparse_entries, side="right"))
             part = slice(start, max(stop, start + 1))
             if columns is None:
                 entries: Any = slice(int(self._begins[part.start]), int(self._begins[part.stop]))
@@ -203,13 +199,13 @@ class SparseTensor(HeldTensor):
         """Return the starts of the sums in float32, and which of them make a column (None: one)."""
         if self._segments is None:
             lengths = np.diff(self._begins)
-            counts = np.maximum(1, -(-lengths // SINGLE_TERMS))
+            counts = np.maximum(1, -(-lengths // BUDGET.single_terms))
             ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
             if ends[-1] == lengths.size:
                 self._segments = self._starts, None
             else:
                 number = np.arange(ends[-1]) - np.repeat(ends[:-1], counts)
-                starts = np.repeat(self._begins[:-1], counts) + SINGLE_TERMS * number
+                starts = np.repeat(self._begins[:-1], counts) + BUDGET.single_terms * number
                 starts = np.append(starts, self._begins[-1])
                 made = self._to_device(starts).to(self._starts.dtype)
                 self._segments = made, self._to_device(ends)

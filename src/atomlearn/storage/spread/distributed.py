@@ -10,15 +10,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
-from atomlearn.core.data.convert import Kind
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
 from atomlearn.storage.spread import chunks as pieces
 from atomlearn.storage.spread.cluster import Cluster, Tasks, named, parts_of, tree
-
-#: Up to so many scores come back whole (8 MB); of more only those that are asked for.
-WHOLE_SCORES = 2**20
 
 
 class Dask(Design):
@@ -69,7 +65,7 @@ class Dask(Design):
         *,
         client: Any = None,
         persist: bool = True,
-        whole: int = WHOLE_SCORES,
+        whole: int = 2**20,
     ) -> None:
         if not pieces.is_dask(X):
             raise TypeError(
@@ -206,9 +202,6 @@ class Dask(Design):
                 )
                 self._kept = True
         return self._chunks
-
-
-COLLECTIONS = Kind(pieces.is_dask, Dask, pieces.names_of_dask)
 
 
 class ChunkScores(Scores):

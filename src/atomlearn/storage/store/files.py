@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.data.convert import Kind
 from atomlearn.core.data.frames import library_of
 from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.hdf import read_matrix
@@ -38,6 +37,11 @@ def names_of_path(path: str | os.PathLike[str]) -> list[str] | None:
     return None if names is None else names(Path(path))
 
 
+def names_of_anndata(X: Any) -> list[str]:
+    """Return the names of the variables of an AnnData object."""
+    return [str(name) for name in X.var_names]
+
+
 def array_of_anndata(X: Any) -> Any:
     """Return X of an AnnData object: what it holds, or what its file does."""
     if X.isbacked:
@@ -45,10 +49,6 @@ def array_of_anndata(X: Any) -> Any:
     if X.X is None:
         raise ValueError("the AnnData object has no X; pass one of its layers")
     return X.X
-
-
-PATHS = Kind(is_path, open_path, names_of_path)
-ANNDATA = Kind(is_anndata, array_of_anndata, lambda X: [str(name) for name in X.var_names])
 
 
 def _format(path: str | os.PathLike[str]) -> Format:

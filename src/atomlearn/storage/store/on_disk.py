@@ -13,17 +13,14 @@ from atomlearn import _kernels
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
 from atomlearn.storage.store import store_file as store
+from atomlearn.storage.store.reading import READING
 from atomlearn.storage.store.stored_columns import (
-    AHEAD_BYTES,
     Checks,
     DenseColumns,
     GenotypeColumns,
     SparseColumns,
     StoredColumns,
 )
-
-#: Operations that reading and multiplying a byte are worth: what a thread is woken for.
-OPERATIONS_PER_BYTE = 5.0
 
 
 class StreamedDesign(Design):
@@ -40,7 +37,7 @@ class StreamedDesign(Design):
         self._shape = (columns.n_samples, n_features)
         self._backwards = False
         n_chunks = columns.chunks.size - 1
-        self._ahead = max(1, AHEAD_BYTES * n_chunks // max(columns.n_bytes, 1))
+        self._ahead = max(1, READING.ahead_bytes * n_chunks // max(columns.n_bytes, 1))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -93,7 +90,7 @@ class StreamedDesign(Design):
                 columns.advise(order[place + self._ahead])
             work(order[place])
 
-        _kernels.share_out(one, n_chunks, OPERATIONS_PER_BYTE * columns.n_bytes)
+        _kernels.share_out(one, n_chunks, READING.operations_per_byte * columns.n_bytes)
 
     def predict(self, weights: Array) -> Array:
         """Return X w: one pass, which leaves out the chunks where w is zero.
@@ -116,7 +113,7 @@ class StreamedDesign(Design):
                 part = slice(int(columns.chunks[chunk]), int(columns.chunks[chunk + 1]))
                 columns.add(chunk, np.ascontiguousarray(weights[part]), totals[piece])
 
-        _kernels.share_out(work, n_pieces, OPERATIONS_PER_BYTE * columns.n_bytes)
+        _kernels.share_out(work, n_pieces, READING.operations_per_byte * columns.n_bytes)
         result: Array = np.sum([total[: self._shape[0]] for total in totals], axis=0)
         return result
 

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.storage.store.on_disk import OPERATIONS_PER_BYTE, StreamedDesign
+from atomlearn.storage.store.on_disk import StreamedDesign
+from atomlearn.storage.store.reading import READING
 from atomlearn.storage.store.store_file import CHUNK_BYTES, ByteFile, StoreError
 from atomlearn.storage.store.stored_columns import Checks, GenotypeColumns, cut
 
@@ -143,7 +144,7 @@ class PlinkBed(StreamedDesign):
         chunks = cut(n_features, (n_samples + 3) // 4, CHUNK_BYTES)
         columns = GenotypeColumns(opened, len(MAGIC), n_samples, chunks, Checks(None))
         super().__init__(columns, n_features, file)
-        operations = OPERATIONS_PER_BYTE * columns.n_bytes
+        operations = READING.operations_per_byte * columns.n_bytes
         _kernels.share_out(columns.count, chunks.size - 1, operations)
         columns.set_counts(columns.counts)
         self.missing: NDArray[np.int64] = columns.counts[:, 1]

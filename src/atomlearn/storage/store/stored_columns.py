@@ -13,18 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.data.blocks import DENSE_FROM, DenseBlock, SparseBlock, prefers_dense
+from atomlearn.core.data.blocks import DenseBlock, SparseBlock, prefers_dense
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces.design import Array, Block, Columns
+from atomlearn.storage.store.reading import READING
 from atomlearn.storage.store.store_file import ByteFile, StoreError, as_bytes
-
-#: Bytes read ahead of where the products are: many a disk wants several requests at a time.
-AHEAD_BYTES = 2**25
-#: Entries that kernels multiply on one thread.
-ONE_THREAD = 2**20 - 1
-#: Columns this close together in the file are gathered by one read.
-GAP_BYTES = 2**16
-#: Bytes of columns gathered by one read.
-GATHER_BYTES = 2**24
 
 
 @dataclass(slots=True)
@@ -140,12 +133,12 @@ class DenseColumns(StoredColumns):
         X = self._read(chunk)
         product = _kernels.squared_norms_stored if squared else _kernels.scores_stored
         # Parts so small that the kernel keeps to this thread: the others have tiles of their own.
-        width = max(1, ONE_THREAD // self.n_samples)
+        width = max(1, READING.one_thread // self.n_samples)
         parts = [product(X[:, j : j + width], v) for j in range(0, X.shape[1], width)]
         return np.concatenate(parts)
 
     def add(self, chunk: int, weights: Array, out: Array) -> None:
-        X, width = self._read(chunk), max(1, ONE_THREAD // self.n_samples)
+        X, width = self._read(chunk), max(1, READING.one_thread // self.n_samples)
         for j in range(0, X.shape[1], width):
             out += _kernels.predict_stored(X[:, j : j + width], weights[j : j + width])
 
@@ -176,7 +169,7 @@ class SparseColumns(StoredColumns):
         self.n_samples, self.starts, self.chunks, self._checks = n_samples, starts, chunks, checks
         self.dtype = np.dtype(np.float64 if self.stored == np.float64 else np.float32)
         entries = n_samples * (starts.size - 1)
-        self._full = int(starts[-1]) >= DENSE_FROM * entries
+        self._full = int(starts[-1]) >= LIMITS.dense_from * entries
 
     def byte_range(self, chunk: int) -> tuple[int, int]:
         size = self.stored.itemsize
@@ -323,8 +316,8 @@ def runs(columns: Columns, column_bytes: int) -> Iterator[tuple[Columns, int, in
         stop, first = start + 1, int(ordered[start])
         while (
             stop < order.size
-            and (int(ordered[stop]) - int(ordered[stop - 1])) * column_bytes <= GAP_BYTES
-            and (int(ordered[stop]) + 1 - first) * column_bytes <= GATHER_BYTES
+            and (int(ordered[stop]) - int(ordered[stop - 1])) * column_bytes <= READING.gap_bytes
+            and (int(ordered[stop]) + 1 - first) * column_bytes <= READING.gather_bytes
         ):
             stop += 1
         # Repeats and direct neighbours are one read even where a column is long.

@@ -1,0 +1,48 @@
+"""Limits: what decides between ways to the same answer over explicit data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Sizes and shares from which on one way is taken rather than another.
+
+    None of them changes an answer beyond rounding; they were found by timing both ways (the
+    scripts of ``benchmarks/micro``) on processors with 1 to 2 MB of cache a core.
+    """
+
+    #: Columns at least this full are worked on faster by BLAS than by sparse products.
+    dense_from: float = 0.15
+    #: A block that turned out sparser than this goes back to sparse; the gap between the two
+    #: keeps it from going back and forth while it grows.
+    sparse_below: float = 0.10
+    #: Blocks of at most so many entries (1 MB) are always dense: there overhead decides.
+    small_entries: int = 2**17
+    #: Sparse vectors this full are multiplied with one another faster by BLAS, in dense pieces.
+    blas_from: float = 0.05
+    #: Entries checked, searched or made dense at a time (8 MB), whatever the size of X.
+    piece_entries: int = 2**20
+    #: Entries copied at a time from arrays whose rows and columns both have gaps: a piece has to
+    #: stay in the cache until it is multiplied (2 MB).
+    copied_entries: int = 2**18
+    #: A few columns stored by rows are copied where they are at most this share of all, as a copy
+    #: takes about as long as a pass ...
+    subset_share: float = 0.5
+    #: ... and, of dense columns, where they have at most so many entries (512 MB).
+    subset_entries: int = 2**26
+    #: A difference of sums this small against its terms has lost 4 of 16 digits, and is computed
+    #: afresh from the column itself.
+    cancelled: float = 1e-4
+    #: Low-rank updates of a kept Gram matrix before it is computed afresh: rounding piles up.
+    most_updates: int = 100
+    #: From so many new columns on, one matrix product is faster than a product for each.
+    products_together: int = 5
+    #: Rows of float32 columns that are made float64 at a time.
+    converted_rows: int = 4096
+    #: Coefficients of up to so many implicit columns are given back dense (512 MB in float64).
+    most_dense: int = 2**26
+
+
+LIMITS = Limits()
