@@ -25,8 +25,10 @@ DEMO := $(firstword $(wildcard $(DEVELOP)) $(RUNTIME))
 demo: $(DEMO)
 	$(BIN)/atomlearn demo
 
+# One worker a core, each with one thread of its own: workers with more of them fight for cores.
+# For one process, with the output of a debugger: make test PYTEST_ARGS="-n 0 tests/norms".
 test: $(DEVELOP)
-	$(BIN)/python -m pytest -x -q $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -x -q -n auto --dist worksteal $(PYTEST_ARGS)
 
 lint: $(DEVELOP)
 	$(BIN)/ruff check $(PYTHON_SOURCES)

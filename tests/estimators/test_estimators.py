@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
 import pickle
 import warnings
 from typing import Any
@@ -489,10 +487,3 @@ def test_constant_target_needs_no_features() -> None:
     assert model.status_ is Status.CONVERGED
     np.testing.assert_allclose(model.predict(X), 7.0)
     assert not model.coef_.any()
-
-
-@pytest.mark.parametrize("module", ["regressor", "classifier", "feature_generator"])
-def test_examples_in_the_documentation_are_true(module: str) -> None:
-    found = doctest.testmod(importlib.import_module(f"atomlearn.estimators.{module}"))
-    assert found.attempted > 0
-    assert found.failed == 0

@@ -148,14 +148,7 @@ def active_set_qp(
     """
     point = np.array(_checks.weights(weights, "weights", np.size(weights)))
     size = point.size
-    given = _checks.float_array(gram, "gram", 2)
-    if given.dtype != np.float64:
-        raise TypeError("gram must be float64; convert it with astype(np.float64)")
-    matrix: Array = np.asarray(given, dtype=np.float64)
-    if matrix.shape != (size, size):
-        raise ValueError(f"gram must have shape ({size}, {size}), got {matrix.shape}")
-    if size and not (_checks.rows_contiguous(matrix, "gram") or size == 1):
-        matrix = matrix.T
+    matrix = _hessian(gram, size)
     line = _checks.weights(linear, "linear", size)
     prices = None if price is None else _checks.weights(price, "price", size)
     if prices is not None and not (np.isfinite(prices).all() and (prices > 0).all()):
@@ -189,3 +182,16 @@ def active_set_qp(
     if code == QPStatus.NOT_FINITE:
         state.forget()
     return point, QPOutcome(QPStatus(code), full, drop, afresh, smallest, drift, multiplier)
+
+
+def _hessian(gram: Array, size: int) -> Array:
+    """Return the symmetric matrix with contiguous rows, or say what is wrong with it."""
+    given = _checks.float_array(gram, "gram", 2)
+    if given.dtype != np.float64:
+        raise TypeError("gram must be float64; convert it with astype(np.float64)")
+    matrix: Array = np.asarray(given, dtype=np.float64)
+    if matrix.shape != (size, size):
+        raise ValueError(f"gram must have shape ({size}, {size}), got {matrix.shape}")
+    if size and not (_checks.rows_contiguous(matrix, "gram") or size == 1):
+        return matrix.T
+    return matrix

@@ -119,21 +119,8 @@ def group_newton(
             "and cython_lapack, which this SciPy does not export; use masters.ScalingNewton, which "
             "works without"
         )
-    checked = _checks.float_array(matrix, "matrix", 2)
-    if checked.dtype != np.float64:
-        raise TypeError("matrix must be float64; convert it with astype(np.float64)")
-    given: Array = np.asarray(checked, dtype=np.float64)
+    given = _samples_or_gram(matrix, gram)
     n_rows, n_features = given.shape
-    if gram and n_rows != n_features:
-        raise ValueError(f"matrix must be square, a Gram matrix; got shape {given.shape}")
-    contiguous = given.strides[1 if gram else 0] == 8
-    if not contiguous or any(stride % 8 or stride < 8 for stride in given.strides):
-        order = "rows (np.ascontiguousarray)" if gram else "columns (np.asfortranarray)"
-        if given.size > max(given.shape):
-            raise ValueError(f"matrix must have contiguous {order}, got strides {given.strides}")
-        given = np.array(given, order="C" if gram else "F")
-    elif not gram and given.strides[1] < 8 * n_rows:
-        given = np.array(given, order="F")  # one column: its stride may be anything
     line = _checks.weights(linear, "linear", n_rows)
     bounds = _checks.weights(limit, "limit", np.size(limit))
     if not (np.isfinite(bounds).all() and (bounds > 0).all()):
@@ -163,3 +150,23 @@ def group_newton(
     steps, systems = counts.tolist()
     objective, gap = figures.tolist()
     return t, slopes, NewtonOutcome(NewtonStatus(code), steps, systems, objective, gap)
+
+
+def _samples_or_gram(matrix: Array, gram: bool) -> Array:
+    """Return the matrix in the order that C++ reads: rows of a Gram matrix, columns of samples."""
+    checked = _checks.float_array(matrix, "matrix", 2)
+    if checked.dtype != np.float64:
+        raise TypeError("matrix must be float64; convert it with astype(np.float64)")
+    given: Array = np.asarray(checked, dtype=np.float64)
+    n_rows = given.shape[0]
+    if gram and n_rows != given.shape[1]:
+        raise ValueError(f"matrix must be square, a Gram matrix; got shape {given.shape}")
+    contiguous = given.strides[1 if gram else 0] == 8
+    if not contiguous or any(stride % 8 or stride < 8 for stride in given.strides):
+        order = "rows (np.ascontiguousarray)" if gram else "columns (np.asfortranarray)"
+        if given.size > max(given.shape):
+            raise ValueError(f"matrix must have contiguous {order}, got strides {given.strides}")
+        given = np.array(given, order="C" if gram else "F")
+    elif not gram and given.strides[1] < 8 * n_rows:
+        given = np.array(given, order="F")  # one column: its stride may be anything
+    return given

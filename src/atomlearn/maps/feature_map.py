@@ -32,7 +32,7 @@ class FeatureMap(ABC):
     >>> X = np.array([[0.0, 3.0], [1.0, 1.0], [2.0, 4.0]])
     >>> map = Additive(X, "intersection").map
     >>> map.unit, map.term_of([0, 1, 2]), map.names([0, 1, 2], ["age", "dose"])
-    ('inputs', array([0, 0, 1]), ['age>=1', 'age>=2', 'dose<=1'])
+    ('inputs', array([0, 0, 1]), ['age>=1', 'age>=2', 'dose>=3'])
     >>> map.apply(X[:2]).shape
     (2, 4)
     """
