@@ -150,9 +150,7 @@ def active_set_qp(
     size = point.size
     matrix = _hessian(gram, size)
     line = _checks.weights(linear, "linear", size)
-    prices = None if price is None else _checks.weights(price, "price", size)
-    if prices is not None and not (np.isfinite(prices).all() and (prices > 0).all()):
-        raise ValueError("price must be positive and finite for every atom")
+    prices = None if price is None else _positive(price, size)
     for name, number in (("coupling", coupling), ("ridge", ridge)):
         if not 0 <= number < math.inf:
             raise ValueError(f"{name} must be finite and >= 0, got {number!r}")
@@ -195,3 +193,10 @@ def _hessian(gram: Array, size: int) -> Array:
     if size and not (_checks.rows_contiguous(matrix, "gram") or size == 1):
         return matrix.T
     return matrix
+
+
+def _positive(price: Array, size: int) -> Array:
+    prices = _checks.weights(price, "price", size)
+    if not (np.isfinite(prices).all() and (prices > 0).all()):
+        raise ValueError("price must be positive and finite for every atom")
+    return prices

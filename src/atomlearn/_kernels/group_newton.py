@@ -127,14 +127,7 @@ def group_newton(
         raise ValueError("limit must be positive and finite for every group")
     t = np.array(_checks.weights(scalings, "scalings", bounds.size))
     entries = _checks.positions(members, "members", n_features)
-    cuts = _checks.positions(starts, "starts", entries.size + 1)
-    if cuts.size != bounds.size + 1 or cuts[0] != 0 or cuts[-1] != entries.size:
-        raise ValueError(
-            f"starts must hold {bounds.size + 1} positions from 0 to {entries.size}, where groups "
-            f"begin in members and where the last one ends; got {cuts.size} of them"
-        )
-    if (np.diff(cuts) < 0).any():
-        raise ValueError("starts must not decrease: groups follow one another in members")
+    cuts = _cuts(starts, entries.size, bounds.size)
     if not (math.isfinite(squared_target) and gap_target >= 0 and share >= 0 and most_work >= 0):
         raise ValueError(
             f"squared_target must be finite, gap_target, share and most_work >= 0; got "
@@ -170,3 +163,16 @@ def _samples_or_gram(matrix: Array, gram: bool) -> Array:
     elif not gram and given.strides[1] < 8 * n_rows:
         given = np.array(given, order="F")  # one column: its stride may be anything
     return given
+
+
+def _cuts(starts: Positions, n_entries: int, n_groups: int) -> Positions:
+    """Return where groups begin in the list of their members, and where the last one ends."""
+    cuts = _checks.positions(starts, "starts", n_entries + 1)
+    if cuts.size != n_groups + 1 or cuts[0] != 0 or cuts[-1] != n_entries:
+        raise ValueError(
+            f"starts must hold {n_groups + 1} positions from 0 to {n_entries}, where groups "
+            f"begin in members and where the last one ends; got {cuts.size} of them"
+        )
+    if (np.diff(cuts) < 0).any():
+        raise ValueError("starts must not decrease: groups follow one another in members")
+    return cuts
