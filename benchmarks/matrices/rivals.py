@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from atomlearn import _kernels
-from atomlearn.core.interfaces.matrix import DenseMatrix
 from atomlearn.core.problem.pricing import priced
 from atomlearn.designs import ArrayScores
 from atomlearn.matrices.norms.base import MatrixNorm
+from atomlearn.matrices.scores import DenseMatrix
 from atomlearn.norms import KSupport
 from atomlearn.problem import Problem
 from benchmarks.harness import Outcome

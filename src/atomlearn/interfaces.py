@@ -6,8 +6,6 @@ from atomlearn.core.interfaces import (
     Deadline,
     Design,
     Expansion,
-    Factored,
-    Found,
     Lift,
     Loss,
     Master,
@@ -15,13 +13,15 @@ from atomlearn.core.interfaces import (
     ProxJacobian,
     ProxPoint,
     Refit,
-    ScoreMatrix,
     Scores,
     Solver,
     State,
-    SupportsScoreMatrix,
+    Term,
     WarmStart,
 )
+from atomlearn.core.problem.factored import Factored
+from atomlearn.matrices.found import Found
+from atomlearn.matrices.scores import ScoreMatrix
 
 __all__ = [
     "Atom",
@@ -42,6 +42,6 @@ __all__ = [
     "Scores",
     "Solver",
     "State",
-    "SupportsScoreMatrix",
+    "Term",
     "WarmStart",
 ]

@@ -3,6 +3,8 @@
 import sys as _sys
 
 from atomlearn import designs as _designs  # noqa: F401  registers all that as_design takes
+from atomlearn import norms as _norms  # noqa: F401  registers the names of norms
+from atomlearn.core.solve import SEVERAL_TARGETS as _SEVERAL_TARGETS
 from atomlearn.core.solve import solve
 from atomlearn.core.solvers import stopping
 from atomlearn.core.solvers.atom_generation import AtomGeneration
@@ -16,6 +18,7 @@ from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.core.solvers.progress import Progress
 from atomlearn.core.solvers.run import run
 from atomlearn.matrices.solver.generation import MatrixGeneration
+from atomlearn.matrices.tasks import several_targets as _several_targets
 from atomlearn.papers.active_groups import active_groups
 from atomlearn.papers.admm import ADMM
 from atomlearn.papers.block_coordinate import BlockCoordinateDescent
@@ -46,6 +49,9 @@ __all__ = [
     "solve",
     "stopping",
 ]
+
+# Targets y (n_samples, n_tasks) make a problem over the matrix of all coefficients.
+_SEVERAL_TARGETS.append(_several_targets)
 
 # ``from atomlearn.solvers.stopping import Seconds`` goes on working.
 _sys.modules[__name__ + ".stopping"] = stopping

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn.core.interfaces.matrix import DenseMatrix
 from atomlearn.designs import ArrayScores
 from atomlearn.lifting import value as lifted_value
 from atomlearn.matrices.norms import sparse_search
 from atomlearn.matrices.norms.lanczos import lanczos
+from atomlearn.matrices.scores import DenseMatrix
 from atomlearn.norms import L1, PSD, Scaled, SparsePSD, SparseRankOne, TensorTrace, TraceNorm, Union
 from atomlearn.testing.norms import NormChecks
 

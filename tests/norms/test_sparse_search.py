@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn.core.interfaces.matrix import DenseMatrix
-from atomlearn.matrices.norms.sparse import merged
+from atomlearn.matrices.found import merged
 from atomlearn.matrices.norms.sparse_vectors import exchanged, filled
+from atomlearn.matrices.scores import DenseMatrix
 from atomlearn.norms import SparsePSD, SparseRankOne
 
 

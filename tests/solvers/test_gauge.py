@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from atomlearn.core.interfaces.matrix import Found
 from atomlearn.interfaces import Norm
+from atomlearn.matrices.found import Found
 from atomlearn.matrices.solver import supports
 from atomlearn.norms import (
     L1,

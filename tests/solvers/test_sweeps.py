@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose
 from atomlearn import solve
 from atomlearn.designs import Entries
 from atomlearn.losses import Logistic, Squared, SquaredHinge
-from atomlearn.matrices.solver import generation, sweeps
-from atomlearn.matrices.solver.terms import Span
+from atomlearn.matrices.solver import generation, spans, sweeps
+from atomlearn.matrices.solver.spans import Span
 from atomlearn.norms import L1, PSD, Scaled, TensorTrace, TraceNorm, Union
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
@@ -26,7 +26,7 @@ LOSSES = {"squared": Squared(), "logistic": Logistic(), "squared_hinge": Squared
 @pytest.fixture(autouse=True)
 def spans_are_not_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small matrices would be fitted as a whole."""
-    monkeypatch.setattr(generation, "WHOLE", 0)
+    monkeypatch.setattr(spans, "SETTINGS", replace(spans.SETTINGS, whole=0))
 
 
 @pytest.fixture
@@ -152,8 +152,9 @@ def test_only_where_the_price_is_known() -> None:
         side = (P, P) if isinstance(norm, PSD) else (P, Q)
         problem = problem_of(rows, cols, y, norm.with_shape(side), 1.0, **given)
         (term,) = problem.regularizer.norm.terms()
-        span = Span(term, problem.design, np.eye(P)[:, :rank], np.eye(side[1])[:, :rank])
-        return sweeps.can_sweep(problem, replace(span, symmetric=isinstance(norm, PSD)))
+        span = term.norm.at_zero(term, problem.design)
+        span = replace(span, left=np.eye(P)[:, :rank], right=np.eye(side[1])[:, :rank])
+        return sweeps.can_sweep(problem, span)
 
     assert could(TraceNorm())
     assert not could(TraceNorm(), rank=0)

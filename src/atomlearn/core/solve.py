@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
 from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.interfaces import Design, Loss, Norm, Solver
+from atomlearn.core.interfaces import Loss, Norm, Solver
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.losses import as_loss
@@ -21,7 +22,10 @@ from atomlearn.core.solvers.default import default_solver
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.run import run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap, Seconds, StoppingRule
-from atomlearn.matrices.designs.tasks import Tasks
+
+#: Reads y (n_samples, n_tasks) as the target of one problem: (X, y, sample_weight, intercept) ->
+#: X, y, sample_weight. The wing of matrices enters its own in the door ``atomlearn.solvers``.
+SEVERAL_TARGETS: list[Callable[[Any, Any, Any, bool], tuple[object, object, object]]] = []
 
 
 def solve(
@@ -109,7 +113,10 @@ def solve(
             f"max_iter must be a whole number >= 0, for example 1000, got {max_iter!r}"
         )
     amount = _amount(form, level, radius)
-    X, y, sample_weight = _tasks(X, y, sample_weight, intercept)
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) == 2 and shape[1] > 1:
+        for read in SEVERAL_TARGETS:
+            X, y, sample_weight = read(X, y, sample_weight, intercept)
     the_loss, the_norm = as_loss(loss), named(as_norm(norm), feature_names(X))
     regularizer = Regularizer(the_norm, form, amount)
     problem = Problem.build(
@@ -129,30 +136,6 @@ def solve(
     warm = warm_start.warm_start() if isinstance(warm_start, Result) else warm_start
     solver = default_solver(the_norm, gap) if solver is None else solver
     return run(problem, solver, rules, observers, warm)
-
-
-def _tasks(
-    X: object, y: object, sample_weight: object, intercept: bool
-) -> tuple[object, object, object]:
-    """Return several targets of the same samples, y (n, q), as one: designs.Tasks and vec(y)."""
-    shape: tuple[int, ...] = getattr(y, "shape", ())
-    if len(shape) != 2 or shape[1] == 1:
-        return X, y, sample_weight
-    if isinstance(X, Design) and X.matrix_shape is not None:
-        if X.shape[0] != shape[0] * shape[1]:
-            raise ValueError(
-                f"y has shape {shape} and the design {type(X).__name__} other samples; pass y as "
-                "a vector with one target for each sample of the design"
-            )
-        return X, np.asarray(y).reshape(-1), sample_weight
-    if intercept:
-        raise ValueError(
-            "intercept=True fits one number for all targets of a 2-d y, which is seldom meant; "
-            "center y (and X) for the squared loss, or add a column of ones to X"
-        )
-    if getattr(sample_weight, "shape", ()) == shape[:1]:
-        sample_weight = np.repeat(np.asarray(sample_weight), shape[1])
-    return Tasks(X, shape[1]), np.asarray(y).reshape(-1), sample_weight
 
 
 def _amount(form: str, level: float | None, radius: float | None) -> float:

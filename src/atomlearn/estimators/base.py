@@ -88,8 +88,9 @@ class AtomicModel(BaseEstimator):
         """Return one checked problem an output; the parts are the same objects in all of them."""
         design = data.design
         the_norm = named(as_norm(grouped(norm, design)), getattr(self, "feature_names_in_", None))
-        if design.matrix_shape is None:
-            the_norm = one_column(the_norm, design.shape[1])
+        if design.matrix_shape is None:  # W has one column, unless the norm knows its shape
+            shape: Any = the_norm.matrix_shape or (design.shape[1], 1)
+            the_norm = the_norm.with_shape(shape)
         first = Problem.build(
             design,
             data.targets[0],
@@ -250,15 +251,6 @@ class AtomicModel(BaseEstimator):
         values = np.stack(linear, axis=1) + self.intercept_
         in_dtype: NDArray[Any] = values.astype(design.dtype, copy=False)
         return in_dtype
-
-
-def one_column(norm: Norm, n_features: int) -> Norm:
-    """Return a norm of matrices for one target: W has one column, unless it knows its shape."""
-    inner: Any = norm
-    while hasattr(inner, "norm"):
-        inner = inner.norm
-    known = getattr(inner, "shape", None)
-    return norm.with_shape((n_features, 1) if known is None else tuple(known))
 
 
 def coefficients_of(results: Sequence[Result], design: Design) -> Any:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Scores
 from atomlearn.core.interfaces.lift import Lift
-from atomlearn.core.interfaces.matrix import Shape
 from atomlearn.core.interfaces.norm import Atom, Norm, Term
 from atomlearn.core.interfaces.solver import Solver
 from atomlearn.lifting.latent import LiftedNorm
@@ -120,7 +119,7 @@ class Union(LiftedNorm):
             )
         return super().value(np.asarray(w))
 
-    def with_shape(self, shape: Shape | None) -> Union:
+    def with_shape(self, shape: tuple[int, int] | None) -> Union:
         """Return the same norm with its parts for matrices of this shape."""
         norms = [norm.with_shape(shape) for norm in self.norms]
         same = all(new is old for new, old in zip(norms, self.norms, strict=True))

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Atom, Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.problem.factored import MatrixPart
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import MatrixPart, Status
+from atomlearn.core.problem.result import Status
 from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.core.solvers.gauge import warm_atoms
 from atomlearn.core.solvers.refit import truncation

@@ -10,17 +10,12 @@ from atomlearn.core.interfaces.design import Block, Design, Scores
 from atomlearn.core.interfaces.lift import Expansion, Lift
 from atomlearn.core.interfaces.loss import Loss
 from atomlearn.core.interfaces.master import Master, Refit
-from atomlearn.core.interfaces.matrix import (
-    Factored,
-    Found,
-    ScoreMatrix,
-    SupportsScoreMatrix,
-)
 from atomlearn.core.interfaces.norm import (
     Atom,
     Norm,
     ProxJacobian,
     ProxPoint,
+    Term,
 )
 from atomlearn.core.interfaces.solver import Solver, State, WarmStart
 
@@ -30,8 +25,6 @@ __all__ = [
     "Deadline",
     "Design",
     "Expansion",
-    "Factored",
-    "Found",
     "Lift",
     "Loss",
     "Master",
@@ -39,10 +32,9 @@ __all__ = [
     "ProxJacobian",
     "ProxPoint",
     "Refit",
-    "ScoreMatrix",
     "Scores",
     "Solver",
     "State",
-    "SupportsScoreMatrix",
+    "Term",
     "WarmStart",
 ]

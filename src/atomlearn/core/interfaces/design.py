@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from atomlearn.core.interfaces.matrix import RidgeSteps
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -53,9 +50,8 @@ class Scores(ABC):
         result = np.bincount(labels, weights=z * z, minlength=n_groups)
         return np.sqrt(result[:n_groups])
 
-    def matvec(self, other: Array) -> Array:
-        """Return Z @ other where z is a matrix (matrix norms); vectors of scores refuse."""
-        raise TypeError(f"{type(self).__name__} is a vector of scores; matrix norms need a matrix")
+    #: z as a matrix that multiplies, for norms of matrices; None until it is first asked for.
+    as_matrix: Any = None
 
 
 class Design(ABC):
@@ -241,7 +237,7 @@ class Design(ABC):
         """Whether each sample sees one row of either factor of W, which ``ridge_steps`` uses."""
         return False
 
-    def ridge_steps(self) -> RidgeSteps:
+    def ridge_steps(self) -> Any:
         """Return what makes Newton's steps for one factor of W, the other one held."""
         raise self._no_matrix()
 

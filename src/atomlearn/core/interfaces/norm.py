@@ -34,15 +34,13 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """factor * norm over W, or over the ``mode``-th unfolding of a tensor of shape ``tensor``.
+    """factor * norm, one of those that a norm is the union of.
 
-    gauge(W) = inf { sum_i factor_i norm_i(W_i) : sum_i W_i = W } over the terms of a norm.
+    gauge(w) = inf { sum_i factor_i norm_i(w_i) : sum_i w_i = w } over the terms of a norm.
     """
 
     norm: Norm
     factor: float = 1.0
-    tensor: tuple[int, ...] | None = None
-    mode: int = 0
 
 
 class Norm(ABC):
@@ -259,6 +257,13 @@ class Norm(ABC):
     def terms(self) -> list[Term]:
         """Return the terms whose union the norm is: itself, unless it is a union."""
         return [Term(self)]
+
+    def gauge_bounds(self, w: Array, gap: float) -> tuple[float, float] | None:
+        """Return value, bound with value - bound <= gauge(w) <= value, by a method of its own.
+
+        bound <= gap * value as a rule. None: the norm has no such method, ``value`` has to do.
+        """
+        return None
 
     # Which solver.
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces.norm import Atom, Norm
 
 if TYPE_CHECKING:
+    from atomlearn.core.problem.factored import MatrixPart
     from atomlearn.core.problem.problem import Problem
-    from atomlearn.core.problem.result import Certificate, MatrixPart, Status
+    from atomlearn.core.problem.result import Certificate, Status
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.lift import Lift
-from atomlearn.core.interfaces.matrix import Shape
 from atomlearn.core.interfaces.norm import (
     Atom,
     Form,
@@ -137,7 +136,7 @@ class Scaled(VectorNorm):
         inner = self.norm.lift(n_features)
         return None if inner is None else replace(inner, norm=scaled(inner.norm, self.factor))
 
-    def with_shape(self, shape: Shape | None) -> Scaled:
+    def with_shape(self, shape: tuple[int, int] | None) -> Scaled:
         """Return the same norm with the norm inside for matrices of this shape."""
         known = self.norm.with_shape(shape)
         return self if known is self.norm else Scaled(known, self.factor)
@@ -146,6 +145,11 @@ class Scaled(VectorNorm):
         """Those of the polar of the norm inside, divided by the factor."""
         lower, upper = self.norm.polar_bounds(scores, thorough)
         return lower / self.factor, upper / self.factor
+
+    def gauge_bounds(self, w: Array, gap: float) -> tuple[float, float] | None:
+        """factor times those of the norm inside."""
+        inner = self.norm.gauge_bounds(w, gap)
+        return None if inner is None else (self.factor * inner[0], self.factor * inner[1])
 
     def with_names(self, names: Sequence[str]) -> Scaled:
         """Return the same norm with names of columns replaced by their indices."""

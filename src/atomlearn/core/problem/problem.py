@@ -17,7 +17,6 @@ from atomlearn.core.interfaces import (
     Loss,
     Scores,
 )
-from atomlearn.core.interfaces.matrix import shaped
 from atomlearn.core.losses import pieces
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
 from atomlearn.core.problem.checks import check_weight
@@ -75,7 +74,7 @@ class Problem:
             raise TypeError(f"tau must be a number >= 0, got {type(tau).__name__}")
         if not (math.isfinite(tau) and tau >= 0):
             raise ValueError(f"tau must be finite and >= 0, got {tau}")
-        norm = shaped(regularizer.norm, design).on(n_features)
+        norm = regularizer.norm.with_shape(design.matrix_shape).on(n_features)
         regularizer = replace(regularizer, norm=norm)
         weight = check_weight(sample_weight, n_samples)
         if not isinstance(fit_intercept, (bool, np.bool_)) and fit_intercept not in (0, 1):

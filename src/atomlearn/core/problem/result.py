@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -11,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.lift import Lift
-from atomlearn.core.interfaces.matrix import Factored
 from atomlearn.core.interfaces.norm import Norm
 from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.problem.factored import Factored, MatrixPart
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -87,39 +86,6 @@ class Certificate:
     def relative_gap(self) -> float:
         """Return gap / max(|objective|, smallest normal number)."""
         return self.gap / max(abs(self.objective), _TINY)
-
-
-@dataclass(frozen=True, slots=True)
-class MatrixPart:
-    """One term of a matrix fit: W is the sum of the terms of all norms of a union.
-
-    norm : the norm of this term; factor : what it is scaled by; gauge : factor * norm of the term
-    (for rays the sum of their weights, which bounds it); factored : the term by its factors, of the
-    mode-th unfolding where the norm is one of tensors (``tensor`` is its shape); columns, weights :
-    the entries of a term under a norm of vectors, in row-major order, where ``factored`` is None.
-    """
-
-    norm: Any
-    factor: float
-    gauge: float
-    factored: Factored | None = None
-    columns: Columns | None = None
-    weights: Array | None = None
-    tensor: tuple[int, ...] | None = None
-    mode: int = 0
-
-    def dense(self, shape: tuple[int, ...]) -> Array:
-        """Return the term as an array of this shape: that of the matrix, or of the tensor."""
-        if self.factored is None:
-            assert self.columns is not None
-            dense = np.zeros(math.prod(shape))
-            dense[self.columns] = self.weights
-            return dense.reshape(shape)
-        if self.tensor is None:
-            return self.factored.toarray().reshape(shape)
-        others = [size for axis, size in enumerate(self.tensor) if axis != self.mode]
-        tensor = self.factored.toarray().reshape(self.tensor[self.mode], *others)
-        return np.moveaxis(tensor, 0, self.mode).reshape(shape)
 
 
 @dataclass(frozen=True, slots=True)

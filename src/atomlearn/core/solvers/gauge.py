@@ -24,12 +24,6 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.core.solvers.refit import refit_on_rays
-from atomlearn.matrices.designs.score_matrix import MatrixScores
-from atomlearn.matrices.norms.base import MatrixNorm
-from atomlearn.matrices.norms.sparse import SparsePSD, SparseRankOne
-from atomlearn.matrices.norms.sparse_search import BRANCH_ENTRIES
-from atomlearn.matrices.norms.terms import scale_of, unscaled
-from atomlearn.matrices.solver.sparse_gauge import sparse_gauge
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -112,12 +106,8 @@ def gauge_by_generation(
     norm.check(w.size)
     if not w.any():
         return 0.0, 0.0
-    inner, factor = unscaled(norm), scale_of(norm)
-    if isinstance(inner, SparseRankOne | SparsePSD) and w.size <= BRANCH_ENTRIES:
-        value, bound, error = sparse_gauge(inner, w.reshape(inner.shape), gap)
-        if error > EXACT * l2_norm(w):
-            return math.inf, math.inf
-        return factor * value, factor * bound
+    if (known := norm.gauge_bounds(w, gap)) is not None:
+        return known
     found = decompose(norm, w, gap, max_iter)
     if found.error > EXACT * l2_norm(w):
         return math.inf, math.inf
@@ -136,7 +126,7 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
     dense, z, lower = np.zeros(w.size), np.zeros(w.size), 0.0
     for _ in range(max_iter):
         following = z + (w - dense) / eps
-        scores = _scores(norm, following)
+        scores = ArrayScores(following)
         atom = norm.best_atom(scores)
         reached = top = float(atom.values @ following[atom.columns])
         new = reached > 1.0 + 0.1 * gap and atoms.find(atom) < 0
@@ -166,14 +156,6 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
         dense = np.zeros(w.size)
         dense[atoms.columns] = atoms.combine(shares)
     return Decomposition(tuple(listed), shares, lower, l2_norm(w - dense))
-
-
-def _scores(norm: Norm, z: Array) -> Scores:
-    """Return z as scores: one matrix, whose searches are remembered, where the norm is of those."""
-    for term in norm.terms():
-        if isinstance(term.norm, MatrixNorm) and term.tensor is None:
-            return MatrixScores(z.reshape(term.norm.shape))
-    return ArrayScores(z)
 
 
 def _refit_problem(norm: Norm, design: Design, target: Array, eps: float) -> Problem:

@@ -7,7 +7,7 @@ from typing import Any
 from atomlearn.core.interfaces import Norm, Solver
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.estimators.matrices.matrix_models import MatrixModel, amount, double
-from atomlearn.matrices.functions.pursuit import (
+from atomlearn.matrices.pursuit import (
     affinity_of,
     coefficients,
     default_norm,

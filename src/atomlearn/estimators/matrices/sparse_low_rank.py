@@ -16,13 +16,14 @@ from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.checks import positive
 from atomlearn.estimators.checks import whole
 from atomlearn.estimators.matrices.matrix_models import MatrixTransformer, amount, double
-from atomlearn.matrices.functions.robust import (
+from atomlearn.matrices.robust import (
     decomposition,
     default_alpha,
     default_ratio,
     multiplier_of,
     robust_coordinates,
 )
+from atomlearn.papers.fista import FISTA
 
 
 class SparseLowRank(MatrixTransformer):
@@ -136,7 +137,8 @@ class SparseLowRank(MatrixTransformer):
         """
         check_is_fitted(self)
         checked = self._checked(X, reset=False)
-        settings = Settings(self._settings().gap, 100 * whole("max_iter", self.max_iter))
+        # Accelerated steps over all entries at once: nearly every row has some gross errors.
+        settings = Settings(self._settings().gap, 100 * whole("max_iter", self.max_iter), FISTA())
         coordinates, result = robust_coordinates(
             double(checked), self._basis, self._threshold, settings
         )

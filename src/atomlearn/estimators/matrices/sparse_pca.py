@@ -12,7 +12,7 @@ from atomlearn.core.interfaces import Solver
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.estimators.checks import whole
 from atomlearn.estimators.matrices.matrix_models import MatrixTransformer, amount, double
-from atomlearn.matrices.functions.components import (
+from atomlearn.matrices.components import (
     components_of,
     covariance,
     default_alpha,

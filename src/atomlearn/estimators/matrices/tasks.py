@@ -14,8 +14,8 @@ from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.estimators.checks import amount_of, grouped, names_of
 from atomlearn.maps.feature_map import map_of
-from atomlearn.matrices.functions.tasks import task_problem
 from atomlearn.matrices.norms.rows import over_tasks
+from atomlearn.matrices.tasks import task_problem
 from atomlearn.norms import as_norm
 
 Array = NDArray[np.float64]

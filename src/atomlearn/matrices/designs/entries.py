@@ -12,12 +12,12 @@ from scipy import sparse
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
-from atomlearn.core.interfaces.matrix import ScoreMatrix, Shape, check_tensor_shape
-from atomlearn.matrices.designs.factor_blocks import RayBlock, SpanBlock
-from atomlearn.matrices.designs.score_matrix import MAX_DENSE, SparseMatrix
+from atomlearn.matrices.designs.base import MatrixDesign
+from atomlearn.matrices.scores import MAX_DENSE, SparseMatrix
+from atomlearn.matrices.shapes import Shape, check_tensor_shape
 
 
-class Entries(Design):
+class Entries(MatrixDesign):
     """Predictions W[rows_i, cols_i]: one sample for each observed entry (repeats allowed).
 
     Keeps 4 bytes a sample, 4 more where they do not come row after row with increasing columns
@@ -36,7 +36,7 @@ class Entries(Design):
     def __init__(self, rows: object, cols: object, shape: tuple[int, ...]) -> None:
         sizes = check_tensor_shape("Entries", shape)
         self._shape: Shape = (sizes[0], math.prod(sizes[1:]))
-        p, q = self.matrix_shape
+        p, q = self._shape
         if cols is None:
             flat = _indices(rows, "rows", p * q)
             i, j = flat // q, flat % q
@@ -81,10 +81,6 @@ class Entries(Design):
     def shape(self) -> tuple[int, int]:
         return self.n_samples, self.matrix_shape[0] * self.matrix_shape[1]
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return np.dtype(np.float64)
-
     def scores(self, v: Array) -> Scores:
         # A copy where none is made anyway: the caller may use v again before the scores are asked.
         as_it_is = self._order is None and self._entry is None
@@ -111,14 +107,6 @@ class Entries(Design):
             samples = self._order[samples].astype(np.int64)
         return SparseBlock(np.ones(samples.size), samples, indptr, self.n_samples)
 
-    def span(self, left: Array, right: Array) -> Block:
-        """Return the design of S where W = left S right'."""
-        return SpanBlock(self, left, right)
-
-    def rays(self, left: Array, right: Array) -> Block:
-        """Return the design of c where W = left diag(c) right'."""
-        return RayBlock(self, left, right)
-
     def predictions(self, images: Array, right: Array) -> Array:
         """Return the observed entries of images right': O(n_samples r)."""
         return self._unsorted(_kernels.sampled_products(self._cols, self._starts, images, right))
@@ -131,7 +119,7 @@ class Entries(Design):
 
     def pulled(self, v: Array, right: Array) -> Array:
         """Return Z right for the sparse matrix Z of v."""
-        return self._scores(v).matrix().dot(right)
+        return np.asarray(self._scores(v).as_matrix.dot(right))
 
     @property
     def has_ridge_steps(self) -> bool:
@@ -212,16 +200,12 @@ class EntryScores(Scores):
 
     def __init__(self, Z: sparse.csr_array) -> None:
         self._Z = Z
-        self._matrix = SparseMatrix(Z)
+        self.as_matrix = SparseMatrix(Z)
         self._keys: Columns | None = None
 
     @property
     def n_columns(self) -> int:
         return int(self._Z.shape[0]) * int(self._Z.shape[1])
-
-    def matrix(self) -> ScoreMatrix:
-        """Return Z."""
-        return self._matrix
 
     def entries(self) -> tuple[Columns, Array]:
         """Return the columns observed, increasing, and their scores; read-only use."""

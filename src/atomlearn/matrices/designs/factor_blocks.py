@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces.design import Array, Block, Columns, Scores
+
+if TYPE_CHECKING:
+    from atomlearn.matrices.designs.base import MatrixDesign
 
 #: Samples for each number of S from which on a product is cheaper after an SVD of S that lowers
 #: its rank.
@@ -58,56 +61,27 @@ class OperatorBlock(Block):
         return self._stored().append(DenseBlock(np.asarray(other.dense(), dtype=np.float64)))
 
 
-class Bilinear(Protocol):
-    """(a, B) -> predictions of W = a B', and its adjoint, for factors kept as images."""
-
-    @property
-    def n_samples(self) -> int:
-        """Number of predictions."""
-        ...
-
-    def predictions(self, images: Array, right: Array) -> Array:
-        """Return the predictions of W = left right', given the images of left."""
-        ...
-
-    def pulled(self, v: Array, right: Array) -> Array:
-        """Return what left's images are multiplied with: images' pulled = left' Z right."""
-        ...
-
-
-@runtime_checkable
-class SupportsInto(Protocol):
-    """Maps that can write their predictions into an array."""
-
-    def predictions_into(self, images: Array, right: Array, out: Array) -> Array:
-        """Return the predictions, in ``out`` where that spares an array."""
-        ...
-
-
 class SpanBlock(OperatorBlock):
     """S -> predictions of left S right', S in row-major order; ``images`` stand for left."""
 
-    def __init__(self, map_: Bilinear, images: Array, right: Array) -> None:
-        self._map, self._images, self._right = map_, images, right
-        self._into = map_ if isinstance(map_, SupportsInto) else None
+    def __init__(self, design: MatrixDesign, images: Array, right: Array) -> None:
+        self._design, self._images, self._right = design, images, right
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self._map.n_samples, self._images.shape[1] * self._right.shape[1]
+        return self._design.n_samples, self._images.shape[1] * self._right.shape[1]
 
     def dot(self, weights: Array) -> Array:
-        return self._map.predictions(*self._factors(weights))
+        return self._design.predictions(*self._factors(weights))
 
     def predict_into(self, weights: Array, out: Array) -> Array:
         """Return the predictions, in ``out`` where the design can do that."""
-        if self._into is None:
-            return self.dot(weights)
-        return self._into.predictions_into(*self._factors(weights), out)
+        return self._design.predictions_into(*self._factors(weights), out)
 
     def _factors(self, weights: Array) -> tuple[Array, Array]:
         """Return the images of left and right of W = left S right', with few columns."""
         S = weights.reshape(self._images.shape[1], self._right.shape[1])
-        if SMALL * S.size <= self._map.n_samples:
+        if SMALL * S.size <= self._design.n_samples:
             P, sigma, Qt = np.linalg.svd(S, full_matrices=False)
             floor = max(S.shape) * float(np.finfo(np.float64).eps) * sigma.max(initial=0.0)
             rank = int(np.count_nonzero(sigma > floor))
@@ -118,31 +92,31 @@ class SpanBlock(OperatorBlock):
         return self._images @ S, self._right
 
     def transpose_dot(self, v: Array) -> Array:
-        return np.asarray(self._images.T @ self._map.pulled(v, self._right)).reshape(-1)
+        return np.asarray(self._images.T @ self._design.pulled(v, self._right)).reshape(-1)
 
 
 class RayBlock(OperatorBlock):
     """c -> predictions of left diag(c) right'."""
 
-    def __init__(self, map_: Bilinear, images: Array, right: Array) -> None:
-        self._map, self._images, self._right = map_, images, right
+    def __init__(self, design: MatrixDesign, images: Array, right: Array) -> None:
+        self._design, self._images, self._right = design, images, right
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self._map.n_samples, self._images.shape[1]
+        return self._design.n_samples, self._images.shape[1]
 
     def dot(self, weights: Array) -> Array:
-        return self._map.predictions(self._images * weights, self._right)
+        return self._design.predictions(self._images * weights, self._right)
 
     def transpose_dot(self, v: Array) -> Array:
-        pulled = self._map.pulled(v, self._right)
+        pulled = self._design.pulled(v, self._right)
         return np.asarray(np.einsum("ij,ij->j", self._images, pulled))
 
     def dense(self) -> Array:
         result = np.empty(self.shape, order="F")
         for column in range(self.shape[1]):
             one = slice(column, column + 1)
-            result[:, column] = self._map.predictions(self._images[:, one], self._right[:, one])
+            result[:, column] = self._design.predictions(self._images[:, one], self._right[:, one])
         return result
 
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
-from atomlearn.core.interfaces.matrix import Shape, check_tensor_shape
-from atomlearn.matrices.designs.factor_blocks import RayBlock, SpanBlock
-from atomlearn.matrices.designs.score_matrix import MatrixScores
+from atomlearn.matrices.designs.base import MatrixDesign
+from atomlearn.matrices.scores import MatrixScores
+from atomlearn.matrices.shapes import Shape, check_tensor_shape
 
 
-class Identity(Design):
+class Identity(MatrixDesign):
     """X = I: the predictions are vec(W), one sample for each entry, row after row.
 
     Parameters
@@ -40,10 +40,6 @@ class Identity(Design):
     def shape(self) -> tuple[int, int]:
         return self.n_samples, self.n_samples
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return np.dtype(np.float64)
-
     def scores(self, v: Array) -> Scores:
         # A copy: the caller may use v again before the scores are asked.
         return MatrixScores(np.array(np.reshape(v, self.matrix_shape)))
@@ -59,14 +55,6 @@ class Identity(Design):
     def gather(self, columns: Columns) -> Block:
         starts = np.arange(columns.size + 1)
         return SparseBlock(np.ones(columns.size), columns, starts, self.n_samples)
-
-    def span(self, left: Array, right: Array) -> Block:
-        """Return the design of S where W = left S right'."""
-        return SpanBlock(self, left, right)
-
-    def rays(self, left: Array, right: Array) -> Block:
-        """Return the design of c where W = left diag(c) right'."""
-        return RayBlock(self, left, right)
 
     def predictions(self, images: Array, right: Array) -> Array:
         """Return vec(images right'): O(p q r)."""

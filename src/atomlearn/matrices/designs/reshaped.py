@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
-from atomlearn.core.interfaces.matrix import Shape
-from atomlearn.matrices.designs.factor_blocks import RayBlock, SpanBlock
-from atomlearn.matrices.designs.score_matrix import MatrixScores
+from atomlearn.matrices.designs.base import MatrixDesign
+from atomlearn.matrices.scores import MatrixScores
+from atomlearn.matrices.shapes import Shape
 
 
-class Reshaped(Design):
+class Reshaped(MatrixDesign):
     """The columns of a design in another order, as the entries of a matrix, row after row.
 
     order : (p q,) int64, the column of the design behind each entry; None: as they come. A
@@ -21,7 +21,8 @@ class Reshaped(Design):
     """
 
     def __init__(self, base: Design, shape: Shape, order: Columns | None = None) -> None:
-        self.base, self._shape, self.order = base, shape, order
+        self.base, self.order = base, order
+        self._shape = shape
 
     @property
     def matrix_shape(self) -> Shape:
@@ -31,11 +32,6 @@ class Reshaped(Design):
     @property
     def listable(self) -> bool:
         return self.base.listable
-
-    @property
-    def n_samples(self) -> int:
-        """Those of the design."""
-        return self.base.shape[0]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -61,14 +57,6 @@ class Reshaped(Design):
             ordered[self.order] = weights
             weights = ordered
         return self.base.predict(np.ascontiguousarray(weights))
-
-    def span(self, left: Array, right: Array) -> Block:
-        """Return the design of S where W = left S right'."""
-        return SpanBlock(self, left, right)
-
-    def rays(self, left: Array, right: Array) -> Block:
-        """Return the design of c where W = left diag(c) right'."""
-        return RayBlock(self, left, right)
 
     def predictions(self, images: Array, right: Array) -> Array:
         """Return X vec(images right')."""
@@ -100,11 +88,10 @@ def as_matrix_design(
             f"a matrix of shape {shape} has {math.prod(shape)} entries and the design "
             f"{design.shape[1]} columns; give the norm the shape of the matrix"
         )
+    if tensor is not None and (unfolded := design.unfolded(tensor, mode)) is not None:
+        return unfolded
     if tensor is None and design.matrix_shape == shape:
         return design
-    own = None if tensor is None else design.unfolded(tensor, mode)
-    if own is not None:
-        return own
     if not design.listable:
         raise TypeError(
             f"{type(design).__name__} cannot multiply with a matrix, which matrix norms need; use "

@@ -12,11 +12,11 @@ from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.standardized import Affine
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
-from atomlearn.core.interfaces.matrix import Shape
-from atomlearn.matrices.designs.factor_blocks import RayBlock
-from atomlearn.matrices.designs.score_matrix import MatrixScores
+from atomlearn.matrices.designs.base import MatrixDesign
 from atomlearn.matrices.designs.task_block import TaskBlock
 from atomlearn.matrices.designs.task_span import TaskSpan
+from atomlearn.matrices.scores import MatrixScores
+from atomlearn.matrices.shapes import Shape
 
 #: Rows of X that a product casts to float64 at a time.
 ROWS = 4096
@@ -37,7 +37,7 @@ class SupportsProducts(Protocol):
         ...
 
 
-class Tasks(Design):
+class Tasks(MatrixDesign):
     """I kron X: predictions vec(X W) for W (n_features, n_tasks), n_samples n_tasks samples.
 
     Sample i * n_tasks + t is the t-th target of the i-th row of X: pass ``Y.ravel()`` for targets
@@ -105,11 +105,11 @@ class Tasks(Design):
 
     def span(self, left: Array, right: Array) -> Block:
         """Return the design of S where W = left S right': holds X left (n_rows, r)."""
-        return TaskSpan(self, product(self.base, left), right)
+        return TaskSpan(self, self.images(left), right)
 
-    def rays(self, left: Array, right: Array) -> Block:
-        """Return the design of c where W = left diag(c) right'."""
-        return RayBlock(self, product(self.base, left), right)
+    def images(self, left: Array) -> Array:
+        """Return X left: O(n_rows n_features) a column."""
+        return product(self.base, left)
 
     def predictions(self, images: Array, right: Array) -> Array:
         """Return vec(images right'), images = X left."""

@@ -4,39 +4,26 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Columns, Scores
-from atomlearn.core.interfaces.matrix import (
-    Found,
-    ScoreMatrix,
-    Shape,
-    check_tensor_shape,
-    score_matrix,
-)
-from atomlearn.core.interfaces.norm import Atom, Norm
+from atomlearn.core.interfaces.design import Columns, Design, Scores
+from atomlearn.core.interfaces.norm import Atom, Norm, Term
 from atomlearn.core.interfaces.solver import Solver
 from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.norms.vectors import to_float64
+from atomlearn.matrices.found import Found
+from atomlearn.matrices.scores import ScoreMatrix, score_matrix
+from atomlearn.matrices.shapes import Shape, agreed_shape, check_tensor_shape
+from atomlearn.matrices.solver.coordinates import Coordinates
+from atomlearn.matrices.solver.generation import MatrixGeneration
 
 Array = NDArray[np.float64]
 
 #: Relative distance of the bounds from below and above that a certificate asks for.
 ACCURACY = 1e-9
-
-#: In which coordinates a point is re-fitted: S of left S right', S of U S U', weights of rays.
-Coordinates = Literal["span", "symmetric", "rays"]
-
-
-def matrix_solver(tolerance: float) -> Solver:
-    """Return the solver of norms of matrices, to a relative gap."""
-    # Imported when it is asked for: the solver knows the norms.
-    from atomlearn.matrices.solver.generation import MatrixGeneration
-
-    return MatrixGeneration(tolerance=tolerance)
 
 
 class MatrixNorm(Parameters, Norm):
@@ -44,11 +31,15 @@ class MatrixNorm(Parameters, Norm):
 
     ``shape`` is (p, q): vectors of p q numbers are W row after row. None: the shape is that of
     the design (``designs.Tasks``, ``Identity``, ``Entries``), or of a 2-d array given to ``value``.
+    A subclass says how its best atoms are searched for (``search``), in which coordinates a point
+    is re-fitted (``at_zero``), and what a sum of its atoms is at best (``decomposed``).
     """
 
-    #: How solvers re-fit a point of this norm.
-    coordinates: ClassVar[Coordinates]
     shape: Any
+
+    #: The tensor whose unfolding along ``mode`` W is; None: W is no unfolding.
+    tensor: ClassVar[Any] = None
+    mode: ClassVar[Any] = 0
 
     @property
     def absolute(self) -> bool:
@@ -62,7 +53,7 @@ class MatrixNorm(Parameters, Norm):
 
     @property
     def matrix_shape(self) -> tuple[int, ...] | None:
-        """``shape``, where it is known."""
+        """(p, q), None where it is not known yet."""
         return None if self.shape is None else tuple(self.shape)
 
     @abstractmethod
@@ -79,17 +70,31 @@ class MatrixNorm(Parameters, Norm):
         ``thorough``: where the oracle is NP-hard, branch and bound too.
         """
 
+    @abstractmethod
+    def at_zero(self, term: Term, design: Design) -> Coordinates:
+        """Return W = 0 in the coordinates that this norm is re-fitted in; ``term`` holds it."""
+
+    def of_core(self, shape: Shape) -> Norm:
+        """Return the norm of S (r, s) that equals this one at U S V', U and V orthonormal."""
+        return type(self)(**{**self.get_params(deep=False), "shape": shape})
+
+    @abstractmethod
+    def decomposed(self, left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
+        """Return the sum of atoms left diag(weights) right' as atoms whose weights add up to less.
+
+        To the gauge itself where that is known: O((p + q) t^2) for t atoms.
+        """
+
+    def solver(self, tolerance: float) -> Solver:
+        """Generation over matrices, which keeps W as factors."""
+        return MatrixGeneration(tolerance=tolerance)
+
     def with_shape(self, shape: Shape | None) -> Self:
         """Return the same norm for matrices of this shape; a shape given before must agree."""
-        if shape is None or self.shape is not None:
-            if shape is not None and tuple(self.shape) != tuple(shape):
-                raise ValueError(
-                    f"{self!r} is for matrices of shape {tuple(self.shape)}, and the design's "
-                    f"matrix is of shape {tuple(shape)}; leave shape out"
-                )
+        if agreed_shape(self, self.shape, shape) is self.shape:
             return self
-        copy = type(self)(**{**self.get_params(deep=False), "shape": tuple(shape)})
-        copy.check(math.prod(shape))
+        copy = type(self)(**{**self.get_params(deep=False), "shape": tuple(shape or ())})
+        copy.check(math.prod(copy.shape))
         return copy
 
     def check(self, n_features: int) -> None:
@@ -147,10 +152,6 @@ class MatrixNorm(Parameters, Norm):
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """The entries that the best atom touches."""
         return self.best_atom(scores).columns
-
-    def solver(self, tolerance: float) -> Solver:
-        """Generation over factors, which never forms W."""
-        return matrix_solver(tolerance)
 
     def _shape_of(self, size: int) -> Shape:
         self.check(size)

@@ -16,7 +16,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.matrix import Found, ScoreMatrix
+from atomlearn.matrices.found import Found
+from atomlearn.matrices.scores import ScoreMatrix
 
 Array = NDArray[np.float64]
 

@@ -3,49 +3,27 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.matrix import Found, ScoreMatrix
-from atomlearn.core.interfaces.norm import Form, ProxPoint
+from atomlearn.core.interfaces.design import Design
+from atomlearn.core.interfaces.norm import Form, ProxPoint, Term
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.l1 import L1
-from atomlearn.matrices.norms.base import ACCURACY, Coordinates, MatrixNorm
-from atomlearn.matrices.norms.lanczos import DENSE_ENTRIES, DENSE_SIDE, lanczos
+from atomlearn.matrices.designs.reshaped import as_matrix_design
+from atomlearn.matrices.found import Found, positive_part
+from atomlearn.matrices.norms.base import ACCURACY, MatrixNorm
+from atomlearn.matrices.norms.lanczos import DENSE_ENTRIES, DENSE_SIDE, ROUNDING, lanczos
 from atomlearn.matrices.norms.spectral import eigen_jacobian
+from atomlearn.matrices.scores import ScoreMatrix, SymmetricPart
+from atomlearn.matrices.solver.spans import SymmetricSpan
 
 Array = NDArray[np.float64]
 
 #: A matrix counts as symmetric, and an eigenvalue as not negative, up to this share of its size.
 SLACK = 1e-10
-
-
-class SymmetricPart(ScoreMatrix):
-    """(Z + Z') / 2 + shift I, for a square matrix of scores."""
-
-    def __init__(self, matrix: ScoreMatrix, shift: float = 0.0) -> None:
-        super().__init__()
-        self._matrix, self._shift = matrix, shift
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._matrix.shape
-
-    def dot(self, other: Array) -> Array:
-        both = self._matrix.dot(other) + self._matrix.transpose_dot(other)
-        return 0.5 * both + self._shift * other
-
-    def transpose_dot(self, other: Array) -> Array:
-        return self.dot(other)
-
-    def dense(self) -> Array:
-        Z = self._matrix.dense()
-        return 0.5 * (Z + Z.T) + self._shift * np.eye(Z.shape[0])
-
-    def frobenius(self) -> float:
-        return self._matrix.frobenius() + abs(self._shift) * math.sqrt(self.shape[0])
 
 
 class PSD(MatrixNorm, VectorNorm):
@@ -59,8 +37,6 @@ class PSD(MatrixNorm, VectorNorm):
     shape : (p, p), optional
         Of W; None: that of the design, or of a 2-d array.
     """
-
-    coordinates: ClassVar[Coordinates] = "symmetric"
 
     def __init__(self, shape: Any = None) -> None:
         self.shape = shape
@@ -109,6 +85,20 @@ class PSD(MatrixNorm, VectorNorm):
         lower = max(float(values.max(initial=0.0)), 0.0)
         return positive_part(U[:, order], values[order], lower, max(upper, lower))
 
+    def at_zero(self, term: Term, design: Design) -> SymmetricSpan:
+        """An empty span: W = U S U', whose trace is that of S."""
+        p, q = self.matrix_shape or ()
+        nothing = np.zeros((p, 0))
+        return SymmetricSpan(term, as_matrix_design(design, (p, q)), nothing, nothing)
+
+    def decomposed(self, left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
+        """The eigenvectors of the sum, without zeros."""
+        P, A = np.linalg.qr(left)
+        values, U = np.linalg.eigh((A * weights) @ A.T)
+        kept = values > ROUNDING * values.max(initial=0.0)
+        vectors = P @ U[:, kept]
+        return vectors, values[kept], vectors
+
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         W = self._as_matrix(v)
         values, vectors = np.linalg.eigh(0.5 * (W + W.T))
@@ -129,9 +119,3 @@ def check_square(norm: MatrixNorm) -> None:
             f"{type(norm).__name__} is for square matrices, got shape {tuple(norm.shape)}; use "
             "norms.TraceNorm() or norms.SparseRankOne(k, q) for others"
         )
-
-
-def positive_part(U: Array, values: Array, lower: float, upper: float) -> Found:
-    """Return the atoms u u' of positive value."""
-    kept = values > 0
-    return Found(U[:, kept], U[:, kept], values[kept], lower, upper)

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Columns, Scores
-from atomlearn.core.interfaces.matrix import Shape, check_tensor_shape
 from atomlearn.core.interfaces.norm import Norm
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l1 import L1
 from atomlearn.core.norms.parameters import Parameters, whole_number
 from atomlearn.core.norms.partition import Partition
+from atomlearn.matrices.shapes import Shape, agreed_shape, check_tensor_shape
 
 Array = NDArray[np.float64]
 
@@ -39,15 +39,15 @@ class RowGroups(Parameters, Norm):
         self.k = k
         self.shape = shape
 
+    @property
+    def matrix_shape(self) -> tuple[int, ...] | None:
+        """(p, q), None where it is not known yet."""
+        return None if self.shape is None else tuple(self.shape)
+
     def with_shape(self, shape: Shape | None) -> Norm:
         """Return the norm over the rows of a matrix of this shape."""
         known = None if self.shape is None else check_tensor_shape("RowGroups", self.shape)
-        if shape is not None and known is not None and tuple(shape) != known:
-            raise ValueError(
-                f"{self!r} is for matrices of shape {known}, and the design's matrix is of shape "
-                f"{tuple(shape)}; leave shape out"
-            )
-        known = shape if known is None else known
+        known = agreed_shape(self, known, shape)
         if known is None or len(known) != 2:
             raise ValueError(
                 f"{self!r} groups the rows of a matrix, and the columns of this design are none: "

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.matrix import Found, ScoreMatrix
+from atomlearn.core.interfaces.design import Design
+from atomlearn.core.interfaces.norm import Term
 from atomlearn.core.norms.parameters import whole_number
+from atomlearn.matrices.designs.reshaped import as_matrix_design
+from atomlearn.matrices.found import Found, joined, merged, positive_part
 from atomlearn.matrices.norms import sparse_search, sparse_vectors
-from atomlearn.matrices.norms.base import ACCURACY, Coordinates, MatrixNorm
+from atomlearn.matrices.norms.base import ACCURACY, MatrixNorm
 from atomlearn.matrices.norms.lanczos import top_singular
-from atomlearn.matrices.norms.psd import SymmetricPart, check_square, positive_part
+from atomlearn.matrices.norms.psd import check_square
 from atomlearn.matrices.norms.sparse_search import (
     BRANCH_ENTRIES,
     Branching,
@@ -33,6 +36,10 @@ from atomlearn.matrices.norms.sparse_vectors import (
     vector_starts,
     vectors_on_supports,
 )
+from atomlearn.matrices.scores import ScoreMatrix, SymmetricPart
+from atomlearn.matrices.solver.rays import Rays
+from atomlearn.matrices.solver.sparse_gauge import sparse_gauge
+from atomlearn.matrices.solver.supports import Pairs, Squares, Supports
 
 Array = NDArray[np.float64]
 
@@ -45,7 +52,25 @@ STARTS = 5
 class SparseNorm(MatrixNorm):
     """What the two norms with sparse atoms share: rays, no value of their own, no prox."""
 
-    coordinates: ClassVar[Coordinates] = "rays"
+    def at_zero(self, term: Term, design: Design) -> Rays:
+        """No rays."""
+        p, q = self.matrix_shape or ()
+        return Rays(term, as_matrix_design(design, (p, q)), np.zeros((p, 0)), np.zeros((q, 0)))
+
+    def decomposed(self, left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
+        """The atoms themselves, orthogonal on each pair of supports."""
+        return merged(left, weights, right)
+
+    @abstractmethod
+    def covering(self, W: Array) -> Supports:
+        """Return supports of atoms that make up W, to begin with."""
+
+    def gauge_bounds(self, w: Array, gap: float) -> tuple[float, float] | None:
+        """Interior points over supports, for small matrices; infinite outside the cone of atoms."""
+        if w.size > BRANCH_ENTRIES:
+            return None
+        W = w.reshape(self.shape)
+        return sparse_gauge(self, W, gap)
 
     def value(self, w: NDArray[Any]) -> float:
         """Raise: the value is as hard as the oracle; only bounds are computed."""
@@ -129,6 +154,10 @@ class SparseRankOne(SparseNorm):
         lower = float(values[0])
         return Found(U[:, :count], V[:, :count], values[:count], lower, max(upper, lower))
 
+    def covering(self, W: Array) -> Supports:
+        p, n = W.shape
+        return Pairs.covering((p, n), (min(self.k, p), min(self.q, n)))
+
     def search_near(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
         """The singular vectors on each pair of supports, and power iterations from ``right``."""
         Z = matrix.dense()
@@ -199,6 +228,15 @@ class SparsePSD(SparseNorm):
                 lower = tree.value
         return positive_part(U[:, :count], values[:count], lower, max(upper, lower))
 
+    def gauge_bounds(self, w: Array, gap: float) -> tuple[float, float] | None:
+        W = w.reshape(self.shape)
+        if float(np.linalg.eigvalsh(0.5 * (W + W.T))[-1]) <= 0.0:
+            return math.inf, math.inf
+        return super().gauge_bounds(w, gap)
+
+    def covering(self, W: Array) -> Supports:
+        return Squares.covering(0.5 * (W + W.T), min(self.k, W.shape[0]))
+
     @staticmethod
     def _upper(A: Array, k: int, largest: float) -> float:
         """Return the least of the bounds that cost little: the eigenvalue, discs, squares."""
@@ -218,48 +256,3 @@ class SparsePSD(SparseNorm):
         A = SymmetricPart(matrix).dense()
         U, values = vectors_on_supports(A, supports_of(A, min(self.k, A.shape[0]), left))
         return positive_part(U, values, max(float(values.max()), 0.0), math.inf)
-
-
-def joined(first: Found, second: Found) -> Found:
-    """Return the atoms of both, best first, with the better bound on either side."""
-    values = np.concatenate([first.values, second.values])
-    order = np.argsort(-values, kind="stable")
-    lower = max(first.lower, second.lower, float(values.max(initial=0.0)))
-    return Found(
-        np.hstack([first.left, second.left])[:, order],
-        np.hstack([first.right, second.right])[:, order],
-        values[order],
-        lower,
-        max(min(first.upper, second.upper), lower),
-    )
-
-
-def merged(left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
-    """Return the same sum of atoms with those on one pair of supports made orthogonal.
-
-    The singular vectors of sum c_i u_i v_i' over the atoms on the same supports are atoms too, k at
-    most, and their weights add up to no more. Eigenvectors where left and right are one.
-    """
-    groups: dict[tuple[bytes, bytes], list[int]] = {}
-    for number, (u, v) in enumerate(zip(left.T, right.T, strict=True)):
-        key = np.flatnonzero(u).tobytes(), np.flatnonzero(v).tobytes()
-        groups.setdefault(key, []).append(number)
-    if len(groups) == left.shape[1]:
-        return left, weights, right
-    symmetric = np.array_equal(left, right)
-    parts: list[tuple[Array, Array, Array]] = []
-    for group in groups.values():
-        rows, cols = np.flatnonzero(left[:, group[0]]), np.flatnonzero(right[:, group[0]])
-        W = (left[:, group][rows] * weights[group]) @ right[:, group][cols].T
-        if symmetric:
-            values, P = np.linalg.eigh(0.5 * (W + W.T))
-            Q = P
-        else:
-            P, values, Qt = np.linalg.svd(W, full_matrices=False)
-            Q = Qt.T
-        kept = np.flatnonzero(values > 1e-14 * float(values.max(initial=0.0)))
-        U, V = np.zeros((left.shape[0], kept.size)), np.zeros((right.shape[0], kept.size))
-        U[rows], V[cols] = P[:, kept], Q[:, kept]
-        parts.append((U, values[kept], V))
-    lefts, sizes, rights = zip(*parts, strict=True)
-    return np.hstack(lefts), np.concatenate(sizes), np.hstack(rights)

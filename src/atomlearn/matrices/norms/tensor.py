@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Scores
 from atomlearn.core.interfaces.lift import Lift
-from atomlearn.core.interfaces.matrix import DenseMatrix, check_tensor_shape
 from atomlearn.core.interfaces.norm import Term
 from atomlearn.core.interfaces.solver import Solver
 from atomlearn.core.norms.blocks import Blocks
@@ -18,10 +17,29 @@ from atomlearn.core.norms.combine import Scaled
 from atomlearn.core.norms.parameters import positive_number
 from atomlearn.lifting.expansion import Selection, stacked
 from atomlearn.lifting.latent import LiftedNorm
-from atomlearn.matrices.norms.base import matrix_solver
 from atomlearn.matrices.norms.trace import TraceNorm
+from atomlearn.matrices.scores import DenseMatrix
+from atomlearn.matrices.shapes import Shape, check_tensor_shape
+from atomlearn.matrices.solver.generation import MatrixGeneration
 
 Array = NDArray[np.float64]
+
+
+class UnfoldedTrace(TraceNorm):
+    """||W_(mode)||_*: the trace norm of the mode-th unfolding of a tensor, d_mode rows."""
+
+    def __init__(self, tensor: tuple[int, ...], mode: int) -> None:
+        self.tensor = tensor  # type: ignore[misc]
+        self.mode = mode  # type: ignore[misc]
+
+    @property
+    def shape(self) -> Shape:
+        """(d_mode, the product of the others)."""
+        rows = self.tensor[self.mode]
+        return rows, math.prod(self.tensor) // rows
+
+    def of_core(self, shape: Shape) -> TraceNorm:
+        return TraceNorm(shape)
 
 
 class TensorTrace(LiftedNorm):
@@ -52,24 +70,24 @@ class TensorTrace(LiftedNorm):
             )
         return shape, [positive_number("TensorTrace", "weights", weight) for weight in weights]
 
+    def terms(self) -> list[Term]:
+        """Return the trace norms of the unfoldings."""
+        shape, weights = self.modes()
+        return [Term(UnfoldedTrace(shape, mode), weight) for mode, weight in enumerate(weights)]
+
     @property
     def of_matrices(self) -> bool:
-        """True."""
+        """True: its unfoldings are matrices."""
         return True
 
     @property
     def matrix_shape(self) -> tuple[int, ...]:
-        """Shape of the tensor."""
+        """That of the tensor."""
         return self.modes()[0]
 
-    def terms(self) -> list[Term]:
-        """Return the trace norms of the unfoldings."""
-        shape, weights = self.modes()
-        size = math.prod(shape)
-        return [
-            Term(TraceNorm((rows, size // rows)), weight, shape, mode)
-            for mode, (rows, weight) in enumerate(zip(shape, weights, strict=True))
-        ]
+    def solver(self, tolerance: float) -> Solver:
+        """Generation over matrices, one unfolding beside the other."""
+        return MatrixGeneration(tolerance=tolerance)
 
     def on(self, n_features: int) -> TensorTrace:
         """The norm itself: its solver works on the unfoldings."""
@@ -96,17 +114,12 @@ class TensorTrace(LiftedNorm):
         """The largest bounds on sigma_1 of an unfolding, divided by its weight."""
         tensor = np.reshape(scores.full(), self.modes()[0])
         lower = upper = 0.0
-        for term in self.terms():
-            Z = np.moveaxis(tensor, term.mode, 0).reshape(tensor.shape[term.mode], -1)
-            assert isinstance(term.norm, TraceNorm)
-            found = term.norm.found(DenseMatrix(np.ascontiguousarray(Z)))
-            lower = max(lower, found.lower / term.factor)
-            upper = max(upper, found.upper / term.factor)
+        for mode, weight in enumerate(self.modes()[1]):
+            Z = np.moveaxis(tensor, mode, 0).reshape(tensor.shape[mode], -1)
+            found = TraceNorm(Z.shape).found(DenseMatrix(np.ascontiguousarray(Z)))
+            lower = max(lower, found.lower / weight)
+            upper = max(upper, found.upper / weight)
         return lower, upper
-
-    def solver(self, tolerance: float) -> Solver:
-        """That of norms of matrices, over the unfoldings."""
-        return matrix_solver(tolerance)
 
     def polar(self, scores: Scores) -> float:
         """max_m sigma_1(Z_(m)) / weights_m"""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.matrix import Found, ScoreMatrix
-from atomlearn.core.interfaces.norm import Form, ProxPoint
+from atomlearn.core.interfaces.design import Design
+from atomlearn.core.interfaces.norm import Form, ProxPoint, Term
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.l1 import L1
-from atomlearn.matrices.norms.base import ACCURACY, Coordinates, MatrixNorm
-from atomlearn.matrices.norms.lanczos import top_singular
+from atomlearn.matrices.designs.reshaped import as_matrix_design
+from atomlearn.matrices.found import Found
+from atomlearn.matrices.norms.base import ACCURACY, MatrixNorm
+from atomlearn.matrices.norms.lanczos import ROUNDING, top_singular
 from atomlearn.matrices.norms.spectral import singular_jacobian
+from atomlearn.matrices.scores import ScoreMatrix
+from atomlearn.matrices.solver.spans import Span
 
 Array = NDArray[np.float64]
 
@@ -31,8 +35,6 @@ class TraceNorm(MatrixNorm, VectorNorm):
         Of W; None: that of the design, or of a 2-d array.
     """
 
-    coordinates: ClassVar[Coordinates] = "span"
-
     def __init__(self, shape: Any = None) -> None:
         self.shape = shape
 
@@ -49,6 +51,20 @@ class TraceNorm(MatrixNorm, VectorNorm):
     ) -> Found:
         """The top singular triplets."""
         return top_singular(matrix, count, accuracy)
+
+    def at_zero(self, term: Term, design: Design) -> Span:
+        """An empty span: W = U S V', whose trace norm is that of S."""
+        p, q = self.matrix_shape or ()
+        view = as_matrix_design(design, (p, q), self.tensor, self.mode)
+        return Span(term, view, np.zeros((p, 0)), np.zeros((q, 0)))
+
+    def decomposed(self, left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
+        """The singular value decomposition of the sum, without its zeros."""
+        P, A = np.linalg.qr(left * weights)
+        Q, B = np.linalg.qr(right)
+        U, values, Vt = np.linalg.svd(A @ B.T, full_matrices=False)
+        kept = values > ROUNDING * values.max(initial=0.0)
+        return P @ U[:, kept], values[kept], Q @ Vt[kept].T
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         W = self._as_matrix(v)

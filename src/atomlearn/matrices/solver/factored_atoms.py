@@ -7,19 +7,20 @@ the images of the atoms as products with their factors; the point as a term of a
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Block, Design, Scores
-from atomlearn.core.interfaces.matrix import Factored, matrix_shape_of, score_matrix
-from atomlearn.core.interfaces.norm import Term
+from atomlearn.core.interfaces import Block, Design, Scores, Term
 from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import MatrixPart
-from atomlearn.matrices.norms.base import MatrixNorm
-from atomlearn.matrices.norms.sparse import merged
+from atomlearn.matrices.scores import score_matrix
+from atomlearn.matrices.shapes import Shape
+
+if TYPE_CHECKING:
+    from atomlearn.matrices.norms.base import MatrixNorm
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -58,7 +59,11 @@ class FactoredAtoms:
     @property
     def is_hard(self) -> bool:
         """Whether the best atom is searched for by heuristics, with bounds that may stay apart."""
-        return cast(MatrixNorm, self.term.norm).coordinates == "rays"
+        return not self.term.norm.proximal
+
+    @property
+    def _norm(self) -> MatrixNorm:
+        return cast("MatrixNorm", self.term.norm)
 
     @property
     def columns(self) -> Columns:
@@ -103,27 +108,19 @@ class FactoredAtoms:
 
         The factors become orthonormal, those of sparse atoms on each support: O((p + q) t^2).
         """
-        norm = cast(MatrixNorm, self.term.norm)
-        gauge, weights = float(shares.sum()), shares / self.term.factor
-        left, right = self.left, self.right
-        if norm.coordinates == "span":
-            left, weights, right = _orthonormal(left * weights, right)
-        elif norm.coordinates == "symmetric":
-            left, weights = _eigenvectors(left, weights)
-            right = left
-        else:
-            left, weights, right = merged(left, weights, right)
+        weights = shares / self.term.factor
+        left, weights, right = self._norm.decomposed(self.left, weights, self.right)
         kept = np.flatnonzero(weights > 0)
         factored = Factored(left[:, kept], weights[kept], right[:, kept])
-        return MatrixPart(norm, self.term.factor, gauge, factored)
+        return MatrixPart(self._norm, self.term.factor, float(shares.sum()), factored)
 
     def best(
         self, scores: Scores, accuracy: float, thorough: bool
     ) -> tuple[RankOne | None, float, tuple[float, float]]:
         """Return the best atom (None: none is positive), <a, z>, and bounds on the polar."""
-        norm, factor = cast(MatrixNorm, self.term.norm), self.term.factor
-        shape = matrix_shape_of(self.design)
-        found = norm.found(score_matrix(scores, shape), 1, accuracy, thorough)
+        factor = self.term.factor
+        matrix = score_matrix(scores, cast(Shape, self.design.matrix_shape))
+        found = self._norm.found(matrix, 1, accuracy, thorough)
         bounds = found.lower / factor, found.upper / factor
         if not found.values.size or found.values[0] <= 0.0:
             return None, 0.0, bounds
@@ -136,13 +133,11 @@ def factored_atoms(problem: Problem) -> FactoredAtoms | None:
 
     Unions, tensors and tau > 0 have atoms as the entries of their columns.
     """
-    terms = problem.regularizer.norm.terms()
-    if len(terms) != 1 or not isinstance(terms[0].norm, MatrixNorm) or terms[0].tensor is not None:
+    [*others, term] = problem.regularizer.norm.terms()
+    shape = problem.design.matrix_shape
+    if others or shape is None or term.norm.matrix_shape != shape or problem.tau:
         return None
-    if problem.design.matrix_shape is None or problem.tau:
-        return None
-    p, q = problem.design.matrix_shape
-    return FactoredAtoms(terms[0], problem.design, np.zeros((p, 0)), np.zeros((q, 0)))
+    return FactoredAtoms(term, problem.design, np.zeros((shape[0], 0)), np.zeros((shape[1], 0)))
 
 
 def warm_factors(
@@ -169,26 +164,8 @@ def warm_factors(
 
 def _fits(part: MatrixPart, atoms: FactoredAtoms) -> bool:
     """Return whether the atoms of the part are atoms of the norm."""
-    own = cast(MatrixNorm, atoms.term.norm)
-    factored = cast(Factored, part.factored)
+    own, factored = atoms.term.norm, cast(Factored, part.factored)
     same = type(part.norm) is type(own) and part.tensor is None
     if not same or factored.shape != (atoms.left.shape[0], atoms.right.shape[0]):
         return False
-    return own.coordinates != "rays" or bool(part.norm == own)
-
-
-def _orthonormal(left: Array, right: Array) -> tuple[Array, Array, Array]:
-    """Return U, s, V with U diag(s) V' = left right'."""
-    P, A = np.linalg.qr(left)
-    Q, B = np.linalg.qr(right)
-    U, values, Vt = np.linalg.svd(A @ B.T, full_matrices=False)
-    kept = values > 1e-14 * values.max(initial=0.0)
-    return P @ U[:, kept], values[kept], Q @ Vt[kept].T
-
-
-def _eigenvectors(left: Array, weights: Array) -> tuple[Array, Array]:
-    """Return U, s with U diag(s) U' = left diag(weights) left', weights >= 0."""
-    P, A = np.linalg.qr(left)
-    values, U = np.linalg.eigh((A * weights) @ A.T)
-    kept = values > 1e-14 * values.max(initial=0.0)
-    return P @ U[:, kept], values[kept]
+    return not atoms.is_hard or bool(part.norm == own)

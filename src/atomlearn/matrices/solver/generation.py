@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Master, Norm, Refit, Solver, State
-from atomlearn.core.interfaces.matrix import Factored
+from atomlearn.core.interfaces import Design, Master, Norm, Refit, Solver, State, Term
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.losses.pieces import shifted
 from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
@@ -23,34 +22,25 @@ from atomlearn.core.masters.coupled_newton import CoupledNewton
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.norms.blocks import Blocks
+from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Certificate, MatrixPart, Status
+from atomlearn.core.problem.result import Certificate, Status
 from atomlearn.matrices.designs.factor_blocks import SideBySide
-from atomlearn.matrices.designs.score_matrix import LessFactored
-from atomlearn.matrices.norms.base import MatrixNorm
-from atomlearn.matrices.norms.sparse import joined
-from atomlearn.matrices.solver.problem import check_problem, shape_of, view_of
-from atomlearn.matrices.solver.ray_search import Placed, found_near, turned_rays
+from atomlearn.matrices.solver.coordinates import Coordinates, Placed, Pricing, Searched
+from atomlearn.matrices.solver.entrywise import Entrywise
+from atomlearn.matrices.solver.spans import Span
 from atomlearn.matrices.solver.state import (
     MatrixState,
-    Pricing,
     apart,
     compressed,
     inside,
-    scores_of,
     summed_entries,
     with_candidates,
 )
 from atomlearn.matrices.solver.sweeps import can_sweep, swept
-from atomlearn.matrices.solver.terms import (
-    Coordinates,
-    Entrywise,
-    Rays,
-    Span,
-    empty,
-    from_part,
-    usable,
-)
+
+if TYPE_CHECKING:
+    from atomlearn.matrices.norms.base import MatrixNorm
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -61,8 +51,6 @@ PATIENCE = 8
 LAZY = 0.1
 #: Re-fits of rays that turn on their supports, between two passes.
 TURNS = 5
-#: Entries up to which a span at once holds a whole matrix, and its longer side up to which.
-WHOLE, LONGEST = 1024, 256
 #: Share of the last relative gap, and of 1, that the bounds on the polar may leave open.
 LOOSE = 0.1
 #: Coordinates of spans beside rays up to which Newton steps pay.
@@ -115,20 +103,13 @@ class MatrixGeneration(Solver):
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> MatrixState:
         """Begin at zero, or at the terms of an earlier fit with the same kinds of norms."""
-        check_problem(problem)
-        shape = shape_of(problem)
-        terms: list[Coordinates] = []
-        values: list[Array] = []
-        for term in problem.regularizer.norm.terms():
-            at_zero = empty(term, view_of(problem.design, term, shape))
-            terms.append(at_zero)
-            values.append(np.zeros(at_zero.size))
+        terms = begun(problem)
+        values = [np.zeros(term.size) for term in terms]
         intercept = 0.0 if warm is None else warm.intercept
         parts = None if warm is None else warm.matrix_parts
         if parts is not None and len(parts) == len(terms):
             for number, part in enumerate(parts):
-                known = from_part(terms[number], part)
-                if known is not None:
+                if (known := terms[number].placed(part)) is not None:
                     terms[number], values[number] = known
         terms, values = inside(problem, terms, values)
         linear = SideBySide([term.block() for term in terms]).dot(np.concatenate(values))
@@ -191,14 +172,15 @@ class MatrixGeneration(Solver):
         self, problem: Problem, state: MatrixState, small: list[Placed], refit: Refit
     ) -> tuple[list[Coordinates], list[Array]] | None:
         """Return the terms with better rays on the supports in use, None where they gain little."""
-        if not any(isinstance(term, Rays) and term.size for term, _ in small):
+        if not any(term.kind == "rays" and term.size for term, _ in small):
             return None
         v = problem.negative_gradient(refit.prediction)
         gauge = sum(term.norm.value(x) for term, x in small if x.size)
         inner = float(v @ (refit.prediction - refit.intercept))
-        turned, gain = turned_rays(small, v, problem.regularizer.multiplier(gauge, inner))
-        enough = self._target(state)
-        return apart(turned) if gain * gauge > enough else None
+        multiplier = problem.regularizer.multiplier(gauge, inner)
+        turned = [term.turned(x, v, multiplier) for term, x in small]
+        gain = max(gain for _, gain in turned)
+        return apart([term for term, _ in turned]) if gain * gauge > self._target(state) else None
 
     def _swept(
         self,
@@ -210,11 +192,11 @@ class MatrixGeneration(Solver):
     ) -> tuple[list[Placed], Array]:
         """Return the terms and their predictions after sweeps over the factors of spans."""
         for number, (term, x) in enumerate(small):
-            if can_sweep(problem, term):
-                assert isinstance(term, Span)
-                enough = 0.01 * self.tolerance * abs(state.certificate.objective)
-                term, x, linear = swept(problem, term, x, linear, intercept, enough)
-                small[number] = term, x
+            if not can_sweep(problem, term):
+                continue
+            enough = 0.01 * self.tolerance * abs(state.certificate.objective)
+            term, x, linear = swept(problem, cast(Span, term), x, linear, intercept, enough)
+            small[number] = term, x
         return small, linear
 
     def _target(self, state: MatrixState) -> float:
@@ -244,7 +226,7 @@ class MatrixGeneration(Solver):
         regularizer = replace(problem.regularizer, norm=norm)
         restricted = replace(problem, design=block, regularizer=regularizer)
         # Where spans are whole, nothing new comes with a pass: once all the way, and it is done.
-        whole = any(isinstance(term, Span) and term.is_whole for term in used)
+        whole = any(term.is_whole for term in used)
         enough = 0.1 * self.tolerance * abs(state.certificate.objective)
         target = enough if whole else self._target(state)
         master = master_for(used) if self.master is None else self.master
@@ -271,35 +253,31 @@ class MatrixGeneration(Solver):
         inner = float(v @ linear) - problem.tau * float(ridge @ ridge)
         multiplier = problem.regularizer.multiplier(gauge, inner)
         accuracy = min(max(LOOSE * before, 0.05 * self.tolerance), LOOSE)
-        bounds: list[tuple[float, float]] = []
-        candidates: list[Any] = []
-        promised: list[float] = []
+        found: list[Searched] = []
 
-        def search(accuracy: float, thorough: bool) -> None:
-            bounds[:], candidates[:], promised[:] = [], [], []
+        def search(accuracy: float, thorough: bool) -> Certificate:
             least = max(LAZY * nearby, 10.0 * self.tolerance)
-            for term, x in zip(terms, values, strict=True):
-                pricing = Pricing(scores, v, problem.tau, multiplier, accuracy, thorough, least)
-                found, wanting, near = self._searched(term, x, pricing)
-                bounds.append((found[0] / term.term.factor, found[1] / term.term.factor))
-                candidates.append(wanting)
-                promised.append(near)
+            at = Pricing(
+                scores, v, problem.tau, multiplier, accuracy, thorough, least,
+                self.batch, self.columns,
+            )  # fmt: skip
+            found[:] = [term.searched(x, at) for term, x in zip(terms, values, strict=True)]
+            factors = [term.term.factor for term in terms]
+            bounds = [
+                max(one.bounds[side] / factor for one, factor in zip(found, factors, strict=True))
+                for side in (0, 1)
+            ]
+            return problem.certificate(ridge, prediction, v, gauge, (bounds[0], bounds[1]))
 
-        search(accuracy, thorough=False)
-
-        def certified() -> Certificate:
-            known = max(low for low, _ in bounds), max(high for _, high in bounds)
-            return problem.certificate(ridge, prediction, v, gauge, known)
-
-        certificate = certified()
+        certificate = search(accuracy, thorough=False)
         searched, enough = certificate.search_gap, self.tolerance * abs(certificate.objective)
         if searched is not None and searched <= enough < certificate.gap:
             # Nothing better is found: now the bound from above is worth more work, as close as
             # leaves the gap below the tolerance.
             room = 0.4 * (enough - searched) / abs(certificate.objective)
-            search(max(room, 0.02 * self.tolerance), thorough=True)
-            certificate = certified()
+            certificate = search(max(room, 0.02 * self.tolerance), thorough=True)
         columns, weights = summed_entries(terms, values)
+        promised = max(one.promised for one in found)
         return MatrixState(
             columns=columns,
             weights=weights,
@@ -308,43 +286,9 @@ class MatrixGeneration(Solver):
             certificate=certificate,
             terms=tuple(terms),
             values=tuple(values),
-            candidates=tuple(candidates),
-            nearby=max(promised) if nearby == 0.0 or not any(promised) else nearby,
+            candidates=tuple(one.wanting for one in found),
+            nearby=promised if nearby == 0.0 or promised == 0.0 else nearby,
         )
-
-    def _searched(
-        self,
-        term: Coordinates,
-        x: Array,
-        at: Pricing,
-    ) -> tuple[tuple[float, float], Any, float]:
-        """Return bounds on the polar of a term's norm, what may enter, what ``found_near`` says."""
-        norm, multiplier = term.term.norm, at.multiplier
-        if isinstance(term, Entrywise):
-            # A share of all entries at least: passes are dearer than idle columns.
-            count = max(self.columns, 4 * term.size, at.scores.n_columns // 100)
-            return norm.polar_bounds(at.scores), term.wanting(x, at.scores, count, multiplier), 0.0
-        assert isinstance(norm, MatrixNorm)
-        matrix = scores_of(term, at.scores, at.v)
-        if at.tau and isinstance(term, Span) and x.size:
-            S = x.reshape(term.left.shape[1], -1)
-            matrix = LessFactored(matrix, at.tau, term.left, S, term.right)
-        level = 0.0 if at.thorough else multiplier * term.term.factor
-        found, promised = found_near(term, matrix, level, at.nearby)
-        if not promised:
-            count = self.batch
-            if isinstance(term, Span):  # a large rank is not reached in many small steps
-                count = max(count, term.left.shape[1] // 2)
-            everywhere = norm.found(matrix, count, at.accuracy, at.thorough)
-            found = everywhere if found is None else joined(everywhere, found)
-        assert found is not None
-        left, right = usable(found, multiplier * term.term.factor * (1 + 1e-12))
-        if isinstance(term, Span) and is_small(matrix.shape):
-            left, right = np.eye(matrix.shape[0]), np.eye(matrix.shape[1])
-        elif isinstance(term, Span) and x.size:
-            turned = term.turns(matrix)
-            left, right = np.hstack([turned[0], left]), np.hstack([turned[1], right])
-        return (found.lower, found.upper), (left, right), promised
 
     def _judged(self, state: MatrixState, before: MatrixState) -> MatrixState:
         """Count the step, and say whether a further one can change anything."""
@@ -358,7 +302,7 @@ class MatrixGeneration(Solver):
         closer = gap <= 0.9 * before.milestone
         state.stalled = 0 if closer or lower else before.stalled + 1
         state.milestone = gap if closer else before.milestone
-        hard = any(isinstance(term, Rays) for term in state.terms)
+        hard = any(term.kind == "rays" for term in state.terms)
         if hard and searched is not None and searched <= target < certificate.gap:
             state.exhausted = Status.SEARCH_RELATIVE
         elif state.stalled >= PATIENCE:
@@ -366,18 +310,39 @@ class MatrixGeneration(Solver):
         return state
 
 
-def is_small(shape: tuple[int, int]) -> bool:
-    """Return whether a matrix is so small that a span may as well hold all of it."""
-    return shape[0] * shape[1] <= WHOLE and max(shape) <= LONGEST
+def begun(problem: Problem) -> list[Coordinates]:
+    """Return the terms of W = 0, or say why the problem cannot be solved term by term."""
+    norm = problem.regularizer.norm
+    terms = norm.terms()
+    if not norm.of_matrices:
+        raise TypeError(
+            f"MatrixGeneration is for norms of matrices, got {norm!r}; use "
+            "solvers.ColumnGeneration() for norms of vectors"
+        )
+    if problem.tau and (len(terms) > 1 or not norm.proximal):
+        # The ridge would mix terms of W, or rays, which are solved for apart.
+        raise ValueError(
+            f"MatrixGeneration: tau > 0 mixes the terms of {norm!r}, which are "
+            "solved for apart; use tau=0, norms.TraceNorm() or norms.PSD() alone, or "
+            "solvers.AtomGeneration() for small matrices"
+        )
+    return [at_zero(term, problem.design) for term in terms]
+
+
+def at_zero(term: Term, design: Design) -> Coordinates:
+    """Return a term at zero, in the coordinates of its norm: entries where it is one of vectors."""
+    if not term.norm.of_matrices:
+        return Entrywise(term, design, np.zeros(0, dtype=np.int64))
+    return cast("MatrixNorm", term.norm).at_zero(term, design)
 
 
 def master_for(terms: list[Coordinates]) -> Master:
     """Return the master that suits the kinds of coordinates."""
-    if all(isinstance(term, Rays) for term in terms):
+    kinds = {term.kind for term in terms}
+    if kinds == {"rays"}:
         return SequentialQP()
     size = sum(term.size for term in terms)
-    rays = any(isinstance(term, Rays) for term in terms)
     # Rays lie close together, which takes second order; the Jacobian over a span is (r s)^2.
-    if any(isinstance(term, Span) for term in terms) and not (rays and size <= NEWTON_SIZE):
+    if "span" in kinds and not ("rays" in kinds and size <= NEWTON_SIZE):
         return CoupledNewton(AcceleratedGradient())
     return CoupledNewton(SemismoothNewton())

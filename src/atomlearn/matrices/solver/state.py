@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Refit, Scores, State
-from atomlearn.core.interfaces.matrix import ScoreMatrix, score_matrix
+from atomlearn.core.interfaces import Refit, State
+from atomlearn.core.problem.factored import MatrixPart
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import MatrixPart
-from atomlearn.matrices.solver.ray_search import Placed
-from atomlearn.matrices.solver.terms import Coordinates, Entrywise, Rays, Span
+from atomlearn.matrices.solver.coordinates import Coordinates, Placed
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -41,10 +39,7 @@ class MatrixState(State):
 
     def n_active(self) -> int:
         """Rank of the spans, number of rays and of entries in use."""
-        total = 0
-        for term in self.terms:
-            total += term.left.shape[1] if isinstance(term, Span) else term.size
-        return total
+        return sum(term.rank for term in self.terms)
 
     def matrix_parts(self) -> tuple[MatrixPart, ...]:
         """Return the terms as results show them."""
@@ -54,49 +49,13 @@ class MatrixState(State):
         State.check(self)
         for term, x in zip(self.terms, self.values, strict=True):
             assert x.shape == (term.size,)
-            if isinstance(term, Span):
-                for basis in (term.left, term.right):
-                    np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-9)
-
-
-@dataclass(frozen=True, slots=True)
-class Pricing:
-    """Scores X'v of a point, the multiplier of the norm there, tau, and how hard to search.
-
-    nearby : a search near the rays in use is enough where it promises at least this much.
-    """
-
-    scores: Scores
-    v: Array
-    tau: float
-    multiplier: float
-    accuracy: float
-    thorough: bool
-    nearby: float
-
-
-def scores_of(term: Coordinates, scores: Scores, v: Array) -> ScoreMatrix:
-    """Return the scores of a term as a matrix: those of W, or of its own unfolding."""
-    design: Any = term.design
-    if term.term.tensor is not None:
-        scores = design.scores(v)
-    return score_matrix(scores, design.matrix_shape)
+            term.check()
 
 
 def with_candidates(state: MatrixState) -> tuple[list[Coordinates], list[Array]]:
     """Return the terms with the candidates of the last pass, at weight zero."""
-    terms: list[Coordinates] = []
-    values: list[Array] = []
-    for term, x, wanting in zip(state.terms, state.values, state.candidates, strict=True):
-        larger: tuple[Coordinates, Array]
-        if isinstance(term, Span | Rays):
-            larger = term.expanded(x, *wanting)
-        else:
-            assert isinstance(term, Entrywise)
-            larger = term.expanded(x, wanting)
-        terms.append(larger[0])
-        values.append(larger[1])
-    return terms, values
+    both = zip(state.terms, state.values, state.candidates, strict=True)
+    return apart([term.expanded(x, wanting) for term, x, wanting in both])
 
 
 def inside(
@@ -126,9 +85,7 @@ def apart(placed: list[Placed]) -> tuple[list[Coordinates], list[Array]]:
 
 def summed_entries(terms: list[Coordinates], values: list[Array]) -> tuple[Columns, Array]:
     """Return the sum of the entrywise terms: distinct columns, and their weights."""
-    mine = [(t.columns, x) for t, x in zip(terms, values, strict=True) if isinstance(t, Entrywise)]
-    if not mine:
-        return np.zeros(0, dtype=np.int64), np.zeros(0)
+    mine = [term.entries(x) for term, x in zip(terms, values, strict=True)]
     columns, places = np.unique(np.concatenate([c for c, _ in mine]), return_inverse=True)
     weights = np.bincount(
         places.ravel(), weights=np.concatenate([x for _, x in mine]), minlength=columns.size

@@ -6,12 +6,15 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.matrix import DenseMatrix
-from atomlearn.matrices.norms.sparse import SparsePSD, SparseRankOne
+from atomlearn.matrices.scores import DenseMatrix
+
+if TYPE_CHECKING:
+    from atomlearn.matrices.norms.sparse import SparseNorm
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -73,7 +76,7 @@ class Supports(ABC):
         return replace(self, places=np.vstack([self.places, places]))
 
     def priced(
-        self, norm: SparseRankOne | SparsePSD, Y: Array, n: int, thorough: bool
+        self, norm: SparseNorm, Y: Array, n: int, thorough: bool
     ) -> tuple[float, float, Indices]:
         """Return bounds on the polar of Y, and the places of new supports that it violates."""
         k, q = self.sides
@@ -106,8 +109,8 @@ class Supports(ABC):
         """Return the sum of the norms of the parts."""
 
     @abstractmethod
-    def value(self, Z: Array, missed: Array) -> float:
-        """Return the value of W for parts that miss it by ``missed``, infinite if by too much."""
+    def value(self, Z: Array, missed: Array) -> tuple[float, float]:
+        """Return the value of W for parts that miss it by ``missed``, and by how much they do."""
 
 
 class Pairs(Supports):
@@ -144,9 +147,9 @@ class Pairs(Supports):
     def gauge(self, Z: Array) -> float:
         return float(np.linalg.svd(Z, compute_uv=False).sum())
 
-    def value(self, Z: Array, missed: Array) -> float:
+    def value(self, Z: Array, missed: Array) -> tuple[float, float]:
         # Single entries are atoms: with them the parts make up W exactly.
-        return self.gauge(Z) + float(np.abs(missed).sum())
+        return self.gauge(Z) + float(np.abs(missed).sum()), 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +209,7 @@ class Squares(Supports):
 
     def reduced(self, W: Array) -> Array:
         """Return W in coordinates of its range."""
-        return self.basis.T @ W @ self.basis
+        return self.basis.T @ (0.5 * (W + W.T)) @ self.basis
 
     def whole(self, Y: Array) -> Array:
         """Return a dual over all entries of W: far below on what no part reaches."""
@@ -219,7 +222,7 @@ class Squares(Supports):
         return float((W * self.whole(Y)).sum() if whole else (self.reduced(W) * Y).sum())
 
     def priced(
-        self, norm: SparseRankOne | SparsePSD, Y: Array, n: int, thorough: bool
+        self, norm: SparseNorm, Y: Array, n: int, thorough: bool
     ) -> tuple[float, float, Indices]:
         """Return bounds on the polar of Y, and the places of new supports that it violates."""
         if self.every is None:
@@ -262,8 +265,8 @@ class Squares(Supports):
         # Of what the padding is, nothing counts.
         return float(np.einsum("sik,skl,sil->", self.inner, Z, self.inner))
 
-    def value(self, Z: Array, missed: Array) -> float:
-        return self.gauge(Z)
+    def value(self, Z: Array, missed: Array) -> tuple[float, float]:
+        return self.gauge(Z), float(np.linalg.norm(missed))
 
 
 def _squares(sets: Indices, p: int) -> Indices:

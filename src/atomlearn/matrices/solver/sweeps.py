@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.matrix import RidgeSteps
 from atomlearn.core.losses import pieces
 from atomlearn.core.problem.problem import Problem
-from atomlearn.matrices.solver.terms import INDEPENDENT, Coordinates, Span
+from atomlearn.matrices.designs.entries import EntryRidge
+from atomlearn.matrices.solver.coordinates import Coordinates
+from atomlearn.matrices.solver.spans import SETTINGS, Span
 
 Array = NDArray[np.float64]
 
@@ -37,9 +38,8 @@ def can_sweep(problem: Problem, term: Coordinates) -> bool:
     The price of its gauge must be known beforehand, which the penalized form alone has.
     """
     return (
-        isinstance(term, Span)
-        and not (term.symmetric or term.is_whole)
-        and 0 < term.left.shape[1] <= MOST_RANK
+        term.turns_freely
+        and term.rank <= MOST_RANK
         and term.design.has_ridge_steps
         and problem.regularizer.form == "penalized"
         and problem.tau == 0.0
@@ -77,7 +77,7 @@ class _Sweeps:
     """
 
     problem: Problem
-    steps: RidgeSteps
+    steps: EntryRidge
     price: float
     intercept: float
     left: Array
@@ -124,7 +124,7 @@ class _Sweeps:
         left, left_core = np.linalg.qr(self.left)
         right, right_core = np.linalg.qr(self.right)
         P, values, Qt = np.linalg.svd(left_core @ right_core.T)
-        kept = values > INDEPENDENT**2 * float(values.max(initial=0.0))
+        kept = values > SETTINGS.independent**2 * float(values.max(initial=0.0))
         root = np.sqrt(values[kept])
         self.left, self.right = left @ (P[:, kept] * root), right @ (Qt[kept].T * root)
 

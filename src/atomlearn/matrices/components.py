@@ -16,8 +16,8 @@ from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.matrices.designs.identity import Identity
-from atomlearn.matrices.designs.score_matrix import MatrixScores
 from atomlearn.matrices.norms.sparse import SparsePSD
+from atomlearn.matrices.scores import MatrixScores
 
 Array = NDArray[np.float64]
 

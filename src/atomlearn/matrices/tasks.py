@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,3 +98,24 @@ def task_problem(
         sample_weight=np.repeat(weight, n_tasks),
     )
     return TaskProblem(problem, means, offsets)
+
+
+def several_targets(
+    X: Any, y: Any, sample_weight: Any, intercept: bool
+) -> tuple[object, object, object]:
+    """Return targets y (n_samples, n_tasks) of the same samples as one: ``Tasks`` and vec(y)."""
+    if getattr(X, "matrix_shape", None) is not None:
+        if X.shape[0] != y.shape[0] * y.shape[1]:
+            raise ValueError(
+                f"y has shape {y.shape} and the design {type(X).__name__} other samples; pass y as "
+                "a vector with one target for each sample of the design"
+            )
+        return X, np.asarray(y).reshape(-1), sample_weight
+    if intercept:
+        raise ValueError(
+            "intercept=True fits one number for all targets of a 2-d y, which is seldom meant; "
+            "center y (and X) for the squared loss, or add a column of ones to X"
+        )
+    if getattr(sample_weight, "shape", ()) == y.shape[:1]:
+        sample_weight = np.repeat(np.asarray(sample_weight), y.shape[1])
+    return Tasks(X, y.shape[1]), np.asarray(y).reshape(-1), sample_weight

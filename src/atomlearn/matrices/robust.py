@@ -22,10 +22,9 @@ from atomlearn.core.solvers.progress import Observer
 from atomlearn.lifting.union import Union
 from atomlearn.matrices.designs.complement import Complement
 from atomlearn.matrices.designs.identity import Identity
-from atomlearn.matrices.designs.score_matrix import MatrixScores
 from atomlearn.matrices.designs.tasks import Tasks
 from atomlearn.matrices.norms.trace import TraceNorm
-from atomlearn.papers.fista import FISTA
+from atomlearn.matrices.scores import MatrixScores
 
 Array = NDArray[np.float64]
 
@@ -95,8 +94,7 @@ def robust_coordinates(
     target = np.ascontiguousarray(complement.product(X.T)).reshape(-1)
     regularizer = Regularizer(L1(), "penalized", threshold)
     problem = Problem.build(design, target, Squared(), regularizer)
-    solver = settings.solver or FISTA()
-    result = Settings(settings.gap, settings.max_iter, solver).run(problem)
+    result = settings.run(problem)
     errors = np.zeros(X.size)
     errors[result.columns] = result.weights
     C = (X - errors.reshape(X.shape[::-1]).T) @ V

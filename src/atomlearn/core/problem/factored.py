@@ -1,0 +1,98 @@
+"""Points kept as factors: W = left diag(weights) right', and the terms that results are made of."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Factored:
+    """W = left diag(weights) right', kept as factors: (p + q + 1) r numbers for rank r.
+
+    left : (p, r); weights : (r,); right : (q, r). Immutable; ``toarray`` is the only method that
+    forms W.
+    """
+
+    left: Array
+    weights: Array
+    right: Array
+    shape: tuple[int, int] = field(default=(0, 0))
+
+    def __post_init__(self) -> None:
+        shape = (self.left.shape[0], self.right.shape[0])
+        rank = self.weights.shape[0]
+        if self.left.shape[1:] != (rank,) or self.right.shape[1:] != (rank,):
+            raise ValueError(
+                f"Factored needs left (p, r), weights (r,) and right (q, r), got "
+                f"{self.left.shape}, {self.weights.shape} and {self.right.shape}"
+            )
+        object.__setattr__(self, "shape", shape)
+
+    @property
+    def rank(self) -> int:
+        """Number of terms r, the rank of W where the factors are independent."""
+        return int(self.weights.shape[0])
+
+    @property
+    def T(self) -> Factored:
+        """The transpose, factored."""
+        return Factored(self.right, self.weights, self.left)
+
+    def dot(self, other: Array) -> Array:
+        """Return W @ other in O((p + q) r) for each column."""
+        inner = self.right.T @ other
+        return np.asarray((self.left * self.weights) @ inner)
+
+    def at(self, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> Array:
+        """Return W[rows_i, cols_i], shape (len(rows),): O(r) each."""
+        result = np.empty(len(rows))
+        scaled = self.left * self.weights
+        for start in range(0, len(rows), 2**16):
+            part = slice(start, start + 2**16)
+            np.einsum("ij,ij->i", scaled[rows[part]], self.right[cols[part]], out=result[part])
+        return result
+
+    def toarray(self) -> Array:
+        """Return W as a dense (p, q) array."""
+        return np.asarray((self.left * self.weights) @ self.right.T)
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixPart:
+    """One term of a matrix fit: W is the sum of the terms of all norms of a union.
+
+    norm : the norm of this term; factor : what it is scaled by; gauge : factor * norm of the term
+    (for rays the sum of their weights, which bounds it); factored : the term by its factors, of the
+    mode-th unfolding where the norm is one of tensors (``tensor`` is its shape); columns, weights :
+    the entries of a term under a norm of vectors, in row-major order, where ``factored`` is None.
+    """
+
+    norm: Any
+    factor: float
+    gauge: float
+    factored: Factored | None = None
+    columns: Columns | None = None
+    weights: Array | None = None
+    tensor: tuple[int, ...] | None = None
+    mode: int = 0
+
+    def dense(self, shape: tuple[int, ...]) -> Array:
+        """Return the term as an array of this shape: that of the matrix, or of the tensor."""
+        if self.factored is None:
+            assert self.columns is not None
+            dense = np.zeros(math.prod(shape))
+            dense[self.columns] = self.weights
+            return dense.reshape(shape)
+        if self.tensor is None:
+            return self.factored.toarray().reshape(shape)
+        others = [size for axis, size in enumerate(self.tensor) if axis != self.mode]
+        tensor = self.factored.toarray().reshape(self.tensor[self.mode], *others)
+        return np.moveaxis(tensor, 0, self.mode).reshape(shape)

@@ -1,0 +1,60 @@
+"""MatrixDesign: a design whose columns are the entries of a matrix, known by two products."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from atomlearn.core.interfaces.design import Array, Block, Design
+from atomlearn.matrices.designs.factor_blocks import RayBlock, SpanBlock
+from atomlearn.matrices.shapes import Shape
+
+
+class MatrixDesign(Design):
+    """Predictions of W (p, q) that never need W itself where it is a product of factors.
+
+    Subclasses say how W = images right' is predicted, and how predictions are pulled back through
+    ``right``; the images of a left factor are what they make of it once, the factor as a rule.
+    """
+
+    @property
+    @abstractmethod
+    def matrix_shape(self) -> Shape:
+        """(p, q); the design has p q columns."""
+
+    @property
+    def n_samples(self) -> int:
+        """Number of predictions."""
+        return self.shape[0]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(np.float64)
+
+    @abstractmethod
+    def predict(self, weights: Array) -> Array:
+        """Return X w: one pass."""
+
+    @abstractmethod
+    def predictions(self, images: Array, right: Array) -> Array:
+        """Return the predictions of W = left right', given the images of left."""
+
+    @abstractmethod
+    def pulled(self, v: Array, right: Array) -> Array:
+        """Return what left's images are multiplied with: images' pulled = left' Z right."""
+
+    def images(self, left: Array) -> Array:
+        """Return what stands for a left factor in ``predictions``."""
+        return left
+
+    def predictions_into(self, images: Array, right: Array, out: Array) -> Array:
+        """Return the predictions, in ``out`` where that spares an array."""
+        return self.predictions(images, right)
+
+    def span(self, left: Array, right: Array) -> Block:
+        return SpanBlock(self, self.images(left), right)
+
+    def rays(self, left: Array, right: Array) -> Block:
+        return RayBlock(self, self.images(left), right)

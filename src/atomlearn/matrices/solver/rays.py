@@ -1,0 +1,122 @@
+"""Rays: a term of W as a sum of sparse atoms, and searches for atoms near those in use.
+
+A search for sparse atoms is NP-hard, and its heuristics take most of a pass. Near the rays in use
+(on their very supports, or a few exchanges of indices away) good atoms are found at a fraction of
+the price, as a lazy Frank-Wolfe method does (Braun, Pokutta, Zink 2017); only where those promise
+little is a search everywhere worth it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces import Block, Norm
+from atomlearn.core.norms.combine import Nonnegative
+from atomlearn.core.norms.l1 import L1
+from atomlearn.core.problem.factored import Factored, MatrixPart
+from atomlearn.matrices.found import Found, joined, merged
+from atomlearn.matrices.scores import DenseMatrix, score_matrix
+from atomlearn.matrices.shapes import Shape
+from atomlearn.matrices.solver.coordinates import Coordinates, Placed, Pricing, Searched
+
+if TYPE_CHECKING:
+    from atomlearn.matrices.norms.sparse import SparseNorm
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Rays(Coordinates):
+    """W_i = left diag(c) right', c >= 0, over atoms u v'; sum c bounds the gauge of W_i."""
+
+    kind: ClassVar[Literal["rays"]] = "rays"
+
+    left: Array
+    right: Array
+
+    @property
+    def size(self) -> int:
+        return int(self.left.shape[1])
+
+    @property
+    def _norm(self) -> SparseNorm:
+        return cast("SparseNorm", self.term.norm)
+
+    def block(self) -> Block:
+        return self.design.rays(self.left, self.right)
+
+    def inner_norm(self) -> Norm:
+        return Nonnegative(L1())
+
+    def compressed(self, x: Array) -> Placed:
+        """Return the rays in use, orthogonal on each support: their weights add up to no more."""
+        kept = np.flatnonzero(x > 0)
+        left, values, right = merged(self.left[:, kept], x[kept], self.right[:, kept])
+        return replace(self, left=left, right=right), values
+
+    def expanded(self, x: Array, wanting: tuple[Array, Array]) -> Placed:
+        """Return the rays with those of these atoms that are new, at weight zero."""
+        left, right = wanting
+        same = (self.left.T @ left) * (self.right.T @ right)
+        new = np.flatnonzero(same.max(axis=0, initial=0.0) < 1.0 - 1e-12)
+        following = replace(
+            self,
+            left=np.hstack([self.left, left[:, new]]),
+            right=np.hstack([self.right, right[:, new]]),
+        )
+        return following, np.append(x, np.zeros(new.size))
+
+    def searched(self, x: Array, at: Pricing) -> Searched:
+        """Search near the rays in use, and everywhere only where that promises little."""
+        matrix = score_matrix(at.scores, cast(Shape, self.design.matrix_shape))
+        multiplier = at.multiplier * self.term.factor
+        level = 0.0 if at.thorough else multiplier
+        near = self._norm.search_near(matrix, self.left, self.right) if self.size else None
+        promised = near.lower / level - 1.0 if near is not None and level > 0 else 0.0
+        if near is None or promised < at.nearby or promised == 0.0:
+            found, promised = self._norm.found(matrix, at.batch, at.accuracy, at.thorough), 0.0
+            near = found if near is None else joined(found, near)
+        wanting = near.above(multiplier)
+        return Searched((near.lower, near.upper), wanting, wanting, promised)
+
+    def turned(self, x: Array, v: Array, multiplier: float) -> tuple[Placed, float]:
+        """Return the rays with the best ones on the supports in use, at weight zero.
+
+        What a span does in one re-fit takes rays a few; none of them needs a pass or a search.
+        """
+        if not self.size:
+            return (self, x), 0.0
+        found = self.on_supports(v)
+        gain = found.lower / self.term.factor - multiplier
+        return self.expanded(x, found.above(multiplier * self.term.factor)), gain
+
+    def on_supports(self, v: Array) -> Found:
+        """Return the best atoms on the supports of the rays for the scores X'v: no pass.
+
+        Only the entries of X'v that the supports touch are asked for.
+        """
+        rows = np.flatnonzero(self.left.any(axis=1))
+        cols = np.flatnonzero(self.right.any(axis=1))
+        left, right = np.eye(self.left.shape[0])[:, rows], np.eye(self.right.shape[0])[:, cols]
+        some = self.design.span(left, right).transpose_dot(v)
+        Z = DenseMatrix(some.reshape(rows.size, cols.size))
+        found = self._norm.search_on_supports(Z, self.left[rows], self.right[cols])
+        return replace(found, left=left @ found.left, right=right @ found.right)
+
+    def part(self, x: Array) -> MatrixPart:
+        gauge = self.term.factor * float(x.sum())
+        factored = Factored(self.left, x.copy(), self.right)
+        return MatrixPart(self.term.norm, self.term.factor, gauge, factored)
+
+    def placed(self, part: MatrixPart) -> Placed | None:
+        factored = part.factored
+        if factored is None or factored.shape != self.design.matrix_shape:
+            return None
+        if type(part.norm) is not type(self.term.norm):
+            return None
+        rays = replace(self, left=factored.left, right=factored.right)
+        return rays.compressed(factored.weights)
