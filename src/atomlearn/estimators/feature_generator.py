@@ -94,6 +94,9 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         Whether to fit an intercept, which is not penalized.
     tol : float, default=1e-6
         Relative duality gap at which a solution with fewer features is taken for optimal.
+    selected_tol : float, optional
+        Relative gap over the selected features alone to which the last round is solved: how exact
+        the coefficients are, given the features. None: 1e-3, as in the paper.
     max_iter : int, default=1000
         Bound on passes.
     verbose : int, default=0
@@ -132,6 +135,9 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
     objective_, gap_ : float
         The objective at this point and a proved bound on its distance to the optimum over *all*
         features: what is given up by stopping at ``n_features``.
+    selected_gap_ : float or None
+        A proved bound on the relative distance to the optimum over the selected features alone;
+        None where there are none.
     status_ : Status
         COLUMN_LIMIT where ``n_features`` was reached, CONVERGED where the optimum is proved.
     n_passes_, n_iter_, history_, results_, n_features_in_, feature_names_in_
@@ -170,6 +176,7 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         fit_intercept: bool = True,
         *,
         tol: float = 1e-6,
+        selected_tol: float | None = None,
         max_iter: int = 1000,
         verbose: int = 0,
         observers: Sequence[Observer] | None = None,
@@ -197,11 +204,6 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         features_named(self.features)
         loss = as_loss(self.loss)
         inputs = checked_design(self, X, reset=True)
-        if map_of(inputs).unit is not None:
-            raise TypeError(
-                "FeatureGenerator makes curves of inputs itself: pass the inputs, with "
-                "features='intersection' or another of an additive model, or use AtomicRegressor"
-            )
         weight = C * check_weight(sample_weight, inputs.shape[0])
         target, classes = self._target(y, weight, loss)
         design = expanded(inputs, self.features, weight=weight)
@@ -212,7 +214,14 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         observers = (*settings.observers, *((PrintProgress(every=1),) if self.verbose else ()))
         problem = replace(problem, deadline=settings.deadline)
         result = generated(
-            problem, limit, wanted, settings.gap, settings.max_iter, observers, settings.stop
+            problem,
+            limit,
+            wanted,
+            settings.gap,
+            settings.max_iter,
+            observers,
+            settings.stop,
+            self.selected_tol,
         )
         self._record_selection(problem, result, classes, wanted)
         return self
@@ -257,6 +266,7 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
     ) -> None:
         state, norm = result.state, problem.regularizer.norm
         result.state = None
+        self.selected_gap_ = state.selected_gap()
         design = problem.design
         map = self.feature_map_ = map_of(design)
         columns, rounds = state.selection()

@@ -54,6 +54,10 @@ class State:
         """Return the terms of a matrix; None where ``columns`` and ``weights`` are all of w."""
         return None
 
+    def selected_gap(self) -> float | None:
+        """Return the proved relative gap over the active columns alone, where it is known apart."""
+        return None
+
     def parts(self) -> tuple[tuple[Atom, float], ...]:
         """Return atoms a_h with weights c_h > 0, w = sum c_h a_h, where the solver knows them."""
         return ()

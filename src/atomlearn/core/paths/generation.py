@@ -31,15 +31,17 @@ def generated(
     max_iter: int,
     observers: Sequence[Observer] = (),
     also_stop: StoppingRule | None = None,
+    selected_tol: float | None = None,
 ) -> Result:
     """Return the result of feature generation, of ``wanted`` features where there are so many.
 
     ``limit`` None: all may be selected, so the run ends at the optimum. Where the optimum has fewer
     features than are wanted, generation would come to it in ever smaller steps: once it finds no
     further features for some rounds, column generation solves the problem. ``also_stop`` is one
-    more rule that ends generation.
+    more rule that ends generation; ``selected_tol`` the relative gap over the selected features
+    to which the last round is solved.
     """
-    solver = FeatureGeneration(n_features=limit)
+    solver = FeatureGeneration(n_features=limit, final_tolerance=selected_tol)
     stop: StoppingRule = RelativeGap(tol) | Iterations(max_iter)
     if also_stop is not None:
         stop = stop | also_stop

@@ -84,6 +84,12 @@ class GenerationState(State):
         """b of [T], whose model is w.x - b."""
         return -self.intercept
 
+    def selected_gap(self) -> float | None:
+        """Return the proved relative gap over the active columns alone, None without any."""
+        if not self.columns.size:
+            return None
+        return self.restricted_gap / max(abs(self.restricted_objective), 1e-300)
+
     def scaling(self, norm: KSupport, n_features: int) -> tuple[Columns, Array]:
         """Return columns and the scaling vector d that the returned w itself is best with.
 
