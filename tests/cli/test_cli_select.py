@@ -16,9 +16,11 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from atomlearn import norms, solve
 from atomlearn.cli import main
+from atomlearn.cli.fitting import Limits
 from atomlearn.cli.watching import Watch
-from atomlearn.interfaces import State
+from atomlearn.core.solvers.progress import Progress
 from atomlearn.reports import read_model
+from atomlearn.solvers import FeatureGeneration
 
 N_SAMPLES, N_FEATURES = 120, 12
 TRUE = (1, 4, 7)
@@ -280,7 +282,7 @@ def test_products_too_many_to_be_listed(
     storage: str, flag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Inputs are scaled instead of products: the written model is in units of the data."""
-    monkeypatch.setattr("atomlearn.cli.fitting._LISTED", 20)
+    monkeypatch.setattr("atomlearn.cli.fitting.LIMITS", Limits(listed=20))
     rng = np.random.default_rng(9)
     X = rng.standard_normal((2000, 8))
     if flag == "--standardize":
@@ -428,7 +430,7 @@ def interrupt_at(monkeypatch: pytest.MonkeyPatch, step: int, fit: int = 1) -> No
     seen = 0
     original = Watch.note
 
-    def note(self: Watch, state: State) -> None:
+    def note(self: Watch, progress: Progress) -> None:
         nonlocal seen
         if not any(watch is self for watch in watches):
             watches.append(self)
@@ -436,7 +438,7 @@ def interrupt_at(monkeypatch: pytest.MonkeyPatch, step: int, fit: int = 1) -> No
         if seen == step:
             seen += 1
             raise KeyboardInterrupt
-        original(self, state)
+        original(self, progress)
 
     monkeypatch.setattr(Watch, "note", note)
 
@@ -454,7 +456,7 @@ def test_interrupt_in_the_first_fit_still_writes_everything(
     assert "interrupted: this model was fitted to the 90 training rows" in capsys.readouterr().err
     model = read_model(out / "model.json")
     assert model.certificates[0].status == "INTERRUPTED"
-    assert len(model.features) == 2
+    assert len(model.features) == 3
     assert "interrupted from the keyboard" in (out / "report.html").read_text()
     assert run("predict", out / "model.json", classes_csv, "--out", tmp_path / "p.csv") == 0
 
@@ -478,7 +480,10 @@ def test_interrupt_before_there_is_a_model(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    interrupt_at(monkeypatch, 1)
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(FeatureGeneration, "start", interrupted)
     out = tmp_path / "out"
     arguments = ("--target", "outcome", "--n-features", 2, "--out", out)
     assert run("select", classes_csv, *arguments) == 130

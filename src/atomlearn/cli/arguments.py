@@ -148,7 +148,8 @@ def _add_model(model: Any) -> None:
         type=_count,
         metavar="N",
         help="select exactly N features (feature generation; the default, with N = 50); with more "
-        "than two classes N for each class",
+        "than two classes N for each class. From Python: FeatureGenerator on standardized data; "
+        "the report says with which parameters",
     )
     model.add_argument(
         "--norm",
@@ -173,8 +174,9 @@ def _add_model(model: Any) -> None:
     )
     model.add_argument(
         "--loss",
-        choices=("squared", "logistic", "squared_hinge"),
-        help="default: squared for regression, logistic for classification",
+        metavar="NAME",
+        help="name of a loss, such as squared, logistic or squared_hinge (default: squared for "
+        "regression, logistic for classification)",
     )
     model.add_argument(
         "--C",
@@ -187,7 +189,8 @@ def _add_model(model: Any) -> None:
         "--batch",
         type=_count,
         metavar="B",
-        help="features taken in at a time with --n-features (default: chosen from N)",
+        help="features taken in at a time with --n-features (default: N / 5, at most 10, but N / "
+        "50 where that is more)",
     )
 
 

@@ -176,6 +176,7 @@ def _details(
             f"{sum(r.seconds for r in fitted.results):.2f} for this fit, {seconds:.2f} for all",
         ),
         ("Seed of the split", str(plan.seed)),
+        ("In Python", fitted.in_python),
     ]
     return tuple(details)
 

@@ -1,48 +1,53 @@
-"""One selection on some rows: standardize, fit, come back to the units of the data."""
+"""One selection on some rows: standardize, fit an estimator, come back to the units of the data."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.targets import Target
-from atomlearn.cli.watching import Watch, gap_on_selected
+from atomlearn.cli.watching import Watch
 from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.data.standardized import Standardized, moments_of, scales_of_inputs
 from atomlearn.core.interfaces import Design, Norm
-from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.ksupport import KSupport
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result, Status
-from atomlearn.core.solvers.column_generation import ColumnGeneration
-from atomlearn.core.solvers.feature_generation import FeatureGeneration, scaling_vector
-from atomlearn.core.solvers.run import run
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap
+from atomlearn.core.solvers.stopping import Iterations
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
+from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.maps.additive import Additive
+from atomlearn.maps.feature_map import map_of
 from atomlearn.maps.pairs.polynomial import Polynomial
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
 Rows = NDArray[np.int64]
 
-_FOLDS = 5
-_N_ALPHAS = 30
-_MAX_ITER = 1000
-#: Moments of up to this many products are listed, 32 MB each.
-_LISTED = 2**22
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What is fixed about every selection of the command line.
+
+    folds : of a cross-validation; n_alphas : candidates in it; listed : so many products of two
+    columns are scaled one by one (their moments take 32 MB each), beyond it their factors are.
+    """
+
+    folds: int = 5
+    n_alphas: int = 30
+    listed: int = 2**22
+
+
+LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,8 @@ class Fitted:
     scaled_by : what was done to the features while selecting;
     gaps_on_selected : for feature generation, one an output: the proved relative gap of the
     coefficients with the features as selected; chosen : norm and alpha that a refit should use;
-    additive : the design, where columns are those of curves.
+    additive : the design, where columns are those of curves; in_python : the estimator that does
+    the same from Python.
     """
 
     columns: Columns
@@ -72,6 +78,7 @@ class Fitted:
     chosen: tuple[Norm, float] | None = None
     scaled_by: str = "as they are"
     additive: Additive | None = None
+    in_python: str = ""
 
     @property
     def units(self) -> Columns:
@@ -100,10 +107,10 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What a way to fit gives back, in the units of the fit."""
+    """What a way to fit gives back, in the units of the fit; ``model`` : the (last) estimator."""
 
     results: Sequence[Result]
-    norm: Norm
+    model: Any
     settings: dict[str, Any]
     gaps_on_selected: tuple[float | None, ...]
     chosen: tuple[Norm, float] | None = None
@@ -118,11 +125,11 @@ def fit(
     data is only scaled (``center`` False) and stays sparse.
     """
     units = _units(design, rows, plan, center)
-    watch.found.clear()
+    watch.labels = list(target.outputs) if len(target.outputs) > 1 else []
     how = _generate if plan.generates else _cross_validate if plan.cross_validates else _estimate
     with warnings.catch_warnings():
-        # Every status is told in our own words.
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        # What ended early, or found fewer features than asked for, is told in our own words.
+        warnings.simplefilter("ignore", UserWarning)
         outcome = how(units.design, target, target.values[rows], plan, watch)
     results = outcome.results
     columns = np.unique(np.concatenate([result.columns for result in results]))
@@ -136,50 +143,59 @@ def fit(
         coefficients=coefficients,
         standardized=coefficients * deviations,
         intercepts=np.array([r.intercept for r in results]) - coefficients @ means,
-        scaling=_scaling(outcome.norm, weights),
-        found=_found(watch, columns, len(results)),
+        scaling=cast(Norm, results[0].norm).scaling(weights[0]) if len(results) == 1 else None,
+        found=np.array([watch.found.get(column, 0) for column in columns.tolist()], np.int64),
         results=results,
         settings=outcome.settings,
         n_rows=int(rows.size),
         gaps_on_selected=outcome.gaps_on_selected,
         chosen=outcome.chosen,
         scaled_by=units.words,
-        additive=units.design if isinstance(units.design, Additive) else None,
+        additive=cast(Additive, units.design) if plan.additive else None,
+        in_python=units.in_python.format(_shown(outcome.model)),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Units:
-    """What is fitted to, and the way back: means, scales and deviations in units of the data."""
+    """What is fitted to, and the way back: means, scales and deviations in units of the data.
+
+    words : what was done to the features; in_python : the same around an estimator, as text.
+    """
 
     design: Design
     of: Callable[[Columns], tuple[Array, Array, Array]]
     words: str
+    in_python: str = "{}"
 
 
 def _units(design: Design, rows: Rows, plan: Plan, center: bool) -> _Units:
     part = design
     if rows.size < design.shape[0]:
-        part = design.with_rows(rows) if isinstance(design, Additive) else RowSubset(design, rows)
+        part = (design.with_rows(rows) if plan.additive else None) or RowSubset(design, rows)
 
     def as_given(columns: Columns) -> tuple[Array, Array, Array]:
         deviations = moments_of(part, columns)[1]
         return np.zeros(columns.size), np.ones(columns.size), deviations
 
-    if isinstance(part, Additive):
+    if plan.additive:
         scaled = ", of variance 1 each" if plan.standardize else ""
-        return _Units(part, as_given, f"a curve for each column ({plan.additive}{scaled})")
+        words = f"a curve for each column ({plan.additive}{scaled})"
+        given = f"Additive(X, {plan.additive!r}, normalize={plan.standardize})"
+        return _Units(part, as_given, words, f"{{}}.fit(designs.{given}, y)")
     if not plan.standardize:
         return _Units(part, as_given, "as they are")
-    if isinstance(design, Polynomial) and design.shape[1] > _LISTED:
-        return _scaled_inputs(design, part, rows)
+    if map_of(design).implicit and design.shape[1] > LIMITS.listed:
+        return _scaled_inputs(cast(Polynomial, design), part, rows)
     standard = Standardized(part, center=center)
 
     def divided(columns: Columns) -> tuple[Array, Array, Array]:
         scales = standard.scales[columns]
         return standard.means[columns], scales, scales
 
-    return _Units(standard, divided, "divided by their standard deviation")
+    words = "divided by their standard deviation"
+    pipeline = "StandardScaler()" if center else "StandardScaler(with_mean=False)"
+    return _Units(standard, divided, words, f"make_pipeline({pipeline}, {{}})")
 
 
 def _scaled_inputs(design: Polynomial, part: Design, rows: Rows) -> _Units:
@@ -199,51 +215,38 @@ def _scaled_inputs(design: Polynomial, part: Design, rows: Rows) -> _Units:
 def _generate(
     design: Design, target: Target, y: NDArray[Any], plan: Plan, watch: Watch
 ) -> _Outcome:
-    """Select by feature generation, as FeatureGenerator does; many classes one after the other."""
-    groups, n_units = None, design.shape[1]
-    if isinstance(design, Additive):
-        groups, n_units = design.groups, design.n_groups
-    wanted = min(plan.n_features or 1, n_units)
-    norm = KSupport(min(plan.block, wanted), groups)
-    loss = as_loss(plan.loss_for(target.task))
-    # Half the gap: what is reported is at most the gap asked for, rounding included.
-    generation = FeatureGeneration(n_features=wanted, final_tolerance=0.5 * plan.gap)
-    solver = watch.over(generation)
-    results: list[Result] = []
-    gaps: list[float | None] = []
-    for values in _signs(target, y):
-        problem = Problem.build(
-            design,
-            values,
-            loss,
-            Regularizer(norm, "squared", 1.0),
-            fit_intercept=True,
-            sample_weight=np.full(values.size, plan.C),
+    """Select by feature generation, many classes one after the other.
+
+    As from Python, but that the coefficients of the selected features are computed to the gap
+    asked for: half of it, so that what is reported is at most that, rounding included.
+    """
+    models: list[FeatureGenerator] = []
+    for values in target.columns(y):
+        model = FeatureGenerator(
+            plan.n_features or 1,
+            plan.block,
+            plan.C,
+            plan.loss_for(target.task),
+            tol=plan.gap,
+            selected_tol=0.5 * plan.gap,
+            **watch.options,
         )
-        interrupted = any(result.status is Status.INTERRUPTED for result in results)
-        steps = 0 if interrupted else _MAX_ITER
-        result = run(problem, solver, RelativeGap(plan.gap) | Iterations(steps))
+        interrupted = bool(models) and models[-1].results_[0].status is Status.INTERRUPTED
         if interrupted:
-            result.status = Status.INTERRUPTED
-        gaps.append(gap_on_selected(result.state))
-        result.state = None
-        results.append(result)
+            # After Ctrl-C the other outputs only get their starting point.
+            model.set_params(stop=Iterations(0), observers=())
+        models.append(model.fit(design, values))
+        if interrupted:
+            model.results_[0].status = Status.INTERRUPTED
+    results = [model.results_[0] for model in models]
     settings = {
         "method": "feature generation",
         "n_features": plan.n_features,
-        "batch": norm.k,
+        "batch": cast(KSupport, results[0].norm).k,
         "C": plan.C,
-        "loss": loss.name,
+        "loss": plan.loss_for(target.task),
     }
-    return _Outcome(results, norm, settings, tuple(gaps))
-
-
-def _signs(target: Target, y: NDArray[Any]) -> list[Array]:
-    """Return y as the losses take it: numbers, or -1 and +1 for each output."""
-    if target.classes is None:
-        return [y.astype(np.float64)]
-    codes = [1] if len(target.classes) == 2 else range(len(target.classes))
-    return [np.where(y == code, 1.0, -1.0) for code in codes]
+    return _Outcome(results, models[0], settings, tuple(m.selected_gap_ for m in models))
 
 
 def _estimate(
@@ -251,56 +254,45 @@ def _estimate(
 ) -> _Outcome:
     """Fit one norm at one alpha."""
     assert plan.alpha is not None
-    norm, loss = plan.norms[0], plan.loss_for(target.task)
     kind = AtomicRegressor if target.classes is None else AtomicClassifier
-    estimator = kind(
-        norm,
-        plan.alpha,
-        form=plan.form,
-        loss=loss,
-        tol=plan.gap,
-        max_iter=_MAX_ITER,
-        solver=watch.over(ColumnGeneration(tolerance=plan.gap)),
-    ).fit(design, y)
-    results = estimator.results_
-    settings = _settings(norm, plan.alpha, plan, loss)
-    return _Outcome(results, norm, settings, (None,) * len(results))
+    model = kind(plan.norms[0], plan.alpha, **_options(target, plan, watch)).fit(design, y)
+    results = model.results_
+    settings = _settings(plan.norms[0], plan.alpha, plan, target)
+    return _Outcome(results, model, settings, (None,) * len(results))
 
 
 def _cross_validate(
     design: Design, target: Target, y: NDArray[Any], plan: Plan, watch: Watch
 ) -> _Outcome:
     """Choose alpha, and the norm of several, by the held-out loss; then fit to these rows."""
-    loss, folds = plan.loss_for(target.task), _folds(target, y, plan.seed)
+    folds = _folds(target, y, plan.seed)
     kind = AtomicRegressorCV if target.classes is None else AtomicClassifierCV
-    n_folds = folds.get_n_splits()
-    watch.searches = len(plan.norms) * _N_ALPHAS * n_folds * len(target.outputs)
+    n_folds, n_alphas = folds.get_n_splits(), LIMITS.n_alphas
+    watch.searches = len(plan.norms) * n_alphas * n_folds * len(target.outputs)
     watch.say(
-        f"  cross-validation: {n_folds} folds, {_N_ALPHAS} alphas, {len(plan.norms)} norm"
+        f"  cross-validation: {n_folds} folds, {n_alphas} alphas, {len(plan.norms)} norm"
         f"{'s' if len(plan.norms) > 1 else ''}"
     )
-    estimator = kind(
-        list(plan.norms),
-        n_alphas=_N_ALPHAS,
-        form=plan.form,
-        loss=loss,
-        tol=plan.gap,
-        max_iter=_MAX_ITER,
-        solver=watch.over(ColumnGeneration(tolerance=plan.gap)),
-        cv=folds,
+    model = kind(
+        list(plan.norms), n_alphas=n_alphas, cv=folds, **_options(target, plan, watch)
     ).fit(design, y)
-    norm, alpha = estimator.norm_, estimator.alpha_
-    settings = _settings(norm, alpha, plan, loss)
-    settings["alpha_chosen_by"] = f"{n_folds}-fold cross-validation on {y.size} rows"
-    unknown = (None,) * len(estimator.results_)
-    return _Outcome(estimator.results_, norm, settings, unknown, (norm, alpha))
+    plan = replace(plan, chosen_by=f"{n_folds}-fold cross-validation on {y.size} rows")
+    settings = _settings(model.norm_, model.alpha_, plan, target)
+    unknown = (None,) * len(model.results_)
+    return _Outcome(model.results_, model, settings, unknown, (model.norm_, model.alpha_))
+
+
+def _options(target: Target, plan: Plan, watch: Watch) -> dict[str, Any]:
+    """Return what estimators with a norm have in common."""
+    loss = plan.loss_for(target.task)
+    return {"form": plan.form, "loss": loss, "tol": plan.gap, **watch.options}
 
 
 def _folds(target: Target, y: NDArray[Any], seed: int) -> Any:
     if target.classes is None:
         if y.size < 2:
             raise CommandError("cross-validation needs at least 2 rows; give --alpha instead")
-        return KFold(min(_FOLDS, y.size), shuffle=True, random_state=seed)
+        return KFold(min(LIMITS.folds, y.size), shuffle=True, random_state=seed)
     counts = np.bincount(y, minlength=len(target.classes))
     if counts.min() < 2:
         rare = target.classes[int(np.argmin(counts))]
@@ -308,36 +300,21 @@ def _folds(target: Target, y: NDArray[Any], seed: int) -> Any:
             f"class {rare!r} has {counts.min()} row to fit on, and cross-validation needs at "
             "least 2 of each class; give --alpha, or join classes with --positive"
         )
-    return StratifiedKFold(min(_FOLDS, int(counts.min())), shuffle=True, random_state=seed)
+    return StratifiedKFold(min(LIMITS.folds, int(counts.min())), shuffle=True, random_state=seed)
 
 
-def _settings(norm: Norm, alpha: float, plan: Plan, loss: str) -> dict[str, Any]:
-    return {
+def _settings(norm: Norm, alpha: float | None, plan: Plan, target: Target) -> dict[str, Any]:
+    settings = {
         "method": "atomic norm",
-        "norm": _shown(norm),
+        "norm": repr(norm).replace(", groups=None", "").replace(", weights=None", ""),
         "form": plan.form,
         "alpha": alpha,
-        "loss": loss,
+        "loss": plan.loss_for(target.task),
     }
+    return settings | ({"alpha_chosen_by": plan.chosen_by} if plan.chosen_by else {})
 
 
-def _shown(norm: Norm) -> str:
-    return repr(norm).replace(", groups=None", "").replace(", weights=None", "")
-
-
-def _scaling(norm: Norm, weights: Array) -> Array | None:
-    """Return the d that the norm gives each column, for one output and the k-support norm."""
-    if len(weights) > 1 or not isinstance(norm, KSupport) or not weights.size:
-        return None
-    if norm.groups is not None:
-        return None
-    return scaling_vector(weights[0], norm.k)
-
-
-def _found(watch: Watch, columns: Columns, n_outputs: int) -> Columns:
-    """Return the pass that first gave each column a weight, over all outputs."""
-    first: dict[int, int] = {}
-    for found in watch.found[-n_outputs:]:
-        for column, step in found.items():
-            first[column] = min(step, first.get(column, step))
-    return np.array([first.get(column, 0) for column in columns.tolist()], dtype=np.int64)
+def _shown(model: Any) -> str:
+    """Return the estimator as one writes it in Python, without what watches it."""
+    given = model.get_params(deep=False) | {"observers": None, "stop": None}
+    return " ".join(repr(type(model)(**given)).split())

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, cast
 
 from atomlearn.cli.errors import CommandError
+from atomlearn.core.interfaces.loss import Task
 from atomlearn.core.interfaces.norm import Form, Norm
-from atomlearn.core.norms.groups import Groups
-from atomlearn.core.norms.ksupport import KSupport
-from atomlearn.core.norms.l1 import L1
+from atomlearn.core.losses import as_loss, loss_names
 from atomlearn.norms import as_norm
 
 _DEFAULT_N_FEATURES = 50
@@ -25,7 +24,8 @@ class Plan:
 
     n_features, C, batch : feature generation, where norms is empty; norms : candidates, one
     unless cross-validation chooses; alpha : None where cross-validation chooses; loss : None for
-    the default of the task; gap : relative gap to prove.
+    the default of the task; gap : relative gap to prove; chosen_by : how alpha was chosen, where
+    an earlier fit did.
     """
 
     n_features: int | None
@@ -39,12 +39,13 @@ class Plan:
     standardize: bool
     seed: int
     additive: str | None = None
+    chosen_by: str = ""
 
     @property
     def block(self) -> int:
         """Features that generation takes in at a time: small finds better ones, large is faster."""
         count = self.n_features or 1
-        return self.batch or max(1, min(10, count // 5), count // 50)
+        return min(self.batch or max(1, min(10, count // 5), count // 50), count)
 
     @property
     def generates(self) -> bool:
@@ -58,19 +59,20 @@ class Plan:
 
     def loss_for(self, task: str) -> str:
         """Return the name of the loss; refuse one that does not fit the task."""
-        loss = self.loss or ("squared" if task == "regression" else "logistic")
-        if (loss == "squared") != (task == "regression"):
-            remedy = (
-                "--loss logistic or squared_hinge, or --task regression"
-                if task == "classification"
-                else "--loss squared, or --task classification"
+        name = self.loss or ("squared" if task == "regression" else "logistic")
+        fits = as_loss(name).task
+        if fits != task:
+            others = " or ".join(loss_names(cast(Task, task)))
+            raise CommandError(
+                f"--loss {name} does not fit a {task}; use --loss {others}, or --task {fits}"
             )
-            raise CommandError(f"--loss {loss} does not fit a {task}; use {remedy}")
-        return loss
+        return name
 
 
 def read_plan(options: argparse.Namespace) -> Plan:
     """Return the plan; options that contradict each other are refused."""
+    if options.loss is not None:
+        as_loss(options.loss)
     if options.additive and options.interactions:
         raise CommandError(
             "--additive makes curves of single columns and --interactions products of two; give "
@@ -87,7 +89,7 @@ def read_plan(options: argparse.Namespace) -> Plan:
     else:
         norms = _norms(options.norm)
         if options.additive:
-            norms = tuple(_over_inputs(norm) for norm in norms)
+            norms = tuple(norm.of_groups("inputs") for norm in norms)
         for name in ("n_features", "C", "batch"):
             if getattr(options, name) is not None:
                 option = "--" + name.replace("_", "-")
@@ -102,8 +104,7 @@ def read_plan(options: argparse.Namespace) -> Plan:
             f"--norm {options.norm} gives {len(norms)} candidates, which takes cross-validation; "
             "leave --alpha out, or give one k"
         )
-    squared = bool(norms) and isinstance(norms[0], KSupport)
-    form: Literal["penalized", "squared"] = "squared" if squared else "penalized"
+    form: Form = norms[0].usual_form if norms else "penalized"
     return Plan(
         n_features=options.n_features or (None if norms else _DEFAULT_N_FEATURES),
         C=_DEFAULT_C if options.C is None else options.C,
@@ -117,13 +118,6 @@ def read_plan(options: argparse.Namespace) -> Plan:
         seed=options.seed,
         additive=options.additive,
     )
-
-
-def _over_inputs(norm: Norm) -> Norm:
-    """Return the norm over the curves of the inputs in place of single columns."""
-    if isinstance(norm, L1):
-        return Groups("inputs")
-    return KSupport(norm.k, "inputs") if isinstance(norm, KSupport) else norm
 
 
 def _norms(text: str) -> tuple[Norm, ...]:

@@ -20,7 +20,8 @@ from atomlearn.cli.source import Source, read_source
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
 from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.interfaces import Design
+from atomlearn.core.interfaces import Deadline, Design
+from atomlearn.core.losses import as_loss
 from atomlearn.maps.additive import Additive
 from atomlearn.reports.content import Content, HeldOut
 from atomlearn.reports.html import ReportUnavailable, write_report
@@ -102,12 +103,11 @@ def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None,
     center = not is_sparse(source.features.X)
     train, test = split(target, way.test_fraction, plan.seed)
     everything = np.arange(target.values.size)
-    outputs = target.outputs if len(target.outputs) > 1 else ("",)
 
     def one(rows: Rows, chosen: Plan, share: float) -> Fitted:
-        limit = way.time_limit or np.inf
-        watch = Watch(outputs, time.perf_counter() + share * limit, way.quiet)
-        watch.checkpoint = way.checkpoint
+        limit = way.time_limit
+        deadline = Deadline.never() if limit is None else Deadline.after(share * limit)
+        watch = Watch(deadline, way.quiet, checkpoint=way.checkpoint)
         return fit(design, target, rows, chosen, watch, center)
 
     if test.size == 0:
@@ -127,8 +127,6 @@ def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None,
     )
     try:
         final = one(everything, _refit_plan(plan, first), 0.5)
-        # How alpha was chosen is known to the first fit only.
-        final = replace(final, settings={**first.settings, **final.settings})
     except KeyboardInterrupt:
         final = first
     interrupted = final is first or final.interrupted
@@ -143,7 +141,7 @@ def _refit_plan(plan: Plan, first: Fitted) -> Plan:
     if first.chosen is None:
         return plan
     norm, alpha = first.chosen
-    return replace(plan, norms=(norm,), alpha=alpha)
+    return replace(plan, norms=(norm,), alpha=alpha, chosen_by=first.settings["alpha_chosen_by"])
 
 
 def _held_out(
@@ -151,6 +149,9 @@ def _held_out(
 ) -> HeldOut:
     decisions = first.decisions(design, test)
     regression = target.classes is None
+    if regression:
+        # On the scale of the target, where the loss has a link.
+        decisions = as_loss(first.settings["loss"]).mean(decisions)
     return HeldOut(
         n_train=int(train.size),
         n_test=int(test.size),

@@ -43,6 +43,16 @@ class Target:
             return (str(self.classes[1]),)
         return tuple(str(label) for label in self.classes)
 
+    def columns(self, y: NDArray[Any]) -> list[NDArray[Any]]:
+        """Return ``y``, values of some rows, for each output: numbers, or whether it is the class.
+
+        Two classes are one output, which is about the second.
+        """
+        if self.classes is None:
+            return [y]
+        codes = [1] if len(self.classes) == 2 else range(len(self.classes))
+        return [y == code for code in codes]
+
     def counts(self, rows: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
         """Return the number of rows of each class."""
         values = self.values if rows is None else self.values[rows]

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Design
+from atomlearn.core.losses import as_loss
 from atomlearn.designs import as_design
+from atomlearn.estimators.cross_validated import DecidedClassifier
 from atomlearn.maps.levels import nearest
 
 Array = NDArray[np.float64]
@@ -127,30 +129,18 @@ class SavedModel:
         return result
 
     def predict(self, scores: Array) -> list[Label]:
-        """Return the label of each row of scores, or the number itself for regression."""
+        """Return the label of each row of scores, or for regression the expected value."""
         if self.classes is None:
-            return [float(value) for value in scores[:, 0]]
-        if len(self.classes) == 2:
-            chosen = (scores[:, 0] > 0).astype(np.int64)
-        else:
-            chosen = np.argmax(scores, axis=1)
+            return [float(value) for value in as_loss(self.loss).mean(scores[:, 0])]
+        chosen = scores[:, 0] > 0 if len(self.classes) == 2 else np.argmax(scores, axis=1)
         return [self.classes[int(position)] for position in chosen]
 
     def probabilities(self, scores: Array) -> Array | None:
-        """Return P(class | x), shape (n_samples, n_classes), for the logistic loss; else None.
-
-        Two classes: 1 / (1 + exp(-score)). More: the one-against-rest values, scaled to sum 1.
-        """
-        if self.classes is None or self.loss != "logistic":
+        """Return P(class | x), (n_samples, n_classes), where the loss knows them; else None."""
+        if self.classes is None or not as_loss(self.loss).has_probabilities:
             return None
-        from scipy.special import expit, log_expit
-
-        if len(self.classes) == 2:
-            return np.hstack([expit(-scores), expit(scores)])
-        # Scaled in logarithms first: all of them may underflow far from every class.
-        logarithms = log_expit(scores)
-        each = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
-        probabilities: Array = each / each.sum(axis=1, keepdims=True)
+        decided = DecidedClassifier(self.loss, np.arange(len(self.classes)))
+        probabilities: Array = decided.predict_proba(scores)
         return probabilities
 
 

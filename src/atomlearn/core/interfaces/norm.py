@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +97,17 @@ class Norm(ABC):
 
     def times(self, factor: float) -> Norm | None:
         """Return factor * norm as a norm of the same kind; None where there is none."""
+        return None
+
+    def of_groups(self, groups: Any) -> Norm:
+        """Return the norm over groups of columns in place of columns, itself where it has none."""
+        return self
+
+    #: The form in which the norm is used where nobody says which.
+    usual_form: ClassVar[Form] = "penalized"
+
+    def scaling(self, w: Array) -> Array | None:
+        """Return the d of gauge(w)^2 = sum_j w_j^2 / d_j, where the norm gives columns shares."""
         return None
 
     # The oracle.

@@ -82,6 +82,16 @@ class KSupport(GroupedNorm):
             return scores.top(max(k, count))[0]
         return best_groups(scores, self.partition(scores.n_columns), None, k, count)
 
+    usual_form = "squared"
+
+    def of_groups(self, groups: Any) -> KSupport:
+        """The k-support norm of the norms of the groups."""
+        return KSupport(self.k, groups)
+
+    def scaling(self, w: Array) -> Array | None:
+        """d_j = clip(t |w_j|, 0, 1) with sum d <= k; none with groups."""
+        return scaling_vector(w, self.k) if self.groups is None else None
+
     def with_names(self, names: Sequence[str]) -> KSupport:
         """Return the same norm with names and patterns of columns replaced by their indices."""
         groups = named_groups(self.groups, names, "KSupport")
@@ -141,3 +151,17 @@ class KSupport(GroupedNorm):
 
     def _k(self, size: int) -> int:
         return min(whole_number("KSupport", "k", self.k), max(1, size))
+
+
+def scaling_vector(w: Array, k: int) -> Array:
+    """Return argmin_d sum_j w_j^2 / d_j over 0 <= d <= 1, sum d <= k: d_j = clip(t |w_j|, 0, 1)."""
+    magnitudes = np.abs(w)
+    if np.count_nonzero(magnitudes) <= k:
+        return (magnitudes > 0).astype(np.float64)
+    ordered = -np.sort(-magnitudes)
+    tails = np.cumsum(ordered[::-1])[::-1]
+    ones = np.arange(min(k, ordered.size))
+    # q entries have d = 1 where the q-th is at least the fair share of what is left, 1 / t.
+    q = int(np.count_nonzero(ordered[: ones.size] * (k - ones) >= tails[: ones.size]))
+    q = min(q, k - 1)
+    return np.asarray(np.clip((k - q) / tails[q] * magnitudes, 0.0, 1.0))

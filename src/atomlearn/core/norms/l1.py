@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.norm import Form, Mask, ProxPoint
 from atomlearn.core.norms.base import VectorNorm
+from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.screening import least, most, reaches_largest
 from atomlearn.core.norms.threshold import weighted_l1_point
 from atomlearn.core.norms.vectors import to_float64
@@ -32,6 +35,10 @@ class L1(VectorNorm):
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """The ``count`` columns of largest |z_j|."""
         return scores.top(max(1, count))[0]
+
+    def of_groups(self, groups: Any) -> Groups:
+        """The sum of the norms of the groups."""
+        return Groups(groups)
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         return weighted_l1_point(v, None, amount, form)

@@ -23,7 +23,7 @@ from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.norms.groups import Groups
-from atomlearn.core.norms.ksupport import KSupport
+from atomlearn.core.norms.ksupport import KSupport, scaling_vector
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
@@ -107,20 +107,6 @@ class GenerationState(State):
         rounds = np.fromiter(self.found.values(), dtype=np.int64, count=len(self.found))
         kept = np.isin(found, self.columns)
         return found[kept], rounds[kept]
-
-
-def scaling_vector(w: Array, k: int) -> Array:
-    """Return argmin_d sum_j w_j^2 / d_j over 0 <= d <= 1, sum d <= k: d_j = clip(t |w_j|, 0, 1)."""
-    magnitudes = np.abs(w)
-    if np.count_nonzero(magnitudes) <= k:
-        return (magnitudes > 0).astype(np.float64)
-    ordered = -np.sort(-magnitudes)
-    tails = np.cumsum(ordered[::-1])[::-1]
-    ones = np.arange(min(k, ordered.size))
-    # q entries have d = 1 where the q-th is at least the fair share of what is left, 1 / t.
-    q = int(np.count_nonzero(ordered[: ones.size] * (k - ones) >= tails[: ones.size]))
-    q = min(q, k - 1)
-    return np.asarray(np.clip((k - q) / tails[q] * magnitudes, 0.0, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
