@@ -46,16 +46,6 @@ class StructuredBlock(Block):
         return self.explicit().rescaled(factors)
 
 
-class WrappingBlock(Block):
-    """A block around another one, which blocks before it go into."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def after(self, first: Block) -> Block:
-        """Return the columns of ``first`` followed by these."""
-
-
 class _Room:
     """A Fortran array that successive blocks share; its first ``used`` columns are taken."""
 
@@ -78,19 +68,12 @@ class DenseBlock(Block):
 
     keeps_gram = True
 
-    def __init__(self, array: NDArray[Any], nonzeros: int | None = None) -> None:
-        single = np.asarray(array).dtype == np.float32
-        array = np.asarray(array, dtype=np.float32 if single else np.float64, order="F")
-        self._own(_Room(array, array.shape[1]), nonzeros)
-
-    @classmethod
-    def _in_room(cls, room: _Room, nonzeros: int | None) -> DenseBlock:
-        block = cls.__new__(cls)
-        block._own(room, nonzeros)
-        return block
-
-    def _own(self, room: _Room, nonzeros: int | None) -> None:
-        self._room = room
+    def __init__(self, array: NDArray[Any] | _Room, nonzeros: int | None = None) -> None:
+        if not isinstance(array, _Room):
+            single = np.asarray(array).dtype == np.float32
+            array = np.asarray(array, dtype=np.float32 if single else np.float64, order="F")
+            array = _Room(array, array.shape[1])
+        self._room = room = array
         self._array = room.array[:, : room.used]
         self._array.flags.writeable = False
         self.nonzeros = nonzeros
@@ -191,8 +174,9 @@ class DenseBlock(Block):
         n_samples, size = self.shape
         total = size + other.shape[1]
         nonzeros = None
-        if isinstance(other, WrappingBlock):
-            return other.after(self)
+        own = other.after(self)
+        if own is not None:
+            return own
         if not size and isinstance(other, DenseBlock) and other.nonzeros is None:
             return other
         if isinstance(other, (DenseBlock, SparseBlock)) and not (
@@ -211,7 +195,7 @@ class DenseBlock(Block):
             room.array[:, :size] = self._array
         room.array[:, size:total] = columns
         room.used = total
-        return DenseBlock._in_room(room, nonzeros)
+        return DenseBlock(room, nonzeros)
 
 
 def count_nonzeros(block: DenseBlock | SparseBlock) -> int:
@@ -240,15 +224,17 @@ class SparseBlock(Block):
     keeps_gram = True
 
     def __init__(
-        self, data: Array, indices: NDArray[Any], indptr: NDArray[Any], n_samples: int
+        self,
+        data: Array,
+        indices: NDArray[Any],
+        indptr: NDArray[Any],
+        n_samples: int,
+        room: _SparseRoom | None = None,
     ) -> None:
-        self._own(_SparseRoom(data, indices, data.shape[0]), indptr, n_samples)
-
-    def _own(self, room: _SparseRoom, indptr: NDArray[Any], n_samples: int) -> None:
-        self._room = room
-        self._indptr = indptr.astype(room.indices.dtype, copy=False)
+        self._room = _SparseRoom(data, indices, data.shape[0]) if room is None else room
+        self._indptr = indptr.astype(indices.dtype, copy=False)
         self._n_samples = n_samples
-        self.nonzeros: int = room.used
+        self.nonzeros: int = self._room.used
 
     @classmethod
     def from_dense(cls, array: Array) -> SparseBlock:
@@ -328,8 +314,9 @@ class SparseBlock(Block):
 
     def append(self, other: Block) -> Block:
         _check_rows(self, other)
-        if isinstance(other, WrappingBlock):
-            return other.after(self)
+        own = other.after(self)
+        if own is not None:
+            return own
         if isinstance(other, StructuredBlock):
             other = other.explicit()
         if not isinstance(other, (DenseBlock, SparseBlock)):
@@ -347,10 +334,8 @@ class SparseBlock(Block):
         room.data[used:size] = data
         room.indices[used:size] = indices
         room.used = size
-        block = SparseBlock.__new__(SparseBlock)
         starts = np.concatenate([self._indptr, indptr[1:].astype(np.int64) + used])
-        block._own(room, starts, self._n_samples)
-        return block
+        return SparseBlock(room.data, room.indices, starts, self._n_samples, room)
 
     def _larger_room(self, size: int) -> _SparseRoom:
         data, indices, _ = self._parts

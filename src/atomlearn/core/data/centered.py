@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.data.blocks import DenseBlock, WrappingBlock
+from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces.design import Array, Block, Columns, Rows, Scores
 
 
-class CenteredBlock(WrappingBlock):
+class CenteredBlock(Block):
     """A - 1 o': sparse columns with offsets taken off every row, never made dense.
 
     Digits cancel in ``gram`` and ``squared_norms`` only where a column's offset is large against

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.limits import LIMITS
+from atomlearn.core.data.parts import ColumnView
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces.design import Array, Columns, Design, Scores
 
@@ -137,36 +138,19 @@ class DenseDesign(Design):
             yield rows, columns, X[rows, columns].copy(order="C" if by_rows else "F")
 
 
-class DenseColumns(Design):
+class DenseColumns(ColumnView):
     """Some columns of an array whose columns are contiguous: the others are skipped, not read."""
 
-    __slots__ = ("_columns", "_design")
-
-    def __init__(self, design: DenseDesign, columns: Columns) -> None:
-        self._design = design
-        self._columns = columns
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._design.shape[0], self._columns.size
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self._design.dtype
+    design: DenseDesign
 
     def scores(self, v: Array) -> Scores:
         # The columns of X are the rows of its transpose.
-        rows = self._design._X.T
-        return ArrayScores(_kernels.predict_dense(rows, self._design._spread(v), self._columns))
+        rows = self.design._X.T
+        return ArrayScores(_kernels.predict_dense(rows, self.design._spread(v), self.columns))
 
     def predict(self, weights: Array) -> Array:
-        """Return X w over these columns."""
-        design = self._design
-        result = _kernels.scores_dense(design._X.T, weights, self._columns)
-        return result if design._rows is None else result[design._rows]
-
-    def gather(self, columns: Columns) -> DenseBlock:
-        return self._design.gather(self._columns[columns])
+        result = _kernels.scores_dense(self.design._X.T, weights, self.columns)
+        return result if self.design._rows is None else result[self.design._rows]
 
 
 def _unit_stride(X: NDArray[Any], axis: int) -> bool:

@@ -1,10 +1,12 @@
-"""What is said of entries that no design takes."""
+"""What designs refuse: entries, columns and weights, with the remedy."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+
+from atomlearn.core.interfaces.design import Array, Columns
 
 
 def refuse_entry(value: Any, row: int, column: int, names: list[str] | None) -> None:
@@ -15,3 +17,22 @@ def refuse_entry(value: Any, row: int, column: int, names: list[str] | None) -> 
         f"X contains {what} at (row, column) = ({row}, {column}){name}; impute missing values "
         "(for example with sklearn.impute.SimpleImputer) or leave such rows out"
     )
+
+
+def existing_columns(columns: Columns, n_features: int) -> Columns:
+    """Return column numbers as int64, any order and repeats allowed, or say which do not exist."""
+    columns = np.asarray(columns, dtype=np.int64)
+    if columns.size and not 0 <= int(columns.min()) <= int(columns.max()) < n_features:
+        raise IndexError(
+            f"columns must lie in [0, {n_features}), got values from {columns.min()} to "
+            f"{columns.max()}"
+        )
+    return columns
+
+
+def one_weight_each(weights: Array, n_features: int) -> Array:
+    """Return weights as float64 (n_features,), or say what is wrong with their shape."""
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (n_features,):
+        raise ValueError(f"weights must have shape ({n_features},), got {weights.shape}")
+    return weights

@@ -176,8 +176,11 @@ class ColumnSubset(Forwarding):
         return self.design.with_columns(self.columns[columns])
 
 
-class _PickedColumns(Design):
-    """Some columns of a design that passes over all of them."""
+class ColumnView(Design):
+    """Some columns of a design, in increasing order: what is the same for all ways to skip others.
+
+    ``design`` is the whole, ``columns`` are the numbers of these in it.
+    """
 
     def __init__(self, design: Design, columns: Columns) -> None:
         self.design, self.columns = design, columns
@@ -194,11 +197,15 @@ class _PickedColumns(Design):
     def searched(self) -> tuple[float, float]:
         return self.design.searched
 
-    def scores(self, v: Array) -> Scores:
-        return ArrayScores(np.ascontiguousarray(self.design.scores(v).at(self.columns)))
-
     def gather(self, columns: Columns) -> Block:
         return self.design.gather(self.columns[columns])
+
+
+class _PickedColumns(ColumnView):
+    """Some columns of a design that passes over all of them."""
+
+    def scores(self, v: Array) -> Scores:
+        return ArrayScores(np.ascontiguousarray(self.design.scores(v).at(self.columns)))
 
     @property
     def listable(self) -> bool:

@@ -18,6 +18,7 @@ from atomlearn.core.data.compressed import (
     take_compressed,
 )
 from atomlearn.core.data.limits import LIMITS
+from atomlearn.core.data.parts import ColumnView
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
 
@@ -139,34 +140,18 @@ class SparseDesign(Design):
         return SparseDesign(self.matrix()[:, columns].tocsc())
 
 
-class SparseColumns(Design):
+class SparseColumns(ColumnView):
     """Some columns of a CSC array: the others are skipped, not read."""
 
-    __slots__ = ("_columns", "_design")
-
-    def __init__(self, design: SparseDesign, columns: Columns) -> None:
-        self._design = design
-        self._columns = columns
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._design.shape[0], self._columns.size
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self._design.dtype
+    design: SparseDesign
 
     def scores(self, v: Array) -> Scores:
         # The columns of X are the rows of its transpose.
-        return ArrayScores(_kernels.predict_csr(*self._design._parts, v, rows=self._columns))
+        return ArrayScores(_kernels.predict_csr(*self.design._parts, v, rows=self.columns))
 
     def predict(self, weights: Array) -> Array:
-        """Return X w over these columns."""
-        n_samples = self._design.shape[0]
-        return _kernels.scores_csr(*self._design._parts, weights, n_samples, rows=self._columns)
-
-    def gather(self, columns: Columns) -> Block:
-        return self._design.gather(self._columns[columns])
+        parts, n_samples = self.design._parts, self.shape[0]
+        return _kernels.scores_csr(*parts, weights, n_samples, rows=self.columns)
 
 
 def block_of(parts: tuple[Array, NDArray[Any], NDArray[Any]], n_samples: int, full: bool) -> Block:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.data.entries import existing_columns, one_weight_each
 from atomlearn.core.data.scores import ArrayScores, largest
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
 from atomlearn.storage.device.dense import DenseTensor
@@ -171,20 +172,13 @@ class OnDevice(Design):
 
     def predict(self, weights: Array) -> Array:
         """Return X w, summed in float64 on the device: one pass."""
-        weights = np.asarray(weights, dtype=np.float64)
-        if weights.shape != (self.shape[1],):
-            raise ValueError(f"weights must have shape ({self.shape[1]},), got {weights.shape}")
+        weights = one_weight_each(weights, self.shape[1])
         if not weights.any():
             return np.zeros(self.shape[0])
         return self._tensor.predict(weights)
 
     def gather(self, columns: Columns) -> Block:
-        columns = np.asarray(columns, dtype=np.int64)
-        if columns.size and not 0 <= int(columns.min()) <= int(columns.max()) < self.shape[1]:
-            raise IndexError(
-                f"columns must lie in [0, {self.shape[1]}), got values from {columns.min()} to "
-                f"{columns.max()}"
-            )
+        columns = existing_columns(columns, self.shape[1])
         return self._tensor.gather(columns)
 
     def largest_magnitudes(self) -> Array:

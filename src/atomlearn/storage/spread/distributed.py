@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
+from atomlearn.core.data.entries import existing_columns, one_weight_each
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
@@ -145,9 +146,7 @@ class Dask(Design):
 
     def predict(self, weights: Array) -> Array:
         """Return X w: one pass, which leaves out the chunks where w is zero."""
-        weights = np.asarray(weights, dtype=np.float64)
-        if weights.shape != (self._shape[1],):
-            raise ValueError(f"weights must have shape ({self._shape[1]},), got {weights.shape}")
+        weights = one_weight_each(weights, self._shape[1])
         name = named("predict")
         used = [j for j, part in enumerate(parts_of(self._columns)) if weights[part].any()]
         if not used:
@@ -165,12 +164,7 @@ class Dask(Design):
         return np.concatenate(self._cluster.compute(tasks, ends, self._chunks_for_a_pass()))
 
     def gather(self, columns: Columns) -> Block:
-        columns = np.asarray(columns, dtype=np.int64)
-        if columns.size and not 0 <= int(columns.min()) <= int(columns.max()) < self._shape[1]:
-            raise IndexError(
-                f"columns must lie in [0, {self._shape[1]}), got values from {columns.min()} to "
-                f"{columns.max()}"
-            )
+        columns = existing_columns(columns, self._shape[1])
         if not columns.size:
             return DenseBlock(np.zeros((self._shape[0], 0), dtype=self._dtype))
         name = named("gather")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
+from atomlearn.core.data.entries import existing_columns, one_weight_each
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
 from atomlearn.storage.store import store_file as store
@@ -98,9 +99,7 @@ class StreamedDesign(Design):
         Each thread sums over chunks that are its own, in order: the result is always the same.
         """
         columns = self._columns
-        weights = np.asarray(weights, dtype=np.float64)
-        if weights.shape != (self._shape[1],):
-            raise ValueError(f"weights must have shape ({self._shape[1]},), got {weights.shape}")
+        weights = one_weight_each(weights, self._shape[1])
         used = np.unique(np.searchsorted(columns.chunks, np.flatnonzero(weights), side="right") - 1)
         n_pieces = min(_kernels.max_threads(), max(used.size, 1))
         totals = [columns.vector(np.zeros(self._shape[0])) for _ in range(n_pieces)]
@@ -118,12 +117,7 @@ class StreamedDesign(Design):
         return result
 
     def gather(self, columns: Columns) -> Block:
-        columns = np.asarray(columns, dtype=np.int64)
-        if columns.size and not 0 <= int(columns.min()) <= int(columns.max()) < self._shape[1]:
-            raise IndexError(
-                f"columns must lie in [0, {self._shape[1]}), got values from {columns.min()} to "
-                f"{columns.max()}"
-            )
+        columns = existing_columns(columns, self._shape[1])
         return self._columns.gather(columns)
 
 
