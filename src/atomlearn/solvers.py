@@ -15,7 +15,7 @@ from atomlearn.core.solvers.feature_generation import FeatureGeneration
 from atomlearn.core.solvers.gauge import gauge_by_generation
 from atomlearn.core.solvers.observed import Observed
 from atomlearn.core.solvers.observers import PrintProgress
-from atomlearn.core.solvers.progress import Progress
+from atomlearn.core.solvers.progress import Progress, RunObserver
 from atomlearn.core.solvers.run import run
 from atomlearn.matrices.solver.generation import MatrixGeneration
 from atomlearn.matrices.tasks import several_targets as _several_targets
@@ -42,6 +42,7 @@ __all__ = [
     "Observed",
     "PrintProgress",
     "Progress",
+    "RunObserver",
     "active_groups",
     "default_solver",
     "gauge_by_generation",

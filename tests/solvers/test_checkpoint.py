@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn import AtomicRegressor, designs, norms, solve, solvers
-from atomlearn.core.solvers.fingerprint import fingerprint
+from atomlearn.core.solvers import checkpoint
+from atomlearn.core.solvers.fingerprint import fingerprint, same_norm
+from atomlearn.losses import Squared
 from atomlearn.paths import path
 from atomlearn.result import Status
 from atomlearn.solvers import Checkpoint, Observed
@@ -279,3 +282,97 @@ def test_sigkill_at_random_moments(tmp_path: Path) -> None:
     objective, iterations = output.split()[-2:]
     assert_allclose(float(objective), float(whole[1]), rtol=1e-8)
     assert int(iterations) <= int(whole[2]) + 8
+
+
+def test_a_write_that_fails_halfway_leaves_the_checkpoint_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = _data()
+    keep = Checkpoint(tmp_path)
+    first = solve(X, y, level=3.0, gap=1e-3, observers=[keep])
+    whole = Path.open
+
+    def half(path: Path, mode: str = "r", *rest: Any, **named: Any) -> Any:
+        stream = whole(path, mode, *rest, **named)
+        if "w" not in mode:
+            return stream
+
+        class Full:
+            def __enter__(self) -> Full:
+                return self
+
+            def __exit__(self, *error: object) -> None:
+                stream.close()
+
+            def write(self, content: Any) -> None:
+                stream.write(bytes(content)[: len(content) // 2])
+                stream.flush()
+                raise OSError("no space left on the device")
+
+        return Full()
+
+    monkeypatch.setattr(Path, "open", half)
+    with pytest.raises(OSError, match="no space"):
+        solve(X, y, level=3.0, gap=1e-9, observers=[Checkpoint(tmp_path)])
+    monkeypatch.undo()
+    again = solve(X, y, level=3.0, gap=1e-3, observers=[Checkpoint(tmp_path)])
+    assert again.iterations == first.iterations
+    assert again.passes == first.passes + 1
+
+
+def test_checkpoints_are_written_once_an_interval(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = _data()
+    now, written = [0.0], []
+    monkeypatch.setattr(checkpoint, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    replacing = os.replace
+
+    def counted(source: Any, target: Any) -> None:
+        written.append(now[0])
+        replacing(source, target)
+
+    monkeypatch.setattr(os, "replace", counted)
+
+    def tick(progress: solvers.Progress) -> None:
+        now[0] += 1.0
+
+    keep = Checkpoint(tmp_path, every_s=3.0)
+    kind: dict[str, Any] = {"level": 0.05, "gap": 1e-12, "max_iter": 10}
+    result = solve(X, y, solver=solvers.ColumnGeneration(batch=1), observers=[tick, keep], **kind)
+    assert result.iterations == 10
+    # After 3, 6 and 9 of the 11 points, and at the end.
+    assert written == [3.0, 6.0, 9.0, 11.0]
+
+
+class _Huberized(Squared):
+    """A user's own loss, whose parameter is nowhere but in an attribute."""
+
+    def __init__(self, delta: float) -> None:
+        self._delta = delta
+
+
+class _Remembering(norms.L1):
+    """A user's own norm that remembers something: no parameter of it."""
+
+    def __init__(self, weight: float = 1.0) -> None:
+        self.weight = weight
+        self._memo: dict[str, float] = {}
+
+
+def test_losses_and_norms_of_a_user_are_told_apart_by_their_parameters(tmp_path: Path) -> None:
+    X, y = _data()
+    solve(X, y, loss=_Huberized(1.0), level=3.0, observers=[Checkpoint(tmp_path)])
+    solve(X, y, loss=_Huberized(1.0), level=3.0, observers=[Checkpoint(tmp_path)])
+    with pytest.raises(ValueError, match="of another problem"):
+        solve(X, y, loss=_Huberized(2.0), level=3.0, observers=[Checkpoint(tmp_path)])
+    assert not same_norm(_Remembering(1.0), _Remembering(2.0))
+    one, other = _Remembering(1.0), _Remembering(1.0)
+    one._memo["polar"] = 3.0
+    assert same_norm(one, other)
+
+
+def test_norms_of_functions_are_the_same_only_where_they_are_one_object() -> None:
+    made = [norms.UserNorm(lambda z, scale=scale: scale * z) for scale in (1.0, 1.0)]
+    assert same_norm(made[0], made[0])
+    assert not same_norm(*made)

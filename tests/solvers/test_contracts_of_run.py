@@ -10,11 +10,20 @@ import pytest
 
 from atomlearn import norms, paths, solve
 from atomlearn.designs import as_design
-from atomlearn.interfaces import Deadline, Norm, Solver
+from atomlearn.interfaces import Deadline, Norm, Solver, WarmStart
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
-from atomlearn.solvers import AtomGeneration, ColumnGeneration, Progress, run, stopping
+from atomlearn.solvers import (
+    FISTA,
+    AtomGeneration,
+    ColumnGeneration,
+    Observed,
+    Progress,
+    RunObserver,
+    run,
+    stopping,
+)
 
 
 def data(seed: int = 0, n: int = 40, p: int = 60) -> tuple[np.ndarray, np.ndarray]:
@@ -145,3 +154,110 @@ def test_paths_over_matrix_norms_start_where_the_level_before_ended(rows: tuple[
     # A level next to the one before begins next to its solution.
     assert found.results[1].history[0].relative_gap < 1e-3 * cold.history[0].relative_gap
     assert found.results[1].iterations < cold.iterations
+
+
+def test_a_warm_start_that_names_a_column_twice_is_refused() -> None:
+    X, y = data()
+    twice = WarmStart(np.array([4, 4]), np.ones(2))
+    with pytest.raises(ValueError, match="distinct"):
+        solve(X, y, level=1.0, warm_start=twice)
+
+
+def test_weights_that_are_all_zero_are_refused() -> None:
+    X, y = data()
+    with pytest.raises(ValueError, match="zero for every sample"):
+        solve(X, y, level=1.0, sample_weight=np.zeros(y.size))
+
+
+@pytest.mark.parametrize("solver", [None, AtomGeneration(), FISTA()])
+def test_the_first_point_has_the_best_intercept_wherever_it_starts(solver: Solver | None) -> None:
+    X, y = data()
+    far = WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0), 1e3)
+    first = solve(X, y, level=1.0, intercept=True, max_iter=0, warm_start=far, solver=solver)
+    assert first.iterations == 0
+    np.testing.assert_allclose(first.intercept, y.mean())
+    np.testing.assert_allclose(first.objective, 0.5 * np.sum((y - y.mean()) ** 2))
+
+
+def test_a_fit_eleven_digits_below_the_loss_at_zero_is_still_proved() -> None:
+    """Only an objective at the square of the rounding errors is as good as zero."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((60, 20))
+    y = X @ rng.standard_normal(20)
+    result = solve(X, y, level=1e-10, gap=1e-3)
+    assert result.converged
+    assert result.objective < 1e-10 * 0.5 * float(y @ y)
+
+
+@pytest.mark.parametrize("form", ["penalized", "squared", "constrained"])
+@pytest.mark.parametrize("norm", [norms.L1(), norms.L2(), norms.KSupport(3)], ids=repr)
+@pytest.mark.parametrize("tau", [0.0, 0.7])
+def test_the_jacobian_of_the_proximal_map_is_its_derivative(
+    norm: Norm, form: str, tau: float
+) -> None:
+    regularizer = Regularizer(norm, form, 0.8)  # type: ignore[arg-type]
+    rng = np.random.default_rng(2)
+    v, direction = 3.0 * rng.standard_normal(8), rng.standard_normal(8)
+    h = 1e-6
+    after, before = (
+        regularizer.prox_point(v + sign * h * direction, 0.9, tau).point for sign in (1, -1)
+    )
+    jacobian = regularizer.prox_point(v, 0.9, tau).jacobian()
+    np.testing.assert_allclose(jacobian.apply(direction), (after - before) / (2 * h), atol=1e-6)
+
+
+class Still(ColumnGeneration):
+    """Makes no progress, and says how long it may take."""
+
+    def step(self, problem, state):  # type: ignore[no-untyped-def]
+        return replace(state, iteration=state.iteration + 1, patience=4)
+
+
+def test_a_run_without_progress_stalls_once_the_patience_of_the_solver_is_over() -> None:
+    X, y = data()
+    result = solve(X, y, level=0.5, solver=Still())
+    assert result.status is Status.STALLED
+    assert result.iterations == 4
+
+
+def test_observers_are_told_of_begin_and_end_also_where_they_come_with_the_solver() -> None:
+    X, y = data()
+    told: list[str] = []
+
+    class Telling(RunObserver):
+        def begin(self, problem: Problem, solver: Solver) -> None:
+            told.append("begin")
+
+        def __call__(self, progress: Progress) -> None:
+            told.append("step")
+
+        def end(self, progress: Progress) -> None:
+            told.append("end")
+
+    result = solve(X, y, level=0.5, solver=Observed(ColumnGeneration(), (Telling(),)))
+    assert told == ["begin", *["step"] * (result.iterations + 1), "end"]
+
+
+def test_a_summary_never_prints_whole_arrays() -> None:
+    X, y = data()
+    result = solve(X, y, level=0.1, intercept=True)
+    text = str(result)
+    assert len(text.splitlines()) <= 10
+    assert str(result.status) in text
+    assert f"{result.columns.size:,}" in text
+    assert len(repr(result)) < 300
+
+
+@pytest.mark.parametrize("kind", ["vector", "tasks", "latent"])
+def test_a_result_predicts_what_it_fitted(kind: str) -> None:
+    X, y = data()
+    if kind == "tasks":
+        y = np.column_stack([y, -y])
+        result = solve(X, y, norm=norms.TraceNorm(), level=5.0)
+        np.testing.assert_allclose(result.predict(X), X @ result.coef, atol=1e-12)
+        return
+    norm: Norm = norms.LatentGroups([[0, 1], [1, 2]]) if kind == "latent" else norms.L1()
+    result = solve(X, y, norm=norm, level=1.0, intercept=True)
+    np.testing.assert_allclose(result.predict(X), X @ result.coef + result.intercept, atol=1e-12)
+    with pytest.raises(ValueError, match="60 columns"):
+        result.predict(X[:, :7])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces.lift import Lift
 from atomlearn.core.interfaces.norm import Norm
 from atomlearn.core.interfaces.solver import WarmStart
@@ -106,7 +107,7 @@ class Record:
     skipped: float | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Result:
     """The outcome of ``solve``.
 
@@ -225,6 +226,49 @@ class Result:
             n_features=lift.expansion.shape[0],
             parts=lift.parts(self.columns, self.weights),
             lifted=(self.columns, self.weights),
+        )
+
+    def predict(self, X: object) -> Array:
+        """Return X w + b for new samples: (n,), or (n, n_tasks) where W has a column a task.
+
+        These are the predictions that the loss is of: its inverse link makes means of them.
+        """
+        design = as_design(X)
+        n_features = design.shape[1]
+        if n_features == self.n_features:
+            if self.matrix_parts is None:
+                return design.gather(self.columns).dot(self.weights) + self.intercept
+            return design.predict(self.coef.reshape(-1).astype(np.float64)) + self.intercept
+        tasks = self.shape is not None and len(self.shape) == 2 and n_features == self.shape[0]
+        if not tasks:
+            raise ValueError(
+                f"X has {n_features} columns, and the fit was to {self.n_features} columns; give "
+                "the same columns, in the same order"
+            )
+        columns = np.asarray(self.coef, dtype=np.float64).T
+        return np.column_stack([design.predict(w) for w in columns]) + self.intercept
+
+    def __str__(self) -> str:
+        """Return a short summary."""
+        searched = "" if self.search_gap is None else f" (by search {self.search_gap:.3g})"
+        lines = [
+            f"{self.status}",
+            f"objective     {self.objective:.10g}",
+            f"gap           {self.gap:.3g}{searched}, relative {self.relative_gap:.3g}",
+            f"columns       {self.columns.size:,} of {self.n_features:,} in use",
+            f"intercept     {self.intercept:.6g}",
+            f"cost          {self.iterations:,} steps, {self.passes:.6g} passes, "
+            f"{self.seconds:.3g} seconds",
+        ]
+        if self.matrix_parts is not None:
+            ranks = [p.factored.weights.size for p in self.matrix_parts if p.factored is not None]
+            lines.insert(4, f"matrix        {self.shape}, terms of rank or atoms {ranks}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Result {self.status.name}: objective {self.objective:.6g}, relative gap "
+            f"{self.relative_gap:.2g}, {self.columns.size:,} of {self.n_features:,} columns>"
         )
 
     @property

@@ -202,6 +202,8 @@ class ColumnGeneration(Solver):
             state.candidates = state.candidates[scope.holds(state.candidates)]
         state.scope = scope
         state.patience = math.inf if state.candidates.size else PATIENCE
+        if before is not None and state.certificate.objective <= problem.negligible:
+            state.patience = 0
         return state
 
     def _screens(self, problem: Problem, state: ActiveState) -> bool:

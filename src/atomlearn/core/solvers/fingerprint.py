@@ -99,7 +99,10 @@ def _pieces(digest: Any, part: Any, functions: bool) -> list[Any]:
     if callable(getattr(part, "get_params", None)):
         return [part.get_params(deep=False)]
     if dataclasses.is_dataclass(part):
-        return [getattr(part, item.name) for item in dataclasses.fields(part)]
+        fields = [item.name for item in dataclasses.fields(part)]
+        # A subclass may have a constructor of its own.
+        own = {name: x for name, x in _parameters(part).items() if name not in fields}
+        return [getattr(part, name) for name in fields] + ([own] if own else [])
     if callable(getattr(part, "to_numpy", None)):
         return [part.to_numpy()]
     digest.update(getattr(part, "__qualname__", type(part).__qualname__).encode())

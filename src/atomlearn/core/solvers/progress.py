@@ -120,13 +120,11 @@ class Stall:
     A step is progress where what the solver minimises falls by more than rounding, or where the
     gap falls to nine tenths of what it was at the last such milestone. How many steps without
     progress a solver may need, it says itself (``State.patience``); infinite means that it has
-    something new to try. A point whose objective is as good as zero leaves nothing to gain.
+    something new to try.
 
-    negligible : objective that rounding cannot tell from 0; merit, gap : the lowest so far and
-    the last milestone; steps : without progress.
+    merit, gap : the lowest so far and the last milestone; steps : without progress.
     """
 
-    negligible: float
     merit: float = math.inf
     gap: float = math.inf
     steps: int = 0
@@ -139,6 +137,4 @@ class Stall:
         self.merit = min(merit, self.merit)
         self.gap = certificate.closable if closer else self.gap
         self.steps = 0 if lower or closer or state.patience == math.inf else self.steps + 1
-        if self.steps >= state.patience or certificate.objective <= self.negligible:
-            return Status.STALLED
-        return None
+        return Status.STALLED if self.steps >= state.patience else None

@@ -115,7 +115,7 @@ def _loop(
 ) -> tuple[State, Status]:
     """Return the point to return, and why the run ended."""
     state = best = progress.state
-    stall = Stall(problem.negligible)
+    stall = Stall()
     try:
         while True:
             progress.state = state
