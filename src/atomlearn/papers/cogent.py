@@ -6,7 +6,7 @@ constrained form; the regularized variant is that of [V] section 4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -18,23 +18,17 @@ from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.atom_generation import (
     RayState,
-    counted,
+    following,
     gap_target,
     priced,
     with_candidates,
+    without_zeros,
 )
 from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.core.solvers.gauge import warm_atoms
 from atomlearn.core.solvers.refit import RayFit, RayMaster, refit_on_rays
 
 Array = NDArray[np.float64]
-
-
-@dataclass(slots=True)
-class GreedyState(RayState):
-    """RayState with ``truncated``: how many atoms backward steps have removed so far."""
-
-    truncated: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +71,13 @@ class CoGEnT(Solver):
                 f"atoms may give back; got {self.eta!r}"
             )
 
-    def start(self, problem: Problem, warm: WarmStart | None = None) -> GreedyState:
+    def start(self, problem: Problem, warm: WarmStart | None = None) -> RayState:
         """Begin at zero, or at the warm start as one atom w / gauge(w): one pass."""
-        atoms, shares, intercept = warm_atoms(problem, warm, cached=True)
-        return _with_count(priced(problem, atoms, shares, intercept, 1), 0)
+        return priced(problem, *warm_atoms(problem, warm, cached=True), 1)
 
-    def step(self, problem: Problem, state: State) -> GreedyState:
+    def step(self, problem: Problem, state: State) -> RayState:
         """Forward, backward, price: one pass over the data."""
-        assert isinstance(state, GreedyState)
+        assert isinstance(state, RayState)
         assert state.atoms is not None
         atoms, shares = with_candidates(problem, state)
         n_new = atoms.size - state.atoms.size
@@ -92,20 +85,16 @@ class CoGEnT(Solver):
         fit = refit_on_rays(problem, self.master, atoms, shares, state.intercept, target)
         reached = ray_objective(problem, atoms, fit)
         threshold = self.eta * state.certificate.objective + (1.0 - self.eta) * reached
-        atoms, fit, truncated, steps = self._truncate(problem, atoms, fit, threshold, target)
-        following = _with_count(
-            priced(problem, atoms, fit.weights, fit.intercept, 1), state.truncated + truncated
-        )
-        following.refit_gap = fit.gap
-        following.master_steps = state.master_steps + steps
-        counted(following, state)
-        return following
+        atoms, fit, truncated = self._truncate(problem, atoms, fit, threshold, target)
+        after = following(problem, state, atoms, fit, 1, self.tolerance)
+        after.truncated = state.truncated + truncated
+        return after
 
     def _truncate(
         self, problem: Problem, atoms: AtomSet, fit: RayFit, threshold: float, target: float
-    ) -> tuple[AtomSet, RayFit, int, int]:
+    ) -> tuple[AtomSet, RayFit, int]:
         """Remove atoms while F stays at most ``threshold``; those without weight always go."""
-        steps, truncated = fit.steps, 0
+        truncated = 0
         atoms, fit = without_zeros(atoms, fit)
         while atoms.size > 1:
             worst = int(removal_costs(problem, atoms, fit).argmin())
@@ -114,19 +103,12 @@ class CoGEnT(Solver):
             trial = refit_on_rays(
                 problem, self.master, fewer, fit.weights[kept], fit.intercept, target
             )
-            steps += trial.steps
+            trial = replace(trial, steps=fit.steps + trial.steps)
             if not ray_objective(problem, fewer, trial) <= threshold:
-                break
+                return atoms, replace(fit, steps=trial.steps), truncated
             atoms, fit = without_zeros(fewer, trial)
             truncated += 1
-        return atoms, fit, truncated, steps
-
-
-def without_zeros(atoms: AtomSet, fit: RayFit) -> tuple[AtomSet, RayFit]:
-    """Return the atoms with a weight, and the fit over them."""
-    used = np.flatnonzero(fit.weights > 0)
-    kept = RayFit(fit.weights[used], fit.linear, fit.intercept, fit.steps, fit.gap)
-    return atoms.take(used), kept
+        return atoms, fit, truncated
 
 
 def ray_objective(problem: Problem, atoms: AtomSet, fit: RayFit) -> float:
@@ -153,8 +135,3 @@ def removal_costs(problem: Problem, atoms: AtomSet, fit: RayFit) -> Array:
         slopes += amount * total
         bends += amount
     return -fit.weights * slopes + 0.5 * fit.weights**2 * bends
-
-
-def _with_count(state: RayState, truncated: int) -> GreedyState:
-    known = {field.name: getattr(state, field.name) for field in fields(state)}
-    return GreedyState(**known, truncated=truncated)

@@ -176,7 +176,7 @@ class KFCFW(Solver):
             costs=model.costs,
             atom=_new_atom(problem, price.scores),
         )
-        smooth = problem.loss.value(problem.y, prediction, problem.weight)
+        smooth = problem.loss_value(prediction)
         smooth += 0.5 * problem.tau * float(weights @ weights)
         state.model_objective = smooth + float(model.costs @ alpha)
         if before is not None:

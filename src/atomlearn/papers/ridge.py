@@ -71,7 +71,7 @@ class RidgeSystem(ABC):
         """Gather the Gram matrix of the smaller side."""
         design = problem.design
         n_samples, n_features = design.shape
-        theta = problem.loss.gradient(problem.y, prediction, problem.weight)
+        theta = problem.loss_gradient(prediction)
         if n_features < n_samples:
             return CoordinateSpace(design.gather(np.arange(n_features)), theta, intercept)
         outer = np.zeros((n_samples, n_samples))
@@ -161,7 +161,7 @@ class SampleSpace(RidgeSystem):
         self, problem: Problem, offset: Array, point: RidgePoint, z: Array, c: float
     ) -> tuple[RidgePoint, float, float]:
         """Solve (I + D K / c) dtheta = f'(z) - theta + D 1 db with 1'(theta + dtheta) = 0."""
-        derivative = problem.loss.gradient(problem.y, z, problem.weight)
+        derivative = problem.loss_gradient(z)
         curvature = problem.loss.curvature(problem.y, z, problem.weight)
         if self.factor is None or not self.factor.serves(curvature, c):
             matrix = (curvature / c)[:, None] * self.outer
@@ -200,7 +200,7 @@ class CoordinateSpace(RidgeSystem):
         b = problem.optimal_intercept(linear, self.intercept)
         point = self._newton(problem, w0, RidgePoint(w, linear, b), c, accuracy)
         z = self._predict(w0, point)
-        self.theta = problem.loss.gradient(problem.y, z, problem.weight)
+        self.theta = problem.loss_gradient(z)
         self.intercept = point.intercept
         return point.unknown
 
@@ -215,7 +215,7 @@ class CoordinateSpace(RidgeSystem):
         self, problem: Problem, offset: Array, point: RidgePoint, z: Array, c: float
     ) -> tuple[RidgePoint, float, float]:
         """Solve (X'DX + c I) dw + X'D1 db = -gradient, bordered by the intercept."""
-        derivative = problem.loss.gradient(problem.y, z, problem.weight)
+        derivative = problem.loss_gradient(z)
         curvature = problem.loss.curvature(problem.y, z, problem.weight)
         if self.factor is None or not self.factor.serves(curvature, c):
             lu = lu_factor(self._matrix(problem, curvature, c), check_finite=False)

@@ -13,12 +13,8 @@ from atomlearn.core.problem.problem import Problem
 
 Array = NDArray[np.float64]
 
-#: Zero counts as a good solution where its certificate proves this relative gap.
-NEGLIGIBLE = 0.01
 #: Last level over first one, by form (first over last for radii): about the same range of fits.
 RATIOS: dict[str, float] = {"penalized": 1e-2, "squared": 1e-4, "constrained": 1e-3}
-#: Below this share of the loss at zero, the intercept alone fits the targets to rounding.
-FITTED = 1e-20
 
 
 def largest_useful_level(problem: Problem) -> float:
@@ -41,15 +37,15 @@ def largest_useful_level(problem: Problem) -> float:
     prediction = linear + problem.optimal_intercept(linear)
     scores = problem.design.scores(problem.negative_gradient(prediction))
     polar = problem.regularizer.norm.polar(scores)
-    at_zero = problem.loss.value(problem.y, prediction, problem.weight)
-    without_intercept = problem.loss.value(problem.y, linear, problem.weight)
-    if polar <= 0.0 or at_zero <= FITTED * without_intercept:
+    at_zero, negligible = problem.loss_value(prediction), 0.01
+    # Below 1e-20 of the loss at zero the intercept alone fits the targets to rounding.
+    if polar <= 0.0 or at_zero <= 1e-20 * problem.loss_at_zero():
         return 1.0
     if problem.regularizer.form == "penalized":
         return polar
     if problem.regularizer.form == "squared":
-        return polar * polar / (2.0 * NEGLIGIBLE * at_zero)
-    return NEGLIGIBLE * at_zero / polar
+        return polar * polar / (2.0 * negligible * at_zero)
+    return negligible * at_zero / polar
 
 
 def level_grid(

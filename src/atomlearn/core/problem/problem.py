@@ -146,8 +146,11 @@ class Problem:
     @property
     def negligible(self) -> float:
         """Objective that rounding cannot tell from 0: that of residuals of a few eps times y."""
-        nothing = self.loss_value(np.zeros_like(self.y))
-        return float(np.finfo(np.float64).eps) ** 2 * 64.0 * nothing
+        return float(np.finfo(np.float64).eps) ** 2 * 64.0 * self.loss_at_zero()
+
+    def loss_at_zero(self) -> float:
+        """Return f(0), the scale of what is negligible."""
+        return self.loss_value(np.zeros_like(self.y))
 
     def inside(self, columns: Columns | None, weights: Array) -> Array:
         """Return the weights of a point, shrunk into the ball where the form has one."""

@@ -6,7 +6,7 @@ value. Also called fully corrective Frank-Wolfe on the truncated cone ([V] Propo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +20,7 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
 from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.core.solvers.gauge import warm_atoms
-from atomlearn.core.solvers.refit import RayMaster, refit_on_rays
+from atomlearn.core.solvers.refit import RayFit, RayMaster, refit_on_rays
 
 Array = NDArray[np.float64]
 
@@ -38,7 +38,8 @@ class RayState(State):
 
     atoms : U; shares : (t,) c, whose sum is the bound on gauge(w) of the certificate;
     candidates : the best atoms at this point, best first; refit_gap : certified gap of the re-fit
-    that led here; master_steps : steps (pivots) of the master so far.
+    that led here; master_steps : steps (pivots) of the master so far; truncated : atoms
+    that backward steps have removed so far (``CoGEnT``).
     """
 
     atoms: AtomSet | None = None
@@ -46,6 +47,7 @@ class RayState(State):
     candidates: tuple[Atom, ...] = ()
     refit_gap: float = np.inf
     master_steps: int = 0
+    truncated: int = 0
 
     def parts(self) -> tuple[tuple[Atom, float], ...]:
         return () if self.atoms is None else self.atoms.parts(self.shares)
@@ -112,16 +114,8 @@ class AtomGeneration(Solver):
         n_new = atoms.size - state.atoms.size
         target = gap_target(problem, state, n_new, self.inner_ratio, self.tolerance)
         fit = refit_on_rays(problem, self.master, atoms, shares, state.intercept, target)
-        used = np.flatnonzero(fit.weights > 0)
-        atoms, shares = atoms.take(used), fit.weights[used]
-        following = priced(problem, atoms, shares, fit.intercept, self.batch, self.tolerance)
-        following.refit_gap = fit.gap
-        following.master_steps = state.master_steps + fit.steps
-        following = counted(following, state)
-        if following.certificate.leaves_open(self.tolerance):
-            # The search finds nothing more; what its bounds leave open, more steps do not close.
-            following.exhausted = Status.SEARCH_RELATIVE
-        return following
+        atoms, fit = without_zeros(atoms, fit)
+        return following(problem, state, atoms, fit, self.batch, self.tolerance)
 
 
 def with_candidates(problem: Problem, state: RayState) -> tuple[AtomSet, Array]:
@@ -144,8 +138,7 @@ def gap_target(
         max(inner_ratio * certificate.closable, enough) if n_new else min(enough, state.refit_gap)
     )
     # Where the fit is perfect, F is the square of rounding errors: there is nothing to gain.
-    at_zero = problem.loss.value(problem.y, np.zeros_like(problem.y), problem.weight)
-    return max(min(wanted, 0.1 * certificate.closable), NEGLIGIBLE * at_zero)
+    return max(min(wanted, 0.1 * certificate.closable), NEGLIGIBLE * problem.loss_at_zero())
 
 
 def priced(
@@ -198,10 +191,22 @@ def best_atoms(problem: Problem, scores: Scores, count: int, level: float) -> tu
     return tuple(found)
 
 
-def counted(state: RayState, before: RayState) -> RayState:
-    """Count the step, and say how many more without progress there may be."""
-    state.iteration = before.iteration + 1
-    assert state.atoms is not None
-    new = any(state.atoms.find(atom) < 0 for atom in state.candidates)
-    state.patience = PATIENCE_WITH_NEW_ATOMS if new else PATIENCE
-    return state
+def without_zeros(atoms: AtomSet, fit: RayFit) -> tuple[AtomSet, RayFit]:
+    """Return the atoms with a weight, and the fit over them."""
+    used = np.flatnonzero(fit.weights > 0)
+    return atoms.take(used), replace(fit, weights=fit.weights[used])
+
+
+def following(
+    problem: Problem, state: RayState, atoms: AtomSet, fit: RayFit, batch: int, tolerance: float
+) -> RayState:
+    """Return the priced state of this fit, the one after ``state``: one pass over the data."""
+    after = priced(problem, atoms, fit.weights, fit.intercept, batch, tolerance)
+    after.iteration = state.iteration + 1
+    after.refit_gap, after.master_steps = fit.gap, state.master_steps + fit.steps
+    new = any(atoms.find(atom) < 0 for atom in after.candidates)
+    after.patience = PATIENCE_WITH_NEW_ATOMS if new else PATIENCE
+    if after.certificate.leaves_open(tolerance):
+        # The search finds nothing more; what its bounds leave open, more steps do not close.
+        after.exhausted = Status.SEARCH_RELATIVE
+    return after

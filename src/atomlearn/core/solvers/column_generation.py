@@ -25,23 +25,45 @@ from atomlearn.core.solvers.screening import Scope, narrowed, supports_screening
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
 
-#: Re-fits first reduce the gap to this fraction ...
-LOOSE = 0.1
-#: ... and go on only while they cost less than this fraction of a pass over the data.
-WORK = 0.2
-#: Beyond what is in use, a pass asks for a hundredth of all columns, but for no more than there
-#: are samples, or this many, or the columns of so many atoms: few solutions use more.
-SHARE = 1000
-ATOMS = 5
-#: By default a pass asks for at most so many columns that their data has this many entries.
-ASKED_ENTRIES = 2**26
-#: Blocks of this many entries, and re-fits of this many steps times columns, are always cheap.
-SMALL = 20_000
-#: Steps without progress, and without a column that wants in, after which a run has stalled.
-PATIENCE = 3
-#: Steps after which ``screening="auto"`` begins. The norms of the columns cost a pass, and the gap
-#: rules columns out two passes before the end, as a rule: shorter solves lose time by it.
-LONG = 10
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How column generation divides its time between passes over the data and re-fits.
+
+    None of them touches what is proved: they trade passes over the data for time of the master.
+
+    Parameters
+    ----------
+    loose : float
+        Re-fits first reduce the gap to this fraction: where the next columns will move the point
+        anyway, the last digits of this one are thrown away.
+    work : float
+        They go on to the end only while that costs less than this fraction of a pass.
+    small : int
+        Entries of a block, or steps times columns of a re-fit, below which both cost nothing that
+        could be measured beside the pass.
+    share : int
+        A pass asks for a hundredth of all columns, but for no more than there are samples, or
+        this many: few solutions use more.
+    atoms : int
+        The same bound in atoms, for norms whose atoms have many columns.
+    asked_entries : int
+        Bound on the entries of the columns that one pass asks for: half a GB in float64.
+    patience : int
+        Steps without progress, and without a column that wants in, after which it has stalled.
+    long : int
+        Steps after which ``screening="auto"`` begins. The norms of the columns cost a pass, and
+        the gap rules columns out two passes before the end as a rule: shorter solves lose by it.
+    """
+
+    loose: float = 0.1
+    work: float = 0.2
+    small: int = 20_000
+    share: int = 1000
+    atoms: int = 5
+    asked_entries: int = 2**26
+    patience: int = 3
+    long: int = 10
 
 
 @dataclass(slots=True)
@@ -85,6 +107,35 @@ class ColumnGeneration(Solver):
     screening : bool or "auto"
         Whether columns that no optimum can use are found and never scored again (gap safe rules),
         where norm, loss and design allow it. "auto": once the solve has taken 10 steps.
+    pace : Pace
+        How time is divided between passes and re-fits.
+
+    Notes
+    -----
+    A step, the algorithm of [V] (Algorithm 1) with subspaces in the place of atoms:
+
+    1. the candidates of the last pass join the active columns;
+    2. the master re-fits all their weights: the *same* problem, restricted to these columns;
+    3. columns without weight leave, once they are most of the block;
+    4. one pass over the data prices the point: the scores z = X'v of the dual point v = -f'(Xw + b)
+       give the certificate and the next candidates, the columns of the best atoms that would not
+       stay at zero.
+
+    Time O(n p) a step for the pass, memory O(n m) for m active columns.
+
+    References
+    ----------
+    [V] Vinyes, Obozinski 2017, Algorithm 1. [L] Liu et al. 2016, with subspaces for atoms.
+    [T] Tan, Tsang, Wang 2014, Algorithm 1 with an exact subproblem.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import solve, solvers
+    >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
+    >>> result = solve(X, y, norm="l1", level=1.0, solver=solvers.ColumnGeneration(batch=1))
+    >>> result.coef.round(6).tolist()
+    [2.0, 0.0, -1.0]
     """
 
     master: Master = field(default_factory=default_master)
@@ -92,6 +143,7 @@ class ColumnGeneration(Solver):
     inner_ratio: float = 1e-3
     tolerance: float = 1e-6
     screening: bool | Literal["auto"] = "auto"
+    pace: Pace = Pace()
 
     def __post_init__(self) -> None:
         if self.screening not in (True, False, "auto"):
@@ -146,14 +198,18 @@ class ColumnGeneration(Solver):
     def _refit(
         self, restricted: Problem, weights: Array, state: ActiveState, n_features: int
     ) -> Refit:
-        """Re-fit to LOOSE, then to what would be best, unless asking the data is cheaper."""
+        """Re-fit loosely, then to what would be best, unless asking the data is cheaper."""
         target = max(self._gap_target(state), restricted.negligible)
         if state.free:
             return self.master.solve(restricted, weights, state.intercept, target)
-        loose = max(target, LOOSE * state.certificate.gap) if state.candidates.size else target
+        loose = (
+            max(target, self.pace.loose * state.certificate.gap)
+            if state.candidates.size
+            else target
+        )
         refit = self.master.solve(restricted, weights, state.intercept, loose)
         work = refit.steps * int(np.count_nonzero(refit.weights))
-        if refit.gap <= target or work > max(WORK * n_features, SMALL):
+        if refit.gap <= target or work > max(self.pace.work * n_features, self.pace.small):
             return refit
         steps = refit.steps
         refit = self.master.solve(restricted, refit.weights, refit.intercept, target)
@@ -171,7 +227,7 @@ class ColumnGeneration(Solver):
             # The last digits cost a step or two, and the objective they are relative to will fall.
             return max(1e-2 * enough, min(enough, 1e-12 * abs(certificate.objective)))
         assert state.block is not None
-        if state.block.shape[0] * (state.columns.size + state.candidates.size) <= SMALL:
+        if state.block.shape[0] * (state.columns.size + state.candidates.size) <= self.pace.small:
             # Well beyond, where that costs nothing: what should not differ (weights and repeated
             # samples, one order of columns and another) then differs by rounding alone.
             return max(1e-4 * enough, min(enough, 1e-11 * abs(certificate.objective)))
@@ -201,13 +257,13 @@ class ColumnGeneration(Solver):
             scope = narrowed(scope, problem, price)
             state.candidates = state.candidates[scope.holds(state.candidates)]
         state.scope = scope
-        state.patience = math.inf if state.candidates.size else PATIENCE
+        state.patience = math.inf if state.candidates.size else self.pace.patience
         if before is not None and state.certificate.objective <= problem.negligible:
             state.patience = 0
         return state
 
     def _screens(self, problem: Problem, state: ActiveState) -> bool:
-        wanted = state.iteration >= LONG if self.screening == "auto" else self.screening
+        wanted = state.iteration >= self.pace.long if self.screening == "auto" else self.screening
         return bool(wanted) and supports_screening(problem)
 
     def _candidates(self, whole: Problem, state: ActiveState, price: Pricing) -> Columns:
@@ -215,10 +271,10 @@ class ColumnGeneration(Solver):
         n_used = int(np.count_nonzero(state.weights))
         n_samples, n_features = whole.design.shape
         norm = price.problem.regularizer.norm
-        share = min(n_features // 100, ASKED_ENTRIES // n_samples)
-        if not self.batch and share > max(SHARE, n_samples):
+        share = min(n_features // 100, self.pace.asked_entries // n_samples)
+        if not self.batch and share > max(self.pace.share, n_samples):
             atom = norm.best_columns(price.scores, 1).size
-            share = min(share, max(SHARE, n_samples, ATOMS * atom))
+            share = min(share, max(self.pace.share, n_samples, self.pace.atoms * atom))
         count = self.batch or max(100, 2 * n_used, share, state.free)
         best = norm.best_columns(price.scores, count)
         if not n_used and not state.free and best.size >= count and self.batch != 1:

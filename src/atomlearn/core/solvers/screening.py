@@ -38,16 +38,33 @@ Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-#: Added to the gap, as a fraction of the objective: a gap that is zero by rounding is none. The
-#: radius is then at least 1e-5 times the length of v (as v'v <= 2 F in the norm of the ball), far
-#: above what rounding does to scores.
-ROUNDING = 1e-10
-#: A constrained point may lie outside of its ball by this fraction (``Regularizer.value``).
-OUTSIDE = 1e-9
-#: Squares below are not seen in squared norms: what n of them may add up to, per sample.
-UNSEEN = 1e-300
-#: Columns are ruled out together, once these are at least this share of those left.
-WORTHWHILE = 0.2
+
+@dataclass(frozen=True, slots=True)
+class Margins:
+    """What keeps screening safe in double precision, and worth its while.
+
+    Parameters
+    ----------
+    rounding : float
+        Added to the gap, as a fraction of the objective: a gap that is zero by rounding is none.
+        The radius is then at least 1e-5 times the length of v (as v'v <= 2 F in the norm of the
+        ball), far above what rounding does to scores.
+    outside : float
+        A constrained point may lie outside of its ball by this fraction (``Regularizer.value``).
+    unseen : float
+        Squares below are not seen in squared norms: what n of them may add up to, per sample.
+    worthwhile : float
+        Columns are ruled out together, once they are at least this share of those left: a design
+        of fewer columns is a copy of indices.
+    """
+
+    rounding: float = 1e-10
+    outside: float = 1e-9
+    unseen: float = 1e-300
+    worthwhile: float = 0.2
+
+
+MARGINS = Margins()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +123,7 @@ def column_reach(problem: Problem) -> Array:
     """Return c_j = sqrt(L sum_i s_i x_ij^2 + tau) for every column, never too small: one pass."""
     design = problem.design
     squares = problem.loss.smoothness * design.squared_norms(problem.weight)
-    squares += problem.tau + UNSEEN * problem.y.size
+    squares += problem.tau + MARGINS.unseen * problem.y.size
     return np.asarray(np.sqrt(squares))
 
 
@@ -132,9 +149,9 @@ def dual_ball(price: Pricing) -> Ball:
         if not scaled >= gap:
             gap, scale = scaled, shrink
     terms = float(np.abs(v) @ (np.abs(problem.y) + np.abs(price.prediction)))
-    slack = ROUNDING * objective + (v.size + 64) * np.finfo(np.float64).eps * terms
+    slack = MARGINS.rounding * objective + (v.size + 64) * np.finfo(np.float64).eps * terms
     if regularizer.form == "constrained":
-        slack += OUTSIDE * regularizer.amount * abs(polar)
+        slack += MARGINS.outside * regularizer.amount * abs(polar)
     radius = math.sqrt(2.0 * (max(gap, 0.0) + slack)) if gap < math.inf else math.inf
     return Ball(scale, radius)
 
@@ -161,7 +178,7 @@ def narrowed(scope: Scope, whole: Problem, price: Pricing) -> Scope:
     ball = dual_ball(price)
     if scope.reach is None:
         marked = possibly_active(price, ball, np.zeros(price.scores.n_columns))
-        if marked is None or np.count_nonzero(marked) > (1.0 - WORTHWHILE) * marked.size:
+        if marked is None or np.count_nonzero(marked) > (1.0 - MARGINS.worthwhile) * marked.size:
             return scope
         scope = replace(scope, reach=column_reach(scope.problem))
     assert scope.reach is not None
@@ -170,7 +187,7 @@ def narrowed(scope: Scope, whole: Problem, price: Pricing) -> Scope:
         return scope
     marked[price.columns] = True
     left = np.flatnonzero(marked)
-    if not left.size or left.size > (1.0 - WORTHWHILE) * marked.size:
+    if not left.size or left.size > (1.0 - MARGINS.worthwhile) * marked.size:
         return scope
     kept = scope.original(left)
     problem = whole.restricted_to(part_of(whole.design, columns=kept), kept)
