@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from atomlearn.core.interfaces.design import Columns, Scores
+from atomlearn.core.interfaces.differences import best_by_differences
 
 if TYPE_CHECKING:
     from atomlearn.core.interfaces.lift import Lift
@@ -126,33 +127,24 @@ class Norm(ABC):
 
         Where no atom has <a, z> > 0 (z = 0, or a gauge without symmetry) the atom is empty.
         Unless a norm says better, a part of z scaled to gauge 1 is tried, which is right for the
-        l1, l2, group and k-support norms, and checked against the polar.
+        l1, l2, group and k-support norms, and then the slope of the polar.
 
         Raises
         ------
         TypeError
-            Where the atom that was tried does not attain the polar.
+            Where neither attains the polar: value and polar are then not those of one norm.
         """
         columns = self.best_columns(scores, 1)
-        values = scores.at(columns)
         restricted = self.restrict(columns, scores.n_columns)
-        if restricted is None:
-            raise TypeError(
-                f"{self!r} neither hands out its best atom (best_atom) nor can be restricted to "
-                "the columns of it; use ColumnGeneration or FISTA"
-            )
-        gauge = restricted.value(values)
-        if gauge == 0.0:
-            return Atom(columns[:0], values[:0])
-        atom = values / gauge
-        polar, reached = self.polar(scores), float(atom @ values)
-        if reached < polar * (1 - 1e-9):
-            raise TypeError(
-                f"the best atom of {self!r} is not a part of the scores: the part reaches "
-                f"{reached} of the polar {polar}; give the norm a best_atom, or use "
-                "ColumnGeneration or FISTA"
-            )
-        return Atom(columns, atom)
+        if restricted is not None:
+            values = scores.at(columns)
+            gauge = restricted.value(values)
+            if gauge == 0.0:
+                return Atom(columns[:0], values[:0])
+            atom = values / gauge
+            if float(atom @ values) >= self.polar(scores) * (1 - 1e-9):
+                return Atom(columns, atom)
+        return Atom(*best_by_differences(self, scores))
 
     # Fewer or more coordinates.
 
