@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from atomlearn.core.interfaces import Block, Master, Norm, Refit
+from atomlearn.core.interfaces import Master, Norm, Refit
 from atomlearn.core.losses import Logistic, Squared, SquaredHinge
 from atomlearn.core.masters.newton import block_of, certified
 from atomlearn.core.norms.combine import Nonnegative, Scaled
@@ -170,18 +170,14 @@ class _ConeProgram:
 
 def _cone_program(problem: Problem) -> _ConeProgram:
     """Return the restricted problem with its weights as the first variables."""
-    if not isinstance(problem.design, Block):
-        raise TypeError(
-            f"a master works on a Block of gathered columns, got "
-            f"{type(problem.design).__name__}; gather them first, or use ColumnGeneration"
-        )
+    block = block_of(problem)
     size = problem.design.shape[1]
     program = _ConeProgram(size)
     weights = program.variables(np.full(size, problem.tau), np.zeros(size))
     gauge = _gauge_parts(program, weights, problem.regularizer.norm)
     _add_regularizer(program, problem, gauge)
     prediction: list[tuple[slice, Any]] = [
-        (weights, sparse.csc_array(block_of(problem).dense().astype(np.float64)))
+        (weights, sparse.csc_array(block.dense().astype(np.float64)))
     ]
     if problem.fit_intercept:
         free = program.variables(np.zeros(1), np.zeros(1))

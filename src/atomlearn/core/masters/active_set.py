@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 
 from atomlearn._kernels import QPOutcome, QPStatus, active_set_qp
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Block, Master, Refit
+from atomlearn.core.interfaces import Master, Refit
 from atomlearn.core.losses import Squared
 from atomlearn.core.masters.newton import Candidate, block_of
-from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 
@@ -34,9 +33,6 @@ Columns = NDArray[np.int64]
 CHUNK = 1000
 #: Operations between two looks at the clock, where there is a time limit.
 SLICE_WORK = 1e8
-
-#: Gaps below this, relative to the objective, are left to the general certificate.
-ROUNDING = 1e-11
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +66,14 @@ class ActiveSetQP(Master):
         block = block_of(problem)
         block = block if isinstance(block, CachedBlock) else CachedBlock(block)
         inside = feasible(problem, price, weights)
-        start = _priced(problem, price, inside)
-        if start.refit.gap <= max(gap_target, ROUNDING * start.refit.objective):
-            start = _certified(problem, inside, block.dot(inside))
-        best, steps = start, 0
+        best, steps = ray_point(problem, price, inside, block.dot(inside), intercept), 0
         while best.refit.gap > gap_target and price.size and steps < self.max_pivots:
             if problem.deadline.passed:
                 break
             left = pivots_at_a_time(problem, price.size, min(CHUNK, self.max_pivots - steps))
             moved, outcome = self._pivots(problem, block, price, best, left)
             steps += outcome.pivots
-            trial = _certified(problem, moved, block.dot(moved))
+            trial = ray_point(problem, price, moved, block.dot(moved), best.refit.intercept)
             # A few pivots may be steps of length zero; many that gain nothing are rounding.
             unfinished = outcome.status is QPStatus.PIVOT_LIMIT and left < CHUNK
             if not (unfinished or trial.improves(best)):
@@ -89,8 +82,6 @@ class ActiveSetQP(Master):
             before, best = best.refit.gap, trial
             if outcome.status is not QPStatus.PIVOT_LIMIT and trial.refit.gap > 0.5 * before:
                 break
-        if best is start and steps:
-            best = _certified(problem, inside, block.dot(inside))
         best.refit.steps = steps
         return best.refit
 
@@ -117,51 +108,18 @@ class ActiveSetQP(Master):
         )
 
 
-def _intercept(problem: Problem, linear: Array) -> float:
-    """Return the intercept that is best for these predictions: a weighted mean."""
-    if not problem.fit_intercept:
-        return 0.0
-    return float(problem.weight @ (problem.y - linear)) / float(problem.weight.sum())
-
-
-def _certified(problem: Problem, weights: Array, linear: Array) -> Candidate:
-    """Return the point with its certificate; the intercept needs no search for this loss."""
-    intercept = _intercept(problem, linear)
+def ray_point(
+    problem: Problem, price: Array, weights: Array, linear: Array, intercept: float
+) -> Candidate:
+    """Return the point with its certificate; gauge and polar of rays are a sum and a maximum."""
+    intercept = problem.optimal_intercept(linear, intercept)
     prediction = linear + intercept
     v = problem.negative_gradient(prediction)
-    scores = block_of(problem).scores(v)
-    certificate = priced(problem, None, weights, prediction, v, scores).certificate
+    scores = block_of(problem).transpose_dot(v)
+    slopes = scores - problem.ridge_slope(weights) if problem.tau else scores
+    gauge, polar = float(price @ weights), float((slopes / price).max(initial=0.0))
+    certificate = problem.certificate(weights, prediction, v, gauge, (polar, polar))
     refit = Refit(weights, intercept, prediction, certificate.gap, certificate.objective)
-    return Candidate(refit, scores.full())
-
-
-def _priced(problem: Problem, price: Array, weights: Array) -> Candidate:
-    """Return the point with scores and gap by the formulas of the certificate for this very case.
-
-    It spares a warm start the general certificate, which costs more than the pivots: with
-    v = s (y - A c - b), f = 1/2 v'(y - A c - b) and f*(-t v) = t^2 f - t v'y.
-    """
-    block, regularizer = block_of(problem), problem.regularizer
-    linear = block.dot(weights)
-    intercept = _intercept(problem, linear)
-    residual = problem.y - linear
-    residual -= intercept
-    v = problem.weight * residual
-    scores = block.transpose_dot(v)
-    loss, gauge = 0.5 * float(v @ residual), float(price @ weights)
-    slopes, square = scores, 0.0
-    if problem.tau:
-        ridge = problem.ridge_slope(weights)
-        slopes, square = scores - ridge, float(ridge @ weights)
-    objective = loss + 0.5 * square + regularizer.value(gauge)
-    polar = float((slopes / price).max(initial=0.0))
-    gap = regularizer.value(gauge) - float(slopes @ weights)
-    gap += regularizer.conjugate(polar, objective / regularizer.amount)
-    if regularizer.form == "penalized" and not problem.tau and polar > 0.0:
-        shrink = min(1.0, regularizer.amount / polar)
-        gap = min(gap, objective + shrink * (shrink * loss - float(v @ problem.y)))
-    gap = math.inf if math.isnan(gap) else max(gap, 0.0)
-    refit = Refit(weights, intercept, linear + intercept, gap, objective)
     return Candidate(refit, scores)
 
 
@@ -183,11 +141,7 @@ def check_rays(problem: Problem) -> Array:
             f"weighted sum of them, got {norm!r}; use norms.Nonnegative(norms.L1()), or "
             "SemismoothNewton for other norms"
         )
-    if not isinstance(problem.design, Block):
-        raise TypeError(
-            f"a master works on a Block of gathered columns, got "
-            f"{type(problem.design).__name__}; gather them first, or use ColumnGeneration"
-        )
+    block_of(problem)
     return price
 
 

@@ -179,17 +179,17 @@ def check_restricted(problem: Problem) -> None:
             f"this master needs a norm with a prox, {type(norm).__name__} has none; "
             "use a solver over its atoms"
         )
-    if not isinstance(problem.design, Block):
-        raise TypeError(
-            f"a master works on a Block of gathered columns, got "
-            f"{type(problem.design).__name__}; gather them first, or use ColumnGeneration"
-        )
+    block_of(problem)
 
 
 def block_of(problem: Problem) -> Block:
-    """Return the restricted problem's design, which is a Block."""
+    """Return the restricted problem's design, or raise TypeError where it is no Block."""
     block = problem.design
-    assert isinstance(block, Block)
+    if not isinstance(block, Block):
+        raise TypeError(
+            f"a master works on a Block of gathered columns, got {type(block).__name__}; "
+            "gather them first, or use ColumnGeneration, or solvers.FISTA over all columns"
+        )
     return block
 
 

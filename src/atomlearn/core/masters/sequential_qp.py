@@ -29,9 +29,10 @@ from atomlearn.core.masters.active_set import (
     gradient_of,
     model_terms,
     pivots_at_a_time,
+    ray_point,
     with_ridge,
 )
-from atomlearn.core.masters.newton import Candidate, block_of, certified
+from atomlearn.core.masters.newton import Candidate, block_of
 from atomlearn.core.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -76,7 +77,8 @@ class SequentialQP(Master):
         if isinstance(problem.loss, Squared):
             quadratic = ActiveSetQP(self.batch, self.max_pivots)
             return quadratic.solve(problem, weights, intercept, gap_target)
-        best = certified(problem, feasible(problem, price, weights), None, intercept)
+        inside = feasible(problem, price, weights)
+        best = ray_point(problem, price, inside, block_of(problem).dot(inside), intercept)
         damping, idle, steps = 0.0, 0, 0
         while best.refit.gap > gap_target and price.size and idle < PATIENCE:
             if steps >= self.max_steps or problem.deadline.passed:
@@ -125,7 +127,7 @@ class SequentialQP(Master):
         # At the end of the way, zeros are exact zeros.
         end = np.zeros(price.size)
         end[chosen] = target
-        return _search(problem, at, end, float(gradient @ (target - start)))
+        return _search(problem, price, at, end, float(gradient @ (target - start)))
 
 
 def _chosen(problem: Problem, price: Array, at: Candidate) -> Columns:
@@ -163,7 +165,7 @@ def _model(problem: Problem, at: Candidate, chosen: Columns, damping: float) -> 
 
 
 def _search(
-    problem: Problem, at: Candidate, end: Array, slope: float
+    problem: Problem, price: Array, at: Candidate, end: Array, slope: float
 ) -> tuple[Candidate | None, float]:
     """Armijo search on F from c toward ``end``, with the intercept optimal everywhere.
 
@@ -182,6 +184,7 @@ def _search(
         intercept = problem.optimal_intercept(there, refit.intercept)
         objective = problem.objective(weights, there + intercept)
         if objective <= refit.objective + ARMIJO * length * slope + rounding:
-            return certified(problem, weights, None, intercept), length
+            exact = block_of(problem).dot(weights)
+            return ray_point(problem, price, weights, exact, intercept), length
         length *= 0.5 if length > 0.1 else 0.2
     return None, 0.0

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn._kernels import active_set_qp
+
 Array = NDArray[np.float64]
 
 #: phi and its gradient at alpha.
@@ -103,50 +105,15 @@ class SimplexQuasiNewton:
 
 
 def model_minimum(alpha: Array, gradient: Array, model: Array, max_pivots: int) -> Array:
-    """argmin over the simplex of g'(x - alpha) + (x - alpha)'H(x - alpha)/2: primal active set.
+    """argmin over the simplex of g'(x - alpha) + (x - alpha)'H(x - alpha)/2: the active-set QP.
 
-    Warm started at alpha, with full steps and drop steps as in [V] Algorithm 2: one small linear
-    system a pivot, of the size of the support, and the model's value falls with each.
+    Warm started at alpha; the model's value falls with each pivot. Atoms may be linearly dependent,
+    and any of the minimisers will do.
     """
-    size = alpha.size
-    # A tiny ridge: atoms may be linearly dependent, and any of the minimisers will do.
-    model = model + (1e-13 * float(np.trace(model)) + 1e-300) * np.eye(size)
-    linear = gradient - model @ alpha
-    point, active = alpha.copy(), alpha > 0
-    enough, entering = 1e-6 * simplex_gap(alpha, gradient), -1
-    for _ in range(max_pivots):
-        used = np.flatnonzero(active)
-        target = _equality_minimum(model[np.ix_(used, used)], linear[used])
-        if (target > 0).all():
-            point[:] = 0.0
-            point[used] = target
-            slope = linear + model @ point
-            entering = int(slope.argmin())
-            if active[entering] or simplex_gap(point, slope) <= enough:
-                break
-            active[entering] = True
-            continue
-        start = point[used]
-        falling = np.flatnonzero(target <= 0)
-        ratios = np.zeros(falling.size)
-        fall = start[falling] - target[falling]
-        np.divide(start[falling], fall, out=ratios, where=start[falling] > 0)
-        length = float(ratios.min())
-        point[used] = np.maximum(start + length * (target - start), 0.0)
-        leaving = used[falling[int(ratios.argmin())]]
-        point[leaving] = 0.0
-        active[leaving] = False
-        if leaving == entering and length == 0.0:
-            # In and out again: rounding leaves no descent.
-            break
+    point, _ = active_set_qp(
+        model, gradient, alpha, radius=1.0, equality=True, from_gradient=True, max_pivots=max_pivots
+    )
     return np.asarray(point / point.sum())
-
-
-def _equality_minimum(model: Array, linear: Array) -> Array:
-    """Return argmin of linear'x + x'Hx/2 subject to sum x = 1, by two solves with H."""
-    solved = np.linalg.solve(model, np.column_stack([linear, np.ones(linear.size)]))
-    multiplier = (1.0 + float(solved[:, 0].sum())) / float(solved[:, 1].sum())
-    return np.asarray(multiplier * solved[:, 1] - solved[:, 0])
 
 
 def simplex_gap(alpha: Array, gradient: Array) -> float:
