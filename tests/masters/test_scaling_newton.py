@@ -13,6 +13,7 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.masters import scaling_kernel, scaling_newton
 from atomlearn.core.masters.nonnegative import nonnegative_minimum
 from atomlearn.core.masters.ridge_of_groups import GroupRidge
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.designs import DenseBlock, RepeatedBlock, SparseBlock
 from atomlearn.interfaces import Master, Refit
 from atomlearn.losses import as_loss
@@ -157,7 +158,7 @@ def test_a_constraint_that_does_not_bind_goes_to_the_fallback():
 @pytest.mark.parametrize("n_samples", [40, 12])
 def test_many_groups_in_use_go_to_interior_point_steps(n_samples, monkeypatch):
     """By Gram matrix and by columns; groups at rest are zero, and the gap is that asked for."""
-    monkeypatch.setattr(scaling_kernel, "CHEAP_WORK", 0.0)
+    monkeypatch.setattr(scaling_kernel, "TUNING", replace(TUNING, cheap_work=0.0))
     asked = []
 
     class _Watched(scaling_kernel.DualInterior):
@@ -238,7 +239,7 @@ def test_kernel_and_python_path_agree(loss, intercept, monkeypatch):
             for way in ways if loss == "squared" else ways[::2]:
                 with monkeypatch.context() as patch:
                     if way != "columns":
-                        patch.setattr(scaling_kernel, "MOST_ENTRIES", 0)
+                        patch.setattr(scaling_kernel, "TUNING", replace(TUNING, column_entries=0))
                     if way == "python":
                         patch.setattr(scaling_kernel, "has_group_newton", lambda: False)
                     else:
@@ -282,7 +283,7 @@ def test_columns_for_free_count_distinct_features():
     problem = repeated_problem("squared", 0, False, 0.1)
     plain = replace(problem, design=DenseBlock(problem.design.dense()))
     master = ScalingNewton()
-    assert master.candidates_for_free(plain) == scaling_kernel.FREE_ENTRIES // 40
+    assert master.candidates_for_free(plain) == TUNING.free_entries // 40
     assert master.candidates_for_free(problem) == 48  # of 15 features, fewer than samples
     other = replace(problem, regularizer=Regularizer(L1(), "penalized", 1.0))
     assert master.candidates_for_free(other) == 0

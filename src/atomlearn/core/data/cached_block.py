@@ -58,6 +58,11 @@ class CachedBlock(Block):
         self._growing: GrowingGram | None = None
         self._outers: dict[bool, _OuterCache] = {}
 
+    @classmethod
+    def of(cls, block: Block) -> CachedBlock:
+        """Return the block itself where it is cached, with what it keeps, else a cached one."""
+        return block if isinstance(block, CachedBlock) else cls(block)
+
     @property
     def shape(self) -> tuple[int, int]:
         return self.inner.shape
@@ -65,6 +70,14 @@ class CachedBlock(Block):
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.inner.dtype
+
+    @property
+    def n_distinct(self) -> int:
+        return self.inner.n_distinct
+
+    def distinct(self) -> tuple[Block, Columns]:
+        base, positions = self.inner.distinct()
+        return (self if base is self.inner else base), positions
 
     def scores(self, v: Array) -> Scores:
         return self.inner.scores(v)

@@ -106,6 +106,10 @@ class Forwarding(Design):
         return self.inner.unfolded(shape, mode)
 
     @property
+    def n_distinct(self) -> int:
+        return self.inner.n_distinct
+
+    @property
     def has_ridge_steps(self) -> bool:
         return self.inner.has_ridge_steps
 

@@ -43,6 +43,10 @@ class Lifted(Design):
     def searched(self) -> tuple[float, float]:
         return self.design.searched
 
+    @property
+    def n_distinct(self) -> int:
+        return self.design.shape[1]
+
     def scores(self, v: Array) -> Scores:
         return self.expansion.scores(self.design.scores(v))
 

@@ -22,7 +22,7 @@ class RepeatedBlock(Block):
     __slots__ = ("base", "features", "positions")
 
     def __init__(self, base: Block, features: Columns, positions: Columns) -> None:
-        self.base: CachedBlock = base if isinstance(base, CachedBlock) else CachedBlock(base)
+        self.base: CachedBlock = CachedBlock.of(base)
         self.features = features
         self.positions = positions
 
@@ -33,6 +33,13 @@ class RepeatedBlock(Block):
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.base.dtype
+
+    @property
+    def n_distinct(self) -> int:
+        return self.base.shape[1]
+
+    def distinct(self) -> tuple[Block, Columns]:
+        return self.base, self.positions
 
     def scores(self, v: Array) -> Scores:
         return ArrayScores(self.transpose_dot(v))

@@ -187,6 +187,11 @@ class Design(ABC):
         """Whether X is kept by its non-zero entries, which centering its columns would fill."""
         return False
 
+    @property
+    def n_distinct(self) -> int:
+        """Number of columns that differ: fewer than all where groups overlap and repeat some."""
+        return self.shape[1]
+
     def largest_magnitudes(self) -> Array:
         """Return max_i |x_ij| of every column, float64: what sparse columns are scaled by."""
         result = np.empty(self.shape[1])
@@ -315,6 +320,10 @@ class Block(Design):
         would not be much smaller, or would cost too much.
         """
         return None
+
+    def distinct(self) -> tuple[Block, Columns]:
+        """Return the block of the distinct columns, and the place there of each column."""
+        return self, np.arange(self.shape[1], dtype=np.int64)
 
     #: Whether ``coupled_gram`` makes use of a structure, so that larger blocks are worth it.
     couples_by_structure: bool = False

@@ -20,6 +20,7 @@ from atomlearn.core.interfaces import (
     Refit,
 )
 from atomlearn.core.losses import pieces
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem
 
@@ -27,19 +28,6 @@ Array = NDArray[np.float64]
 
 #: (v, step) -> argmin_x 1/2 ||x - v||^2 + step * (tau/2 ||x||^2 + R(x))
 Proximal = Callable[[Array, float], Array]
-
-#: Below this share of f, a difference of two values of f is mostly rounding.
-ROUNDING_SHARE = 1e-8
-
-#: Slack of the line searches, above the rounding that is left in a distance: where the curvature
-#: is constant both sides are equal, and rounding must not decide how the iteration goes on.
-SEARCH_SLACK = 1e-6
-
-#: A relative change of predictions so small that its curvature is mostly rounding.
-NEGLIGIBLE = 1e-11
-
-#: Iterations without a tenth off the gap after which a master gives back what it has.
-PATIENCE = 2000
 
 
 @dataclass(slots=True)
@@ -116,7 +104,7 @@ class Linearization:
         """
         reached = problem.loss_value(linear, shift)
         direct = reached - self.value - along
-        if abs(direct) > ROUNDING_SHARE * max(self.value, abs(along)):
+        if abs(direct) > TUNING.rounding_share * max(self.value, abs(along)):
             return direct, reached
         loss, y, s = problem.loss, problem.y, problem.weight
         longest, largest, symmetrized = 0.0, 0.0, 0.0
@@ -130,7 +118,7 @@ class Linearization:
             longest = max(longest, float(np.abs(move).max(initial=0.0)))
             largest = max(largest, float(np.abs(z).max(initial=0.0)))
         # Half of the symmetrized distance: no subtraction of nearly equal values of f.
-        return (0.0 if longest <= NEGLIGIBLE * largest else 0.5 * symmetrized), reached
+        return (0.0 if longest <= TUNING.negligible_move * largest else 0.5 * symmetrized), reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +166,7 @@ class Acceleration:
             along = float(model.gradient @ movement) + model.slope * (b - model.shift)
             distance, reached = model.distance(problem, linear, b, along)
             local = 2.0 * distance / square if square > 0.0 else 0.0
-            if local <= lipschitz * (1 + SEARCH_SLACK) or lipschitz > 1e300:
+            if local <= lipschitz * (1 + TUNING.search_slack) or lipschitz > 1e300:
                 break
             lipschitz = max(self.growth * lipschitz, min(local, 8.0 * lipschitz))
             if linear is not spare:
@@ -214,7 +202,7 @@ class Acceleration:
             ahead = at.intercept + move
             distance, reached = model.distance(problem, at.linear, ahead, slope * move)
             # (36) in other words: the decrease is slope^2 / L less the distance of Bregman.
-            allowed = 0.5 * lipschitz * move * move * (1 + SEARCH_SLACK)
+            allowed = 0.5 * lipschitz * move * move * (1 + TUNING.search_slack)
             if lipschitz >= ceiling or distance <= allowed:
                 break
             lipschitz = min(self.growth * lipschitz, ceiling)
@@ -324,7 +312,7 @@ class AcceleratedGradient(Master):
                 if trial.gap <= 0.9 * checkpoint_gap:
                     checkpoint, checkpoint_gap = steps, trial.gap
                 # Rounding holds the gap where it is: more of the same will not help.
-                ends |= steps - checkpoint >= PATIENCE
+                ends |= steps - checkpoint >= TUNING.gradient_patience
             if ends:
                 break
         last = at.linear if best.weights is at.weights else None

@@ -23,16 +23,12 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Master, Refit
 from atomlearn.core.losses import Squared
 from atomlearn.core.masters.newton import Candidate, block_of
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
-
-#: Pivots of one call of the kernel: between two of them an interrupt is heard.
-CHUNK = 1000
-#: Operations between two looks at the clock, where there is a time limit.
-SLICE_WORK = 1e8
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +59,20 @@ class ActiveSetQP(Master):
                 f"ActiveSetQP is for the squared loss, got {type(problem.loss).__name__}; "
                 "use SequentialQP"
             )
-        block = block_of(problem)
-        block = block if isinstance(block, CachedBlock) else CachedBlock(block)
+        block = CachedBlock.of(block_of(problem))
         inside = feasible(problem, price, weights)
         best, steps = ray_point(problem, price, inside, block.dot(inside), intercept), 0
         while best.refit.gap > gap_target and price.size and steps < self.max_pivots:
             if problem.deadline.passed:
                 break
-            left = pivots_at_a_time(problem, price.size, min(CHUNK, self.max_pivots - steps))
+            left = pivots_at_a_time(
+                problem, price.size, min(TUNING.pivots, self.max_pivots - steps)
+            )
             moved, outcome = self._pivots(problem, block, price, best, left)
             steps += outcome.pivots
             trial = ray_point(problem, price, moved, block.dot(moved), best.refit.intercept)
             # A few pivots may be steps of length zero; many that gain nothing are rounding.
-            unfinished = outcome.status is QPStatus.PIVOT_LIMIT and left < CHUNK
+            unfinished = outcome.status is QPStatus.PIVOT_LIMIT and left < TUNING.pivots
             if not (unfinished or trial.improves(best)):
                 break
             # The gradient at the new point makes up for the rounding of H, as long as that helps.
@@ -127,7 +124,7 @@ def pivots_at_a_time(problem: Problem, size: int, most: int) -> int:
     """Return how many pivots a call of the kernel may make: fewer where the clock counts."""
     if problem.deadline.left == math.inf:
         return most
-    return min(most, max(10, int(SLICE_WORK / (size * size))))
+    return min(most, max(10, int(TUNING.slice_work / (size * size))))
 
 
 def check_rays(problem: Problem) -> Array:

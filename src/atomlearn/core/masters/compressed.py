@@ -19,14 +19,10 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Block, Master, Refit
 from atomlearn.core.losses import Squared
 from atomlearn.core.masters.newton import block_of, certified
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 
 Array = NDArray[np.float64]
-
-#: Samples from which on the Gram matrix is worth its making.
-MANY_SAMPLES = 2000
-#: Columns k up to which, by n >= 4 k^2: beyond it working sets of far fewer columns are faster.
-SAMPLES_A_SQUARE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +73,7 @@ def is_compressible(problem: Problem) -> bool:
     inner = block.inner if isinstance(block, CachedBlock) else block
     if isinstance(inner, StructuredBlock):
         return not problem.fit_intercept
-    many = max(MANY_SAMPLES, SAMPLES_A_SQUARE * size * size)
+    many = max(TUNING.many_samples, TUNING.samples_a_square * size * size)
     return isinstance(block, CachedBlock) and size > 0 and problem.design.shape[0] >= many
 
 

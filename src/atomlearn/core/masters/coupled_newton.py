@@ -22,20 +22,10 @@ from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.interfaces import Block, Master, Refit
 from atomlearn.core.losses import Squared
 from atomlearn.core.masters.newton import Candidate, SemismoothNewton, block_of, certified
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 
 Array = NDArray[np.float64]
-
-#: Columns up to which the model is formed, m^2 numbers and m^3 operations a step.
-LARGEST = 2000
-#: Entries of the block as an array, which the Hessian is made of: 256 MB.
-MOST_ENTRIES = 2**25
-#: Those of a block whose structure spares the array: time alone counts.
-MOST_STRUCTURED = 2**28
-#: A model is solved to this share of the gap at hand.
-INNER = 1e-3
-#: Halvings of a step; below that nothing is left but rounding.
-HALVINGS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +83,10 @@ class CoupledNewton(Master):
         model = _model(problem, array, at)
         if model is None:
             return None
-        target = max(INNER * at.refit.gap, 0.1 * gap_target)
+        target = max(TUNING.coupled_share * at.refit.gap, 0.1 * gap_target)
         direction = self.master.solve(model, weights, 0.0, target).weights - weights
         length = 1.0
-        for _ in range(HALVINGS):
+        for _ in range(TUNING.coupled_halvings):
             trial = certified(problem, weights + length * direction, None, 0.0)
             if trial.improves(at):
                 return trial
@@ -109,8 +99,8 @@ def is_coupled(problem: Problem) -> bool:
     n_samples, size = problem.design.shape
     block = problem.design
     structured = isinstance(block, Block) and block.couples_by_structure
-    most = MOST_STRUCTURED if structured else MOST_ENTRIES
-    fits = 0 < size <= LARGEST and n_samples * size <= most
+    most = TUNING.structured_entries if structured else TUNING.coupled_entries
+    fits = 0 < size <= TUNING.coupled_columns and n_samples * size <= most
     plain = not problem.fit_intercept and problem.tau == 0.0
     return fits and plain and problem.loss.coupled != 1
 

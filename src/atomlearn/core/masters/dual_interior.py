@@ -25,17 +25,12 @@ from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve, lapack, solve_triangular
 
 from atomlearn.core.interfaces import Deadline
+from atomlearn.core.masters.tuning import TUNING
 
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
-#: The share of the way to the boundary that a step goes.
-TO_BOUNDARY = 0.99
 _TINY = np.finfo(np.float64).tiny
-#: Steps in a row that do not lower the gap, after which rounding has taken over.
-PATIENCE = 6
-
-NEVER = Deadline.never()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +113,13 @@ class DualInterior:
         """s_g relative to limit_g^2 / 2: 0 where group g is at its limit, 1 where q_g is zero."""
         return self._s / self._half_squares
 
-    def until(self, gap_target: float, max_steps: int, deadline: Deadline = NEVER) -> bool:
+    def until(self, gap_target: float, max_steps: int, deadline: Deadline | None = None) -> bool:
         """Step until the gap is at most this; False where rounding or a bound ends it before."""
         least, idle = self.gap, 0
         while not self.gap <= gap_target:
-            if self.steps >= max_steps or idle == PATIENCE or deadline.passed or not self._step():
+            if deadline is not None and deadline.passed:
+                return False
+            if self.steps >= max_steps or idle == TUNING.interior_patience or not self._step():
                 return False
             self._measure()
             idle = 0 if self.gap < least else idle + 1
@@ -197,7 +194,7 @@ def _longest(x: Array, change: Array) -> float:
     falling = change < 0
     if not falling.any():
         return 1.0
-    return min(1.0, TO_BOUNDARY * float((-x[falling] / change[falling]).min()))
+    return min(1.0, TUNING.to_boundary * float((-x[falling] / change[falling]).min()))
 
 
 def _pivoted_cholesky(gram: Array) -> tuple[Array, Positions]:

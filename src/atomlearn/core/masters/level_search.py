@@ -17,22 +17,13 @@ from numpy.typing import NDArray
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Refit
 from atomlearn.core.masters.newton import Candidate, certified
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 
 Array = NDArray[np.float64]
 #: solve(problem, weights, intercept, gap target) of the penalized form.
 Solve = Callable[[Problem, Array, float, float], Refit]
-
-#: Penalized problems solved, at most.
-MOST_SOLVES = 40
-#: The share of the gap that each of them is asked for: the gauge is to be exact, and it is as far
-#: off as the square root of the gap.
-SHARE = 1e-4
-#: Levels relative to the largest useful one below which the norm does not matter any more.
-LEAST_LEVEL = 1e-18
-#: The largest ratio of one level to the next.
-LONGEST = 100.0
 
 
 def by_level(
@@ -71,15 +62,18 @@ class _Search:
             return
         low, high = 0.0, self.largest
         before, at = self.largest, self._first()
-        for _ in range(MOST_SOLVES):
+        for _ in range(TUNING.inner_steps):
             first, second = self.excess(before), self.excess(at)
-            if self.best.refit.gap <= self.target or at <= LEAST_LEVEL * self.largest:
+            if self.best.refit.gap <= self.target or at <= TUNING.least_level * self.largest:
                 return
             if self.problem.deadline.passed:
                 return
             low, high = (max(low, at), high) if second >= 0 else (low, min(high, at))
             # Not far beyond what is known either: the function is curved.
-            least, most = max(low, at / LONGEST), min(high, float(np.sqrt(at * self.largest)))
+            least, most = (
+                max(low, at / TUNING.longest_level_step),
+                min(high, float(np.sqrt(at * self.largest))),
+            )
             power = -second / (second - first) if second != first else -np.inf
             secant = at * float(np.exp(np.clip(power * np.log(at / before), -700.0, 700.0)))
             if not least < secant < most:
@@ -94,7 +88,9 @@ class _Search:
             return self.known[level]
         norm = self.problem.regularizer.norm
         penalized = replace(self.problem, regularizer=Regularizer(norm, "penalized", level))
-        refit = self.solve(penalized, self.weights, self.intercept, SHARE * self.target)
+        refit = self.solve(
+            penalized, self.weights, self.intercept, TUNING.level_share * self.target
+        )
         self.steps += max(refit.steps, 1)
         self.weights, self.intercept = refit.weights, refit.intercept
         gauge = self.problem.gauge(None, refit.weights)

@@ -24,19 +24,11 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Block, Master, ProxPoint, Refit
 from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
 from atomlearn.core.masters.newton_system import NewtonSystem, resolvent
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem
 
 Array = NDArray[np.float64]
-
-#: The Newton equation of x - prox(x - step f'(x)) is regularized by this, relative to 1 / step.
-REGULARIZATION = 1e-6
-
-#: Newton's step size in units of 1 / L, where L is what the gradient steps needed.
-NEWTON_STEP = 0.5
-
-#: Rounds without any progress after which the best point is given back.
-PATIENCE = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +96,7 @@ class _Run:
 
     @property
     def open(self) -> bool:
-        unfinished = self.best.refit.gap > self.target and self.idle < PATIENCE
+        unfinished = self.best.refit.gap > self.target and self.idle < TUNING.newton_patience
         return unfinished and not self.problem.deadline.passed
 
     def gradient_steps(self) -> None:
@@ -134,7 +126,7 @@ class _Run:
         """Make Newton steps as long as they pay, then go on from where they led."""
         paid = False
         while self.open:
-            trial = newton_step(self.problem, self.best, NEWTON_STEP / self.at.lipschitz)
+            trial = newton_step(self.problem, self.best, TUNING.newton_step / self.at.lipschitz)
             self.steps += 1
             if trial is None or not trial.improves(self.best):
                 break
@@ -203,14 +195,16 @@ def newton_step(problem: Problem, at: Candidate, step: float) -> Candidate | Non
     block, weights = block_of(problem), at.refit.weights
     curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
     total = float(curvature.sum())
-    step_intercept = step / REGULARIZATION / total if problem.fit_intercept and total > 0 else 0.0
+    step_intercept = (
+        step / TUNING.newton_regularization / total if problem.fit_intercept and total > 0 else 0.0
+    )
     step_intercept *= float(block.squared_norms(curvature).mean()) if step_intercept else 0.0
     gradient = -at.scores
     prox = problem.regularizer.prox_point(weights - step * gradient, step, problem.tau)
     jacobian = prox.jacobian()
     if not jacobian.support.size:
         return None
-    inverse, gains = resolvent(jacobian, REGULARIZATION)
+    inverse, gains = resolvent(jacobian, TUNING.newton_regularization)
     base = inverse.apply(weights - prox.point)
     system = NewtonSystem(block, curvature, gains, step, step_intercept)
     change = system.direction(block.dot(base))

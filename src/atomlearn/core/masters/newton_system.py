@@ -18,11 +18,9 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
 from atomlearn.core.interfaces import Block, ProxJacobian
+from atomlearn.core.masters.tuning import TUNING
 
 Array = NDArray[np.float64]
-
-#: Beyond this size of the smaller system conjugate gradients replace the factorization.
-DIRECT_LIMIT = 6000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class NewtonSystem:
         support = self.jacobian.support
         curved = np.flatnonzero(self.curvature > 0)
         smaller = min(support.size + 1, curved.size)
-        if smaller > DIRECT_LIMIT:
+        if smaller > TUNING.direct_limit:
             change, intercept_change = self._iterative(residual)
         elif support.size + 1 <= curved.size:
             change, intercept_change = self._coordinate_space(residual, support)

@@ -7,10 +7,9 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
 from scipy.optimize import nnls
 
-Array = NDArray[np.float64]
+from atomlearn.core.masters.tuning import TUNING
 
-#: Exchanges of the whole set of unknowns before the slower method that cannot cycle.
-MAX_EXCHANGES = 12
+Array = NDArray[np.float64]
 
 
 def nonnegative_minimum(hessian: Array, right: Array, positive: NDArray[np.bool_]) -> Array | None:
@@ -29,7 +28,7 @@ def nonnegative_minimum(hessian: Array, right: Array, positive: NDArray[np.bool_
     b = scale * right
     inside = positive | (b > 0)
     fewest, patience = b.size + 1, 3
-    for _ in range(MAX_EXCHANGES):
+    for _ in range(TUNING.exchanges):
         x = np.zeros(b.size)
         used = np.flatnonzero(inside)
         try:

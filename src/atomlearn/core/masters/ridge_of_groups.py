@@ -14,33 +14,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.data.repeated import RepeatedBlock
 from atomlearn.core.interfaces import Block
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.problem.problem import Problem
 
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
-#: Newton steps of the inner problem, and the relative decrease at which they end.
-MAX_INNER = 50
-ENOUGH = 1e-13
-#: Curvature below this share of the largest is raised to it: the model stays convex and solvable.
-LEAST_CURVATURE = 1e-10
-
-
-def unique_columns(block: Block) -> tuple[Block, Positions]:
-    """Return the block of the features, each once, and the place there of each column."""
-    inner = block.inner if isinstance(block, CachedBlock) else block
-    if isinstance(inner, RepeatedBlock):
-        return inner.base, inner.positions
-    return block, np.arange(block.shape[1], dtype=np.int64)
-
 
 def raised(curvature: Array, v: Array) -> Array:
     """Return the curvature with a least one wherever the loss has a slope."""
-    floor = LEAST_CURVATURE * float(curvature.max(initial=0.0)) or 1.0
+    floor = TUNING.least_curvature * float(curvature.max(initial=0.0)) or 1.0
     return np.where(v != 0, np.maximum(curvature, floor), curvature)
 
 
@@ -87,7 +72,7 @@ class GroupRidge:
         problem = self.problem
         z, value = linear + intercept, np.inf
         point: tuple[Array, Array, float] | None = None
-        for _ in range(MAX_INNER):
+        for _ in range(TUNING.inner_steps):
             v = -problem.loss.gradient(problem.y, z, problem.weight)
             curvature = self._curvature(z, v)
             try:
@@ -101,7 +86,7 @@ class GroupRidge:
             else:
                 before = value
                 point, value = self._damped(point, (u, Au, b), used, spread, value)
-                if value >= before - ENOUGH * abs(before):
+                if value >= before - TUNING.ridge_rounding * abs(before):
                     break
             z = point[1] + point[2]
             if self.quadratic or problem.deadline.passed:

@@ -16,51 +16,15 @@ from numpy.typing import NDArray
 from atomlearn._kernels import NewtonOutcome, NewtonStatus, group_newton, has_group_newton
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.data.lifted import Lifted
 from atomlearn.core.interfaces import Block
 from atomlearn.core.masters.dual_interior import DualInterior, FeatureGroups, LeastSquaresModel
 from atomlearn.core.masters.newton import Candidate, block_of, certified
-from atomlearn.core.masters.ridge_of_groups import raised, unique_columns
+from atomlearn.core.masters.ridge_of_groups import raised
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.problem.problem import Problem
 
 Array = NDArray[np.float64]
-
-#: Features up to which their whole Gram matrix is worth having, and its entries times samples.
-#: Beyond this, models of a loss that is not quadratic cost more than nested ridge regressions.
-MOST_FEATURES = 2000
-MOST_WORK = 2**31
-#: The same for the squared loss, whose Gram matrix grows with the block and is kept.
-MOST_KEPT_WORK = 2**35
-#: Entries of a dense block up to which Gram matrices of the features in use come from its columns,
-#: where samples are not many more than features.
-MOST_ENTRIES = 2**22
-#: Entries of a block that are gathered, and scored, in less time than the overhead of passes takes;
-#: of losses that are not quadratic, which score the block once for each model.
-FREE_ENTRIES = 2**21
-FREE_ENTRIES_OF_MODELS = 2**19
-#: Features whose Gram matrix costs little however many samples there are.
-FEW_FEATURES = 500
-#: Fewer columns than that are no block worth taking whole.
-FEW = 100
-#: Proximal Newton steps, the share of the gap that each is solved to, and the decrease accepted.
-MOST_MODELS = 50
-MODEL_SHARE = 0.01
-ARMIJO = 1e-4
-#: Work of the non-negative programs, (groups considered)^3 a step, up to which steps are cheap.
-CHEAP_WORK = 1e8
-#: Interior-point steps, the share of the gap they are asked for, and the next share where a point
-#: with zeros in it has a larger gap.
-MOST_INTERIOR = 100
-INTERIOR_SHARES = (1e-2, 1e-4, 1e-6)
-#: Newton steps of one model at most; and operations of those between two looks at the clock.
-MOST_STEPS = 100
-SLICE_WORK = 1e8
-#: A group whose score falls short of its limit by this share (of the squares) is not in use.
-AT_REST = 0.1
-#: Features that may enter in a step: at least so many, and this share of those in use.
-LEAST_ENTERING = 50
-SHARE_ENTERING = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +62,12 @@ class GroupBlock:
     @classmethod
     def of(cls, problem: Problem, partition: Partition, limit: Array) -> GroupBlock:
         """Find the distinct features."""
-        return cls(problem, partition, limit, *unique_columns(block_of(problem)))
+        return cls(problem, partition, limit, *block_of(problem).distinct())
 
     def minimum(self, model: _Quadratic, weights: Array, gap_target: float) -> tuple[Array, int]:
         """Return the weights where the model has this gap, or as near as rounding allows."""
         scalings = self.partition.norms(weights) / self.limit
-        cheap = max(CHEAP_WORK, float(min(model.matrix.shape)) ** 3)
+        cheap = max(TUNING.cheap_work, float(min(model.matrix.shape)) ** 3)
         scalings, slopes, outcome = self._newton(model, scalings, gap_target, cheap)
         steps = outcome.steps
         if outcome.status is NewtonStatus.STEP_LIMIT and not self.problem.deadline.passed:
@@ -115,12 +79,12 @@ class GroupBlock:
         self, model: _Quadratic, scalings: Array, gap_target: float, most_work: float
     ) -> tuple[Array, Array, NewtonOutcome]:
         order, starts = self.partition.order
-        deadline, left, work = self.problem.deadline, MOST_STEPS, most_work
+        deadline, left, work = self.problem.deadline, TUNING.inner_steps, most_work
         # The kernel does not look at the clock: where there is a limit it is called again and
         # again, for as many steps as take a moment.
-        slice_ = MOST_STEPS
+        slice_ = TUNING.inner_steps
         if deadline.left < math.inf:
-            slice_ = max(1, int(SLICE_WORK / min(model.matrix.shape) ** 3))
+            slice_ = max(1, int(TUNING.slice_work / min(model.matrix.shape) ** 3))
         while True:
             scalings, slopes, outcome = group_newton(
                 model.matrix,
@@ -134,13 +98,13 @@ class GroupBlock:
                 gap_target=gap_target,
                 max_steps=min(slice_, left),
                 most_work=work,
-                least=LEAST_ENTERING,
-                share=SHARE_ENTERING,
+                least=TUNING.entering,
+                share=TUNING.entering_share,
             )
             left -= outcome.steps
             unfinished = outcome.status is NewtonStatus.STEP_LIMIT and outcome.steps == slice_
             if not (unfinished and left) or deadline.passed:
-                return scalings, slopes, replace(outcome, steps=MOST_STEPS - left)
+                return scalings, slopes, replace(outcome, steps=TUNING.inner_steps - left)
 
     def _interior(
         self, model: _Quadratic, scalings: Array, gap_target: float
@@ -151,9 +115,9 @@ class GroupBlock:
         interior = DualInterior(model.factored(), groups)
         best: tuple[Array, Array, NewtonOutcome] | None = None
         steps = 0
-        for share in INTERIOR_SHARES:
-            further = interior.until(share * gap_target, MOST_INTERIOR, self.problem.deadline)
-            sparse = np.where(interior.rest <= AT_REST, interior.scalings, 0.0)
+        for share in TUNING.interior_shares:
+            further = interior.until(share * gap_target, TUNING.inner_steps, self.problem.deadline)
+            sparse = np.where(interior.rest <= TUNING.at_rest, interior.scalings, 0.0)
             trial = self._newton(model, sparse, gap_target, 0.0)
             steps += trial[2].steps
             if best is None or trial[2].gap < best[2].gap:
@@ -188,13 +152,13 @@ def _proximal_newton(
 ) -> tuple[Candidate, int] | None:
     problem = group_block.problem
     best, total = certified(problem, weights, None, intercept), 0
-    for _ in range(MOST_MODELS):
+    for _ in range(TUNING.inner_steps):
         if best.refit.gap <= gap_target or problem.deadline.passed:
             break
         model = _model(problem, group_block.base, best.refit.prediction)
         if model is None:
             return (best, total) if total else None
-        enough = MODEL_SHARE * best.refit.gap
+        enough = TUNING.model_share * best.refit.gap
         reached, steps = group_block.minimum(model, best.refit.weights, enough)
         total += max(steps, 1)
         following = _descent(group_block, best, reached)
@@ -218,7 +182,7 @@ def _descent(group_block: GroupBlock, best: Candidate, reached: Array) -> Candid
     for _ in range(20):
         weights = reached if length == 1.0 else old.weights + length * change
         trial = certified(problem, weights, before + length * moved, old.intercept)
-        if trial.refit.objective <= old.objective + ARMIJO * length * promised:
+        if trial.refit.objective <= old.objective + TUNING.armijo * length * promised:
             return trial
         if trial.refit.gap < 0.5 * old.gap and trial.improves(best):
             return trial  # as low up to rounding
@@ -232,17 +196,13 @@ def free_columns(problem: Problem) -> int:
     n_samples, n_columns = design.shape
     if not has_group_newton():
         return 0
-    distinct = n_columns
-    if isinstance(design, Lifted):
-        distinct = design.design.shape[1]
-    elif isinstance(design, Block):
-        distinct = unique_columns(design)[0].shape[1]
+    distinct = design.n_distinct
     # Few features of many samples: one Gram matrix, and the samples are never needed again.
-    if problem.loss.is_quadratic and distinct <= min(FEW_FEATURES, n_samples):
+    if problem.loss.is_quadratic and distinct <= min(TUNING.few_features, n_samples):
         return n_columns
-    entries = FREE_ENTRIES if problem.loss.is_quadratic else FREE_ENTRIES_OF_MODELS
+    entries = TUNING.free_entries if problem.loss.is_quadratic else TUNING.free_entries_of_models
     features = entries // n_samples
-    if features < FEW:
+    if features < TUNING.least_free:
         return 0
     return features * n_columns // max(distinct, 1)
 
@@ -252,9 +212,9 @@ def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
     n_samples, n_features = base.shape
     loss, quadratic = problem.loss, problem.loss.is_quadratic
     inner = base.inner if isinstance(base, CachedBlock) else base
-    most = MOST_KEPT_WORK if quadratic else MOST_WORK
-    small = n_features <= MOST_FEATURES and n_samples * n_features**2 <= most
-    by_columns = isinstance(inner, DenseBlock) and n_samples * n_features <= MOST_ENTRIES
+    most = TUNING.kept_work if quadratic else TUNING.model_work
+    small = n_features <= TUNING.features and n_samples * n_features**2 <= most
+    by_columns = isinstance(inner, DenseBlock) and n_samples * n_features <= TUNING.column_entries
     if quadratic:
         by_columns = by_columns and n_samples <= 2 * n_features
         suited = by_columns or small
@@ -281,7 +241,7 @@ def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
         return _Quadratic(_columns(problem, base, curvature, root), target, False, square)
     if np.array_equal(curvature, problem.weight):
         curvature = problem.weight  # one array from call to call: Gram matrices are kept for it
-    block = base if isinstance(base, CachedBlock) else CachedBlock(base)
+    block = CachedBlock.of(base)
     gram = block.growing_gram(curvature, problem.fit_intercept).matrix
     return _Quadratic(gram, block.transpose_dot(response), True, square)
 

@@ -33,16 +33,12 @@ from atomlearn.core.masters.newton import Candidate, SemismoothNewton, block_of,
 from atomlearn.core.masters.nonnegative import nonnegative_minimum
 from atomlearn.core.masters.ridge_of_groups import GroupRidge, RidgePoint
 from atomlearn.core.masters.scaling_kernel import GroupBlock, free_columns, steps_by_kernel
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.problem.problem import Problem
 
 Array = NDArray[np.float64]
-
-#: Size of the smaller linear system up to which steps are exact, and cheap enough.
-LARGEST = 4000
-#: The smallest decrease accepted, as a share of what the slope promises (Armijo).
-ARMIJO = 1e-4
 
 
 def is_group_problem(problem: Problem) -> bool:
@@ -160,7 +156,7 @@ class _Descent:
 
     def run(self, gap_target: float, max_steps: int) -> tuple[Candidate, int]:
         refit = self.best.refit
-        if self.ridge.system_size(self.scalings) > LARGEST:
+        if self.ridge.system_size(self.scalings) > TUNING.largest_system:
             return self.best, 0
         linear = refit.prediction - refit.intercept
         at = self.ridge.solve(self.scalings, linear, refit.intercept)
@@ -184,7 +180,7 @@ class _Descent:
         limit, t = self.limit, at.scalings
         lengths = at.group_norms
         free = np.flatnonzero((t > 0) | (lengths > limit))
-        if not free.size or self.ridge.system_size(lengths > limit) > LARGEST:
+        if not free.size or self.ridge.system_size(lengths > limit) > TUNING.largest_system:
             return None
         norms, bounds, now = lengths[free], limit[free], t[free]
         slope = 0.5 * (bounds**2 - norms**2)
@@ -218,7 +214,7 @@ class _Descent:
             if trial is None or self.problem.deadline.passed:
                 return None
             after = trial.value + float(cost @ t)
-            if after <= before + ARMIJO * length * promised + 1e-14 * abs(before):
+            if after <= before + TUNING.armijo * length * promised + 1e-14 * abs(before):
                 return trial
             length *= 0.4
         return None

@@ -33,20 +33,11 @@ from atomlearn.core.masters.active_set import (
     with_ridge,
 )
 from atomlearn.core.masters.newton import Candidate, block_of
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
-
-#: Damping where a first step was cut short or failed; below FADED it is zero again.
-FIRST_DAMPING = 1e-4
-FADED = 1e-8
-
-#: Steps in a row without progress, each with more damping, after which the best point is it.
-PATIENCE = 12
-
-#: Decrease wanted of a step, as a fraction of that of the linear model.
-ARMIJO = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +71,7 @@ class SequentialQP(Master):
         inside = feasible(problem, price, weights)
         best = ray_point(problem, price, inside, block_of(problem).dot(inside), intercept)
         damping, idle, steps = 0.0, 0, 0
-        while best.refit.gap > gap_target and price.size and idle < PATIENCE:
+        while best.refit.gap > gap_target and price.size and idle < TUNING.damped_patience:
             if steps >= self.max_steps or problem.deadline.passed:
                 break
             steps += 1
@@ -94,9 +85,9 @@ class SequentialQP(Master):
             if trial is not None and progress:
                 best = trial
             if length < 0.25:
-                damping = min(1.0, max(10.0 * damping, FIRST_DAMPING))
+                damping = min(1.0, max(10.0 * damping, TUNING.first_damping))
             elif length == 1.0:
-                damping = 0.1 * damping if damping > 10.0 * FADED else 0.0
+                damping = 0.1 * damping if damping > 10.0 * TUNING.faded else 0.0
         best.refit.steps = steps
         return best.refit
 
@@ -183,7 +174,7 @@ def _search(
         there = linear + length * change
         intercept = problem.optimal_intercept(there, refit.intercept)
         objective = problem.objective(weights, there + intercept)
-        if objective <= refit.objective + ARMIJO * length * slope + rounding:
+        if objective <= refit.objective + TUNING.armijo * length * slope + rounding:
             exact = block_of(problem).dot(weights)
             return ray_point(problem, price, weights, exact, intercept), length
         length *= 0.5 if length > 0.1 else 0.2

@@ -1,0 +1,148 @@
+"""Tuning: the numbers that the speed of the masters hangs on, and what each of them trades."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Sizes, shares and bounds of the masters: they decide how fast, never what is found.
+
+    ``benchmarks/tuning/masters.py`` varies each field by a factor of four to both sides over a few
+    problems, and writes times and steps to ``benchmarks/results/tuning_masters.csv``, which is the
+    measurement meant below where none is named. Sizes are entries of arrays, works are operations.
+
+    All masters
+
+    armijo : share of the promised decrease that a line search asks for (the textbook's; no effect).
+    inner_steps : bound on the steps of a method inside another: models of a loss, interior-point
+        steps, levels, steps of the kernel. Rounding ends them before.
+    slice_work : work of a kernel between two looks at the clock, where there is a time limit:
+        about 0.05 s. More overruns the limit, less starts the kernel again and again.
+
+    AcceleratedGradient, SemismoothNewton
+
+    rounding_share : share of f below which the difference of two values of f counts as rounding.
+    search_slack : slack of its line search, so that rounding does not decide at equality.
+    negligible_move : relative change of predictions below which its curvature is rounding.
+    gradient_patience : iterations without a tenth off the gap before it gives back what it has.
+    newton_regularization : of Newton's equation, relative to 1 / step: larger slows the last steps
+        down, smaller loses digits where columns are dependent.
+    newton_step : Newton's step size in units of 1 / L; below 1 the searched function is convex.
+    newton_patience : rounds without progress before the best point is given back.
+    direct_limit : size of a Newton system from which conjugate gradients replace a factorization:
+        a factor of 6000 takes 288 MB and some seconds.
+
+    ActiveSetQP, SequentialQP
+
+    pivots : between two of so many an interrupt is heard.
+    first_damping, faded : damping after a step that was cut short, and when it is zero again.
+    damped_patience : steps in a row without progress, each damped more.
+
+    CompressedSamples
+
+    many_samples, samples_a_square : samples n from which on the Gram matrix is worth its making,
+        n >= many_samples and n >= samples_a_square m^2: beyond, working sets are faster.
+
+    CoupledNewton
+
+    coupled_columns, coupled_entries, structured_entries : columns of the Hessian, and entries of
+        its block (256 MB as an array; where a structure spares the array time alone counts).
+    coupled_share : share of the gap at hand to which a model is solved.
+    coupled_halvings : halvings of a step, below which nothing is left but rounding.
+
+    ScalingNewton
+
+    features, model_work, kept_work : features whose Gram matrix the kernel works on, and the work
+        of making it: once for each model of a loss, or once for all (squared loss).
+    column_entries : entries of a dense block whose columns the kernel works on instead.
+    free_entries, free_entries_of_models : entries that are gathered and scored in less time than a
+        pass takes by its overhead, so that a pass may ask for as many; of losses that are not
+        quadratic, which score the block once a model.
+    least_free : fewer free columns than that are no block worth taking whole.
+    few_features : features whose Gram matrix costs little however many samples there are.
+    model_share : share of the gap to which a quadratic model of a loss is solved.
+    cheap_work : (groups considered)^3, summed over the steps, from which on interior-point steps
+        are cheaper than the kernel's.
+    interior_shares : shares of the gap that interior-point steps are asked for, one after the
+        other while the point with zeros in it has a larger gap.
+    interior_patience : steps in a row that do not lower the gap, after which rounding rules.
+    to_boundary : share of the way to the boundary that an interior-point step goes.
+    at_rest : a group whose squared score falls short of its limit by this share is not in use.
+    entering, entering_share : features that may enter in a step, at least, and relative to those
+        in use.
+    exchanges : of the whole set of unknowns of a non-negative program, before the slower method
+        that cannot cycle.
+    least_curvature : share of the largest curvature to which a smaller one is raised.
+    ridge_rounding : relative decrease at which the steps of a ridge regression end.
+    largest_system : unknowns up to which steps are exact without the kernel.
+
+    The search for a level (constrained and squared form)
+
+    level_share : share of the gap each penalized problem is solved to: its gauge is as far off as
+        the square root of its gap.
+    least_level : relative to the largest useful one; below, the norm does not matter any more.
+    longest_level_step : the largest ratio of one level to the next.
+
+    Examples
+    --------
+    >>> TUNING.few_features
+    500
+    """
+
+    armijo: float = 1e-4
+    inner_steps: int = 100
+    slice_work: float = 1e8
+
+    rounding_share: float = 1e-8
+    search_slack: float = 1e-6
+    negligible_move: float = 1e-11
+    gradient_patience: int = 2000
+    newton_regularization: float = 1e-6
+    newton_step: float = 0.5
+    newton_patience: int = 20
+    direct_limit: int = 6000
+
+    pivots: int = 1000
+    first_damping: float = 1e-4
+    faded: float = 1e-8
+    damped_patience: int = 12
+
+    many_samples: int = 2000
+    samples_a_square: int = 4
+
+    coupled_columns: int = 2000
+    coupled_entries: int = 2**25
+    structured_entries: int = 2**28
+    coupled_share: float = 1e-3
+    coupled_halvings: int = 12
+
+    features: int = 2000
+    model_work: int = 2**31
+    kept_work: int = 2**35
+    column_entries: int = 2**22
+    free_entries: int = 2**21
+    free_entries_of_models: int = 2**19
+    least_free: int = 100
+    few_features: int = 500
+    model_share: float = 0.01
+    cheap_work: float = 1e8
+    interior_shares: tuple[float, ...] = (1e-2, 1e-4, 1e-6)
+    interior_patience: int = 6
+    to_boundary: float = 0.99
+    at_rest: float = 0.1
+    entering: int = 50
+    entering_share: float = 0.5
+    exchanges: int = 12
+    least_curvature: float = 1e-10
+    ridge_rounding: float = 1e-13
+    largest_system: int = 4000
+
+    level_share: float = 1e-4
+    least_level: float = 1e-18
+    longest_level_step: float = 100.0
+
+
+#: What all masters use.
+TUNING = Tuning()
