@@ -67,7 +67,7 @@ def test_a_warm_start_is_where_the_last_fit_ended(multi_class: str) -> None:
 def test_a_fit_of_other_classes_starts_afresh(multi_class: str) -> None:
     """The same number of classes under other names are other classes: no step is saved."""
     model = AtomicClassifier(alpha=0.01, warm_start=True, multi_class=multi_class)
-    names = np.array(["b", "c", "a"])[Y]
+    names = np.array(["a", "b", "c"])[Y]
     afresh = [
         len(r.history)
         for r in AtomicClassifier(alpha=0.01, multi_class=multi_class).fit(X, names).results_
