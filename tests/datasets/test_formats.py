@@ -1,0 +1,158 @@
+"""Every format of the table is read, converted, selected from and predicted with; one line each."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import dump_svmlight_file
+
+from atomlearn.cli import main
+from atomlearn.datasets import convert, read_table, write_plink
+from atomlearn.designs import OnDisk, as_design
+from atomlearn.reports import read_model
+from atomlearn.storage.formats.registry import FORMATS, STORE, format_of
+from atomlearn.testing.genotypes import filled, genotypes
+
+Array = np.ndarray[Any, Any]
+
+
+def _csv(path: Path, X: Array, y: Array) -> None:
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow([*(f"c{j}" for j in range(X.shape[1])), "y"])
+        writer.writerows([*row, value] for row, value in zip(X.tolist(), y.tolist(), strict=True))
+
+
+def _parquet(path: Path, X: Array, y: Array) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
+    frame.assign(y=y).to_parquet(path)
+
+
+def _h5ad(path: Path, X: Array, y: Array) -> None:
+    anndata = pytest.importorskip("anndata")
+    held = anndata.AnnData(sp.csr_matrix(X))
+    held.obs["y"] = y
+    held.write_h5ad(path)
+
+
+def _npy(path: Path, X: Array, y: Array) -> None:
+    np.save(path, X)
+    np.save(path.with_name("y.npy"), y)
+
+
+def _bed(path: Path, X: Array, y: Array) -> None:
+    write_plink(path, X, phenotype=y)
+
+
+def _store(path: Path, X: Array, y: Array) -> None:
+    source = path.with_suffix(".npz")
+    np.savez(source, X=X, y=y)
+    convert(source, path)
+
+
+#: For each format: the end of a file's name, what writes one, and how its target is named.
+WRITERS: dict[str, tuple[str, Callable[[Path, Array, Array], Any], str | None]] = {
+    "npz": (".npz", lambda path, X, y: np.savez(path, X=X, y=y), None),
+    "npy": (".npy", _npy, "y.npy"),
+    "libsvm": (".svm", lambda path, X, y: dump_svmlight_file(X, y, str(path)), None),
+    "delimited": (".csv", _csv, "y"),
+    "parquet": (".parquet", _parquet, "y"),
+    "h5ad": (".h5ad", _h5ad, "y"),
+    "bed": (".bed", _bed, None),
+    STORE.name: (".store", _store, None),
+}
+each_format = pytest.mark.parametrize("form", [*FORMATS, STORE], ids=lambda form: form.name)
+
+
+@each_format
+def test_every_reader_of_files_takes_the_format(form: Any, tmp_path: Path) -> None:
+    ending, write, target = WRITERS[form.name]
+    X, path = filled(genotypes(60, 8, 0.0, seed=2)), tmp_path / f"data{ending}"
+    y = X[:, 2] - X[:, 5] + 1e-3 * np.arange(60)
+    write(path, X, y)
+    assert format_of(path) is form
+    if form.in_place:
+        with pytest.raises(ValueError, match="where it lies"):
+            read_table(path)
+        assert as_design(path).shape == (60, 8)
+    else:
+        table = read_table(path, target)
+        dense = table.X.toarray() if sp.issparse(table.X) else table.X
+        assert_allclose(dense, X)
+        assert table.y is not None
+        assert_allclose(table.y, y)
+    if form is not STORE:
+        made = OnDisk(convert(path, tmp_path / "made.store", target=target).path)
+        assert_array_equal(made.gather(np.arange(8)).dense(), X)
+        assert_allclose(made.target, y)
+    out = tmp_path / "out"
+    named = [] if target is None else ["--target", target]
+    words = ["--norm", "l1", "--alpha", "1e-3", "--task", "regression", "--quiet"]
+    assert main(["select", str(path), *named, *words, "--out", str(out)]) == 0
+    predicted = out / "predictions.csv"
+    assert main(["predict", str(out / "model.json"), str(path), "--out", str(predicted)]) == 0
+    lines = predicted.read_text().splitlines()
+    values = [float(row["prediction"]) for row in csv.DictReader(lines)]
+    assert np.corrcoef(values, y)[0, 1] > 0.99
+
+
+def test_every_format_has_its_line_here() -> None:
+    assert set(WRITERS) == {form.name for form in (*FORMATS, STORE)}
+
+
+# --- what was written before ----------------------------------------------------------------------
+
+
+def test_a_model_file_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    """The keys of version 1, as `atomlearn select` wrote them before this table was."""
+    content = {
+        "format": "atomlearn-model", "version": 1, "created_with": "atomlearn 0.1.0",
+        "task": "classification", "loss": "logistic", "target": "ill", "classes": ["no", "yes"],
+        "n_features": 9, "n_inputs": 3, "inputs": [{"index": 0, "name": "age"},
+        {"index": 2, "name": "dose"}], "features": [{"index": 0, "name": "age", "factors": [0]},
+        {"index": 5, "name": "age:dose", "factors": [0, 1]}, {"index": 2, "name": "dose",
+        "factors": [1], "levels": [0.0, 2.0], "values": [[0.0, 5.0]]}], "is_named": True,
+        "categories": {}, "first_index": 0, "coefficients": [[0.5, 0.25, 1.0]],
+        "intercepts": [-1.0], "certificates": [{"status": "COLUMN_LIMIT", "objective": 3.5,
+        "gap": 0.1, "relative_gap": 0.02, "passes": 4.0}], "settings": {"method": "feature "
+        "generation", "n_features": 3, "batch": 1, "C": 10.0, "loss": "logistic",
+        "rows_fitted": 12},
+    }  # fmt: skip
+    (tmp_path / "model.json").write_text(json.dumps(content))
+    model = read_model(tmp_path / "model.json")
+    scores = model.scores(np.array([[2.0, 2.0], [0.0, 0.0]]))
+    assert scores.tolist() == [[6.0], [-1.0]]
+    assert model.predict(scores) == ["yes", "no"]
+    probabilities = model.probabilities(scores)
+    assert probabilities is not None
+    assert_allclose(probabilities[:, 1], 1 / (1 + np.exp(-scores[:, 0])))
+
+
+def test_a_store_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    """Files as `atomlearn convert` wrote them before this table was, to the byte."""
+    manifest = {
+        "format": "atomlearn column store", "version": 1, "layout": "dense", "dtype": "float64",
+        "n_samples": 2, "n_features": 2, "n_chunks": 1, "row_dtype": "", "nonzeros": 0,
+        "first_index": 0, "checksums": {"chunks.bin": 1038676969, "names.json": 146132647},
+        "source": "b.npz", "crc32": 4276808632,
+    }  # fmt: skip
+    folder = tmp_path / "old.store"
+    folder.mkdir()
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
+    (folder / "names.json").write_text('["a", "b"]')
+    (folder / "values.bin").write_bytes(np.array([1.0, 2.0, 3.0, 4.0], dtype="<f8").tobytes())
+    (folder / "chunks.bin").write_bytes(np.array([0, 2], "<i8").tobytes() + b"\x2b\x62\xed\x0c")
+    design = OnDisk(folder)
+    design.verify()
+    assert design.feature_names == ["a", "b"]
+    assert design.gather(np.arange(2)).dense().tolist() == [[1.0, 3.0], [2.0, 4.0]]
