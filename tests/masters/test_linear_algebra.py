@@ -1,0 +1,167 @@
+"""The linear systems inside the masters, each against its equation written out densely."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from numpy.typing import NDArray
+from scipy import sparse
+
+from atomlearn.core.masters import newton_system
+from atomlearn.core.masters.newton_system import NewtonSystem, resolvent
+from atomlearn.core.masters.ridge_of_groups import ColumnSystem, GroupRidge, SampleSystem
+from atomlearn.core.masters.scaling_kernel import GroupBlock, _model
+from atomlearn.core.masters.scaling_newton import groups_and_limits
+from atomlearn.core.masters.tuning import TUNING
+from atomlearn.designs import DenseBlock
+from atomlearn.interfaces import ProxJacobian
+from atomlearn.losses import as_loss
+from atomlearn.norms import Groups
+from atomlearn.problem import Problem, Regularizer
+
+Array = NDArray[np.float64]
+
+
+def jacobian(rng: np.random.Generator, size: int, rank: int, signs: Array) -> ProxJacobian:
+    """Return a diagonal with zeros in it, with and without a correction of low rank."""
+    diagonal = rng.uniform(0.1, 0.9, size) * (rng.random(size) < 0.7)
+    factors = rng.normal(size=(size, rank)) * (diagonal > 0)[:, None]
+    factors = 0.3 * factors / np.maximum(np.linalg.norm(factors, axis=0), 1e-300)
+    return ProxJacobian(diagonal, factors, signs[:rank] * rng.uniform(0.1, 0.3, rank))
+
+
+@pytest.mark.parametrize("way", ["samples", "columns", "iterations"])
+@pytest.mark.parametrize("rank", [0, 1, 3])
+@pytest.mark.parametrize("intercept", [0.0, 0.7])
+def test_newton_direction_solves_the_whole_equation(
+    way: str, rank: int, intercept: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """(I + (sigma A J A' + sigma_b 1 1') D) dz = -r, the correction of low rank included."""
+    if way == "iterations":
+        monkeypatch.setattr(newton_system, "TUNING", replace(TUNING, direct_limit=0))
+    n_samples, size = (12, 40) if way == "samples" else (40, 12)
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        A = np.asfortranarray(rng.normal(size=(n_samples, size)))
+        curvature = rng.uniform(0.5, 2.0, n_samples) * (rng.random(n_samples) < 0.9)
+        J = jacobian(rng, size, rank, np.array([1.0, -1.0, 1.0]))
+        residual, step = rng.normal(size=n_samples), 0.3
+        dz = NewtonSystem(DenseBlock(A), curvature, J, step, intercept).direction(residual)
+        K = step * A @ J.dense() @ A.T + intercept
+        expected = np.linalg.solve(np.eye(n_samples) + K * curvature, -residual)
+        loose = 1e-3 if way == "iterations" else 1e-9
+        assert_allclose(dz, expected, rtol=0, atol=loose * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("rank", [0, 2])
+def test_resolvent_is_the_inverse(rank: int) -> None:
+    rng = np.random.default_rng(1)
+    J = jacobian(rng, 9, rank, np.array([1.0, -1.0]))
+    K = J.dense() / 1.01
+    inverse, gains = resolvent(J, 0.01)
+    expected = np.linalg.inv(np.eye(9) - K)
+    assert_allclose(inverse.dense(), expected, atol=1e-12)
+    assert_allclose(gains.dense(), expected @ K, atol=1e-12)
+
+
+@pytest.mark.parametrize("system", [SampleSystem, ColumnSystem])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_ridge_systems_solve_the_normal_equations(system: type, intercept: bool) -> None:
+    """min 1/2 (A u + b - z)'D(A u + b - z) + 1/2 u'T^-1 u over the columns with t > 0."""
+    rng = np.random.default_rng(2)
+    n_samples, size = 15, 10
+    A = np.asfortranarray(rng.normal(size=(n_samples, size)) + 1.0)
+    D, z = rng.uniform(0.2, 2.0, n_samples), rng.normal(size=n_samples)
+    used = np.array([0, 2, 3, 7])
+    spread = rng.uniform(0.1, 3.0, used.size)
+    u, b = system(DenseBlock(A), D, used, spread, intercept).minimum(D * z)
+    wide = np.column_stack([A[:, used], np.full(n_samples, float(intercept))])
+    penalty = np.diag(np.append(1.0 / spread, 0.0 if intercept else 1.0))
+    expected = np.linalg.solve(wide.T @ (D[:, None] * wide) + penalty, wide.T @ (D * z))
+    assert_allclose(u[used], expected[:-1], atol=1e-10)
+    assert not np.delete(u, used).any()
+    assert_allclose(b, expected[-1] if intercept else 0.0, atol=1e-10)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_hessians_of_the_scalings_agree_with_the_dense_formula(intercept: bool) -> None:
+    """V' P V with P the inverse of D^-1 + A T A', once the intercept is projected out of both."""
+    rng = np.random.default_rng(3)
+    n_samples, size = 15, 8
+    A = np.asfortranarray(rng.normal(size=(n_samples, size)) + 1.0)
+    D = rng.uniform(0.2, 2.0, n_samples)
+    used, spread = np.array([1, 2, 5]), rng.uniform(0.1, 3.0, 3)
+    columns = np.array([0, 2, 5, 6])
+    mixing = sparse.csc_array(rng.normal(size=(4, 2)))
+    B = np.sqrt(D)[:, None] * A
+    if intercept:
+        B -= np.outer(np.sqrt(D), np.sqrt(D) @ B) / D.sum()
+    V = B[:, columns] @ mixing.toarray()
+    T = np.zeros(size)
+    T[used] = spread
+    expected = V.T @ np.linalg.solve(np.eye(n_samples) + (B * T) @ B.T, V)
+    for system in (SampleSystem, ColumnSystem):
+        found = system(DenseBlock(A), D, used, spread, intercept).hessian(columns, mixing)
+        assert_allclose(found, expected, atol=1e-10)
+
+
+def group_problem(loss: str, intercept: bool) -> Problem:
+    rng = np.random.default_rng(4)
+    X = np.asfortranarray(rng.normal(size=(30, 12)) + 0.5)
+    y = X[:, :4].sum(axis=1) + rng.normal(size=30)
+    y = y if loss == "squared" else np.sign(y)
+    return Problem.build(
+        DenseBlock(X),
+        y,
+        as_loss(loss),
+        Regularizer(Groups(np.arange(12) // 3), "penalized", 2.0),
+        fit_intercept=intercept,
+        sample_weight=rng.uniform(0.5, 2.0, 30),
+    )
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_kernel_minimises_the_model_it_is_given(loss: str, intercept: bool) -> None:
+    """At the minimum of a model, ||A_g'D(y - A u - b)|| = limit_g where u_g != 0, and <= else."""
+    problem = group_problem(loss, intercept)
+    rng = np.random.default_rng(5)
+    z = np.zeros(30) if loss == "squared" else rng.normal(size=30)
+    partition, limit = groups_and_limits(problem)
+    block = GroupBlock.of(problem, partition, limit)
+    model = _model(problem, block.base, z)
+    assert model is not None
+    u, steps = block.minimum(model, np.zeros(12), 1e-11)
+    assert steps > 0
+    A = np.asarray(problem.design)
+    D = problem.loss.curvature(problem.y, z, problem.weight)
+    v = D * z - problem.loss.gradient(problem.y, z, problem.weight) - D * (A @ u)
+    if intercept:
+        v -= D * (v.sum() / D.sum())
+    lengths = partition.norms(A.T @ v)
+    in_use = partition.norms(u) > 0
+    assert in_use.any()
+    assert_allclose(lengths[in_use], limit[in_use], rtol=1e-5)
+    assert (lengths <= limit * (1 + 1e-5)).all()
+    # u_g is a multiple of A_g'v.
+    assert_allclose(
+        u * lengths[partition.labels], partition.norms(u)[partition.labels] * (A.T @ v), atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge"])
+def test_the_ridge_of_groups_is_stationary(loss: str) -> None:
+    """u_g = t_g A_g'v with v = -f'(A u + b), and v sums to zero where b is free."""
+    problem = group_problem(loss, True)
+    partition, _ = groups_and_limits(problem)
+    ridge = GroupRidge(problem, problem.design, partition)  # type: ignore[arg-type]
+    t = np.array([0.5, 0.0, 0.1, 0.02])
+    at = ridge.solve(t, np.zeros(30), 0.0)
+    assert at is not None
+    A = np.asarray(problem.design)
+    v = -problem.loss.gradient(problem.y, A @ at.weights + at.intercept, problem.weight)
+    assert_allclose(at.weights, t[partition.labels] * (A.T @ v), atol=1e-5)
+    assert_allclose(v.sum(), 0.0, atol=1e-5)
