@@ -62,6 +62,20 @@ class ADMM(Solver):
         First weight of the splitting; None: the mean eigenvalue of X'f''X. Balanced later.
     accuracy : float
         Relative accuracy of the w-update.
+
+    References
+    ----------
+    Boyd, Parikh, Chu, Peleato, Eckstein 2011, sections 3.4.1 and 3.4.3; [L] section 4, whose
+    ADMM-AS is ``ADMM(prox="two_step")``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import solve, solvers
+    >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
+    >>> result = solve(X, y, norm="l1", level=1.0, solver=solvers.ADMM())
+    >>> result.coef.round(4).tolist()
+    [2.0, 0.0, -1.0]
     """
 
     prox: NamedProx | None = None

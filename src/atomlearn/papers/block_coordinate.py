@@ -87,6 +87,19 @@ class BlockCoordinateDescent(Solver):
         Bound on the sweeps of one step.
     tolerance : float
         Relative gap that will be asked of the whole; sweeps do not aim much lower.
+
+    References
+    ----------
+    Yuan, Lin 2006; Qin, Scheinberg, Goldfarb 2013; [V] section 2.2.2 compares with both.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import solve, solvers
+    >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
+    >>> result = solve(X, y, norm="l1", level=1.0, solver=solvers.BlockCoordinateDescent())
+    >>> result.coef.round(4).tolist()
+    [2.0, 0.0, -1.0]
     """
 
     newton: bool = True

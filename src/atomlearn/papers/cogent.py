@@ -55,6 +55,20 @@ class CoGEnT(Solver):
         The master is asked for this fraction of the outer gap.
     tolerance : float
         Relative gap that will be asked of the whole.
+
+    References
+    ----------
+    Rao, Shah, Wright 2015, Forward-backward greedy algorithms for atomic norm regularization;
+    [V] section 4 for the regularized form.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import solve, solvers
+    >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
+    >>> result = solve(X, y, norm="l1", level=1.0, solver=solvers.CoGEnT())
+    >>> result.coef.round(4).tolist()
+    [2.0, 0.0, -1.0]
     """
 
     lifts: ClassVar[bool] = False

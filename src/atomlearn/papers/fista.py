@@ -50,6 +50,20 @@ class FISTA(Solver):
         Proximal gradient iterations a step, that is between two certificates.
     shrink : float
         By how much the estimate of the Lipschitz constant may fall from one iteration to the next.
+
+    References
+    ----------
+    Beck, Teboulle 2009, A fast iterative shrinkage-thresholding algorithm; O'Donoghue, Candes 2015,
+    Adaptive restart. [A] section 4 and [L] section 4 for the k-support norm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import solve, solvers
+    >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
+    >>> result = solve(X, y, norm="l1", level=1.0, solver=solvers.FISTA())
+    >>> result.coef.round(4).tolist()
+    [2.0, 0.0, -1.0]
     """
 
     prox: NamedProx | None = None

@@ -114,6 +114,20 @@ class FrankWolfe(Solver):
     Atoms of a matrix norm stay factored, u and v of u v', and W = sum c_h u_h v_h' is never formed:
     O((p + q) t) memory for t atoms in use (``toward``: for t steps), with images that are products
     with the factors. Not so for unions, tensors and tau > 0, whose atoms are columns.
+
+    References
+    ----------
+    [V] section 2 for the truncated cone. Jaggi 2013, Revisiting Frank-Wolfe; Lacoste-Julien, Jaggi
+    2015, On the global linear convergence of Frank-Wolfe optimization variants.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import solve, solvers
+    >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
+    >>> result = solve(X, y, norm="l1", level=1.0, solver=solvers.FrankWolfe(direction="pairwise"))
+    >>> bool(result.relative_gap <= 1e-6)
+    True
     """
 
     lifts: ClassVar[bool] = False

@@ -48,6 +48,11 @@ class InteriorPoint(Master):
     ----------
     max_iter : int
         Bound on the iterations of an attempt.
+
+    References
+    ----------
+    Goulart, Chen 2024, Clarabel: an interior-point solver for conic programs; [V] compares its
+    active set with such a master (FCFW-ip).
     """
 
     max_iter: int = 200

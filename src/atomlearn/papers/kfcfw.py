@@ -121,6 +121,20 @@ class KFCFW(Solver):
     relative_change : float or None
         The stop of [L]: |F_t - F_t-1| <= relative_change * F_t-1 (they use 1e-4). It proves
         nothing; None leaves stopping to the certificate.
+
+    References
+    ----------
+    [L] Liu, Yuan, Zhang, Liu, Metaxas 2016, Algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms, solve, solvers
+    >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
+    >>> form = {"form": "squared", "level": 1.0, "norm": norms.KSupport(1)}
+    >>> result = solve(X, y, solver=solvers.KFCFW(), **form)
+    >>> bool(result.relative_gap <= 1e-6)
+    True
     """
 
     master: SimplexQuasiNewton = field(default_factory=SimplexQuasiNewton)

@@ -35,6 +35,14 @@ class PathResult:
     levels : (n_levels,) levels, or radii of the constrained form, the most regularized first;
     results : one Result a level; n_features : number of columns of X; dtype : that of X.
     A path cut short from the keyboard holds the levels solved until then.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import paths
+    >>> found = paths.path(np.eye(3), np.array([3.0, 0.5, -2.0]), levels=[1.0, 2.5])
+    >>> found.levels.tolist(), found.n_selected.tolist()
+    ([2.5, 1.0], [1, 2])
     """
 
     levels: Array

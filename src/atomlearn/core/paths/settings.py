@@ -22,6 +22,11 @@ class Settings:
     gap : relative duality gap to prove; max_iter : bound on steps; solver : None means the
     default for the norm, see ``solvers.default_solver``; stop : a further rule, asked in each run;
     observers : called after each step of each run; deadline : of all runs together.
+
+    Examples
+    --------
+    >>> from atomlearn import paths, solvers
+    >>> settings = paths.Settings(gap=1e-8, solver=solvers.ColumnGeneration(tolerance=1e-8))
     """
 
     gap: float = 1e-6

@@ -36,6 +36,20 @@ class Problem:
     ``deadline``, set by ``run``, is when masters and long steps should return what they have;
     ``metric`` M makes the ridge term (tau/2) w'Mw: U'U, where w are weights of atoms U.
     Built by ``Problem.build`` (checks everything) and ``restricted_to`` (checks nothing).
+
+    References
+    ----------
+    [V] section 2 and [L] section 3 for the problem, its dual and the gap.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import designs, losses, norms, problem
+    >>> X, y = designs.as_design(np.eye(2)), np.array([3.0, 1.0])
+    >>> penalty = problem.Regularizer(norms.L1(), "penalized", 1.0)
+    >>> task = problem.Problem.build(X, y, losses.as_loss("squared"), penalty)
+    >>> task.price(None, np.array([2.0, 0.0]), np.array([2.0, 0.0])).certificate.gap
+    0.0
     """
 
     loss: Loss

@@ -22,6 +22,12 @@ class Regularizer:
 
     norm : the gauge; form : "penalized", "squared" or "constrained"; amount : the level of the
     first two, the radius of the third.
+
+    Examples
+    --------
+    >>> from atomlearn import norms, problem
+    >>> problem.Regularizer(norms.L1(), "squared", 2.0).value(3.0)
+    9.0
     """
 
     norm: Norm

@@ -143,6 +143,17 @@ class Result:
         The gap if the search for atoms was exhaustive, for norms whose oracle is a search.
     norm : Norm or None
         The norm of the problem, for ``warm_start``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import solve
+    >>> result = solve(np.eye(3), np.array([3.0, 0.5, -2.0]), level=1.0)
+    >>> result.columns.tolist(), result.converged
+    ([0, 2], True)
+    >>> result.predict(np.ones((1, 3))).round(6).tolist()
+    [1.0]
+    >>> nearby = solve(np.eye(3), np.array([3.0, 0.5, -2.0]), level=0.9, warm_start=result)
     """
 
     columns: Columns

@@ -85,6 +85,19 @@ class AtomGeneration(Solver):
         The master is asked for this fraction of the outer gap.
     tolerance : float
         Relative gap that will be asked of the whole; the master is not asked for much less.
+
+    References
+    ----------
+    [V] Vinyes, Obozinski 2017, Algorithm 1 and Proposition 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import solve, solvers
+    >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
+    >>> result = solve(X, y, norm="l1", level=1.0, solver=solvers.AtomGeneration())
+    >>> result.coef.round(4).tolist()
+    [2.0, 0.0, -1.0]
     """
 
     lifts: ClassVar[bool] = False

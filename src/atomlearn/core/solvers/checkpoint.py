@@ -54,6 +54,18 @@ class Checkpoint(RunObserver):
     intercept, and passes, seconds and history so far. Settings of the solver and of the stop may
     change: a tighter gap, or more time, continues. The first step after a resume is a pass that
     proves the gap of the point; its record replaces the last one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from atomlearn import solve, solvers
+    >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     first = solve(X, y, level=1.0, observers=[solvers.Checkpoint(folder)])
+    ...     again = solve(X, y, level=1.0, observers=[solvers.Checkpoint(folder)])
+    >>> again.passes == first.passes + 1
+    True
     """
 
     resumes = True

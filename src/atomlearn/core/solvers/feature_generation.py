@@ -135,6 +135,21 @@ class FeatureGeneration(Solver):
     n_features : int or None
         Stop with exactly this many distinct features (groups, where the norm has them); the last
         block is truncated. The optimum may have fewer: then the run ends by its gap.
+
+    References
+    ----------
+    [T] Tan, Tsang, Wang 2014, Towards ultrahigh dimensional feature selection for big data,
+    Algorithm 1; (30), (31), (38) and (41) are theirs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms, solve, solvers
+    >>> X, y = np.eye(4), np.array([3.0, 0.5, -2.0, 0.1])
+    >>> solver = solvers.FeatureGeneration(n_features=2)
+    >>> result = solve(X, y, norm=norms.KSupport(2), form="squared", level=1.0, solver=solver)
+    >>> result.columns.tolist()
+    [0, 2]
     """
 
     state_format: ClassVar[str] = "FeatureGeneration"

@@ -14,6 +14,16 @@ class PrintProgress:
     """Print one line a step: iteration, passes, seconds, objective, relative gap, columns.
 
     Over implicit pairs also the share of the work that bounds spared.
+
+    Examples
+    --------
+    >>> import io
+    >>> import numpy as np
+    >>> from atomlearn import solve, solvers
+    >>> lines = io.StringIO()
+    >>> result = solve(np.eye(3), np.ones(3), level=0.5, observers=[solvers.PrintProgress(lines)])
+    >>> "relative gap" in lines.getvalue()
+    True
     """
 
     stream: TextIO | None = None

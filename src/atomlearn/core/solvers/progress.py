@@ -24,6 +24,16 @@ class Progress:
     state : the solver's state; passes : passes over the data so far; seconds : wall time so far,
     observers excluded; history : one Record a step, this one included; skipped : of Record;
     lowered : what takes a point of the solver to one of the problem as it was given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import solve
+    >>> gaps = []
+    >>> watch = lambda progress: gaps.append(progress.history[-1].gap)
+    >>> result = solve(np.eye(3), np.ones(3), level=0.5, observers=[watch])
+    >>> gaps[-1] == result.gap
+    True
     """
 
     state: State
@@ -88,6 +98,16 @@ class RunObserver:
     """An observer that is also told when a run begins and ends. A plain function need not be one.
 
     resumes : whether ``begin`` may have something to go on from; one such observer is enough.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import solve, solvers
+    >>> class Ending(solvers.RunObserver):
+    ...     def end(self, progress):
+    ...         print(progress.n_columns, "columns")
+    >>> result = solve(np.eye(3), np.ones(3), level=0.5, observers=[Ending()])
+    3 columns
     """
 
     resumes: ClassVar[bool] = False

@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 
 
 class StoppingRule(ABC):
-    """Gives the reason to stop, or None."""
+    """Gives the reason to stop, or None.
+
+    Examples
+    --------
+    >>> from atomlearn.solvers import stopping
+    >>> class Sparse(stopping.StoppingRule):
+    ...     def reason(self, progress):
+    ...         return stopping.Status.COLUMN_LIMIT if progress.n_columns > 9 else None
+    >>> rule = Sparse() | stopping.Seconds(60)
+    """
 
     @abstractmethod
     def reason(self, progress: Progress) -> Status | None:
@@ -64,7 +73,13 @@ class FirstOf(StoppingRule):
 
 @dataclass(frozen=True, slots=True)
 class RelativeGap(StoppingRule):
-    """gap <= tolerance * max(\\|objective\\|, tiny): the only rule that means CONVERGED."""
+    """gap <= tolerance * max(\\|objective\\|, tiny): the only rule that means CONVERGED.
+
+    Examples
+    --------
+    >>> from atomlearn.solvers import stopping
+    >>> rule = stopping.RelativeGap(1e-6) | stopping.Seconds(60)
+    """
 
     tolerance: float
 
@@ -75,7 +90,13 @@ class RelativeGap(StoppingRule):
 
 @dataclass(frozen=True, slots=True)
 class AbsoluteGap(StoppingRule):
-    """gap <= tolerance, in the units of the objective."""
+    """gap <= tolerance, in the units of the objective.
+
+    Examples
+    --------
+    >>> from atomlearn.solvers import stopping
+    >>> rule = stopping.AbsoluteGap(1e-3) | stopping.Seconds(60)
+    """
 
     tolerance: float
 
@@ -85,7 +106,13 @@ class AbsoluteGap(StoppingRule):
 
 @dataclass(frozen=True, slots=True)
 class Iterations(StoppingRule):
-    """At most this many steps."""
+    """At most this many steps.
+
+    Examples
+    --------
+    >>> from atomlearn.solvers import stopping
+    >>> rule = stopping.Iterations(100) | stopping.Seconds(60)
+    """
 
     limit: int
 
@@ -95,7 +122,13 @@ class Iterations(StoppingRule):
 
 @dataclass(frozen=True, slots=True)
 class Passes(StoppingRule):
-    """At most about this many passes over the data (checked between steps)."""
+    """At most about this many passes over the data (checked between steps).
+
+    Examples
+    --------
+    >>> from atomlearn.solvers import stopping
+    >>> rule = stopping.Passes(100) | stopping.Seconds(60)
+    """
 
     limit: float
 
@@ -108,6 +141,11 @@ class Seconds(StoppingRule):
     """At most about this many seconds of wall time, time of observers excluded.
 
     Checked between steps, and within long ones through the problem's deadline.
+
+    Examples
+    --------
+    >>> from atomlearn.solvers import stopping
+    >>> rule = stopping.Seconds(60) | stopping.Seconds(60)
     """
 
     limit: float
@@ -121,7 +159,13 @@ class Seconds(StoppingRule):
 
 @dataclass(frozen=True, slots=True)
 class NumberOfColumns(StoppingRule):
-    """As soon as this many columns carry weight."""
+    """As soon as this many columns carry weight.
+
+    Examples
+    --------
+    >>> from atomlearn.solvers import stopping
+    >>> rule = stopping.NumberOfColumns(50) | stopping.Seconds(60)
+    """
 
     limit: int
 
@@ -131,7 +175,13 @@ class NumberOfColumns(StoppingRule):
 
 @dataclass(frozen=True, slots=True)
 class TargetObjective(StoppingRule):
-    """As soon as the objective is at or below this value."""
+    """As soon as the objective is at or below this value.
+
+    Examples
+    --------
+    >>> from atomlearn.solvers import stopping
+    >>> rule = stopping.TargetObjective(1.5) | stopping.Seconds(60)
+    """
 
     value: float
 
@@ -142,7 +192,13 @@ class TargetObjective(StoppingRule):
 
 @dataclass(frozen=True, slots=True)
 class Callback(StoppingRule):
-    """Whenever ``function(progress)`` is true."""
+    """Whenever ``function(progress)`` is true.
+
+    Examples
+    --------
+    >>> from atomlearn.solvers import stopping
+    >>> rule = stopping.Callback(lambda progress: progress.n_columns > 9) | stopping.Seconds(60)
+    """
 
     function: Callable[[Progress], bool]
 
