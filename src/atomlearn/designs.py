@@ -87,6 +87,7 @@ __all__ = [
     "KernelMaps",
     "KernelOn",
     "Kernels",
+    "Kind",
     "Lifted",
     "LostDataError",
     "MappedDesign",
@@ -118,4 +119,5 @@ __all__ = [
     "nearest",
     "part_of",
     "read_variants",
+    "register",
 ]

@@ -62,6 +62,15 @@ class DenseBlock(Block):
     ``append`` writes into the spare room where this block is the room's latest owner, and copies
     otherwise, so a block never changes. ``nonzeros`` is set where the columns come from sparse
     data: such a block becomes sparse again once sparse columns outnumber the full ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.designs import DenseBlock
+    >>> A = DenseBlock(np.array([[1.0], [2.0]])).append(DenseBlock(np.array([[0.0], [1.0]])))
+    >>> A.gram(np.ones(2))
+    array([[5., 2.],
+           [2., 1.]])
     """
 
     __slots__ = ("_array", "_room", "nonzeros")
@@ -217,7 +226,19 @@ class _SparseRoom:
 
 
 class SparseBlock(Block):
-    """A in compressed columns: float64 data, sorted or unsorted row indices, no duplicates."""
+    """A in compressed columns: float64 data, sorted or unsorted row indices, no duplicates.
+
+    Like a dense block it shares spare room with its successors, so that appending costs what is
+    appended; columns that turn out full make it a dense one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.designs import SparseBlock
+    >>> A = SparseBlock.from_dense(np.array([[1.0, 0.0], [0.0, 4.0]]))
+    >>> A.dot(np.array([1.0, 1.0])), A.nonzeros
+    (array([1., 4.]), 2)
+    """
 
     __slots__ = ("_indptr", "_n_samples", "_room", "nonzeros")
 

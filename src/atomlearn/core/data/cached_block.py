@@ -48,6 +48,16 @@ class CachedBlock(Block):
 
     The products are those of the wrapped block up to rounding (about 1e-14 relative). Successors
     made by ``append`` take the caches over: use only the latest one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.core.data.cached_block import CachedBlock
+    >>> from atomlearn.designs import DenseBlock
+    >>> A = CachedBlock(DenseBlock(np.eye(2))).append(DenseBlock(np.ones((2, 1))))
+    >>> A.gram(np.ones(2), np.array([0, 2]))
+    array([[1., 1.],
+           [1., 2.]])
     """
 
     __slots__ = ("_gram", "_growing", "_outers", "inner")

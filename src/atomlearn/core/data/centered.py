@@ -16,6 +16,15 @@ class CenteredBlock(Block):
 
     Digits cancel in ``gram`` and ``squared_norms`` only where a column's offset is large against
     its spread, which columns that are mostly zeros cannot have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.designs import CenteredBlock, SparseBlock
+    >>> A = SparseBlock.from_dense(np.array([[2.0], [0.0]]))
+    >>> CenteredBlock(A, np.array([1.0])).dense()
+    array([[ 1.],
+           [-1.]])
     """
 
     __slots__ = ("_inner", "_offsets")

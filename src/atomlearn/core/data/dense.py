@@ -30,6 +30,14 @@ class DenseDesign(Design):
     -----
     Sums are accumulated in float64 whatever the dtype of X. Where neither rows nor columns are
     contiguous, as in ``X[::2, ::3]``, small pieces are copied on the way, never all of X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.designs import DenseDesign
+    >>> design = DenseDesign(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    >>> design.scores(np.array([1.0, -1.0])).top(1)
+    (array([0]), array([-2.]))
     """
 
     __slots__ = ("_X", "_is_contiguous", "_rows")

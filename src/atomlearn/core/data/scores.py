@@ -22,6 +22,14 @@ class ShiftedScores(Scores):
 
     Used for the term tau * w of the gradient, which touches the non-zero coordinates only.
     ``top(count)`` asks the base for count + len(columns), so it is exact.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.designs import ArrayScores, ShiftedScores
+    >>> z = ArrayScores(np.array([1.0, -3.0, 2.0]))
+    >>> ShiftedScores(z, np.array([1]), np.array([-3.0])).top(1)
+    (array([2]), array([2.]))
     """
 
     __slots__ = ("_base", "_columns", "_shift")
@@ -93,7 +101,15 @@ class ShiftedScores(Scores):
 
 
 class ConcatenatedScores(Scores):
-    """The scores of designs side by side: part after part."""
+    """The scores of designs side by side: part after part.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.designs import ArrayScores, ConcatenatedScores
+    >>> ConcatenatedScores([ArrayScores(np.ones(2)), ArrayScores(np.array([5.0]))]).top(1)
+    (array([2]), array([5.]))
+    """
 
     __slots__ = ("_parts", "_starts")
 

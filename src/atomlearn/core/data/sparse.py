@@ -33,6 +33,15 @@ class SparseDesign(Design):
     Gathering columns of a CSR array takes about as long as one pass over it, however few they
     are; a CSC copy would pay off after some twenty gathers, at twice the memory. Where that is
     worth it, pass ``X.tocsc()``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csc_array
+    >>> from atomlearn.designs import SparseDesign
+    >>> design = SparseDesign(csc_array(np.array([[1.0, 0.0], [0.0, 4.0]])))
+    >>> design.squared_norms(), design.nonzeros
+    (array([ 1., 16.]), 2)
     """
 
     __slots__ = ("_by_columns", "_data", "_full", "_indices", "_indptr", "_shape")

@@ -76,6 +76,14 @@ class OnDevice(Design):
     float64 ones at once. Column norms are computed once, in float64. v goes to the device (8 n
     bytes) and scores come back (8 p bytes); columns of the active set come back once and are
     worked on by the processor.
+
+    Examples
+    --------
+    >>> import torch  # doctest: +SKIP
+    >>> from atomlearn.designs import OnDevice
+    >>> design = OnDevice(torch.eye(3, device="cuda"))  # doctest: +SKIP
+    >>> design.scores(np.array([0.0, 5.0, 1.0])).top(1)  # doctest: +SKIP
+    (array([1]), array([5.]))
     """
 
     def __init__(self, X: Any, *, precision: str = "auto") -> None:

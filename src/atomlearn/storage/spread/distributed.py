@@ -58,6 +58,15 @@ class Dask(Design):
     of each column of chunks up in a tree of fixed order, and sends 8 n_features bytes back, or
     next to nothing beyond ``whole``. Sums are float64. Workers need atomlearn installed. A worker
     that is lost costs the time to make its chunks again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dask.array as da
+    >>> from atomlearn.designs import Dask
+    >>> design = Dask(da.from_array(np.eye(4), chunks=(2, 4)))
+    >>> design.scores(np.array([1.0, 2.0, 3.0, 4.0])).top(1)
+    (array([3]), array([4.]))
     """
 
     def __init__(

@@ -148,6 +148,13 @@ class OnDisk(StreamedDesign):
     A pass reads all values once, on as many threads as OMP_NUM_THREADS allows, and keeps none of
     them: it takes a few MB beside vectors over samples and columns (one column a thread, where
     columns are longer). Sums are float64. Columns asked for are read one by one.
+
+    Examples
+    --------
+    >>> from atomlearn.designs import OnDisk
+    >>> design = OnDisk("study.store")  # doctest: +SKIP
+    >>> design.shape, design.names  # doctest: +SKIP
+    ((500, 10000000), None)
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

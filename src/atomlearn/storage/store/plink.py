@@ -133,6 +133,19 @@ class PlinkBed(StreamedDesign):
     takes one pass, which counts alleles. Columns are gathered in float32 where that is exact
     (without missing genotypes), else in float64. Where many problems are solved over the same
     data, a store (``atomlearn convert``) has the counts, and checksums as well.
+
+    References
+    ----------
+    .. [1] C. C. Chang, C. C. Chow, L. C. Tellier, S. Vattikuti, S. M. Purcell, J. J. Lee,
+       "Second-generation PLINK: rising to the challenge of larger and richer datasets",
+       GigaScience 4 (2015), doi:10.1186/s13742-015-0047-8.
+
+    Examples
+    --------
+    >>> from atomlearn.designs import PlinkBed
+    >>> design = PlinkBed("study.bed")  # doctest: +SKIP
+    >>> design.variants.chromosomes[:2], design.missing.sum()  # doctest: +SKIP
+    (['1', '1'], 1207)
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
