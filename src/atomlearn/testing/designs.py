@@ -310,9 +310,8 @@ class DesignChecks:
         names = design.names
         assert names is None or len(names) == array.shape[1]
         if design.listable:
-            ones = np.ones(array.shape[0])
-            bound = self.square_bound(np.arange(array.shape[1]), ones)
-            assert_within(Design.squared_norms(design), ones @ array**2, bound)
+            bound = self.square_bound(np.arange(array.shape[1]), np.ones(array.shape[0]))
+            assert_within(Design.squared_norms(design), (array**2).sum(axis=0), bound)
             largest = Design.largest_magnitudes(design)
             assert_within(design.largest_magnitudes(), largest, 2 * self.bound().max(axis=0))
 
