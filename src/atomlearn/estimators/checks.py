@@ -24,7 +24,7 @@ from atomlearn.maps.features import features_named
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
 
-#: What ``solver=`` may name, and the class in ``atomlearn.solvers`` that it means.
+#: What ``solver=`` may name, and the class behind the door ``atomlearn.solvers`` that it means.
 SOLVERS = {
     "column_generation": "ColumnGeneration",
     "atom_generation": "AtomGeneration",

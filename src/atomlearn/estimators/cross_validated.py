@@ -267,6 +267,21 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
     -----
     An interrupt from the keyboard during the search is raised, since nothing is chosen yet;
     during the final fit it ends that fit with status INTERRUPTED.
+
+    References
+    ----------
+    L. Breiman, J. Friedman, R. Olshen, C. Stone. Classification and Regression Trees. Wadsworth,
+    1984 (the rule of one standard error).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.preprocessing import scale
+    >>> from atomlearn import AtomicRegressorCV
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = AtomicRegressorCV(n_alphas=10, cv=3).fit(scale(X), y)
+    >>> bool(model.score(scale(X), y) > 0.5)
+    True
     """
 
     def __init__(
@@ -303,16 +318,9 @@ class AtomicClassifierCV(CrossValidatedModel, LinearClassifier):
 
     Parameters
     ----------
-    norms : str, Norm or list of them, default="l1"
-        Candidates, for example ``[norms.KSupport(k) for k in (5, 10, 20)]``.
-    alphas : array, optional
-        Candidates for alpha (radii, where ``form="constrained"``), for all norms. Default: a grid
-        for each norm, from ``paths.largest_useful_level`` of the whole data on.
-    n_alphas : int, default=20
-        Size of the default grid.
-    alpha_ratio : float, optional
-        Range of the default grid, see ``paths.level_grid``.
-    form, loss, fit_intercept, class_weight, tol, max_iter, solver
+    norms, alphas, n_alphas, alpha_ratio, selection, n_jobs, verbose, observers, stop, time_limit
+        As in ``AtomicRegressorCV``.
+    form, loss, features, fit_intercept, class_weight, tol, max_iter, solver
         As in ``AtomicClassifier``. Class weights are those of all data, also in the folds.
     cv : int, splitter, iterable of (train, test) or None, default=None
         None means 5 folds, stratified by class.
@@ -320,35 +328,29 @@ class AtomicClassifierCV(CrossValidatedModel, LinearClassifier):
         None means minus the mean held-out loss, weighted and summed over one-against-rest
         classes. A scorer sees decisions, predictions and probabilities only: one that reads the
         columns of X is not supported.
-    selection : {"best", "one_standard_error"}, default="best"
-        "one_standard_error" takes, for the best norm, the most regularized alpha whose mean score
-        is within one standard error of the best.
-    n_jobs : int, optional
-        Number of (norm, fold) at a time, in threads that share X.
-    verbose : int, default=0
-        Above 0, print one line a step of the final fit.
-    observers : sequence of callables, optional
-        ``observer(progress)`` is called after each step, of the search too.
-    stop : StoppingRule, optional
-        When to end a fit beside ``tol`` and ``max_iter``, such as ``solvers.stopping.Passes(20)``.
-    time_limit : float, optional
-        Seconds after which the whole fit ends with what it has. Half of it is for the search.
 
     Attributes
     ----------
-    norm_, alpha_
-        The chosen ones; alpha_ is the radius where ``form="constrained"``.
-    alphas_ : (n_alphas,) ndarray, or (n_norms, n_alphas) with several norms
-    cv_results_ : dict of arrays
-        As of ``GridSearchCV``, one entry a (norm, alpha); ``pandas.DataFrame(cv_results_)``.
+    norm_, alpha_, alphas_, cv_results_
+        As of ``AtomicRegressorCV``.
     classes_, coef_, intercept_, objective_, gap_, status_, n_passes_, n_iter_, history_, results_
         Of the final fit, see ``AtomicClassifier``.
     n_features_in_, feature_names_in_
 
-    Notes
-    -----
-    An interrupt from the keyboard during the search is raised, since nothing is chosen yet;
-    during the final fit it ends that fit with status INTERRUPTED.
+    References
+    ----------
+    L. Breiman, J. Friedman, R. Olshen, C. Stone. Classification and Regression Trees. Wadsworth,
+    1984 (the rule of one standard error).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from atomlearn import AtomicClassifierCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = AtomicClassifierCV(n_alphas=10, cv=3).fit(scale(X), y)
+    >>> bool(model.score(scale(X), y) > 0.97)
+    True
     """
 
     def __init__(

@@ -19,14 +19,14 @@ from atomlearn.maps.kernels import KernelOn, Kernels
 
 Array = NDArray[np.float64]
 
-#: Widths of the default Gaussian kernels, in root mean square distances from the mean.
-WIDTHS = (0.5, 1.0, 2.0)
 
+def default_kernels(
+    X: Array, weight: Array, widths: Sequence[float] = (0.5, 1.0, 2.0)
+) -> list[KernelOn]:
+    """Return Gaussian kernels of these widths on all columns and on each one, and a linear one.
 
-def default_kernels(X: Array, weight: Array) -> list[KernelOn]:
-    """Return Gaussian kernels of three widths on all columns and on each one, and a linear one.
-
-    Widths are in standard deviations under ``weight``, which sums to 1.
+    Widths are in standard deviations under ``weight``, which sums to 1: root mean square distances
+    from the mean.
     """
     found = [KernelOn("linear")]
     variances = weight @ (X - weight @ X) ** 2
@@ -35,7 +35,7 @@ def default_kernels(X: Array, weight: Array) -> list[KernelOn]:
         if variance > 0:
             found += [
                 KernelOn("rbf", columns, (("gamma", 0.5 / (width**2 * variance)),))
-                for width in WIDTHS
+                for width in widths
             ]
     return found
 
@@ -179,6 +179,19 @@ class MultipleKernelRegressor(_KernelModel, LinearRegressor):
     coef_, intercept_, objective_, gap_, status_, n_passes_, n_iter_, history_, results_
         As of ``AtomicRegressor``; ``coef_`` over the columns of all kernels.
     n_features_in_, feature_names_in_
+
+    References
+    ----------
+    A. Rakotomamonjy, F. Bach, S. Canu, Y. Grandvalet, "SimpleMKL", JMLR 9 (2008); [T] section 5.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from atomlearn import MultipleKernelRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = MultipleKernelRegressor(rank=20).fit(X[::2], y[::2])
+    >>> bool(model.score(X[1::2], y[1::2]) > 0.4)
+    True
     """
 
     def __init__(

@@ -145,6 +145,11 @@ class AtomicRegressor(LinearRegressor):
     of ``sklearn.linear_model.Lasso``. Dense X in float32 or float64 (also read-only, memory
     mapped) and sparse CSR and CSC are not copied; a ``Design`` is accepted, too.
 
+    References
+    ----------
+    .. [V] M. Vinyes, G. Obozinski. Fast column generation for atomic norm regularization. AISTATS
+       2017, PMLR 54, 547-556 (the solver of ``solver="auto"``).
+
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes

@@ -47,6 +47,11 @@ class AdditiveKernelSampler(TransformerMixin, BaseEstimator):
         Levels and columns of every input.
     n_features_in_, feature_names_in_
 
+    References
+    ----------
+    S. Maji, A. C. Berg, J. Malik. Efficient classification for additive kernel SVMs. IEEE
+    Transactions on Pattern Analysis and Machine Intelligence 35 (2013) 66-77.
+
     Examples
     --------
     >>> import numpy as np

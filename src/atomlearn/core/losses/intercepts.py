@@ -10,16 +10,14 @@ from scipy import sparse
 from scipy.special import softmax
 
 from atomlearn.core.interfaces.loss import Loss
+from atomlearn.core.losses.domain import EDGE_TOLERANCE
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
 
 Array = NDArray[np.float64]
 
-#: What sums of a column may differ from zero by rounding, relative to the sum of magnitudes.
-BALANCED = 256 * float(np.finfo(np.float64).eps)
-#: Predictions of classes that no sample with a weight has: their best intercept is -infinity.
+#: Predictions of classes that no sample with a weight has: their best intercept is -infinity, and
+#: their probability underflows to 0. Only the magnitude matters: far beyond any prediction.
 IMPOSSIBLE = -1e30
-#: How far below all others the intercepts of such classes are reported.
-BELOW = 1e4
 
 
 class FreeIntercepts(Loss):
@@ -35,6 +33,26 @@ class FreeIntercepts(Loss):
     inner : Loss
         ``Multinomial``, or any loss that treats each prediction by itself.
     n_tasks : int
+        Number of columns of Z, each with its own intercept.
+
+    Notes
+    -----
+    That the conjugate is infinite where a column of the dual matrix does not sum to zero says that
+    b is free: <U, 1 b'> would grow without bound, since f~ does not change with b.
+
+    References
+    ----------
+    R. T. Rockafellar. Convex Analysis. Princeton University Press, 1970; theorem 16.3 (the
+    conjugate of a function minimized over some of its directions).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.losses import FreeIntercepts, Squared
+    >>> loss = FreeIntercepts(Squared(), 1)
+    >>> y, s = np.array([1.0, 3.0]), np.ones(2)
+    >>> loss.value(y, np.array([11.0, 13.0]), s), loss.intercepts(y, np.zeros(2), s)
+    (0.0, array([2.]))
     """
 
     is_quadratic = False
@@ -61,7 +79,8 @@ class FreeIntercepts(Loss):
         if absent.any():
             Z = self._rows(prediction)
             b = np.where(absent, 0.0, b)
-            b[absent] = b[~absent].min() - BELOW - float(np.ptp(Z))
+            # Far enough below the others for a probability of 0 at all of these predictions.
+            b[absent] = b[~absent].min() - 1e4 - float(np.ptp(Z))
         return b
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
@@ -79,7 +98,9 @@ class FreeIntercepts(Loss):
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return f*(u) where each column of u sums to zero, else ``inf``."""
         U = self._rows(dual)
-        if not np.all(np.abs(U.sum(axis=0)) <= BALANCED * np.abs(U).sum(axis=0)):
+        # Sums of a column differ from zero by rounding: a part of the sum of magnitudes.
+        rounding = 16 * EDGE_TOLERANCE * np.abs(U).sum(axis=0)
+        if not np.all(np.abs(U.sum(axis=0)) <= rounding):
             return float("inf")
         return self.inner.conjugate(y, dual, weight)
 

@@ -16,17 +16,32 @@ from atomlearn.core.losses.targets import binary_target
 
 Array = NDArray[np.float64]
 
-_TINY = float(np.finfo(np.float64).tiny)
-_BELOW_ONE = float(np.nextafter(1.0, 0.0))
-
 
 @final
 @dataclass(frozen=True)
 class Logistic(Loss):
     """f(z) = sum_i s_i log(1 + exp(-y_i z_i)), y_i in {-1, +1}.
 
-    Conjugate: with a_i = -y_i u_i / s_i in [0, 1], the negative entropy
-    sum_i s_i (a_i log a_i + (1 - a_i) log(1 - a_i)); infinite elsewhere.
+    Notes
+    -----
+    The gradient is u_i = -s_i y_i a_i, where a_i in (0, 1) is the probability of the wrong label.
+    So a dual point u is a gradient somewhere only if all a_i = -y_i u_i / s_i lie there: the
+    conjugate is the negative entropy sum_i s_i (a_i log a_i + (1 - a_i) log(1 - a_i)) for a_i in
+    [0, 1], and infinite elsewhere, since no z makes the slope of the loss any steeper.
+
+    References
+    ----------
+    H.-F. Yu, F.-L. Huang, C.-J. Lin. Dual coordinate descent methods for logistic regression and
+    maximum entropy models. Machine Learning 85 (2011) 41-75, doi:10.1007/s10994-010-5221-8.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.losses import Logistic
+    >>> loss, y, s = Logistic(), np.array([1.0]), np.ones(1)
+    >>> u = loss.gradient(y, np.zeros(1), s)
+    >>> u, loss.conjugate(y, u, s) == -loss.value(y, np.zeros(1), s), loss.conjugate(y, 3 * u, s)
+    (array([-0.5]), True, inf)
     """
 
     name: ClassVar[str] = "logistic"
@@ -100,10 +115,10 @@ def _negative_entropy(share: Array) -> Array:
     The arguments of the logarithms stop one number short of a zero, so that the factor, which is
     exactly 0 there, meets a finite one; xlogy and xlog1py would check every entry.
     """
-    logarithm = np.maximum(share, _TINY)
+    logarithm = np.maximum(share, np.finfo(np.float64).tiny)
     np.log(logarithm, out=logarithm)
     result = share * logarithm
-    np.minimum(share, _BELOW_ONE, out=logarithm)
+    np.minimum(share, np.nextafter(1.0, 0.0), out=logarithm)
     np.negative(logarithm, out=logarithm)
     np.log1p(logarithm, out=logarithm)
     logarithm *= 1.0 - share

@@ -28,13 +28,31 @@ class Multinomial(Loss):
     entries of a row. Its Hessian diag(p) - p p' is bounded by the diagonal that ``curvature``
     returns (exact along W where there are two classes), and by 1/2.
 
-    Conjugate: with P_ij = Y_ij + U_ij / s_i in the simplex, sum_i s_i sum_j P_ij log P_ij;
-    infinite elsewhere. [Boehning 1992, doi:10.1007/BF00048682, for the bound 1/2]
-
     Parameters
     ----------
     n_classes : int
         At least 2.
+
+    Notes
+    -----
+    The gradient is U_ij = s_i (P_ij - Y_ij), where P holds the probabilities of the classes. So a
+    dual point must make P_ij = Y_ij + U_ij / s_i probabilities, >= 0 with rows that sum to 1; there
+    the conjugate is sum_i s_i sum_j P_ij log P_ij, and elsewhere it is infinite.
+
+    References
+    ----------
+    D. Boehning. Multinomial logistic regression algorithm. Annals of the Institute of Statistical
+    Mathematics 44 (1992) 197-200, doi:10.1007/BF00048682 (the bound 1/2 on the Hessian).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.losses import Multinomial
+    >>> loss = Multinomial(3)
+    >>> loss.probabilities(np.log([1.0, 2.0, 1.0]))
+    array([[0.25, 0.5 , 0.25]])
+    >>> bool(np.isclose(loss.value(np.eye(3)[1], np.log([1.0, 2.0, 1.0]), np.ones(3)), np.log(2)))
+    True
     """
 
     n_classes: int

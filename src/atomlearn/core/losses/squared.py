@@ -18,7 +18,25 @@ Array = NDArray[np.float64]
 @final
 @dataclass(frozen=True)
 class Squared(Loss):
-    """f(z) = sum_i s_i 1/2 (z_i - y_i)^2, with conjugate sum_i u_i^2 / (2 s_i) + u_i y_i."""
+    """f(z) = sum_i s_i 1/2 (z_i - y_i)^2, for numbers of either sign.
+
+    Notes
+    -----
+    The conjugate f*(u) = sup_z <u, z> - f(z) is what a dual point u costs. Here the supremum is at
+    z_i = y_i + u_i / s_i, whatever u is, and f*(u) = sum_i u_i^2 / (2 s_i) + u_i y_i.
+
+    References
+    ----------
+    S. Boyd, L. Vandenberghe. Convex Optimization. Cambridge University Press, 2004; 3.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.losses import Squared
+    >>> y, s = np.array([1.0, 3.0]), np.ones(2)
+    >>> Squared().value(y, np.array([2.0, 3.0]), s), Squared().gradient(y, np.zeros(2), s)
+    (0.5, array([-1., -3.]))
+    """
 
     name: ClassVar[str] = "squared"
     smoothness: ClassVar[float] = 1.0

@@ -23,7 +23,24 @@ class SquaredHinge(Loss):
     The factor 1/2 is that of Tan, Tsang and Wang (2014), whose P is (C / 2) sum_i max(0, ...)^2:
     their C is our sample weight, and C in LIBLINEAR (no factor 1/2) is half of ours.
 
-    Conjugate: with a_i = -y_i u_i / s_i >= 0, sum_i s_i (a_i^2 / 2 - a_i); infinite elsewhere.
+    Notes
+    -----
+    The gradient is u_i = -s_i y_i h_i with the shortfall h_i = max(0, 1 - y_i z_i), so a dual point
+    has a_i = -y_i u_i / s_i >= 0. There the conjugate is sum_i s_i (a_i^2 / 2 - a_i); elsewhere it
+    is infinite: no prediction is pushed away from its label.
+
+    References
+    ----------
+    .. [T] M. Tan, I. W. Tsang, L. Wang. Towards ultrahigh dimensional feature selection for big
+       data. Journal of Machine Learning Research 15 (2014) 1371-1429.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.losses import SquaredHinge
+    >>> y, s = np.array([1.0, -1.0]), np.ones(2)
+    >>> SquaredHinge().gradient(y, np.array([0.5, -2.0]), s).tolist()
+    [-0.5, 0.0]
     """
 
     name: ClassVar[str] = "squared_hinge"

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-_MOST_LABELS_NAMED = 5
-
 
 def regression_target(y: object) -> Array:
     """Return y as a one-dimensional, finite float64 array, or raise ValueError."""
@@ -82,8 +80,9 @@ def _kinds(values: NDArray[Any]) -> str:
 
 def _label_message(values: NDArray[Any]) -> str:
     labels = list(dict.fromkeys(values.tolist()))
-    named = ", ".join(repr(label) for label in labels[:_MOST_LABELS_NAMED])
-    if len(labels) > _MOST_LABELS_NAMED:
+    most = 5
+    named = ", ".join(repr(label) for label in labels[:most])
+    if len(labels) > most:
         named += f", ... ({len(labels)} distinct values)"
     return (
         f"y must hold the two labels -1 and +1 (or 0 and 1, or booleans); found {named}. Map one "
