@@ -105,7 +105,7 @@ def could_be_active(problem, z):
         return size >= size.max() * (1 - 1e-9)
     if isinstance(norm, KSupport):
         if norm.groups is not None:
-            size = by_group(size, norm.groups)
+            size = by_group(size, norm.partition(size.size).labels)
             largest = np.sort(np.unique(size))[::-1]
             return size >= largest[min(norm.k, largest.size) - 1] * (1 - 1e-9)
         return size >= np.sort(size)[-norm.k] * (1 - 1e-9)
