@@ -2,7 +2,7 @@
 
 from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
 from atomlearn.core.masters.active_set import ActiveSetQP
-from atomlearn.core.masters.choose import default_master
+from atomlearn.core.masters.choose import choose_master, default_master
 from atomlearn.core.masters.compressed import CompressedSamples
 from atomlearn.core.masters.coupled_newton import CoupledNewton
 from atomlearn.core.masters.newton import SemismoothNewton
@@ -23,5 +23,6 @@ __all__ = [
     "SequentialQP",
     "SimplexQuasiNewton",
     "WorkingSets",
+    "choose_master",
     "default_master",
 ]

@@ -51,8 +51,19 @@ class InteriorPoint(Master):
 
     References
     ----------
-    Goulart, Chen 2024, Clarabel: an interior-point solver for conic programs; [V] compares its
-    active set with such a master (FCFW-ip).
+    [V] M. Vinyes, G. Obozinski 2017, section 4 (FCFW-ip).
+    P. J. Goulart, Y. Chen 2024, arXiv:2405.12762 (Clarabel).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import designs, losses, masters, norms, problem
+    >>> block = designs.as_design(np.eye(2)).gather(np.arange(2))
+    >>> regularizer = problem.Regularizer(norms.L1(), "penalized", 0.1)
+    >>> restricted = problem.Problem.build(block, [1.0, 2.0], losses.Squared(), regularizer)
+    >>> refit = masters.InteriorPoint().solve(restricted, np.zeros(2), 0.0, 1e-8)
+    >>> refit.weights.round(4)
+    array([0.9, 1.9])
     """
 
     max_iter: int = 200

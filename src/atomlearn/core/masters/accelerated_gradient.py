@@ -271,6 +271,22 @@ class AcceleratedGradient(Master):
         Bound on iterations in one call; the best point is returned when it is reached.
     shrink : float
         eta of [T]: by how much the estimate of L may fall from one iteration to the next.
+
+    References
+    ----------
+    [T] M. Tan, I. W. Tsang, L. Wang 2014, Algorithm 4.
+    A. Beck, M. Teboulle 2009, doi:10.1137/080716542.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import designs, losses, masters, norms, problem
+    >>> block = designs.as_design(np.eye(2)).gather(np.arange(2))
+    >>> regularizer = problem.Regularizer(norms.L1(), "penalized", 0.1)
+    >>> restricted = problem.Problem.build(block, [1.0, 2.0], losses.Squared(), regularizer)
+    >>> refit = masters.AcceleratedGradient().solve(restricted, np.zeros(2), 0.0, 1e-10)
+    >>> refit.weights.round(6)
+    array([0.9, 1.9])
     """
 
     relative_decrease: float | None = None

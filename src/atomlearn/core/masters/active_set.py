@@ -46,6 +46,22 @@ class ActiveSetQP(Master):
         Columns that may enter between two solves; 1 is the paper's.
     max_pivots : int
         Bound on pivots of one call; then the best point is returned with its gap.
+
+    References
+    ----------
+    [V] M. Vinyes, G. Obozinski 2017, Algorithm 2.
+    J. Nocedal, S. J. Wright 2006, Numerical Optimization, chapter 16.5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import designs, losses, masters, norms, problem
+    >>> block = designs.as_design(np.eye(2)).gather(np.arange(2))
+    >>> regularizer = problem.Regularizer(norms.Nonnegative(norms.L1()), "penalized", 0.1)
+    >>> restricted = problem.Problem.build(block, [1.0, -2.0], losses.Squared(), regularizer)
+    >>> refit = masters.ActiveSetQP().solve(restricted, np.zeros(2), 0.0, 1e-10)
+    >>> refit.weights.round(6), refit.steps
+    (array([0.9, 0. ]), 1)
     """
 
     batch: int = 1

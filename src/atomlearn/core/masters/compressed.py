@@ -36,6 +36,21 @@ class CompressedSamples(Master):
     ----------
     master : Master
         What works on either.
+
+    References
+    ----------
+    G. H. Golub, C. F. Van Loan 2013, Matrix Computations, section 5.3 (least squares by R).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import designs, losses, masters, norms, problem
+    >>> block = designs.as_design(np.tile(np.eye(2), (2, 1))).gather(np.arange(2))
+    >>> regularizer = problem.Regularizer(norms.L1(), "penalized", 0.1)
+    >>> restricted = problem.Problem.build(block, [1.0, 2.0, 1.0, 2.0], losses.Squared(), regularizer)
+    >>> master = masters.CompressedSamples(masters.SemismoothNewton())
+    >>> master.solve(restricted, np.zeros(2), 0.0, 1e-10).weights.round(6)
+    array([0.95, 1.95])
     """
 
     master: Master

@@ -43,6 +43,22 @@ class CoupledNewton(Master):
         their own or a ridge term, those beyond 2000 columns, and what steps leave undone.
     max_steps : int
         Bound on Newton steps in a call.
+
+    References
+    ----------
+    J. D. Lee, Y. Sun, M. A. Saunders 2014, doi:10.1137/130921428.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import designs, losses, masters, norms, problem
+    >>> block = designs.Tasks(np.array([[1.0], [-1.0]]), 2).gather(np.arange(2))
+    >>> regularizer = problem.Regularizer(norms.L1(), "penalized", 0.1)
+    >>> y, loss = np.array([1.0, 0.0, 0.0, 1.0]), losses.Multinomial(2)
+    >>> restricted = problem.Problem.build(block, y, loss, regularizer)
+    >>> refit = masters.CoupledNewton().solve(restricted, np.zeros(2), 0.0, 1e-8)
+    >>> refit.gap <= 1e-8
+    True
     """
 
     master: Master = field(default_factory=SemismoothNewton)

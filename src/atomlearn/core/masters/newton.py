@@ -60,6 +60,22 @@ class SemismoothNewton(Master):
         Gradient steps between two certificates.
     max_steps : int
         Bound on gradient and Newton steps together; the best point is returned when it is reached.
+
+    References
+    ----------
+    L. Stella, A. Themelis, P. Patrinos 2017, doi:10.1007/s10589-017-9912-y.
+    X. Li, D. Sun, K.-C. Toh 2018, doi:10.1137/16M1097572.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import designs, losses, masters, norms, problem
+    >>> block = designs.as_design(np.eye(2)).gather(np.arange(2))
+    >>> regularizer = problem.Regularizer(norms.KSupport(2), "squared", 1.0)
+    >>> restricted = problem.Problem.build(block, [1.0, 2.0], losses.Squared(), regularizer)
+    >>> refit = masters.SemismoothNewton().solve(restricted, np.zeros(2), 0.0, 1e-10)
+    >>> refit.weights.round(6)
+    array([0.5, 1. ])
     """
 
     check_every: int = 10

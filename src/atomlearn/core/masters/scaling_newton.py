@@ -81,6 +81,22 @@ class ScalingNewton(Master):
         ends the steps before the target.
     max_steps : int
         Bound on Newton steps.
+
+    References
+    ----------
+    [T] M. Tan, I. W. Tsang, L. Wang 2014, section 3, for the scalings.
+    J. J. More, D. C. Sorensen 1983, doi:10.1137/0904038, for the secular equation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import designs, losses, masters, norms, problem
+    >>> block = designs.as_design(np.eye(2)).gather(np.arange(2))
+    >>> regularizer = problem.Regularizer(norms.Groups([[0, 1]]), "penalized", 1.0)
+    >>> restricted = problem.Problem.build(block, [3.0, 4.0], losses.Squared(), regularizer)
+    >>> refit = masters.ScalingNewton().solve(restricted, np.zeros(2), 0.0, 1e-10)
+    >>> refit.weights.round(6)
+    array([2.4, 3.2])
     """
 
     fallback: Master = field(default_factory=SemismoothNewton)

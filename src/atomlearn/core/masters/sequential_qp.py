@@ -56,6 +56,22 @@ class SequentialQP(Master):
         Bound on Newton steps; then the best point is returned with its gap.
     max_pivots : int
         Bound on pivots of one QP.
+
+    References
+    ----------
+    [V] M. Vinyes, G. Obozinski 2017, section 3.2, for the squared loss.
+    J. Nocedal, S. J. Wright 2006, Numerical Optimization, chapter 18.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import designs, losses, masters, norms, problem
+    >>> block = designs.as_design(np.eye(2)).gather(np.arange(2))
+    >>> regularizer = problem.Regularizer(norms.Nonnegative(norms.L1()), "penalized", 0.1)
+    >>> restricted = problem.Problem.build(block, [1.0, -1.0], losses.Logistic(), regularizer)
+    >>> refit = masters.SequentialQP().solve(restricted, np.zeros(2), 0.0, 1e-10)
+    >>> refit.weights.round(4)
+    array([2.1972, 0.    ])
     """
 
     batch: int = 1

@@ -57,6 +57,21 @@ class SimplexQuasiNewton:
         Bound on quasi-Newton iterations of one call.
     max_pivots : int
         Bound on pivots of the active set on one quadratic model.
+
+    References
+    ----------
+    [L] Algorithm 1, step (S4).
+    M. Schmidt, E. van den Berg, M. Friedlander, K. Murphy 2009, AISTATS (projected quasi-Newton).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.masters import SimplexQuasiNewton
+    >>> target = np.array([0.2, 0.8])
+    >>> def distance(alpha):
+    ...     return 0.5 * float((alpha - target) @ (alpha - target)), alpha - target
+    >>> SimplexQuasiNewton().solve(distance, np.array([1.0, 0.0]), 1e-12).alpha.round(6)
+    array([0.2, 0.8])
     """
 
     max_iter: int = 500

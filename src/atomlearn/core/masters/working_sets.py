@@ -46,6 +46,21 @@ class WorkingSets(Master):
         Blocks of at most this many columns are left to ``master`` whole.
     max_rounds : int
         Bound on the rounds; then ``master`` gets the whole block.
+
+    References
+    ----------
+    M. Massias, A. Gramfort, J. Salmon 2018, Celer (working sets with dual certificates).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import designs, losses, masters, norms, problem
+    >>> block = designs.as_design(np.eye(2)).gather(np.arange(2))
+    >>> regularizer = problem.Regularizer(norms.L1(), "penalized", 0.1)
+    >>> restricted = problem.Problem.build(block, [1.0, 2.0], losses.Squared(), regularizer)
+    >>> refit = masters.WorkingSets(smallest=1).solve(restricted, np.zeros(2), 0.0, 1e-10)
+    >>> refit.weights.round(6)
+    array([0.9, 1.9])
     """
 
     master: Master = field(default_factory=SemismoothNewton)
