@@ -47,7 +47,8 @@ class CompressedSamples(Master):
     >>> from atomlearn import designs, losses, masters, norms, problem
     >>> block = designs.as_design(np.tile(np.eye(2), (2, 1))).gather(np.arange(2))
     >>> regularizer = problem.Regularizer(norms.L1(), "penalized", 0.1)
-    >>> restricted = problem.Problem.build(block, [1.0, 2.0, 1.0, 2.0], losses.Squared(), regularizer)
+    >>> y = [1.0, 2.0, 1.0, 2.0]
+    >>> restricted = problem.Problem.build(block, y, losses.Squared(), regularizer)
     >>> master = masters.CompressedSamples(masters.SemismoothNewton())
     >>> master.solve(restricted, np.zeros(2), 0.0, 1e-10).weights.round(6)
     array([0.95, 1.95])
