@@ -18,7 +18,15 @@ class Scores(ABC):
     """z = X'v for one v: asked, and not necessarily stored.
 
     Values are float64 whatever the dtype of X; they carry the error of float64 accumulation only,
-    because the certificate is computed from them.
+    because the certificate is computed from them. They stay the same when the caller writes to v.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.designs import as_design
+    >>> z = as_design(np.diag([1.0, -3.0, 2.0])).scores(np.ones(3))
+    >>> z.top(2), z.at(np.array([0]))
+    ((array([1, 2]), array([-3.,  2.])), array([1.]))
     """
 
     @property
@@ -258,6 +266,15 @@ class Block(Design):
 
     A block is a design too (its scores are cheap), so that the restricted problem is a problem.
     ``np.asarray(block)`` gives the dense (n_samples, n_columns) array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.designs import as_design
+    >>> block = as_design(np.diag([1.0, -3.0, 2.0])).gather(np.array([2, 1]))
+    >>> block.dot(np.array([1.0, 1.0])), block.gram(np.ones(3))
+    (array([ 0., -3.,  2.]), array([[4., 0.],
+           [0., 9.]]))
     """
 
     @abstractmethod

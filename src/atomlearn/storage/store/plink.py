@@ -27,6 +27,14 @@ class Variants:
 
     names, chromosomes : lists of str; positions : (p,) int64 base pairs; counted, other : alleles,
     the first of which X counts the copies of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.designs import Variants
+    >>> variants = Variants(["a", "b"], ["1", "1"], np.array([10, 90]), ["A", "C"], ["G", "T"])
+    >>> variants.windows(100)
+    [array([0, 1]), array([1])]
     """
 
     names: list[str]
