@@ -41,8 +41,9 @@ def lifted_value(lift: Lift, w: Array) -> float:
     if not w.any():
         return 0.0
     norm = lift.norm
-    if isinstance(norm, Groups):
-        return _value_of_groups(lift.expansion, norm, w)
+    groups = norm.as_groups(lift.expansion.shape[1])
+    if groups is not None:
+        return _value_of_groups(lift.expansion, groups, w)
     if not norm.proximal:
         raise TypeError(f"the value of {norm!r} needs a proximal map")
     scale = float(np.abs(w).max())

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Block, Scores, Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
-from atomlearn.core.norms.groups import Groups
-from atomlearn.core.norms.l1 import L1
 from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem
 from atomlearn.papers.group_step import Spectrum, exact_step, majorized_step
@@ -238,7 +236,8 @@ class GroupTable:
     def of(cls, problem: Problem) -> GroupTable:
         """Return the groups of the problem, or say why there are none to descend along."""
         norm, n_features = problem.regularizer.norm, problem.design.shape[1]
-        if not isinstance(norm, Groups | L1):
+        groups = norm.as_groups(n_features)
+        if groups is None:
             raise TypeError(
                 f"BlockCoordinateDescent works on norms.Groups or norms.L1, got {norm!r}; use "
                 "ColumnGeneration, or AtomGeneration"
@@ -253,15 +252,10 @@ class GroupTable:
                 f"BlockCoordinateDescent needs a loss of bounded curvature, got "
                 f"{problem.loss.name!r}; use ColumnGeneration"
             )
-        if isinstance(norm, L1):
-            everything = np.arange(n_features)
-            return cls(everything, everything, np.arange(n_features + 1), np.ones(n_features))
-        partition = norm.partition(n_features)
+        partition, own = groups.parts(n_features)
         order = partition.members(np.arange(partition.n_groups))
         starts = np.concatenate([[0], np.cumsum(partition.sizes)])
-        weights = np.ones(partition.n_groups)
-        if norm.weights is not None:
-            weights[: partition.n_listed] = norm.weights
+        weights = np.ones(partition.n_groups) if own is None else own
         return cls(partition.labels, order, starts, weights)
 
     def members(self, number: int) -> Columns:

@@ -18,9 +18,6 @@ from atomlearn.core.interfaces import Master, Norm, Refit
 from atomlearn.core.losses import Logistic, Squared, SquaredHinge
 from atomlearn.core.masters.newton import block_of, certified
 from atomlearn.core.norms.combine import Nonnegative, Scaled
-from atomlearn.core.norms.groups import Groups
-from atomlearn.core.norms.l1 import L1
-from atomlearn.core.norms.l2 import L2
 from atomlearn.core.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -215,17 +212,13 @@ def _gauge_parts(
         if price is not None:
             return [(weights, scale * price)]
         return _gauge_parts(program, weights, norm.norm, scale)
-    if isinstance(norm, L1):
-        groups, factors = [np.array([j]) for j in range(size)], np.ones(size)
-    elif isinstance(norm, L2):
-        groups, factors = [np.arange(size)], np.ones(1)
-    elif isinstance(norm, Groups):
-        groups, factors = norm.members_and_weights(size)
-    else:
+    known = norm.as_groups(size)
+    if known is None:
         raise TypeError(
             f"InteriorPoint knows l1, l2, groups, and scaled or non-negative ones of these, got "
             f"{norm!r}; use SemismoothNewton"
         )
+    groups, factors = known.members_and_weights(size)
     count = len(groups)
     bounds = program.variables(np.zeros(count), np.zeros(count))
     # One cone (t_g, w_g) after the other: t_g in the first row of each, its members below.

@@ -15,33 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Columns, Scores
+from atomlearn.core.interfaces.scores import ArrayScores
 
 if TYPE_CHECKING:
     from atomlearn.core.interfaces.norm import Norm
 
 Array = NDArray[np.float64]
-
-
-class Stored(Scores):
-    """Scores that are 0 outside of ``columns``."""
-
-    def __init__(self, columns: Columns, values: Array, n_columns: int) -> None:
-        self._full = np.zeros(n_columns)
-        self._full[columns] = values
-
-    @property
-    def n_columns(self) -> int:
-        return self._full.size
-
-    def top(self, count: int) -> tuple[Columns, Array]:
-        order = np.argsort(-np.abs(self._full), kind="stable")[: max(count, 0)].astype(np.int64)
-        return order, self._full[order]
-
-    def at(self, columns: Columns) -> Array:
-        return self._full[columns]
-
-    def full(self) -> Array:
-        return self._full
 
 
 def best_by_differences(norm: Norm, scores: Scores) -> tuple[Columns, Array]:
@@ -89,7 +68,7 @@ def _slopes(norm: Norm, columns: Columns, z: Array, step: float, scores: Scores)
         for moved in (z[place] + step, z[place] - step):
             there = z.copy()
             there[place] = moved
-            sides.append(norm.polar(Stored(columns, there, scores.n_columns)))
+            sides.append(norm.polar(ArrayScores(_spread(columns, there, scores.n_columns))))
         slopes[place] = (sides[0] - sides[1]) / (2.0 * step)
     return slopes
 
@@ -101,5 +80,12 @@ def _in_ball(norm: Norm, columns: Columns, slopes: Array, scores: Scores) -> Arr
         return np.zeros(slopes.size)
     # Seven digits: atoms of polytopes come out the same at every z at which they are best.
     rounded = np.round(slopes / size, 7)
-    gauge = norm.value(Stored(columns, rounded, scores.n_columns).full())
+    gauge = norm.value(_spread(columns, rounded, scores.n_columns))
     return rounded / gauge if math.isfinite(gauge) and gauge > 0.0 else np.zeros(slopes.size)
+
+
+def _spread(columns: Columns, values: Array, n_columns: int) -> Array:
+    """Return the vector that is 0 outside of the columns."""
+    result = np.zeros(n_columns)
+    result[columns] = values
+    return result

@@ -17,6 +17,7 @@ from atomlearn.core.interfaces.differences import best_by_differences
 if TYPE_CHECKING:
     from atomlearn.core.interfaces.lift import Lift
     from atomlearn.core.interfaces.solver import Solver
+    from atomlearn.core.norms.groups import Groups
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -175,6 +176,13 @@ class Norm(ABC):
     def labels(self, columns: Columns, n_features: int) -> Columns:
         """Return the number of the group of each of these columns; 0 where there are none."""
         return np.zeros(columns.size, dtype=np.int64)
+
+    def as_groups(self, n_features: int) -> Groups | None:
+        """Return the ``Groups`` that this norm is, its groups read; None where it is none.
+
+        The l1 norm has groups of one, the l2 norm one group.
+        """
+        return None
 
     # Proximal maps: what masters, FISTA and ADMM need.
 

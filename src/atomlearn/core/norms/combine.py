@@ -24,7 +24,6 @@ from atomlearn.core.interfaces.solver import Solver
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.inside import check_inside
-from atomlearn.core.norms.l1 import L1
 from atomlearn.core.norms.parameters import positive_number
 from atomlearn.core.norms.scores import PositiveScores
 from atomlearn.core.norms.vectors import to_float64
@@ -104,6 +103,11 @@ class Scaled(VectorNorm):
         inner = self.norm.on(n_features)
         read = scaled(inner, factor)
         return self if inner is self.norm and isinstance(read, Scaled) else read
+
+    def as_groups(self, n_features: int) -> Groups | None:
+        """Those of the norm inside, with their weights multiplied."""
+        groups = self.norm.as_groups(n_features)
+        return None if groups is None else groups.times(self.factor)
 
     def times(self, factor: float) -> Norm:
         """The norm inside with both factors."""
@@ -280,17 +284,13 @@ class Nonnegative(VectorNorm):
 
     def prices(self, n_features: int) -> Array | None:
         """The weights of the l1 norm inside, scaled or in groups of one; None for other norms."""
-        return _l1_weights(self.norm, n_features)
-
-
-def _l1_weights(norm: Norm, n_features: int) -> Array | None:
-    """Return c with norm(w) = sum_j c_j |w_j|; None where the norm is not of this kind."""
-    if isinstance(norm, L1):
-        return np.ones(n_features)
-    if isinstance(norm, Scaled):
-        inner = _l1_weights(norm.norm, n_features)
-        return None if inner is None else norm.factor * inner
-    return norm.singleton_weights(n_features) if isinstance(norm, Groups) else None
+        groups = self.norm.as_groups(n_features)
+        if groups is None:
+            return None
+        partition, weights = groups.parts(n_features)
+        if partition.n_groups < n_features:
+            return None
+        return np.ones(n_features) if weights is None else weights[partition.labels]
 
 
 def _masked(jacobian: ProxJacobian, keep: NDArray[np.bool_]) -> ProxJacobian:

@@ -56,6 +56,10 @@ class Groups(GroupedNorm):
         listed = partition.all_listed()
         return self if listed is self.groups else Groups(listed, weights)
 
+    def as_groups(self, n_features: int) -> Groups:
+        """The norm itself, its groups read."""
+        return self.on(n_features)
+
     def times(self, factor: float) -> Groups | None:
         """The same groups with their weights multiplied, once they are read."""
         if not isinstance(self.groups, Partition):
@@ -110,13 +114,6 @@ class Groups(GroupedNorm):
         """Return the same norm with names and patterns of columns replaced by their indices."""
         groups = named_groups(self.groups, names, "Groups")
         return self if groups is self.groups else Groups(groups, self.weights)
-
-    def singleton_weights(self, n_features: int) -> Array | None:
-        """Return each column's weight where every group is one column, else None."""
-        partition, weights = self.parts(n_features)
-        if (partition.sizes > 1).any():
-            return None
-        return np.ones(n_features) if weights is None else weights[partition.labels]
 
     def members_and_weights(self, n_features: int) -> tuple[list[Columns], Array]:
         """Return the columns of each group, and the group's weight."""

@@ -11,6 +11,7 @@ from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.norm import Form, Mask, ProxPoint
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.partition import Partition
 from atomlearn.core.norms.screening import least, most, reaches_largest
 from atomlearn.core.norms.threshold import weighted_l1_point
 from atomlearn.core.norms.vectors import to_float64
@@ -46,6 +47,10 @@ class L1(VectorNorm):
     def restrict(self, columns: Columns, n_features: int) -> L1:
         """The same norm: l1 does not mix coordinates."""
         return self
+
+    def as_groups(self, n_features: int) -> Groups:
+        """Groups of one column."""
+        return Groups(Partition(np.arange(n_features), n_features, n_features))
 
     def possible_support(self, z: Array, error: Array, polar: float) -> Mask:
         """w_j != 0 only where |z_j*| = max_i |z_i*|."""

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.norm import Form, ProxJacobian, ProxPoint
 from atomlearn.core.norms.base import VectorNorm
+from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.partition import Partition
 from atomlearn.core.norms.vectors import l2_norm, to_float64
 
 Array = NDArray[np.float64]
@@ -53,6 +55,10 @@ class L2(VectorNorm):
     def restrict(self, columns: Columns, n_features: int) -> L2:
         """The same norm on fewer coordinates."""
         return self
+
+    def as_groups(self, n_features: int) -> Groups:
+        """One group."""
+        return Groups(Partition(np.zeros(n_features, dtype=np.int64), 1, 1))
 
     def zero_threshold(self, w: Array) -> float:
         """0: every coordinate with z_j != 0 enters."""
