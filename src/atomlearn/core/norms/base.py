@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.interfaces.design import Columns
 from atomlearn.core.interfaces.norm import Form, Mask, Norm, ProxPoint
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.parameters import Parameters, amount_of_prox
@@ -58,3 +59,41 @@ class VectorNorm(Parameters, Norm):
         if self.absolute and self.polar(ArrayScores(most(z, error))) < polar:
             return np.zeros(z.size, dtype=bool)
         return None
+
+
+class Wrapper(VectorNorm):
+    """A norm made of another one, ``norm``, as which it answers unless it says otherwise."""
+
+    norm: Norm
+
+    @property
+    def absolute(self) -> bool:
+        """As the norm inside."""
+        return self.norm.absolute
+
+    @property
+    def over_columns(self) -> bool:
+        """As the norm inside."""
+        return self.norm.over_columns
+
+    @property
+    def proximal(self) -> bool:
+        """As the norm inside."""
+        return self.norm.proximal
+
+    def labels(self, columns: Columns, n_features: int) -> Columns:
+        """Those of the norm inside."""
+        return self.norm.labels(columns, n_features)
+
+    def zero_threshold(self, w: Array) -> float:
+        """That of the norm inside."""
+        return self.norm.zero_threshold(w)
+
+    def _check_inside(self) -> None:
+        """Raise where the norm inside is no norm."""
+        owner = type(self).__name__
+        if not isinstance(self.norm, Norm):
+            raise TypeError(
+                f"{owner}: norm must be a norm object such as norms.KSupport(k=10), "
+                f"got {type(self.norm).__name__}"
+            )

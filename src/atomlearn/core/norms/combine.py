@@ -21,9 +21,8 @@ from atomlearn.core.interfaces.norm import (
     Term,
 )
 from atomlearn.core.interfaces.solver import Solver
-from atomlearn.core.norms.base import VectorNorm
+from atomlearn.core.norms.base import Wrapper
 from atomlearn.core.norms.groups import Groups
-from atomlearn.core.norms.inside import check_inside
 from atomlearn.core.norms.parameters import positive_number
 from atomlearn.core.norms.scores import PositiveScores
 from atomlearn.core.norms.vectors import to_float64
@@ -39,7 +38,7 @@ def scaled(norm: Norm, factor: float) -> Norm:
     return Scaled(norm, factor) if same is None else same
 
 
-class Scaled(VectorNorm):
+class Scaled(Wrapper):
     """gauge(w) = factor * norm(w); polar norm°(z) / factor. Atoms are divided by the factor.
 
     Parameters
@@ -51,25 +50,6 @@ class Scaled(VectorNorm):
     def __init__(self, norm: Norm, factor: float) -> None:
         self.norm = norm
         self.factor = factor
-
-    @property
-    def absolute(self) -> bool:
-        """As the norm inside."""
-        return self.norm.absolute
-
-    @property
-    def over_columns(self) -> bool:
-        """As the norm inside."""
-        return self.norm.over_columns
-
-    @property
-    def proximal(self) -> bool:
-        """As the norm inside."""
-        return self.norm.proximal
-
-    def labels(self, columns: Columns, n_features: int) -> Columns:
-        """Those of the norm inside."""
-        return self.norm.labels(columns, n_features)
 
     @property
     def of_matrices(self) -> bool:
@@ -92,13 +72,13 @@ class Scaled(VectorNorm):
 
     def check(self, n_features: int) -> None:
         """Raise where the factor is not positive and finite, or the norm inside is unusable."""
-        check_inside(self.norm, "Scaled", absolute=False)
+        self._check_inside()
         positive_number("Scaled", "factor", self.factor)
         self.norm.check(n_features)
 
     def on(self, n_features: int) -> Norm:
         """factor times the norm inside, read, with factors multiplied."""
-        check_inside(self.norm, "Scaled", absolute=False)
+        self._check_inside()
         factor = positive_number("Scaled", "factor", self.factor)
         inner = self.norm.on(n_features)
         read = scaled(inner, factor)
@@ -182,7 +162,7 @@ class Scaled(VectorNorm):
         return None if inner is None else self.factor * inner
 
 
-class Nonnegative(VectorNorm):
+class Nonnegative(Wrapper):
     """gauge(w) = norm(w) where w >= 0, infinite elsewhere; polar norm°(max(z, 0)).
 
     For a norm that depends on |w| only and grows with it: setting negative coordinates of w to
@@ -202,28 +182,19 @@ class Nonnegative(VectorNorm):
         """False: negative coordinates are refused."""
         return False
 
-    @property
-    def over_columns(self) -> bool:
-        """As the norm inside."""
-        return self.norm.over_columns
-
-    @property
-    def proximal(self) -> bool:
-        """As the norm inside."""
-        return self.norm.proximal
-
-    def labels(self, columns: Columns, n_features: int) -> Columns:
-        """Those of the norm inside."""
-        return self.norm.labels(columns, n_features)
-
     def check(self, n_features: int) -> None:
         """Raise where the norm inside is unusable, or not a norm of |w|."""
-        check_inside(self.norm, "Nonnegative", absolute=True)
+        self._check_inside()
+        if not self.norm.absolute:
+            raise TypeError(
+                "Nonnegative needs a norm of vectors that depends on |w| only and grows with it, "
+                f"got {self.norm!r}; use l1, l2, groups or k-support"
+            )
         self.norm.check(n_features)
 
     def on(self, n_features: int) -> Nonnegative:
         """The same norm with the norm inside read."""
-        check_inside(self.norm, "Nonnegative", absolute=True)
+        self.check(n_features)
         inner = self.norm.on(n_features)
         return self if inner is self.norm else Nonnegative(inner)
 
@@ -269,10 +240,6 @@ class Nonnegative(VectorNorm):
         atom = self.norm.best_atom(PositiveScores(scores))
         kept = atom.values > 0
         return Atom(atom.columns[kept], atom.values[kept])
-
-    def zero_threshold(self, w: Array) -> float:
-        """That of the norm inside."""
-        return self.norm.zero_threshold(w)
 
     def least_polar(self, z: Array, error: Array) -> float:
         """That of the norm inside for max(z, 0), which is no further from max(z*, 0)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,14 @@ from atomlearn.core.interfaces.norm import (
     ProxJacobian,
     ProxPoint,
 )
-from atomlearn.core.norms.base import VectorNorm
-from atomlearn.core.norms.inside import check_inside
+from atomlearn.core.norms.base import Wrapper
 from atomlearn.core.norms.scores import subset_scores
 from atomlearn.core.norms.vectors import to_float64
 
 Array = NDArray[np.float64]
 
 
-class Restricted(VectorNorm):
+class Restricted(Wrapper):
     """gauge(w) = norm(w) where w is zero outside ``columns``, infinite elsewhere.
 
     Its polar, best columns and proximal maps are those of the norm's restriction to the columns.
@@ -41,30 +41,19 @@ class Restricted(VectorNorm):
         self.norm = norm
         self.columns = columns
 
-    @property
-    def absolute(self) -> bool:
-        """As the norm inside."""
-        return self.norm.absolute
-
-    @property
-    def over_columns(self) -> bool:
-        """As the norm inside."""
-        return self.norm.over_columns
-
-    @property
-    def proximal(self) -> bool:
-        """As the norm inside."""
-        return self.norm.proximal
-
     def check(self, n_features: int) -> None:
         """Raise where columns are out of range or repeated, or the norm inside is unusable."""
-        check_inside(self.norm, "Restricted", absolute=False)
+        self._check_inside()
         self.norm.check(n_features)
         self._inner(n_features)
 
+    def with_names(self, names: Sequence[str]) -> Restricted:
+        """The same norm with names of columns in the norm inside replaced by their indices."""
+        return Restricted(self.norm.with_names(names), self.columns)
+
     def on(self, n_features: int) -> Restricted:
         """The same norm with the norm inside read."""
-        check_inside(self.norm, "Restricted", absolute=False)
+        self._check_inside()
         restricted = Restricted(self.norm.on(n_features), self.columns)
         restricted._inner(n_features)
         return restricted
@@ -104,10 +93,6 @@ class Restricted(VectorNorm):
         inner = self._restriction(columns, n_features)
         usable = np.flatnonzero(np.isin(columns, allowed))
         return inner if usable.size == len(columns) else Restricted(inner, usable)
-
-    def zero_threshold(self, w: Array) -> float:
-        """That of the norm inside ."""
-        return self.norm.zero_threshold(w)
 
     def least_polar(self, z: Array, error: Array) -> float:
         """That of the restriction."""
