@@ -32,6 +32,14 @@ class Hierarchy(LatentNorm):
         ``PolynomialFeatures(interaction_only=True, include_bias=False)``.
     pair_weight : float > 0
         delta of the groups with an interaction; single main effects have 1. Larger: fewer pairs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> norm = norms.Hierarchy("strong")  # two main effects, then their product
+    >>> round(norm.value(np.array([3.0, 0.0, 4.0])), 6)
+    5.0
     """
 
     def __init__(self, kind: str = "weak", pairs: Any = None, pair_weight: float = 1.0) -> None:

@@ -220,6 +220,16 @@ class LatentGroups(LatentNorm):
     ----------
     Jacob, Obozinski, Vert (2009), Group lasso with overlap and graph lasso, ICML.
     Obozinski, Jacob, Vert (2011), arXiv:1110.0413. [V] section 2.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import solve, norms
+    >>> X, sets = np.eye(4), {"a": [0, 1], "b": [1, 2, 3]}
+    >>> y = np.array([3.0, 4.0, 0.0, 0.0])
+    >>> result = solve(X, y, norm=norms.LatentGroups(sets), level=1.0)
+    >>> [(part.name, part.columns.tolist()) for part in result.parts]
+    [('a', [0, 1])]
     """
 
     def __init__(self, groups: Any, weights: Any = None, missing: str = "error") -> None:
@@ -262,6 +272,13 @@ class Chains(LatentNorm):
         Features of a chain; more than there are acts as all of them.
     weights : None, "sqrt_size" or array-like
         delta of each of the n_features - length + 1 chains. None: all ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> round(norms.Chains(length=2).value(np.array([3.0, 4.0, 0.0])), 6)
+    5.0
     """
 
     def __init__(self, length: int, weights: Any = None) -> None:

@@ -32,6 +32,14 @@ class Operators(LiftedNorm):
     References
     ----------
     Maurer, Pontil (2012), Structured sparsity and generalization, JMLR 13. [V] section 2.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> norm = norms.Operators([np.eye(3)[:2], np.eye(3)[1:]])  # latent groups {0, 1}, {1, 2}
+    >>> round(norm.value(np.array([3.0, 4.0, 0.0])), 6)
+    5.0
     """
 
     def __init__(self, operators: Sequence[Any]) -> None:

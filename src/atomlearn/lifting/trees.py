@@ -72,6 +72,14 @@ class Trees(LatentGroups):
     References
     ----------
     Jenatton, Mairal, Obozinski, Bach (2011), JMLR 12; Kim, Xing (2012), doi:10.1214/12-AOAS549.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> norm = norms.Trees([[0, 1, 2], [1, 2]], weights=[1.5, 1.0])
+    >>> round(norm.value(np.array([0.0, 3.0, 4.0])), 6)
+    5.0
     """
 
     @classmethod

@@ -28,6 +28,14 @@ class Union(LiftedNorm):
     ----------
     norms : list of Norm
         Each with a proximal map, or latent itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> norm = norms.Union([norms.L1(), norms.Groups([[0, 1, 2]])])
+    >>> round(norm.value(np.array([3.0, 0.0, 4.0])), 6)
+    5.0
     """
 
     def __init__(self, norms: Sequence[Norm]) -> None:

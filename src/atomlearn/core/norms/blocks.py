@@ -47,6 +47,13 @@ class Blocks(VectorNorm):
     norms : list of Norm
     columns : list of index lists
         The columns of each norm; each column in exactly one block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> norms.Blocks([norms.L1(), norms.L2()], [[0], [1, 2]]).value(np.array([3.0, 0.0, -4.0]))
+    7.0
     """
 
     def __init__(self, norms: Sequence[Norm], columns: Sequence[Any]) -> None:

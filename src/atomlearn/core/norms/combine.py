@@ -45,6 +45,13 @@ class Scaled(Wrapper):
     ----------
     norm : Norm
     factor : float > 0
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> norms.Scaled(norms.L1(), 2.0).value(np.array([3.0, 0.0, -4.0]))
+    14.0
     """
 
     def __init__(self, norm: Norm, factor: float) -> None:
@@ -172,6 +179,13 @@ class Nonnegative(Wrapper):
     ----------
     norm : Norm
         l1, l2, elastic net, k-support, groups, or a scaled one of these.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> norms.Nonnegative(norms.L1()).value(np.array([3.0, 0.0, -4.0]))
+    inf
     """
 
     def __init__(self, norm: Norm) -> None:

@@ -35,6 +35,13 @@ class ElasticNetNorm(VectorNorm):
     References
     ----------
     Argyriou, Foygel, Srebro (2012), section 3, arXiv:1204.5043.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> norms.ElasticNetNorm(k=2).value(np.array([3.0, 0.0, -4.0]))
+    5.0
     """
 
     def __init__(self, k: int) -> None:

@@ -40,6 +40,13 @@ class Groups(GroupedNorm):
     ----------
     Yuan, Lin (2006), Model selection and estimation in regression with grouped variables,
     doi:10.1111/j.1467-9868.2005.00532.x
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> norms.Groups([[0, 2]]).value(np.array([3.0, 0.0, -4.0]))
+    5.0
     """
 
     def __init__(self, groups: Any, weights: Any = None) -> None:

@@ -42,6 +42,15 @@ class KSupport(GroupedNorm):
     Argyriou, Foygel, Srebro (2012), Sparse prediction with the k-support norm, NeurIPS 25,
     arXiv:1204.5043. McDonald, Pontil, Stamos (2016), New perspectives on k-support and cluster
     norms, JMLR 17(155).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> norms.KSupport(k=2).value(np.array([3.0, 0.0, -4.0]))
+    5.0
+    >>> norms.KSupport(k=1).value(np.array([3.0, 0.0, -4.0]))
+    7.0
     """
 
     def __init__(self, k: int, groups: Any = None) -> None:

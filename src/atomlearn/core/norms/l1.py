@@ -23,6 +23,13 @@ class L1(VectorNorm):
     """gauge(w) = ||w||_1; its polar is max_j |z_j|.
 
     The proximal maps are soft thresholds, found in O(n) expected time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> norms.L1().value(np.array([3.0, 0.0, -4.0]))
+    7.0
     """
 
     def value(self, w: Array) -> float:

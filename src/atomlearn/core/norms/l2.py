@@ -20,6 +20,13 @@ class L2(VectorNorm):
 
     Its one best atom is z / ||z||_2, so ``best_columns`` returns every column whatever the count:
     it needs all scores, and fits designs whose scores can be stored.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> norms.L2().value(np.array([3.0, 0.0, -4.0]))
+    5.0
     """
 
     def value(self, w: Array) -> float:

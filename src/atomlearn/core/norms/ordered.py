@@ -37,6 +37,13 @@ class OWL(VectorNorm):
     Bogdan et al. (2015), SLOPE, doi:10.1214/15-AOAS842. Figueiredo, Nowak (2016), Ordered weighted
     l1 regularized regression with strongly correlated covariates, AISTATS. Zeng, Figueiredo (2015),
     The atomic norm formulation of OSCAR regularization, arXiv:1409.8271.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> norms.OWL([2.0, 1.0, 0.0]).value(np.array([3.0, 0.0, -4.0]))
+    11.0
     """
 
     def __init__(self, weights: Any) -> None:
@@ -158,6 +165,13 @@ class LInf(VectorNorm):
 
     For anti-sparse representations and for robust fits in the dual: all coefficients share one
     bound. Every best atom holds all columns with z_j != 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> norms.LInf().value(np.array([3.0, 0.0, -4.0]))
+    4.0
     """
 
     def value(self, w: Array) -> float:

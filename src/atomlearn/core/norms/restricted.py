@@ -35,6 +35,13 @@ class Restricted(Wrapper):
         One that can be restricted (l1, l2, elastic net, k-support, groups).
     columns : array-like of int
         The columns that may be used, without repetition.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> norms.Restricted(norms.L1(), [0, 2]).value(np.array([3.0, 0.0, -4.0]))
+    7.0
     """
 
     def __init__(self, norm: Norm, columns: Any) -> None:
