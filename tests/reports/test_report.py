@@ -27,6 +27,7 @@ from atomlearn.reports import (
     write_report,
 )
 from atomlearn.reports.atomic_write import write_text
+from atomlearn.reports.style import STYLE
 from atomlearn.result import Record
 
 EVIL = '<script>alert("x")</script>&\'"'
@@ -226,8 +227,8 @@ def test_extreme_gaps_stay_inside_the_drawing(gap: float) -> None:
     drawn = plots.certificate_plot([[record(0, 1.0), record(1, gap)]], ["y"], 1e-6)
     root = ElementTree.fromstring(drawn)
     for circle in root.iter("circle"):
-        assert 0 <= float(circle.attrib["cx"]) <= svg.WIDTH
-        assert 0 <= float(circle.attrib["cy"]) <= svg.HEIGHT
+        assert 0 <= float(circle.attrib["cx"]) <= STYLE.width
+        assert 0 <= float(circle.attrib["cy"]) <= STYLE.height
     content = make_content(fits=(replace(make_content().fits[0], relative_gap=gap),))
     Page(report_html(content))
 

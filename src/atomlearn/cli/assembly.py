@@ -17,9 +17,7 @@ from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.reports.content import Content, FitSummary, HeldOut, SelectedFeature
 from atomlearn.reports.model import ModelCertificate, ModelFeature, ModelInput, SavedModel
-
-#: A histogram needs no more values than this.
-_MOST_VALUES = 20_000
+from atomlearn.reports.style import STYLE
 
 
 def content_of(
@@ -40,7 +38,7 @@ def content_of(
             (str(label), int(count)) for label, count in zip(classes, target.counts(), strict=True)
         )
     )
-    stride = max(1, target.values.size // _MOST_VALUES)
+    stride = max(1, target.values.size // STYLE.most_values)
     return Content(
         data=source.name,
         target=target.name,

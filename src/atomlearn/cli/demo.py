@@ -12,8 +12,6 @@ from atomlearn.cli.source import Source
 from atomlearn.cli.targets import prepare_target
 from atomlearn.storage.formats.table import Schema
 
-_N_FEATURES = 20
-
 
 def demo(options: argparse.Namespace) -> int:
     """Run the command; return 0, or 130 after Ctrl-C."""
@@ -34,16 +32,4 @@ def demo(options: argparse.Namespace) -> int:
         target=prepare_target(bunch.target_names[bunch.target], "diagnosis", "auto", None),
         command=shlex.join(["atomlearn", *options.given]),
     )
-    plan = Plan(
-        n_features=_N_FEATURES,
-        C=10.0,
-        batch=None,
-        norms=(),
-        alpha=None,
-        form="squared",
-        loss=None,
-        gap=1e-6,
-        standardize=True,
-        seed=0,
-    )
-    return select_from(source, plan, way)
+    return select_from(source, Plan(n_features=20), way)

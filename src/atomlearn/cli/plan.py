@@ -12,32 +12,36 @@ from atomlearn.core.interfaces.norm import Form, Norm
 from atomlearn.core.losses import as_loss, loss_names
 from atomlearn.norms import as_norm
 
-_DEFAULT_N_FEATURES = 50
-_DEFAULT_C = 10.0
-
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How features are selected.
-
-    additive : the kernel of ``designs.Additive`` where columns become curves, else None.
+    """How features are selected; the defaults are those of the command line.
 
     n_features, C, batch : feature generation, where norms is empty; norms : candidates, one
-    unless cross-validation chooses; alpha : None where cross-validation chooses; loss : None for
-    the default of the task; gap : relative gap to prove; chosen_by : how alpha was chosen, where
-    an earlier fit did.
+    unless cross-validation chooses; alpha : None where cross-validation chooses; form : how the
+    norm enters; loss : None for the default of the task; gap : relative gap to prove;
+    standardize : whether features are divided by their standard deviation while selecting; seed :
+    of the split and of the folds; additive : the kernel of ``designs.Additive`` where columns
+    become curves, else None; chosen_by : how alpha was chosen, where an earlier fit did.
+
+    Examples
+    --------
+    >>> from atomlearn.cli.plan import Plan
+    >>> plan = Plan(n_features=20)
+    >>> plan.block, plan.generates, plan.loss_for("regression")
+    (4, True, 'squared')
     """
 
-    n_features: int | None
-    C: float
-    batch: int | None
-    norms: tuple[Norm, ...]
-    alpha: float | None
-    form: Form
-    loss: str | None
-    gap: float
-    standardize: bool
-    seed: int
+    n_features: int | None = 50
+    C: float = 10.0
+    batch: int | None = None
+    norms: tuple[Norm, ...] = ()
+    alpha: float | None = None
+    form: Form = "penalized"
+    loss: str | None = None
+    gap: float = 1e-6
+    standardize: bool = True
+    seed: int = 0
     additive: str | None = None
     chosen_by: str = ""
 
@@ -105,9 +109,12 @@ def read_plan(options: argparse.Namespace) -> Plan:
             "leave --alpha out, or give one k"
         )
     form: Form = norms[0].usual_form if norms else "penalized"
+    asked: dict[str, Any] = {"n_features": None} if norms else {}
+    for name in ("n_features", "C"):
+        if getattr(options, name) is not None:
+            asked[name] = getattr(options, name)
     return Plan(
-        n_features=options.n_features or (None if norms else _DEFAULT_N_FEATURES),
-        C=_DEFAULT_C if options.C is None else options.C,
+        **asked,
         batch=options.batch,
         norms=norms,
         alpha=options.alpha,

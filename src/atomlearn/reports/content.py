@@ -29,9 +29,19 @@ class SelectedFeature:
     factors: tuple[str, ...] = ()
 
     @property
+    def output(self) -> int:
+        """The output that the feature matters most to."""
+        return max(range(len(self.standardized)), key=lambda at: abs(self.standardized[at]))
+
+    @property
+    def strongest(self) -> float:
+        """The standardized coefficient of that output."""
+        return self.standardized[self.output]
+
+    @property
     def size(self) -> float:
         """Largest |standardized coefficient| over the outputs."""
-        return max(map(abs, self.standardized))
+        return abs(self.strongest)
 
 
 @dataclass(frozen=True, slots=True)

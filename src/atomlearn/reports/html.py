@@ -13,11 +13,7 @@ from typing import Any
 from atomlearn.reports import network, plots
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.content import Content, SelectedFeature
-
-#: More lines than this make a page slow and nobody reads them; selected.csv has them all.
-MOST_ROWS = 300
-#: A relative gap beyond this bounds nothing that matters.
-_TRIVIAL = 0.9
+from atomlearn.reports.style import STYLE
 
 
 class ReportUnavailable(RuntimeError):
@@ -49,14 +45,14 @@ def report_html(content: Content) -> str:
         content=content,
         style=markupsafe.Markup(style),
         drawings=drawings,
-        rows=[_row(content, feature) for feature in content.selected[:MOST_ROWS]],
-        left_out=max(0, len(content.selected) - MOST_ROWS),
+        rows=[_row(content, feature) for feature in content.selected[: STYLE.most_rows]],
+        left_out=max(0, len(content.selected) - STYLE.most_rows),
         headline=_headline(content),
         meaning=_meaning(content),
         confusion=_confusion(content),
         classes=_classes(content),
-        most_bars=plots.MOST_BARS,
-        most_curves=plots.MOST_CURVES,
+        most_bars=STYLE.most_bars,
+        most_curves=STYLE.most_curves,
         links_left_out=network.left_out(content.selected),
     )
 
@@ -74,7 +70,7 @@ def _drawings(content: Content) -> dict[str, str]:
     drawings = dict.fromkeys(names, "")
     histories = [fit.history for fit in content.fits]
     labels = [fit.label for fit in content.fits]
-    if any(histories) and content.relative_gap >= _TRIVIAL:
+    if any(histories) and content.relative_gap >= STYLE.useful_gap:
         unit = "columns of curves" if content.curves else "features"
         drawings["objective"] = plots.objective_plot(histories, labels, unit)
     elif any(histories):
@@ -112,7 +108,7 @@ def _meaning(content: Content) -> list[str]:
             f"With the features as selected, the objective{several} is proved to be at most "
             f"{_above(on_selected)} above the lowest that any coefficients reach."
         )
-    if content.relative_gap < _TRIVIAL:
+    if content.relative_gap < STYLE.useful_gap:
         sentences.append(
             f"At the returned coefficients, the objective{several} is proved to be at most "
             f"{_above(content.relative_gap)} above what any coefficients over {over} reach, those "
@@ -145,8 +141,7 @@ def _decimal(value: float) -> str:
 def _row(content: Content, feature: SelectedFeature) -> dict[str, Any]:
     """Return what one line of the table shows; bars are in percent of half the column."""
     largest = content.selected[0].size or 1.0
-    position = max(range(len(feature.standardized)), key=lambda at: abs(feature.standardized[at]))
-    value = feature.standardized[position]
+    value, position = feature.strongest, feature.output
     cells = []
     if len(feature.standardized) > 1:
         cells = [

@@ -8,11 +8,8 @@ from html import escape
 
 from atomlearn.reports import svg
 from atomlearn.reports.content import SelectedFeature
-
-#: More columns than this cannot be told apart on one circle; those of the strongest products stay.
-MOST_NODES = 36
-_SIZE = 520.0
-_RADIUS = 165.0
+from atomlearn.reports.style import STYLE
+from atomlearn.reports.tables import shortened
 
 
 def network_plot(selected: Sequence[SelectedFeature]) -> str:
@@ -37,7 +34,9 @@ def network_plot(selected: Sequence[SelectedFeature]) -> str:
     for number, name in enumerate(nodes):
         pieces.append(_node(name, place[name], alone.get(name), squares.get(name), largest))
         pieces.append(_label(name, number, len(nodes)))
-    return svg.drawing("".join(pieces), "Network of selected interactions", _SIZE, _SIZE)
+    return svg.drawing(
+        "".join(pieces), "Network of selected interactions", STYLE.network, STYLE.network
+    )
 
 
 def left_out(selected: Sequence[SelectedFeature]) -> int:
@@ -52,20 +51,18 @@ def _nodes(products: Sequence[SelectedFeature]) -> list[str]:
     kept: list[str] = []
     for feature in products:  # strongest first
         new = [name for name in feature.factors if name not in kept]
-        if len(kept) + len(new) <= MOST_NODES:
+        if len(kept) + len(new) <= STYLE.most_nodes:
             anchor = next((name for name in feature.factors if name in kept), None)
             position = len(kept) if anchor is None else kept.index(anchor) + 1
             kept[position:position] = new
     return kept
 
 
-def _place(number: int, count: int) -> tuple[float, float]:
-    angle = 2 * math.pi * number / count - math.pi / 2
-    return _SIZE / 2 + _RADIUS * math.cos(angle), _SIZE / 2 + _RADIUS * math.sin(angle)
-
-
-def _strongest(feature: SelectedFeature) -> float:
-    return max(feature.standardized, key=abs)
+def _place(number: int, count: int, beyond: float = 0.0) -> tuple[float, float]:
+    """Return the place of a column on the circle, or so far beyond it."""
+    angle, radius = 2 * math.pi * number / count - math.pi / 2, STYLE.network_radius + beyond
+    middle = STYLE.network / 2
+    return middle + radius * math.cos(angle), middle + radius * math.sin(angle)
 
 
 def _sign(value: float) -> str:
@@ -74,9 +71,9 @@ def _sign(value: float) -> str:
 
 def _edge(feature: SelectedFeature, place: dict[str, tuple[float, float]], largest: float) -> str:
     (x1, y1), (x2, y2) = (place[name] for name in feature.factors)
-    value = _strongest(feature)
+    value = feature.strongest
     # Bent towards the middle: lines between neighbors stay visible.
-    middle = tuple(0.35 * _SIZE + 0.15 * (a + b) for a, b in ((x1, x2), (y1, y2)))
+    middle = tuple(0.35 * STYLE.network + 0.15 * (a + b) for a, b in ((x1, x2), (y1, y2)))
     path = " ".join(svg.number(v) for v in (x1, y1)), " ".join(svg.number(v) for v in middle)
     end = " ".join(svg.number(v) for v in (x2, y2))
     width = svg.number(1.0 + 7.0 * abs(value) / largest)
@@ -96,7 +93,7 @@ def _node(
 ) -> str:
     pieces = []
     if square is not None:
-        value = _strongest(square)
+        value = square.strongest
         radius = 9.0 + 7.0 * abs(value) / largest
         pieces.append(
             svg.dot(*place, radius, f"{square.name}: {value:+.4g}", f"ring {_sign(value)}")
@@ -104,17 +101,14 @@ def _node(
     if alone is None:
         pieces.append(svg.dot(*place, 4.0, f"{name}: in products only", "node"))
     else:
-        value = _strongest(alone)
+        value = alone.strongest
         radius = 4.0 + 7.0 * abs(value) / largest
         pieces.append(svg.dot(*place, radius, f"{name}: {value:+.4g}", f"node {_sign(value)}"))
     return "".join(pieces)
 
 
 def _label(name: str, number: int, count: int) -> str:
-    angle = 2 * math.pi * number / count - math.pi / 2
-    x = _SIZE / 2 + (_RADIUS + 20) * math.cos(angle)
-    y = _SIZE / 2 + (_RADIUS + 20) * math.sin(angle) + 4
-    side = math.cos(angle)
+    x, y = _place(number, count, beyond=20.0)
+    side = (x - STYLE.network / 2) / (STYLE.network_radius + 20.0)
     anchor = "middle" if abs(side) < 0.2 else "start" if side > 0 else "end"
-    shown = name if len(name) <= 18 else name[:17] + "…"
-    return svg.text(x, y, shown, "tick", anchor)
+    return svg.text(x, y + 4, shortened(name, STYLE.name), "tick", anchor)

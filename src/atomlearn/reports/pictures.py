@@ -13,13 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn.reports import svg
 from atomlearn.reports.structure import Drawing, drawing_of
+from atomlearn.reports.style import STYLE
 
 Array = NDArray[np.float64]
-
-#: Pixels a side of a picture holds at most; larger matrices are drawn by block means of |values|.
-MOST_PIXELS = 800
-_WIDTH = 260.0
-_GAP = 16.0
 
 
 def png(pixels: NDArray[np.uint8]) -> bytes:
@@ -101,17 +97,14 @@ def components_plot(
                 continue
             name = str(feature) if names is None else str(names[int(feature)])
             title = f"component {number + 1}, {name}: {row[feature]:.4g}"
-            box = svg.bar(left + place * step, y, max(step - 1, 0.5), cell, title, "part")
-            color = "#c0392b" if row[feature] > 0 else "#2f6fd6"
-            shade = f'<rect fill="{color}" fill-opacity="{abs(row[feature]) / largest:.3f}" '
-            pieces.append(box.replace("<rect ", shade, 1))
+            color = STYLE.positive if row[feature] > 0 else STYLE.series[0]
+            x, wide, shade = left + place * step, max(step - 1, 0.5), abs(row[feature]) / largest
+            pieces.append(svg.bar(x, y, wide, cell, title, "part", color, shade))
     floor = 10.0 + table.shape[0] * (cell + 3)
     if used.size <= 60:
         for place, feature in enumerate(used):
             name = str(feature) if names is None else str(names[int(feature)])
-            at = f"translate({svg.number(left + (place + 0.6) * step)} {svg.number(floor + 8)})"
-            label = svg.text(0.0, 0.0, name, "tick", "end")
-            pieces.append(label.replace("<text ", f'<text transform="{at} rotate(-50)" ', 1))
+            pieces.append(svg.turned(left + (place + 0.6) * step, floor + 8, name, -50))
     pieces.append(svg.text(left, floor + 62, "features in use", "label"))
     return drawing_of(pieces, "Sparse components", width, floor + 70)
 
@@ -162,9 +155,9 @@ def _matrix(name: str, values: Any) -> Array:
 
 
 def _reduced(table: Array) -> Array:
-    """Return block means, at most ``MOST_PIXELS`` a side."""
+    """Return block means, at most ``STYLE.most_pixels`` a side."""
     for axis in (0, 1):
-        step = -(-table.shape[axis] // MOST_PIXELS)
+        step = -(-table.shape[axis] // STYLE.most_pixels)
         if step > 1:
             starts = np.arange(0, table.shape[axis], step)
             counts = np.diff(np.append(starts, table.shape[axis]))
@@ -203,11 +196,11 @@ def _side_by_side(
     pictures: Sequence[NDArray[np.uint8]], labels: Sequence[str], title: str
 ) -> Drawing:
     pieces = []
-    height = _WIDTH * min(max(pictures[0].shape[0] / pictures[0].shape[1], 0.3), 2.0)
+    height = STYLE.picture * min(max(pictures[0].shape[0] / pictures[0].shape[1], 0.3), 2.0)
     for number, (pixels, label) in enumerate(zip(pictures, labels, strict=True)):
-        x = _GAP + number * (_WIDTH + _GAP)
+        x = STYLE.picture_gap + number * (STYLE.picture + STYLE.picture_gap)
         pieces.append(svg.text(x, 14.0, label, "label"))
-        pieces.append(_image(pixels, x, 22.0, _WIDTH, height))
-        pieces.append(svg.bar(x, 22.0, _WIDTH, height, label, "outline"))
-    total = _GAP + len(pictures) * (_WIDTH + _GAP)
+        pieces.append(_image(pixels, x, 22.0, STYLE.picture, height))
+        pieces.append(svg.bar(x, 22.0, STYLE.picture, height, label, "outline"))
+    total = STYLE.picture_gap + len(pictures) * (STYLE.picture + STYLE.picture_gap)
     return drawing_of(pieces, title, total, height + 34.0)

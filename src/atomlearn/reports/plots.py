@@ -8,16 +8,8 @@ from collections.abc import Sequence
 from atomlearn.core.problem.result import Record
 from atomlearn.reports import svg
 from atomlearn.reports.content import Curve, SelectedFeature
-
-#: A gap of zero has no logarithm; it is drawn at the bottom, at this value.
-_LEAST_GAP = 1e-16
-#: Bars beyond this many are thinner than a pixel.
-MOST_BARS = 160
-#: Curves beyond this many make a page slow.
-MOST_CURVES = 24
-_ACROSS, _PANEL_HEIGHT = 3, 190.0
-#: Panels stand side by side over the whole page, where other drawings have half of it.
-_PAGE = 2.0 * svg.WIDTH
+from atomlearn.reports.style import STYLE
+from atomlearn.reports.tables import shortened
 
 
 def certificate_plot(
@@ -50,15 +42,9 @@ def certificate_plot(
     parts.append(svg.line(frame.left, at, frame.width - frame.right, at, "goal"))
     parts.append(svg.text(frame.left + 6, at - 6, f"asked for {goal:.0e}", "note"))
     for number, (points, label) in enumerate(zip(lines, labels, strict=True)):
-        style = f"series-{number % 6}"
         placed = [(frame.across(x), frame.up(min(y, highest))) for x, y, _ in points]
-        parts.append(svg.polyline(placed, f"curve {style}"))
-        for (x, y), (_, _, record) in zip(placed, points, strict=True):
-            title = (
-                f"{label}: after {record.passes:g} passes and {record.seconds:.2f} s, "
-                f"gap {record.relative_gap:.2e}, {record.n_columns} columns"
-            )
-            parts.append(svg.dot(x, y, 3.5, title, f"dot {style}"))
+        told = [f"gap {r.relative_gap:.2e}, {r.n_columns} columns" for _, _, r in points]
+        parts += _line_of(number, label, placed, [r for _, _, r in points], told)
     return svg.drawing("".join(parts), "Proved relative gap against passes over the data")
 
 
@@ -81,29 +67,41 @@ def objective_plot(
         )
     ]
     for number, (history, label) in enumerate(zip(histories, labels, strict=True)):
-        style = f"series-{number % 6}"
         placed = [(frame.across(float(r.n_columns)), frame.up(r.objective)) for r in history]
-        parts.append(svg.polyline(placed, f"curve {style}"))
-        for (x, y), record in zip(placed, history, strict=True):
-            title = (
-                f"{label}: after {record.passes:g} passes and {record.seconds:.2f} s, "
-                f"{record.n_columns} {unit}, objective {record.objective:.5g}"
-            )
-            parts.append(svg.dot(x, y, 3.5, title, f"dot {style}"))
+        told = [f"{r.n_columns} {unit}, objective {r.objective:.5g}" for r in history]
+        parts += _line_of(number, label, placed, history, told)
     return svg.drawing("".join(parts), f"Objective against the number of selected {unit}")
 
 
+def _line_of(
+    number: int,
+    label: str,
+    placed: list[tuple[float, float]],
+    history: Sequence[Record],
+    told: list[str],
+) -> list[str]:
+    """Return the line of one fit, with a dot a step that tells what was reached by then."""
+    style = f"series-{number % len(STYLE.series)}"
+    parts = [svg.polyline(placed, f"curve {style}")]
+    for (x, y), record, words in zip(placed, history, told, strict=True):
+        when = f"after {record.passes:g} passes and {record.seconds:.2f} s"
+        parts.append(svg.dot(x, y, 3.5, f"{label}: {when}, {words}", f"dot {style}"))
+    return parts
+
+
 def _exponent(gap: float) -> float:
-    return math.log10(min(max(gap, _LEAST_GAP), 1e300))
+    return math.log10(min(max(gap, STYLE.least_gap), 1e300))
 
 
 def selection_plot(features: Sequence[SelectedFeature]) -> str:
     """Return the coefficients in the order in which the features were found, a shade a round.
 
-    Heights are |coefficient| per standard deviation; at most ``MOST_BARS`` are drawn.
+    Heights are |coefficient| per standard deviation; at most ``STYLE.most_bars`` are drawn.
     """
     known = [feature for feature in features if feature.found is not None]
-    ordered = sorted(known, key=lambda feature: (feature.found or 0, feature.rank))[:MOST_BARS]
+    ordered = sorted(known, key=lambda feature: (feature.found or 0, feature.rank))[
+        : STYLE.most_bars
+    ]
     highest = max((feature.size for feature in ordered), default=0.0) or 1.0
     frame = svg.Frame(x=(0.0, float(max(len(ordered), 1))), y=(0.0, highest * 1.12))
     parts = [
@@ -131,7 +129,9 @@ def selection_plot(features: Sequence[SelectedFeature]) -> str:
     return svg.drawing("".join(parts), "Coefficients in the order in which features were found")
 
 
-def prediction_plot(truth: Sequence[float], predicted: Sequence[float], most: int = 600) -> str:
+def prediction_plot(
+    truth: Sequence[float], predicted: Sequence[float], most: int = STYLE.most_points
+) -> str:
     """Return predicted against true values of held-out rows, with the line of equality."""
     stride = max(1, math.ceil(len(truth) / most))
     pairs = list(zip(truth, predicted, strict=True))[::stride]
@@ -154,19 +154,25 @@ def prediction_plot(truth: Sequence[float], predicted: Sequence[float], most: in
 
 
 def curves_plot(curves: Sequence[Curve], outputs: Sequence[str]) -> str:
-    """Return one panel a curve, all on one scale, a line an output; at most ``MOST_CURVES``."""
-    shown = curves[:MOST_CURVES]
+    """Return one panel a curve, all on one scale, a line an output.
+
+    At most ``STYLE.most_curves`` are drawn.
+    """
+    shown = curves[: STYLE.most_curves]
     values = [value for curve in shown for row in curve.values for value in row]
     least, greatest = min(*values, 0.0), max(*values, 0.0)
     margin = 0.06 * (greatest - least) or 1.0
-    width = _PAGE / _ACROSS
-    height = _PANEL_HEIGHT * math.ceil(len(shown) / _ACROSS)
+    width = STYLE.page / STYLE.panels_across
+    height = STYLE.panel_height * math.ceil(len(shown) / STYLE.panels_across)
     parts = []
     for number, curve in enumerate(shown):
         panel = _curve_panel(curve, outputs, (least - margin, greatest + margin), width)
-        x, y = width * (number % _ACROSS), _PANEL_HEIGHT * (number // _ACROSS)
+        x, y = (
+            width * (number % STYLE.panels_across),
+            STYLE.panel_height * (number // STYLE.panels_across),
+        )
         parts.append(f'<g transform="translate({svg.number(x)} {svg.number(y)})">{panel}</g>')
-    return svg.drawing("".join(parts), "What each feature adds", _PAGE, height)
+    return svg.drawing("".join(parts), "What each feature adds", STYLE.page, height)
 
 
 def _curve_panel(
@@ -177,10 +183,10 @@ def _curve_panel(
         first, last = first - 0.5, last + 0.5
     frame = svg.Frame(
         x=(first, last), y=scale, left=46.0, right=14.0, top=26.0, bottom=30.0,
-        width=width, height=_PANEL_HEIGHT,
+        width=width, height=STYLE.panel_height,
     )  # fmt: skip
     floor = frame.height - frame.bottom
-    parts = [svg.text(frame.left, 13, _short(curve.name), "label")]
+    parts = [svg.text(frame.left, 13, shortened(curve.name, STYLE.name), "label")]
     for value, label in svg.round_ticks(*scale, about=3):
         at = frame.up(value)
         parts.append(svg.line(frame.left, at, width - frame.right, at, "grid"))
@@ -192,13 +198,13 @@ def _curve_panel(
         parts.append(svg.line(at, floor, at, floor - 4, "axis"))
     for number, row in enumerate(curve.values):
         points = [(frame.across(x), frame.up(y)) for x, y in _path(curve, row)]
-        parts.append(svg.polyline(points, f"curve series-{number % 6}"))
+        parts.append(svg.polyline(points, f"curve series-{number % len(STYLE.series)}"))
         place = max(range(len(row)), key=lambda at, row=row: abs(row[at]))  # type: ignore[misc]
         title = f"{curve.name}: adds {row[place]:.4g} at {curve.levels[place]:.6g}"
         if len(curve.values) > 1:
             title = f"{outputs[number]}, {title}"
         x, y = frame.across(curve.levels[place]), frame.up(row[place])
-        parts.append(svg.dot(x, y, 2.5, title, f"dot series-{number % 6}"))
+        parts.append(svg.dot(x, y, 2.5, title, f"dot series-{number % len(STYLE.series)}"))
     return "".join(parts)
 
 
@@ -211,10 +217,6 @@ def _path(curve: Curve, row: Sequence[float]) -> list[tuple[float, float]]:
         middle = 0.5 * curve.levels[at - 1] + 0.5 * curve.levels[at]
         points += [(middle, row[at - 1]), (middle, row[at])]
     return [*points, (curve.levels[-1], row[-1])]
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 18 else name[:17] + "…"
 
 
 def distribution_plot(values: Sequence[float], n_bins: int = 24) -> str:

@@ -11,18 +11,9 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces.lift import Part
 from atomlearn.reports import svg
 from atomlearn.reports.atomic_write import write_text
+from atomlearn.reports.style import STYLE
 
 Array = NDArray[np.float64]
-
-#: Rows and columns beyond this many could not be read; the largest are drawn.
-MOST_ROWS = 40
-MOST_COLUMNS = 200
-_ROW = 20.0
-_COLORS = ("#2f6fd6", "#d1603d", "#2a9d72", "#a35bd0", "#c79a1b", "#3aa3b8")
-_STYLE = (
-    "text{font:11px system-ui,sans-serif;fill:#333}.label{font-size:12px}.grid{stroke:#e4e4e4}"
-    ".axis{stroke:#888}.outline{fill:none;stroke:#888}"
-)
 
 
 class Drawing(str):
@@ -40,7 +31,7 @@ class Drawing(str):
         return target
 
 
-def groups_plot(parts: Sequence[Part], top: int = MOST_ROWS) -> Drawing:
+def groups_plot(parts: Sequence[Part], top: int = STYLE.most_groups) -> Drawing:
     """Return one bar a selected group, ||z_B||_2, largest first, with its name.
 
     Parameters
@@ -55,7 +46,7 @@ def groups_plot(parts: Sequence[Part], top: int = MOST_ROWS) -> Drawing:
     order = np.argsort(-np.asarray(sizes), kind="stable")[:top]
     labels = [label_of(parts[int(place)]) for place in order]
     left = 24.0 + 6.2 * max((len(label) for label in labels), default=0)
-    height = 44.0 + _ROW * len(labels)
+    height = 44.0 + STYLE.row * len(labels)
     highest = max(sizes, default=0.0) or 1.0
     frame = svg.Frame(x=(0.0, highest * 1.05), y=(0.0, 1.0), left=left, top=8.0, height=height)
     floor = frame.height - frame.bottom
@@ -68,7 +59,11 @@ def groups_plot(parts: Sequence[Part], top: int = MOST_ROWS) -> Drawing:
         y = frame.top + row * (floor - frame.top) / max(len(labels), 1)
         title = f"{labels[row]}: norm {sizes[place]:.4g}, {parts[int(place)].columns.size} features"
         width = frame.across(sizes[place]) - frame.left
-        pieces.append(_box(frame.left, y + 2, width, _ROW - 6, _COLORS[0], title))
+        pieces.append(
+            svg.bar(
+                frame.left, y + 2, max(width, 0.5), STYLE.row - 6, title, "part", STYLE.series[0]
+            )
+        )
         pieces.append(svg.text(frame.left - 6, y + 13, labels[row], "tick", "end"))
     pieces.append(svg.line(frame.left, frame.top, frame.left, floor, "axis"))
     middle = (frame.left + frame.width - frame.right) / 2
@@ -77,12 +72,12 @@ def groups_plot(parts: Sequence[Part], top: int = MOST_ROWS) -> Drawing:
 
 
 def parts_plot(
-    parts: Sequence[Part], names: Sequence[str] | None = None, top: int = MOST_ROWS
+    parts: Sequence[Part], names: Sequence[str] | None = None, top: int = STYLE.most_groups
 ) -> Drawing:
     """Return what the coefficients are sums of: a column a feature, a colored piece a group.
 
     Pieces above the line are positive, pieces below negative; the mark is their sum, the
-    coefficient. Features in use only, in their order, the largest ``MOST_COLUMNS`` of them.
+    coefficient. Features in use only, in their order, the largest ``STYLE.most_columns`` of them.
 
     Parameters
     ----------
@@ -101,7 +96,7 @@ def parts_plot(
     for row, part in enumerate(parts):
         table[row, np.searchsorted(features, part.columns)] = part.weights
     reach = np.abs(table).sum(axis=0)
-    shown = np.sort(np.argsort(-reach, kind="stable")[:MOST_COLUMNS])
+    shown = np.sort(np.argsort(-reach, kind="stable")[: STYLE.most_columns])
     table, features = table[:, shown], features[shown]
     above, below = np.maximum(table, 0.0).sum(axis=0), np.minimum(table, 0.0).sum(axis=0)
     high, low = float(above.max(initial=0.0)), float(below.min(initial=0.0))
@@ -113,7 +108,7 @@ def parts_plot(
         pieces += _column(frame, column, table[:, column], parts, largest, name)
         if features.size <= 24:
             middle = frame.across(column + 0.5)
-            pieces.append(_slanted(middle, frame.height - frame.bottom + 12, name))
+            pieces.append(svg.turned(middle, frame.height - frame.bottom + 12, name, -40))
     zero = frame.up(0.0)
     pieces.append(svg.line(frame.left, zero, frame.width - frame.right, zero, "axis"))
     return drawing_of(pieces, "Coefficients as sums of parts", frame.width, frame.height)
@@ -129,32 +124,22 @@ def _column(
     name: str,
 ) -> list[str]:  # fmt: skip
     left, right = frame.across(column + 0.12), frame.across(column + 0.88)
-    pieces, tops = [], {1: 0.0, -1: 0.0}
+    pieces, tops, colors = [], {1: 0.0, -1: 0.0}, STYLE.series
     for row in np.flatnonzero(values):
         sign = 1 if values[row] > 0 else -1
         start, tops[sign] = tops[sign], tops[sign] + float(values[row])
         upper, lower = frame.up(max(start, tops[sign])), frame.up(min(start, tops[sign]))
-        color = _COLORS[int(row) % len(_COLORS)] if int(row) in largest else "#bbb"
+        color = colors[int(row) % len(colors)] if int(row) in largest else STYLE.rest
         title = f"{name}: {values[row]:.4g} in {label_of(parts[int(row)])}"
-        pieces.append(_box(left, upper, right - left, lower - upper, color, title))
+        high = max(lower - upper, 0.5)
+        pieces.append(svg.bar(left, upper, max(right - left, 0.5), high, title, "part", color))
     at = frame.up(float(values.sum()))
     pieces.append(svg.line(left - 1, at, right + 1, at, "axis"))
     return pieces
 
 
-def _box(x: float, y: float, width: float, height: float, color: str, title: str) -> str:
-    plain = svg.bar(x, y, max(width, 0.5), max(height, 0.5), title, "part")
-    return plain.replace("<rect ", f'<rect fill="{color}" fill-opacity="0.85" ', 1)
-
-
-def _slanted(x: float, y: float, name: str) -> str:
-    plain = svg.text(0.0, 0.0, name, "tick", "end")
-    place = f"translate({svg.number(x)} {svg.number(y)}) rotate(-40)"
-    return plain.replace("<text ", f'<text transform="{place}" ', 1)
-
-
 def drawing_of(pieces: list[str], title: str, width: float, height: float) -> Drawing:
-    inside = f"<style>{_STYLE}</style>" + "".join(pieces)
+    inside = f"<style>{STYLE.sheet}</style>" + "".join(pieces)
     whole = svg.drawing(inside, title, width, height)
     return Drawing(whole.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
 

@@ -10,9 +10,7 @@ import math
 from dataclasses import dataclass
 from html import escape
 
-#: Width of every drawing in its own units: wide enough for 20 marks, small enough for a phone.
-WIDTH = 480.0
-HEIGHT = 280.0
+from atomlearn.reports.style import STYLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +27,8 @@ class Frame:
     right: float = 14.0
     top: float = 14.0
     bottom: float = 44.0
-    width: float = WIDTH
-    height: float = HEIGHT
+    width: float = STYLE.width
+    height: float = STYLE.height
 
     def across(self, value: float) -> float:
         """Return the horizontal position of a value."""
@@ -71,7 +69,9 @@ class Frame:
         return "".join(parts)
 
 
-def drawing(content: str, title: str, width: float = WIDTH, height: float = HEIGHT) -> str:
+def drawing(
+    content: str, title: str, width: float = STYLE.width, height: float = STYLE.height
+) -> str:
     """Return a whole drawing that scales with its place on the page."""
     return (
         f'<svg class="plot" viewBox="0 0 {number(width)} {number(height)}" role="img" '
@@ -95,6 +95,14 @@ def text(x: float, y: float, content: str, style: str, anchor: str = "start") ->
     )
 
 
+def turned(x: float, y: float, content: str, angle: int) -> str:
+    """Return one escaped text under a mark, turned by an angle in degrees and ending there."""
+    return (
+        f'<text class="tick" text-anchor="end" '
+        f'transform="translate({number(x)} {number(y)}) rotate({angle})">{escape(content)}</text>'
+    )
+
+
 def dot(x: float, y: float, radius: float, title: str, style: str) -> str:
     """Return a dot that tells its meaning to a pointer resting on it."""
     return (
@@ -103,10 +111,14 @@ def dot(x: float, y: float, radius: float, title: str, style: str) -> str:
     )
 
 
-def bar(x: float, y: float, width: float, height: float, title: str, style: str) -> str:
-    """Return a bar that tells its meaning to a pointer resting on it."""
+def bar(
+    x: float, y: float, width: float, height: float, title: str, style: str, fill: str = "",
+    opacity: float = 0.85,
+) -> str:  # fmt: skip
+    """Return a bar that tells its meaning to a pointer resting on it; ``fill`` : a color."""
+    color = f'fill="{fill}" fill-opacity="{opacity:.3g}" ' if fill else ""
     return (
-        f'<rect class="{style}" x="{number(x)}" y="{number(y)}" width="{number(width)}" '
+        f'<rect {color}class="{style}" x="{number(x)}" y="{number(y)}" width="{number(width)}" '
         f'height="{number(height)}"><title>{escape(title)}</title></rect>'
     )
 
@@ -145,13 +157,13 @@ def whole_ticks(least: int, greatest: int, about: int = 8) -> list[tuple[float, 
     return [(float(value), str(value)) for value in range(first, greatest + 1, step)]
 
 
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
 def power_ticks(least: int, greatest: int, about: int = 6) -> list[tuple[float, str]]:
     """Return ticks at whole powers of ten; positions are the exponents."""
     step = max(1, math.ceil((greatest - least) / about))
     return [
-        (float(exponent), "10" + str(exponent).translate(_RAISED))
+        (
+            float(exponent),
+            "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")),
+        )
         for exponent in range(greatest, least - 1, -step)
     ]

@@ -63,12 +63,9 @@ def _feature_lines(features: tuple[SelectedFeature, ...]) -> list[str]:
     lines = [f"  {'rank':>4}  {'feature':<{width}}  {'coefficient':>12}  {'per st. dev.':>12}"]
     for feature in features:
         name = shortened(feature.name, width)
-        position = max(
-            range(len(feature.standardized)), key=lambda at: abs(feature.standardized[at])
-        )
         lines.append(
-            f"  {feature.rank:>4}  {name:<{width}}  {feature.coefficients[position]:>12.4g}  "
-            f"{feature.standardized[position]:>12.4g}"
+            f"  {feature.rank:>4}  {name:<{width}}  {feature.coefficients[feature.output]:>12.4g}  "
+            f"{feature.strongest:>12.4g}"
         )
     return lines
 
