@@ -11,20 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-_LAZY = {
-    "solve": "atomlearn.solvers",
-    "AtomicRegressor": "atomlearn.estimators",
-    "AtomicClassifier": "atomlearn.estimators",
-    "AtomicRegressorCV": "atomlearn.estimators",
-    "AtomicClassifierCV": "atomlearn.estimators",
-    "FeatureGenerator": "atomlearn.estimators",
-    "MatrixPursuit": "atomlearn.estimators",
-    "SparseLowRank": "atomlearn.estimators",
-    "SparsePCA": "atomlearn.estimators",
-    "AdditiveKernelSampler": "atomlearn.estimators",
-    "MultipleKernelClassifier": "atomlearn.estimators",
-    "MultipleKernelRegressor": "atomlearn.estimators",
-}
 _MODULES = ("datasets", "designs", "losses", "masters", "norms", "paths", "reports", "solvers")
 
 __all__ = [
@@ -76,10 +62,11 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     """Import parts on first use, so that ``import atomlearn`` is instant."""
-    if name in _LAZY:
-        return getattr(importlib.import_module(_LAZY[name]), name)
     if name in _MODULES:
         return importlib.import_module(f"atomlearn.{name}")
+    if name in __all__:
+        home = "solvers" if name == "solve" else "estimators"
+        return getattr(importlib.import_module(f"atomlearn.{home}"), name)
     raise AttributeError(f"module 'atomlearn' has no attribute {name!r}")
 
 

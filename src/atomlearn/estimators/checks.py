@@ -107,7 +107,7 @@ def grouped(norm: str | Norm, design: Design) -> str | Norm:
     "terms" those of each curve and surface; ``norm="groups"`` means any of them.
     """
     map = map_of(design)
-    if isinstance(norm, str) and norm == "groups" and map.unit is not None:
+    if norm == "groups" and map.unit is not None:
         norm = Groups(map.unit)
     if not isinstance(norm, Groups | KSupport) or not isinstance(norm.groups, str):
         return norm

@@ -102,7 +102,7 @@ class CrossValidatedModel(AtomicModel):
         unit = features_named(self.features).kind.unit
         if unit is not None:
             own = Groups(unit)
-            given = [own if isinstance(norm, str) and norm == "groups" else norm for norm in given]
+            given = [own if norm == "groups" else norm for norm in given]
         return [as_norm(norm) for norm in given]
 
     def _grids(self, problems: Sequence[Problem], norms: Sequence[Norm]) -> Array:
