@@ -16,6 +16,7 @@ from atomlearn.interfaces import Design, Factored
 from atomlearn.matrices.norms import lanczos, sparse_search
 from atomlearn.matrices.scores import DenseMatrix, LessFactored
 from atomlearn.matrices.solver import spans as span_module
+from atomlearn.paths import path
 from atomlearn.result import Result, Status
 from atomlearn.solvers import FISTA, AtomGeneration, MatrixGeneration
 from atomlearn.testing import tolerances
@@ -514,3 +515,17 @@ def test_scores_less_a_factored_point() -> None:
     for right, left in ((rng.normal(size=Q), rng.normal(size=P)), (V, U)):
         assert_allclose(matrix.dot(right), W @ right)
         assert_allclose(matrix.transpose_dot(left), W.T @ left)
+
+
+def test_a_path_goes_on_where_it_was() -> None:
+    """Terms and directions of one level reach the next: two thirds of the passes from zero."""
+    rng = np.random.default_rng(14)
+    X = rng.normal(size=(100, 70)) + rng.normal(size=(100, 1))
+    Y = X @ (rng.normal(size=(70, 3)) @ rng.normal(size=(3, 20)))
+    Y += 0.5 * Y.std() * rng.normal(size=Y.shape)
+    design, y = designs.Tasks(X, 20), Y.reshape(-1)
+    along = path(design, y, norm=norms.TraceNorm(), n_levels=10, ratio=0.05)
+    cold = [solve(design, y, norm=norms.TraceNorm(), level=level) for level in along.levels]
+    assert along.converged
+    assert_allclose(along.objectives, [fit.objective for fit in cold], rtol=2e-6)
+    assert along.passes <= 2 / 3 * sum(fit.passes for fit in cold)

@@ -58,6 +58,10 @@ class State:
         """Return the proved relative gap over the active columns alone, where it is known apart."""
         return None
 
+    def warm_parts(self) -> tuple[MatrixPart, ...] | None:
+        """Return the terms of a matrix with what the last pass says may enter them next."""
+        return self.matrix_parts()
+
     def parts(self) -> tuple[tuple[Atom, float], ...]:
         """Return atoms a_h with weights c_h > 0, w = sum c_h a_h, where the solver knows them."""
         return ()

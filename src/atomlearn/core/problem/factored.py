@@ -72,7 +72,8 @@ class MatrixPart:
     norm : the norm of this term; factor : what it is scaled by; gauge : factor * norm of the term
     (for rays the sum of their weights, which bounds it); factored : the term by its factors, of the
     mode-th unfolding where the norm is one of tensors (``tensor`` is its shape); columns, weights :
-    the entries of a term under a norm of vectors, in row-major order, where ``factored`` is None.
+    the entries of a term under a norm of vectors, in row-major order, where ``factored`` is None;
+    ahead : for warm starts, what may enter the term next, as its solver knows it.
     """
 
     norm: Any
@@ -83,6 +84,7 @@ class MatrixPart:
     weights: Array | None = None
     tensor: tuple[int, ...] | None = None
     mode: int = 0
+    ahead: Any = None
 
     def dense(self, shape: tuple[int, ...]) -> Array:
         """Return the term as an array of this shape: that of the matrix, or of the tensor."""

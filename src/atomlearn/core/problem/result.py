@@ -217,13 +217,14 @@ class Result:
         The atoms that w is the sum of are among them as long as the state of the solver is kept;
         they are used for a problem of the very same norm only.
         """
+        kept = self.state is not None
         return WarmStart(
             self.columns,
             self.weights,
             self.intercept,
             self.lifted,
-            () if self.state is None else self.state.parts(),
-            self.matrix_parts,
+            self.state.parts() if kept else (),
+            self.state.warm_parts() if kept else self.matrix_parts,
             self.norm,
         )
 

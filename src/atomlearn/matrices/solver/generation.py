@@ -45,16 +45,36 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
 
-#: Steps without progress after which a run has stalled.
-PATIENCE = 8
-#: A search near the rays in use is enough where it promises this share of the first one in a row.
-LAZY = 0.1
-#: Re-fits of rays that turn on their supports, between two passes.
-TURNS = 5
-#: Share of the last relative gap, and of 1, that the bounds on the polar may leave open.
-LOOSE = 0.1
-#: Coordinates of spans beside rays up to which Newton steps pay.
-NEWTON_SIZE = 400
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What a step takes for enough; none of it changes what is proved.
+
+    lazy : a search near the rays in use is enough where it promises this share of the first such
+    search in a row; turns : re-fits of rays that turn on their supports, between two passes;
+    loose : share of the last relative gap, and of 1, that the bounds on the polar may leave open;
+    newton_size : coordinates of spans beside rays up to which Newton steps pay, as their Jacobian
+    has the square of it; warm_gap : relative gap that a warm start is taken to have before its
+    first pass, which sets how closely it is re-fitted.
+    """
+
+    lazy: float = 0.1
+    turns: int = 5
+    loose: float = 0.1
+    newton_size: int = 400
+    warm_gap: float = 1e-2
+
+
+TUNING = Tuning()
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """Where a re-fit begins: the objective, the gap that it may close, and the intercept."""
+
+    objective: float
+    gap: float
+    intercept: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +122,32 @@ class MatrixGeneration(Solver):
     tolerance: float = 1e-6
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> MatrixState:
-        """Begin at zero, or at the terms of an earlier fit with the same kinds of norms."""
+        """Begin at zero, or at the terms of an earlier fit with the same kinds of norms.
+
+        Where the last pass of that fit is known, this one begins with a re-fit over what it found:
+        the scores at a point do not depend on the level, so that costs no pass.
+        """
         terms = begun(problem)
         values = [np.zeros(term.size) for term in terms]
         intercept = 0.0 if warm is None else warm.intercept
-        parts = None if warm is None else warm.matrix_parts
-        if parts is not None and len(parts) == len(terms):
-            for number, part in enumerate(parts):
-                if (known := terms[number].placed(part)) is not None:
-                    terms[number], values[number] = known
+        parts = () if warm is None or warm.matrix_parts is None else warm.matrix_parts
+        parts = parts if len(parts) == len(terms) else ()
+        for number, part in enumerate(parts):
+            if (known := terms[number].placed(part)) is not None:
+                terms[number], values[number] = known
         terms, values = inside(problem, terms, values)
         linear = SideBySide([term.block() for term in terms]).dot(np.concatenate(values))
-        return self._priced(problem, terms, values, linear, intercept, np.inf)
+        grown = [part.ahead for part in parts if part.ahead is not None]
+        if len(grown) < len(terms):
+            return self._priced(problem, terms, values, linear, intercept, np.inf)
+        both = zip(terms, values, grown, strict=True)
+        terms, values = apart([term.expanded(x, ahead) for term, x, ahead in both])
+        gauge = sum(term.norm.value(x) for term, x in zip(terms, values, strict=True) if x.size)
+        objective = problem.loss_value(shifted(linear, intercept))
+        objective += problem.regularizer.value(gauge)
+        aim = Aim(objective, TUNING.warm_gap * abs(objective), intercept)
+        small, linear, refit = self._moved(problem, aim, terms, values)
+        return self._priced(problem, *apart(small), linear, refit.intercept, TUNING.warm_gap)
 
     def saved(self, state: State) -> dict[str, NDArray[Any]]:
         """Return the factors and entries of the terms, for a checkpoint."""
@@ -146,30 +180,46 @@ class MatrixGeneration(Solver):
     def step(self, problem: Problem, state: State) -> MatrixState:
         """Let the candidates in, re-fit all coordinates, drop zeros, price: one pass."""
         assert isinstance(state, MatrixState)
-        terms, values = with_candidates(state)
-        refit = self._refitted(problem, state, terms, values)
-        small = compressed(terms, refit)
-        for _ in range(TURNS):
-            if (turned := self._turned(problem, state, small, refit)) is None:
-                break
-            refit = self._refitted(problem, state, *turned)
-            small = compressed(turned[0], refit)
-        del terms, values  # the wide bases of the re-fit, before the search for the next atoms
-        linear = shifted(refit.prediction, -refit.intercept)
-        small, linear = self._swept(problem, state, small, linear, refit.intercept)
+        certificate = state.certificate
+        aim = Aim(certificate.objective, certificate.closable, state.intercept)
+        small, linear, refit = self._moved(problem, aim, *with_candidates(state))
         following = self._priced(
             problem,
             *apart(small),
             linear,
             refit.intercept,
-            state.certificate.relative_gap,
+            certificate.relative_gap,
             state.nearby,
         )
         following.master_steps = state.master_steps + refit.steps
-        return self._judged(following, state)
+        following.iteration = state.iteration + 1
+        hard = any(term.kind == "rays" for term in following.terms)
+        if hard and following.certificate.leaves_open(self.tolerance):
+            following.exhausted = Status.SEARCH_RELATIVE
+        return following
+
+    def _moved(
+        self, problem: Problem, aim: Aim, terms: list[Coordinates], values: list[Array]
+    ) -> tuple[list[Placed], Array, Refit]:
+        """Return re-fitted terms without zeros, and predictions without intercept: no pass."""
+        refit = self._refitted(problem, aim, terms, values)
+        small = compressed(terms, refit)
+        for _ in range(TUNING.turns):
+            if (turned := self._turned(problem, aim, small, refit)) is None:
+                break
+            refit = self._refitted(problem, aim, *turned)
+            small = compressed(turned[0], refit)
+        linear = shifted(refit.prediction, -refit.intercept)
+        enough = 0.01 * self.tolerance * abs(aim.objective)
+        for number, (term, x) in enumerate(small):
+            if can_sweep(problem, term):
+                span = cast(Span, term)
+                span, x, linear = swept(problem, span, x, linear, refit.intercept, enough)
+                small[number] = span, x
+        return small, linear, refit
 
     def _turned(
-        self, problem: Problem, state: MatrixState, small: list[Placed], refit: Refit
+        self, problem: Problem, aim: Aim, small: list[Placed], refit: Refit
     ) -> tuple[list[Coordinates], list[Array]] | None:
         """Return the terms with better rays on the supports in use, None where they gain little."""
         if not any(term.kind == "rays" and term.size for term, _ in small):
@@ -180,35 +230,16 @@ class MatrixGeneration(Solver):
         multiplier = problem.regularizer.multiplier(gauge, inner)
         turned = [term.turned(x, v, multiplier) for term, x in small]
         gain = max(gain for _, gain in turned)
-        return apart([term for term, _ in turned]) if gain * gauge > self._target(state) else None
+        return apart([term for term, _ in turned]) if gain * gauge > self._target(aim) else None
 
-    def _swept(
-        self,
-        problem: Problem,
-        state: MatrixState,
-        small: list[Placed],
-        linear: Array,
-        intercept: float,
-    ) -> tuple[list[Placed], Array]:
-        """Return the terms and their predictions after sweeps over the factors of spans."""
-        for number, (term, x) in enumerate(small):
-            if not can_sweep(problem, term):
-                continue
-            enough = 0.01 * self.tolerance * abs(state.certificate.objective)
-            term, x, linear = swept(problem, cast(Span, term), x, linear, intercept, enough)
-            small[number] = term, x
-        return small, linear
-
-    def _target(self, state: MatrixState) -> float:
+    def _target(self, aim: Aim) -> float:
         """Return the gap that re-fits are asked for."""
-        certificate = state.certificate
-        enough = 0.1 * self.tolerance * abs(certificate.objective)
-        return max(self.inner_ratio * certificate.closable, enough)
+        return max(self.inner_ratio * aim.gap, 0.1 * self.tolerance * abs(aim.objective))
 
     def _refitted(
         self,
         problem: Problem,
-        state: MatrixState,
+        aim: Aim,
         terms: list[Coordinates],
         values: list[Array],
     ) -> Refit:
@@ -225,12 +256,11 @@ class MatrixGeneration(Solver):
         block = blocks[0] if len(blocks) == 1 else SideBySide(blocks)
         regularizer = replace(problem.regularizer, norm=norm)
         restricted = replace(problem, design=block, regularizer=regularizer)
-        # Where spans are whole, nothing new comes with a pass: once all the way, and it is done.
+        # Where spans are whole, nothing new comes with a pass: one re-fit goes all the way.
         whole = any(term.is_whole for term in used)
-        enough = 0.1 * self.tolerance * abs(state.certificate.objective)
-        target = enough if whole else self._target(state)
+        target = self._target(replace(aim, gap=0.0) if whole else aim)
         master = master_for(used) if self.master is None else self.master
-        return master.solve(restricted, start, state.intercept, target)
+        return master.solve(restricted, start, aim.intercept, target)
 
     def _priced(
         self,
@@ -252,11 +282,11 @@ class MatrixGeneration(Solver):
         ridge = np.concatenate(values) if problem.tau else np.zeros(0)
         inner = float(v @ linear) - problem.tau * float(ridge @ ridge)
         multiplier = problem.regularizer.multiplier(gauge, inner)
-        accuracy = min(max(LOOSE * before, 0.05 * self.tolerance), LOOSE)
+        accuracy = min(max(TUNING.loose * before, 0.05 * self.tolerance), TUNING.loose)
         found: list[Searched] = []
 
         def search(accuracy: float, thorough: bool) -> Certificate:
-            least = max(LAZY * nearby, 10.0 * self.tolerance)
+            least = max(TUNING.lazy * nearby, 10.0 * self.tolerance)
             at = Pricing(
                 scores, v, problem.tau, multiplier, accuracy, thorough, least,
                 self.batch, self.columns,
@@ -270,11 +300,10 @@ class MatrixGeneration(Solver):
             return problem.certificate(ridge, prediction, v, gauge, (bounds[0], bounds[1]))
 
         certificate = search(accuracy, thorough=False)
-        searched, enough = certificate.search_gap, self.tolerance * abs(certificate.objective)
-        if searched is not None and searched <= enough < certificate.gap:
+        if certificate.leaves_open(self.tolerance):
             # Nothing better is found: now the bound from above is worth more work, as close as
             # leaves the gap below the tolerance.
-            room = 0.4 * (enough - searched) / abs(certificate.objective)
+            room = 0.4 * (self.tolerance - certificate.closable / abs(certificate.objective))
             certificate = search(max(room, 0.02 * self.tolerance), thorough=True)
         columns, weights = summed_entries(terms, values)
         promised = max(one.promised for one in found)
@@ -287,27 +316,9 @@ class MatrixGeneration(Solver):
             terms=tuple(terms),
             values=tuple(values),
             candidates=tuple(one.wanting for one in found),
+            ahead=tuple(one.ahead for one in found),
             nearby=promised if nearby == 0.0 or promised == 0.0 else nearby,
         )
-
-    def _judged(self, state: MatrixState, before: MatrixState) -> MatrixState:
-        """Count the step, and say whether a further one can change anything."""
-        state.iteration = before.iteration + 1
-        certificate = state.certificate
-        lower = certificate.objective < before.certificate.objective * (1 - 1e-13)
-        target = self.tolerance * abs(certificate.objective)
-        searched = certificate.search_gap
-        # What the bound from above leaves open is no lack of progress.
-        gap = certificate.closable
-        closer = gap <= 0.9 * before.milestone
-        state.stalled = 0 if closer or lower else before.stalled + 1
-        state.milestone = gap if closer else before.milestone
-        hard = any(term.kind == "rays" for term in state.terms)
-        if hard and searched is not None and searched <= target < certificate.gap:
-            state.exhausted = Status.SEARCH_RELATIVE
-        elif state.stalled >= PATIENCE:
-            state.exhausted = Status.STALLED
-        return state
 
 
 def begun(problem: Problem) -> list[Coordinates]:
@@ -343,6 +354,6 @@ def master_for(terms: list[Coordinates]) -> Master:
         return SequentialQP()
     size = sum(term.size for term in terms)
     # Rays lie close together, which takes second order; the Jacobian over a span is (r s)^2.
-    if "span" in kinds and not ("rays" in kinds and size <= NEWTON_SIZE):
+    if "span" in kinds and not ("rays" in kinds and size <= TUNING.newton_size):
         return CoupledNewton(AcceleratedGradient())
     return CoupledNewton(SemismoothNewton())

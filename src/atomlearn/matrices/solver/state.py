@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -23,8 +23,8 @@ class MatrixState(State):
     """State of W = sum of terms: ``columns`` and ``weights`` hold the entrywise terms only.
 
     terms : the coordinates of each term; values : x of each; candidates : what the last pass
-    found, (left, right) or columns for each term; stalled : steps without progress since
-    ``milestone``; nearby : what the first of the last passes in a row that searched near the rays
+    found, (left, right) or columns for each term; ahead : the same for a problem with a lower
+    level; nearby : what the first of the last passes in a row that searched near the rays
     in use only promised, relative to the multiplier; 0 after a search everywhere. The search gap
     of a certificate is that of its own search.
     """
@@ -32,8 +32,8 @@ class MatrixState(State):
     terms: tuple[Coordinates, ...] = ()
     values: tuple[Array, ...] = ()
     candidates: tuple[Any, ...] = ()
-    milestone: float = np.inf
-    stalled: int = 0
+    ahead: tuple[Any, ...] = ()
+    patience: float = 8
     nearby: float = 0.0
     master_steps: int = 0
 
@@ -44,6 +44,11 @@ class MatrixState(State):
     def matrix_parts(self) -> tuple[MatrixPart, ...]:
         """Return the terms as results show them."""
         return tuple(term.part(x) for term, x in zip(self.terms, self.values, strict=True))
+
+    def warm_parts(self) -> tuple[MatrixPart, ...]:
+        """Return the terms with the directions in which a warm start grows them."""
+        both = zip(self.matrix_parts(), self.ahead, strict=True)
+        return tuple(replace(part, ahead=ahead) for part, ahead in both)
 
     def check(self) -> None:
         State.check(self)
