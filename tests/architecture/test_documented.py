@@ -2,13 +2,69 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
+import re
 from pathlib import Path
 
+import pytest
+
 DOORS = ("designs", "losses", "masters", "norms", "paths", "problem", "reports", "solvers")
-#: Classes that need neither a reference nor an example, each with the reason.
-PLAIN: dict[str, str] = {}
+#: Rooms whose classes hold data, or what a run tells: no paper to name.
+NO_PAPER = (
+    "core.data",
+    "core.interfaces",
+    "core.paths",
+    "core.problem",
+    "core.solvers.checkpoint",
+    "core.solvers.observed",
+    "core.solvers.observers",
+    "core.solvers.progress",
+    "maps.coded_block",
+    "maps.feature_map",
+    "maps.pairs",
+    "maps.terms",
+    "matrices.designs",
+    "storage",
+)
+#: Rooms and classes that people get and never make: values, blocks, errors.
+RECEIVED = {
+    "core.data.convert.Kind": "its Example is that of register",
+    "core.data.lifted": "made by a problem whose norm lifts",
+    "core.data.repeated": "made by a problem whose norm lifts",
+    "core.interfaces.scores": "what designs answer with",
+    "core.paths.cross_validation": "what cross_validate returns",
+    "core.problem.pricing": "what Problem.price returns",
+    "maps.additive.AdditiveMap": "the map of an Additive",
+    "maps.anova.AnovaMap": "the map of an Anova",
+    "maps.coded_block": "what Additive gathers",
+    "maps.feature_map.MappedDesign": "a base class; FeatureMap has the Example",
+    "maps.kernels.KernelMaps": "the map of Kernels",
+    "maps.pairs": "the map and the scores of a Polynomial",
+    "maps.terms": "what Additive and Anova answer with",
+    "reports.content": "values that a report is made of",
+    "reports.html": "an error",
+    "reports.model": "values that a model file holds",
+    "reports.structure": "a picture",
+    "storage.device.on_device.RecheckedScores": "what OnDevice answers with",
+    "storage.spread.cluster": "an error",
+    "storage.spread.distributed.ChunkScores": "what Dask answers with",
+    "storage.store.plink.Variants": "what read_variants returns",
+    "storage.store.store_file": "an error",
+}
+#: What is still to be written. This list only shrinks.
+TO_WRITE: dict[str, set[str]] = {
+    "core.norms.restricted.Restricted": {"Examples"},
+    "lifting.hierarchy.Hierarchy": {"Examples"},
+    "matrices.designs.complement.Complement": {"Examples"},
+    "matrices.designs.entries.Entries": {"Examples"},
+    "matrices.designs.tasks.Tasks": {"Examples"},
+    "matrices.norms.sparse.SparsePSD": {"Examples"},
+    "matrices.norms.sparse.SparseRankOne": {"Examples"},
+    "matrices.norms.tensor.TensorTrace": {"Examples"},
+    "matrices.solver.generation.MatrixGeneration": {"Examples"},
+}
 BIBLIOGRAPHY = Path(__file__).resolve().parents[2] / "docs" / "bibliography.md"
 SOURCES = Path(__file__).resolve().parents[2] / "src"
 
@@ -27,3 +83,34 @@ def public_classes() -> list[type]:
         if inspect.isclass(value):
             found.setdefault(f"{value.__module__}.{value.__name__}", value)
     return list(found.values())
+
+
+def shown(value: type) -> str:
+    return f"{value.__module__.removeprefix('atomlearn.')}.{value.__name__}"
+
+
+def missing(value: type) -> set[str]:
+    name, prose = shown(value), inspect.getdoc(value) or ""
+    found = set()
+    received = any(name.startswith(plain) for plain in RECEIVED)
+    if "References" not in prose and not received and not name.startswith(NO_PAPER):
+        found.add("References")
+    if ">>> " not in prose and not received:
+        found.add("Examples")
+    return found
+
+
+@pytest.mark.parametrize("value", public_classes(), ids=shown)
+def test_public_classes_say_where_they_come_from_and_how_they_are_used(value: type) -> None:
+    assert missing(value) <= TO_WRITE.get(shown(value), set())
+
+
+def test_letters_are_in_the_bibliography() -> None:
+    """[A], [V] and their likes are keys that a reader can look up."""
+    keys = set(re.findall(r"\*\*\[([A-Z])\]\*\*", BIBLIOGRAPHY.read_text(encoding="utf-8")))
+    for path in sorted((SOURCES / "atomlearn").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                prose = ast.get_docstring(node) or ""
+                used = set(re.findall(r"(?<![\w\]\[])\[([A-Z])\](?!\w)", prose))
+                assert used <= keys, (path, used)

@@ -12,7 +12,10 @@ MOST_LINES_OF_A_FUNCTION = 50
 #: Longer files, with the lines they may have at most.
 LONG_FILES: dict[str, int] = {}
 #: Longer functions, as file:name, with the lines they may have at most.
-LONG_FUNCTIONS = {"cli/arguments.py:_add_select": 67, "matrices/solver/generation.py:_priced": 60}
+LONG_FUNCTIONS: dict[str, int] = {
+    "cli/arguments.py:_add_select": 67,
+    "matrices/solver/generation.py:_priced": 56,
+}
 
 
 def lines_of_files() -> dict[str, int]:

@@ -24,6 +24,18 @@ class KernelOn:
 
     name : "linear", "rbf", "polynomial", "laplacian", ...; columns : indices, or None for all;
     parameters : such as (("gamma", 0.5),).
+
+    References
+    ----------
+    Rakotomamonjy, Bach, Canu, Grandvalet 2008, section 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.designs import KernelOn
+    >>> KernelOn("linear")(np.eye(2), np.eye(2))
+    array([[1., 0.],
+           [0., 1.]])
     """
 
     name: str

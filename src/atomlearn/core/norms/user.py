@@ -84,6 +84,10 @@ class UserNorm(Parameters, Norm):
     >>> import numpy as np
     >>> from atomlearn.norms import UserNorm
     >>> norm = UserNorm(lambda z: np.where(z >= 0, 1.0, -1.0), value=lambda w: np.abs(w).max())
+
+    References
+    ----------
+    [V] Algorithm 1, which asks for the best atom only.
     """
 
     def __init__(

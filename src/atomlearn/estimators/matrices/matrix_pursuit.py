@@ -68,6 +68,10 @@ class MatrixPursuit(MatrixModel):
     >>> labels = clustering.fit_predict(model.affinity_)
     >>> len(set(labels[:20])), len(set(labels[20:]))
     (1, 1)
+
+    References
+    ----------
+    [L] section 4.2.
     """
 
     def __init__(

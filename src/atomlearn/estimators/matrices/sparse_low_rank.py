@@ -74,6 +74,10 @@ class SparseLowRank(MatrixTransformer):
     >>> model = SparseLowRank().fit(clean + spikes)
     >>> model.components_.shape, bool(np.abs(model.low_rank_ - clean).max() < 0.5)
     ((2, 40), True)
+
+    References
+    ----------
+    Candes, Li, Ma, Wright 2011.
     """
 
     def __init__(

@@ -78,6 +78,10 @@ class SparsePCA(MatrixTransformer):
     >>> model = SparsePCA(k=3, n_components=1).fit(X)
     >>> np.flatnonzero(model.components_[0]).tolist()
     [0, 1, 2]
+
+    References
+    ----------
+    Zou, Hastie, Tibshirani 2006; [V] section 4.4.
     """
 
     def __init__(

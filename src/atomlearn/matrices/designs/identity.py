@@ -21,6 +21,13 @@ class Identity(MatrixDesign):
     ----------
     shape : (p, q), or the shape of a tensor
         A tensor (d_1, d_2, ..., d_m) is a matrix of shape (d_1, d_2 ... d_m) here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.designs import Identity
+    >>> Identity((2, 3)).scores(np.arange(6.0)).full()
+    array([0., 1., 2., 3., 4., 5.])
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:

@@ -36,6 +36,17 @@ class PSD(MatrixNorm, VectorNorm):
     ----------
     shape : (p, p), optional
         Of W; None: that of the design, or of a 2-d array.
+
+    References
+    ----------
+    Fazel, Hindi, Boyd 2001.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> float(norms.PSD((2, 2)).value(np.array([2.0, 0.0, 0.0, 1.0])))
+    3.0
     """
 
     def __init__(self, shape: Any = None) -> None:

@@ -33,6 +33,17 @@ class RowGroups(Parameters, Norm):
         Rows of an atom. None: 1, the group lasso.
     shape : (p, q), optional
         Of W; None: that of the design.
+
+    References
+    ----------
+    Obozinski, Taskar, Jordan 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> norms.RowGroups(shape=(2, 2)).value(np.array([3.0, 4.0, 0.0, 2.0]))
+    7.0
     """
 
     def __init__(self, k: int | None = None, shape: Any = None) -> None:

@@ -114,6 +114,10 @@ class SparseRankOne(SparseNorm):
     the largest k x q sum of squares by rows or columns, and, for at most 1024 entries, of branch
     and bound, which ends exact as a rule. Where the bounds stay apart a fit can end with
     ``Status.SEARCH_RELATIVE``.
+
+    References
+    ----------
+    Richard, Obozinski, Vert 2014; [V] sections 2.1 and 4.4.
     """
 
     def __init__(self, k: int, q: int, shape: Any = None) -> None:
@@ -189,6 +193,10 @@ class SparsePSD(SparseNorm):
     The polar, max u'Zu, is NP-hard: truncated power iterations (Yuan, Zhang 2013) from several
     starts, then exchanges of one index; bounded from above by the largest eigenvalue, Gershgorin's
     discs of k x k blocks, sums of squares, and branch and bound for p <= 32; see SparseRankOne.
+
+    References
+    ----------
+    Richard, Obozinski, Vert 2014; [V] section 4.4.
     """
 
     def __init__(self, k: int, shape: Any = None) -> None:

@@ -54,6 +54,10 @@ class TensorTrace(LiftedNorm):
         Of the tensor; columns are its entries in row-major order.
     weights : sequence of M numbers > 0, optional
         None: all ones.
+
+    References
+    ----------
+    Tomioka, Suzuki 2013.
     """
 
     def __init__(self, shape: Any, weights: Any = None) -> None:

@@ -33,6 +33,17 @@ class TraceNorm(MatrixNorm, VectorNorm):
     ----------
     shape : (p, q), optional
         Of W; None: that of the design, or of a 2-d array.
+
+    References
+    ----------
+    Fazel, Hindi, Boyd 2001.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> round(float(norms.TraceNorm((2, 2)).value(np.array([2.0, 0.0, 0.0, 1.0]))), 6)
+    3.0
     """
 
     def __init__(self, shape: Any = None) -> None:

@@ -109,6 +109,10 @@ class MatrixGeneration(Solver):
     -----
     Memory: the design, the predictions, and O((p + q) r) for rank r, twice that within a step.
     For tensors the scores of each mode are read off one product with the same v.
+
+    References
+    ----------
+    [V] Algorithm 1; Laue 2012; Hsieh, Olsen 2014; Zhang, Yu, Schuurmans 2012.
     """
 
     lifts: ClassVar[bool] = False
