@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.designs import DenseBlock, as_design
 from atomlearn.interfaces import Block, Refit
-from atomlearn.losses import as_loss
+from atomlearn.losses import Squared, as_loss
 from atomlearn.masters import ActiveSetQP, InteriorPoint, SemismoothNewton, SequentialQP
 from atomlearn.norms import L1, L2, Groups, KSupport, Nonnegative, Scaled
 from atomlearn.problem import Problem, Regularizer
@@ -280,3 +280,63 @@ def test_growing_gram_is_the_gram_matrix(kind: str, centered: bool) -> None:
         if new:
             block = block.append(design.gather(np.array(new)))
             columns = np.concatenate([columns, new])
+
+
+class Doubled(Squared):  # type: ignore[misc]
+    """(y - z)^2: quadratic, with a curvature that is not the sample weight."""
+
+    name = "doubled"
+    smoothness = 2.0
+
+    def value(self, y: Array, prediction: Array, weight: Array) -> float:
+        return 2.0 * super().value(y, prediction, weight)
+
+    def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
+        return 2.0 * super().gradient(y, prediction, weight)
+
+    def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
+        return 2.0 * super().conjugate(y, 0.5 * dual, weight)
+
+    def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
+        return 2.0 * super().curvature(y, prediction, weight)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_quadratic_losses_of_any_curvature(intercept: bool) -> None:
+    """Twice the loss at twice the level has the same minimum as the loss itself."""
+    rng = np.random.default_rng(9)
+    A, y = rng.standard_normal((40, 15)) + 0.5, rng.standard_normal(40)
+    plain = problem_of(DenseBlock(A), y, "squared", "penalized", 1.0, intercept=intercept)
+    twice = replace(plain, loss=Doubled(), regularizer=Regularizer(RAYS, "penalized", 2.0))
+    expected = ActiveSetQP().solve(plain, np.zeros(15), 0.0, 1e-10)
+    for master in (ActiveSetQP(), SequentialQP()):
+        found = master.solve(twice, np.zeros(15), 0.0, 1e-10)
+        assert found.gap <= 1e-10
+        assert_allclose(found.weights, expected.weights, atol=1e-7)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_ridge_of_atoms_is_that_of_their_sum(loss: str, form: str) -> None:
+    """(tau/2) ||U c||^2 by the metric U'U, and by rows sqrt(tau) U of the squared loss."""
+    rng = np.random.default_rng(10)
+    U, X = rng.standard_normal((6, 9)), rng.standard_normal((30, 6))
+    y, tau = np.sign(X[:, 0] + rng.standard_normal(30)), 0.7
+    plain = problem_of(DenseBlock(X @ U), y, loss, form, 0.8)
+    ridge = replace(plain, tau=tau, metric=U.T @ U)
+    refit = SequentialQP().solve(ridge, np.zeros(9), 0.0, 1e-9)
+    assert refit.gap <= 1e-9
+    w = U @ refit.weights
+    gauge = float(refit.weights.sum())
+    value = plain.loss.value(y, X @ w, plain.weight) + 0.5 * tau * float(w @ w)
+    assert_allclose(refit.objective, value + plain.regularizer.value(gauge), rtol=1e-12)
+    if loss == "squared":
+        stacked = problem_of(
+            DenseBlock(np.vstack([X @ U, np.sqrt(tau) * U])),
+            np.append(y, np.zeros(6)),
+            loss,
+            form,
+            0.8,
+        )
+        other = ActiveSetQP().solve(stacked, np.zeros(9), 0.0, 1e-9)
+        assert_allclose(refit.objective, other.objective, rtol=0, atol=2e-9)

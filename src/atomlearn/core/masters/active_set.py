@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from atomlearn._kernels import QPOutcome, QPStatus, active_set_qp
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Master, Refit
-from atomlearn.core.losses import Squared
 from atomlearn.core.masters.newton import Candidate, block_of
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
@@ -70,10 +69,10 @@ class ActiveSetQP(Master):
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
         price = check_rays(problem)
-        if not isinstance(problem.loss, Squared):
+        if not problem.loss.is_quadratic:
             raise TypeError(
-                f"ActiveSetQP is for the squared loss, got {type(problem.loss).__name__}; "
-                "use SequentialQP"
+                f"ActiveSetQP is for the squared loss and other quadratic ones, got "
+                f"{type(problem.loss).__name__}; use SequentialQP"
             )
         block = CachedBlock.of(block_of(problem))
         inside = feasible(problem, price, weights)
@@ -101,7 +100,10 @@ class ActiveSetQP(Master):
     def _pivots(
         self, problem: Problem, block: CachedBlock, price: Array, at: Candidate, most: int
     ) -> tuple[Array, QPOutcome]:
-        growing = block.growing_gram(problem.weight, problem.fit_intercept)
+        curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
+        if np.array_equal(curvature, problem.weight):
+            curvature = problem.weight  # one array from call to call: its Gram matrix is kept
+        growing = block.growing_gram(curvature, problem.fit_intercept)
         coupling, radius = model_terms(problem.regularizer)
         matrix, ridge = with_ridge(problem, growing.matrix)
         # The factor of H + tau M is told from that of H + tau I by the sign.

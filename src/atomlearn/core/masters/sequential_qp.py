@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from atomlearn._kernels import QPStatus, active_set_qp
 from atomlearn.core.interfaces import Block, Master, Refit
-from atomlearn.core.losses import Squared
 from atomlearn.core.masters.active_set import (
     ActiveSetQP,
     check_rays,
@@ -81,7 +80,7 @@ class SequentialQP(Master):
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
         price = check_rays(problem)
-        if isinstance(problem.loss, Squared):
+        if problem.loss.is_quadratic:
             quadratic = ActiveSetQP(self.batch, self.max_pivots)
             return quadratic.solve(problem, weights, intercept, gap_target)
         inside = feasible(problem, price, weights)
