@@ -270,6 +270,6 @@ class SolverChecks:
 
     def _assert_solved(self, problem: Problem, X: Array, what: object) -> Result:
         result = self.fit(problem)
-        assert result.status is Status.CONVERGED, (what, result.status, result.relative_gap)
+        assert result.converged, (what, result.status, result.relative_gap)
         self.assert_proved(problem, X, result)
         return result

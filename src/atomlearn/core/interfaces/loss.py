@@ -102,6 +102,14 @@ class Loss(ABC):
         """
         return prediction
 
+    def translation(self, y: Array, weight: Array) -> float:
+        """Return some c in the middle of y, where loss(y, z + c) = loss(y - c, z); else 0.
+
+        With an intercept, such a loss is solved for y - c, so that a large mean of the targets
+        costs no digits; c is then added to the intercept.
+        """
+        return 0.0
+
     # --- what a prediction means ------------------------------------------------------------
 
     def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:

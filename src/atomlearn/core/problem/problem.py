@@ -23,6 +23,7 @@ from atomlearn.core.problem.checks import check_weight
 from atomlearn.core.problem.pricing import Pricing, priced
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Certificate
+from atomlearn.core.problem.rounding import Lengths, of_shift, rounding
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -35,6 +36,7 @@ class Problem:
     y, weight : (n_samples,) float64, checked; ``fit_intercept`` adds the unpenalized b;
     ``deadline``, set by ``run``, is when masters and long steps should return what they have;
     ``metric`` M makes the ridge term (tau/2) w'Mw: U'U, where w are weights of atoms U.
+    ``origin`` was taken off the targets, and is added to the intercept that is given back.
     Built by ``Problem.build`` (checks everything) and ``restricted_to`` (checks nothing).
 
     References
@@ -61,6 +63,7 @@ class Problem:
     fit_intercept: bool = False
     deadline: Deadline = field(default_factory=Deadline.never)
     metric: Array | None = None
+    origin: float = 0.0
 
     @classmethod
     def build(
@@ -129,6 +132,22 @@ class Problem:
     def entered(self, lifts: bool) -> tuple[Problem, Lift | None]:
         """Return the problem that a solver is given, which may work in lifted coordinates."""
         return (self.lifted() if lifts else None) or (self, None)
+
+    def centered(self) -> Problem:
+        """Return the problem over y - c, c in the middle of y, where the intercept takes c up.
+
+        The same problem, as long as ``origin`` is added to the intercept; but residuals of targets
+        such as 1e6 + noise lose no digits.
+        """
+        c = self.loss.translation(self.y, self.weight) if self.fit_intercept else 0.0
+        return replace(self, y=self.y - c, origin=self.origin + c) if c else self
+
+    def given_back(self, certificate: Certificate, intercept: float) -> Certificate:
+        """Return the certificate of the point with the intercept as it is given back, a float."""
+        if not self.origin:
+            return certificate
+        rounded = intercept + self.origin
+        return certificate.widened(0.0, of_shift(self, (rounded - self.origin) - intercept))
 
     # --- values -----------------------------------------------------------------------------
 
@@ -213,14 +232,16 @@ class Problem:
         *,
         gauge: float | None = None,
         tolerance: float = 0.0,
+        lengths: Lengths | None = None,
     ) -> Pricing:
         """Return the scores at a point and its certificate: one pass over the data.
 
         ``columns`` None means all columns, in order; ``prediction`` is X w + b with the optimal b;
-        ``gauge``, ``tolerance`` : see ``pricing.priced``.
+        ``gauge``, ``tolerance`` : see ``pricing.priced``. The gap holds what rounding may have
+        hidden, of which ``lengths`` of the columns tell more.
         """
         v = self.negative_gradient(prediction)
-        return priced(
+        price = priced(
             self,
             columns,
             weights,
@@ -230,6 +251,11 @@ class Problem:
             gauge=gauge,
             tolerance=tolerance,
         )
+        known = price.certificate
+        lost = rounding(
+            self, columns, weights, prediction, v, known.objective, known.polar, lengths
+        )
+        return replace(price, certificate=known.widened(lost))
 
     def certificate(
         self,

@@ -37,6 +37,10 @@ class Status(Enum):
     )
     STOPPED_BY_CALLBACK = "a callback asked to stop"
     INTERRUPTED = "interrupted from the keyboard; this is the best point found until then"
+    PERFECT_FIT = (
+        "converged: the objective is zero up to rounding, so the fit is perfect and nothing is "
+        "left to reduce; the gap is what rounding leaves open"
+    )
     STALLED = (
         "no further progress is possible in double precision; the gap is what could be proved. "
         "Rescale the columns or the target, or ask for a looser gap"
@@ -52,8 +56,8 @@ class Status(Enum):
 
     @property
     def is_converged(self) -> bool:
-        """True only where the requested gap is proved."""
-        return self is Status.CONVERGED
+        """True where the requested gap is proved, or the objective is zero up to rounding."""
+        return self in (Status.CONVERGED, Status.PERFECT_FIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,13 @@ class Certificate:
         """
         enough = tolerance * abs(self.objective)
         return self.search_gap is not None and self.search_gap <= enough < self.gap
+
+    def widened(self, slack: float, raised: float = 0.0) -> Certificate:
+        """Return it with gaps larger by ``slack``, and all of it higher by ``raised``."""
+        slack += raised
+        searched = None if self.search_gap is None else self.search_gap + slack
+        objective = self.objective + raised
+        return replace(self, objective=objective, gap=self.gap + slack, search_gap=searched)
 
     @property
     def relative_gap(self) -> float:

@@ -20,6 +20,9 @@ from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.masters.choose import default_master
 from atomlearn.core.problem.pricing import Pricing
 from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import Status
+from atomlearn.core.problem.rounding import Lengths
+from atomlearn.core.solvers.centered_columns import centered_columns
 from atomlearn.core.solvers.screening import Scope, narrowed, supports_screening
 
 Array = NDArray[np.float64]
@@ -70,7 +73,8 @@ class Pace:
 class ActiveState(State):
     """State with the active block.
 
-    block : the data of ``columns``; candidates : columns to add in the next step, none of them
+    block : the data of ``columns``, less the offsets of ``lengths``, which has their lengths too;
+    candidates : columns to add in the next step, none of them
     active; refit_gap : certified gap of the restricted problem at this point; master_steps :
     steps of the master so far; free : candidates a
     pass may add at no cost to the master; scope : the columns not ruled out, which hold
@@ -78,6 +82,7 @@ class ActiveState(State):
     """
 
     block: Block | None = None
+    lengths: Lengths = field(default_factory=Lengths.none)
     candidates: Columns = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     refit_gap: float = np.inf
     master_steps: int = 0
@@ -153,17 +158,20 @@ class ColumnGeneration(Solver):
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> ActiveState:
         warm = warm or WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0))
-        block: Block = CachedBlock(problem.design.gather(warm.columns))
+        gathered, lengths = centered_columns(problem, warm.columns)
+        block: Block = CachedBlock(gathered)
         weights = problem.inside(warm.columns, warm.weights)
         linear = block.dot(weights)
-        intercept = problem.optimal_intercept(linear, warm.intercept)
+        shift = float(lengths.offsets @ weights)
+        intercept = problem.optimal_intercept(linear, warm.intercept + shift)
         return self._price(
             problem,
             ActiveState(
                 columns=warm.columns,
                 weights=weights,
-                intercept=intercept,
+                intercept=intercept - shift,
                 prediction=linear + intercept,
+                lengths=lengths,
                 certificate=None,  # type: ignore[arg-type]  # _price sets it
                 block=block,
                 free=0 if self.batch else self.master.candidates_for_free(problem),
@@ -175,8 +183,10 @@ class ColumnGeneration(Solver):
         assert isinstance(state, ActiveState)
         assert state.block is not None
         block, columns, weights = state.block, state.columns, state.weights
+        lengths = state.lengths
         if state.candidates.size:
-            block = block.append(problem.design.gather(state.candidates))
+            gathered, more = centered_columns(problem, state.candidates)
+            block, lengths = block.append(gathered), lengths.append(more)
             columns = np.concatenate([columns, state.candidates])
             weights = np.concatenate([weights, np.zeros(state.candidates.size)])
         restricted = problem.restricted_to(block, columns)
@@ -184,8 +194,9 @@ class ColumnGeneration(Solver):
         following = ActiveState(
             columns=columns,
             weights=refit.weights,
-            intercept=refit.intercept,
+            intercept=refit.intercept - float(lengths.offsets @ refit.weights),
             prediction=refit.prediction,
+            lengths=lengths,
             certificate=state.certificate,
             iteration=state.iteration + 1,
             block=block,
@@ -200,14 +211,15 @@ class ColumnGeneration(Solver):
     ) -> Refit:
         """Re-fit loosely, then to what would be best, unless asking the data is cheaper."""
         target = max(self._gap_target(state), restricted.negligible)
+        intercept = state.intercept + float(state.lengths.offsets @ state.weights)
         if state.free:
-            return self.master.solve(restricted, weights, state.intercept, target)
+            return self.master.solve(restricted, weights, intercept, target)
         loose = (
             max(target, self.pace.loose * state.certificate.gap)
             if state.candidates.size
             else target
         )
-        refit = self.master.solve(restricted, weights, state.intercept, loose)
+        refit = self.master.solve(restricted, weights, intercept, loose)
         work = refit.steps * int(np.count_nonzero(refit.weights))
         if refit.gap <= target or work > max(self.pace.work * n_features, self.pace.small):
             return refit
@@ -241,6 +253,7 @@ class ColumnGeneration(Solver):
             return state
         assert state.block is not None
         state.block = state.block.take(used)
+        state.lengths = state.lengths.take(used)
         state.columns = state.columns[used]
         state.weights = state.weights[used]
         return state
@@ -250,7 +263,9 @@ class ColumnGeneration(Solver):
     ) -> ActiveState:
         """One pass over the data: scores, best columns, and the certificate of this very point."""
         scope = before.scope if before is not None and before.scope is not None else Scope(problem)
-        price = scope.problem.price(scope.inside(state.columns), state.weights, state.prediction)
+        price = scope.problem.price(
+            scope.inside(state.columns), state.weights, state.prediction, lengths=state.lengths
+        )
         state.certificate = price.certificate
         state.candidates = scope.original(self._candidates(problem, state, price))
         if self._screens(problem, state):
@@ -259,7 +274,7 @@ class ColumnGeneration(Solver):
         state.scope = scope
         state.patience = math.inf if state.candidates.size else self.pace.patience
         if before is not None and state.certificate.objective <= problem.negligible:
-            state.patience = 0
+            state.exhausted = Status.PERFECT_FIT
         return state
 
     def _screens(self, problem: Problem, state: ActiveState) -> bool:

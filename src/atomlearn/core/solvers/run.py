@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Deadline, Solver, State
+from atomlearn.core.interfaces import Deadline, Lift, Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Record, Result, Status
@@ -85,15 +85,17 @@ def run(
     counted = design if isinstance(design := problem.design, Counted) else Counted(design)
     problem = replace(problem, design=counted)
     resumed = [known for o in watching if (known := o.begin(problem, solver)) is not None]
-    inner, lift = problem.entered(solver.lifts)
+    centered = problem.centered()
+    if warm is not None:
+        warm = replace(warm, intercept=warm.intercept - centered.origin)
+    inner, lift = centered.entered(solver.lifts)
     start = warm if warm is None or lift is None else lift.start(warm)
     clock = _Clock(counted, resumed[0] if resumed else None)
     inner = replace(inner, deadline=inner.deadline.sooner(stop.deadline(clock.began)))
     with single_threaded_blas():
         state = solver.start(inner, start) if not resumed else resumed[0].state(inner, solver)
         progress = Progress(state, history=clock.history)
-        if lift is not None:
-            progress.lowered = lift.lowered_start
+        progress.lowered = _way_back(lift, centered.origin)
         chosen, status = _loop(inner, solver, stop, watching, progress, clock)
     for observer in watching:
         observer.end(progress)
@@ -118,6 +120,7 @@ def _loop(
     stall = Stall()
     try:
         while True:
+            state.certificate = problem.given_back(state.certificate, state.intercept)
             progress.state = state
             clock.read(progress)
             progress.record()
@@ -135,6 +138,17 @@ def _loop(
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     return (state if status in LAST_POINT else best), status
+
+
+def _way_back(lift: Lift | None, origin: float) -> Callable[[WarmStart], WarmStart]:
+    """Return what takes a point of the solver to one of the problem as it was given."""
+
+    def lowered(point: WarmStart) -> WarmStart:
+        if lift is not None:
+            point = lift.lowered_start(point)
+        return replace(point, intercept=point.intercept + origin) if origin else point
+
+    return lowered
 
 
 def _watching(observers: Iterable[Observer]) -> tuple[RunObserver, ...]:
@@ -195,7 +209,7 @@ def _result(problem: Problem, state: State, status: Status, progress: Progress) 
     return Result(
         columns=state.columns[kept],
         weights=state.weights[kept],
-        intercept=float(state.intercept),
+        intercept=float(state.intercept) + problem.origin,
         objective=certificate.objective,
         gap=certificate.gap,
         relative_gap=certificate.relative_gap,

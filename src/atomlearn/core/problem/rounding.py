@@ -1,0 +1,130 @@
+"""Rounding: how far what floats say of a point can be from the truth.
+
+A gap is made of sums of floats. Each of them is off by what its terms lost, which is no part of the
+duality gap but has to be added to it, or "proved" would be a lie wherever numbers nearly cancel.
+Errors of independent roundings add up like a random walk: a sum of n terms is off by about sqrt(n)
+units in the last place of the sum of their magnitudes, and ``growth`` has a factor of a few over
+that (the worst case, n units, never happens). Every bound below is such a growth times magnitudes
+that are cheap to know.
+
+Higham, Mary (2019), A new approach to probabilistic rounding error analysis, SIAM Journal on
+Scientific Computing 41(5), doi:10.1137/18M1226312.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.data.scores import ArrayScores
+
+if TYPE_CHECKING:
+    from atomlearn.core.problem.problem import Problem
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Euclidean lengths of the columns of a point, (m,) each.
+
+    scored : of the columns of X, of which the scores are made; summed : of the columns of which the
+    prediction is made, which may have offsets taken off; offsets : those offsets.
+    """
+
+    scored: Array
+    summed: Array
+    offsets: Array
+
+    @classmethod
+    def none(cls) -> Lengths:
+        """Return those of no columns."""
+        return cls(np.zeros(0), np.zeros(0), np.zeros(0))
+
+    def take(self, positions: Columns) -> Lengths:
+        """Return those of the columns at these positions."""
+        return Lengths(self.scored[positions], self.summed[positions], self.offsets[positions])
+
+    def append(self, other: Lengths) -> Lengths:
+        """Return those of these columns followed by the others."""
+        mine = (self.scored, self.summed, self.offsets)
+        theirs = (other.scored, other.summed, other.offsets)
+        return Lengths(*map(np.concatenate, zip(mine, theirs, strict=True)))
+
+
+def growth(count: int) -> float:
+    """Return the relative error of a sum of so many terms: a few times eps * sqrt(count)."""
+    return float(np.finfo(np.float64).eps) * (4.0 + math.sqrt(count))
+
+
+def rounding(
+    problem: Problem,
+    columns: Columns | None,
+    weights: Array,
+    prediction: Array,
+    dual: Array,
+    objective: float,
+    polar: float,
+    lengths: Lengths | None,
+) -> float:
+    """Return a bound on the rounding in a gap computed at this point and dual point. O(n_samples).
+
+    It has three parts: the sums in f(z) + f*(-v), the prediction z = X w + b itself, and the scores
+    X'v. The last two need the ``lengths`` of the columns in use.
+    """
+    n_samples = prediction.size
+    slope, size = _length(dual), _length(prediction)
+    target = 0.0 if problem.loss.is_classification else _length(problem.y)
+    total = growth(n_samples) * (objective + slope * (size + target))
+    if lengths is None or not weights.size:
+        return total
+    # The prediction is off by no more than this; f then is by its slope, and by its curvature.
+    off = growth(weights.size) * float(np.abs(weights) @ lengths.summed)
+    shift = growth(weights.size) * float(np.abs(weights) @ np.abs(lengths.offsets))
+    total += slope * off + of_shift(problem, shift) + _curved(problem, off * off)
+    # Each score is off by its column's length; twice, as v sums to 0 up to rounding only.
+    scores = ArrayScores(2.0 * growth(n_samples) * slope * lengths.scored)
+    return total + _of_polar(problem, objective, polar) * _polar(problem, columns, scores)
+
+
+def of_shift(problem: Problem, shift: float) -> float:
+    """Return by how much f grows where an optimal intercept is off by ``shift``.
+
+    Its slope is zero there, so only the curvature counts.
+    """
+    return _curved(problem, shift * shift * problem.y.size)
+
+
+def _curved(problem: Problem, square: float) -> float:
+    """Return the second-order term of f for predictions that are off by this sum of squares."""
+    smoothness = problem.loss.smoothness
+    if not (square and math.isfinite(smoothness)):
+        return 0.0
+    return 0.5 * smoothness * float(problem.weight.max()) * square
+
+
+def _polar(problem: Problem, columns: Columns | None, scores: ArrayScores) -> float:
+    norm = problem.regularizer.norm
+    if columns is not None:
+        restricted = norm.restrict(columns, problem.design.shape[1])
+        if restricted is None:
+            return float(scores.full().max())
+        norm = restricted
+    return norm.polar(scores)
+
+
+def _of_polar(problem: Problem, objective: float, polar: float) -> float:
+    """Return how much R* grows with the polar: the gauge that the optimum can have."""
+    regularizer = problem.regularizer
+    if regularizer.form == "constrained":
+        return regularizer.amount
+    return (objective if regularizer.form == "penalized" else polar) / regularizer.amount
+
+
+def _length(v: Array) -> float:
+    return math.sqrt(float(v @ v))

@@ -1,0 +1,84 @@
+"""Certificates under rounding: a gap never says less than what exact arithmetic finds."""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from atomlearn import norms, solve
+from atomlearn.result import Status
+from atomlearn.solvers.stopping import Seconds
+
+sys.path.insert(0, str(Path(__file__).parent))
+from exact import objective, optimum
+
+#: Forms and the amount that keeps a part of the columns, in units of the scale of y.
+AMOUNTS = {"penalized": 0.5, "squared": 0.5, "constrained": 0.5}
+
+
+def drawn(seed: int):
+    """A small problem; targets of any scale, around 0 or around something much larger."""
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(3, 9)), int(rng.integers(1, 4))
+    scale = 10.0 ** int(rng.integers(-8, 9))
+    offset = 10.0 ** int(rng.integers(3, 13)) if rng.random() < 0.6 else 0.0
+    X = rng.standard_normal((n, p))
+    y = offset + scale * (X[:, 0] + 0.5 * rng.standard_normal(n))
+    form = sorted(AMOUNTS)[int(rng.integers(3))]
+    amount = AMOUNTS[form] * (1.0 if form == "squared" else scale)
+    weight = rng.integers(1, 4, n).astype(float) if rng.random() < 0.3 else np.ones(n)
+    return X, y, weight, form, amount, bool(rng.random() < 0.8), 10.0 ** -int(rng.integers(5, 10))
+
+
+@pytest.mark.parametrize("seeds", [range(start, start + 40) for start in range(0, 240, 40)])
+def test_no_gap_is_smaller_than_the_excess_in_exact_rationals(seeds) -> None:
+    for seed in seeds:
+        X, y, weight, form, amount, intercept, gap = drawn(seed)
+        size = {"radius" if form == "constrained" else "level": amount}
+        result = solve(
+            X, y, norm="l1", form=form, intercept=intercept, sample_weight=weight, gap=gap,
+            stop=Seconds(1.0), **size,
+        )  # fmt: skip
+        found = objective(X, y, weight, result.coef, result.intercept, form, amount)
+        assert found is not None, (seed, "outside of the ball")
+        excess = found - optimum(X, y, weight, form, amount, intercept)
+        assert excess <= Fraction(result.gap), (seed, result.status, float(excess), result.gap)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", norms.KSupport(2), norms.Groups([[0, 1], [2, 3, 4]])])
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_columns_far_from_zero_cost_what_centered_ones_cost(norm, loss) -> None:
+    # Years and altitudes are such columns: 1e4 + noise once took the solver a minute.
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((20, 5))
+    y = Z @ [1.0, -1.0, 0.0, 0.0, 0.5] + 0.1 * rng.standard_normal(20)
+    y = np.sign(y) if loss == "logistic" else y
+    plain = solve(Z, y, loss=loss, norm=norm, level=0.5, intercept=True)
+    for offset in (1e2, 1e4, 1e6):
+        X = offset + Z
+        far = solve(X, y, loss=loss, norm=norm, level=0.5, intercept=True)
+        assert far.status is Status.CONVERGED
+        assert far.passes <= plain.passes + 2
+        assert_allclose(far.objective, plain.objective, rtol=2e-6)
+        assert_allclose(far.predict(X), plain.predict(Z), atol=2e-2 if offset == 1e6 else 2e-3)
+
+
+def test_targets_far_from_zero_are_as_any() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 4))
+    noise = X[:, 0] + rng.standard_normal(30)
+    result = solve(X, 1e6 + 1e-6 * noise, norm="l1", level=3e-6, intercept=True)
+    assert result.converged
+    assert 0.0 < result.relative_gap <= 1e-6
+
+
+def test_a_perfect_fit_says_so() -> None:
+    X = np.eye(4)
+    result = solve(X, np.array([1.0, -2.0, 0.0, 0.5]), norm="l2", radius=10.0, form="constrained")
+    assert result.converged
+    assert result.objective <= 1e-28
