@@ -55,16 +55,6 @@ RECEIVED = {
 }
 #: What is still to be written. This list only shrinks.
 TO_WRITE: dict[str, set[str]] = {
-    "core.norms.blocks.Blocks": {"References"},
-    "core.norms.combine.Nonnegative": {"References"},
-    "core.norms.combine.Scaled": {"References"},
-    "core.norms.l1.L1": {"References"},
-    "core.norms.l2.L2": {"References"},
-    "core.norms.ordered.LInf": {"References"},
-    "core.norms.restricted.Restricted": {"References"},
-    "lifting.hierarchy.Hierarchy": {"References"},
-    "lifting.latent.Chains": {"References"},
-    "lifting.union.Union": {"References"},
     "matrices.designs.complement.Complement": {"Examples"},
     "matrices.designs.entries.Entries": {"Examples"},
     "matrices.designs.tasks.Tasks": {"Examples"},

@@ -40,6 +40,10 @@ class Hierarchy(LatentNorm):
     >>> norm = norms.Hierarchy("strong")  # two main effects, then their product
     >>> round(norm.value(np.array([3.0, 0.0, 4.0])), 6)
     5.0
+
+    References
+    ----------
+    [V] section 4.3; Yan, Bien 2017.
     """
 
     def __init__(self, kind: str = "weak", pairs: Any = None, pair_weight: float = 1.0) -> None:

@@ -279,6 +279,10 @@ class Chains(LatentNorm):
     >>> from atomlearn import norms
     >>> round(norms.Chains(length=2).value(np.array([3.0, 4.0, 0.0])), 6)
     5.0
+
+    References
+    ----------
+    [V] sections 2.1 and 4.2.
     """
 
     def __init__(self, length: int, weights: Any = None) -> None:

@@ -36,6 +36,10 @@ class Union(LiftedNorm):
     >>> norm = norms.Union([norms.L1(), norms.Groups([[0, 1, 2]])])
     >>> round(norm.value(np.array([3.0, 0.0, 4.0])), 6)
     5.0
+
+    References
+    ----------
+    [V] section 2.1, unions of atomic sets.
     """
 
     def __init__(self, norms: Sequence[Norm]) -> None:

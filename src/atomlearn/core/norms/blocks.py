@@ -54,6 +54,10 @@ class Blocks(VectorNorm):
     >>> from atomlearn import norms
     >>> norms.Blocks([norms.L1(), norms.L2()], [[0], [1, 2]]).value(np.array([3.0, 0.0, -4.0]))
     7.0
+
+    References
+    ----------
+    [V] section 2.1.
     """
 
     def __init__(self, norms: Sequence[Norm], columns: Sequence[Any]) -> None:

@@ -52,6 +52,10 @@ class Scaled(Wrapper):
     >>> from atomlearn import norms
     >>> norms.Scaled(norms.L1(), 2.0).value(np.array([3.0, 0.0, -4.0]))
     14.0
+
+    References
+    ----------
+    [V] section 2.1, weights of atomic sets.
     """
 
     def __init__(self, norm: Norm, factor: float) -> None:
@@ -186,6 +190,10 @@ class Nonnegative(Wrapper):
     >>> from atomlearn import norms
     >>> norms.Nonnegative(norms.L1()).value(np.array([3.0, 0.0, -4.0]))
     inf
+
+    References
+    ----------
+    [V] section 2.1, cones of atoms.
     """
 
     def __init__(self, norm: Norm) -> None:

@@ -30,6 +30,10 @@ class L1(VectorNorm):
     >>> from atomlearn import norms
     >>> norms.L1().value(np.array([3.0, 0.0, -4.0]))
     7.0
+
+    References
+    ----------
+    R. Tibshirani 1996, Regression shrinkage and selection via the lasso.
     """
 
     def value(self, w: Array) -> float:

@@ -27,6 +27,10 @@ class L2(VectorNorm):
     >>> from atomlearn import norms
     >>> norms.L2().value(np.array([3.0, 0.0, -4.0]))
     5.0
+
+    References
+    ----------
+    A. E. Hoerl, R. W. Kennard 1970, Ridge regression.
     """
 
     def value(self, w: Array) -> float:

@@ -172,6 +172,10 @@ class LInf(VectorNorm):
     >>> from atomlearn import norms
     >>> norms.LInf().value(np.array([3.0, 0.0, -4.0]))
     4.0
+
+    References
+    ----------
+    [V] section 2.1, the atoms of all signs.
     """
 
     def value(self, w: Array) -> float:

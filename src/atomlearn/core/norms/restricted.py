@@ -42,6 +42,10 @@ class Restricted(Wrapper):
     >>> from atomlearn import norms
     >>> norms.Restricted(norms.L1(), [0, 2]).value(np.array([3.0, 0.0, -4.0]))
     7.0
+
+    References
+    ----------
+    [V] section 2.1, cones of atoms.
     """
 
     def __init__(self, norm: Norm, columns: Any) -> None:
