@@ -45,7 +45,9 @@ def checked_warm_start(warm: object, problem: Problem) -> WarmStart:
     if not (np.isfinite(weights).all() and np.isfinite(warm.intercept)):
         raise ValueError("warm_start: weights and intercept must be finite; start without it")
     weights = weights.astype(np.float64, copy=False)
-    legal = warm.norm is None or same_norm(warm.norm, problem.regularizer.norm)
+    norm = problem.regularizer.norm
+    # Norms are compared where there are atoms to lose: a digest reads all of their parameters.
+    legal = not warm.atoms or warm.norm is None or same_norm(warm.norm, norm)
     return replace(
         warm,
         columns=columns,
