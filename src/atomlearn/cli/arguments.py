@@ -83,7 +83,30 @@ def _add_select(commands: Any) -> None:
     )
     parser.add_argument("data", metavar="DATA", help=_DATA)
     parser.add_argument("--out", required=True, metavar="DIR", help="folder for the results")
-    data = parser.add_argument_group("the data")
+    _add_data(parser.add_argument_group("the data"))
+    _add_model(parser.add_argument_group("the model"))
+    run = parser.add_argument_group("the run")
+    run.add_argument(
+        "--test-fraction",
+        type=_fraction,
+        default=0.25,
+        metavar="F",
+        help="share of rows held out for the scores (default: 0.25; 0: none)",
+    )
+    run.add_argument("--seed", type=_seed, default=0, help="seed of the split (default: 0)")
+    run.add_argument(
+        "--gap", type=_positive, default=1e-6, help="relative gap to prove (default: 1e-6)"
+    )
+    run.add_argument("--time-limit", type=_positive, metavar="S", help="seconds for all fits")
+    run.add_argument(
+        "--checkpoint",
+        metavar="DIR",
+        help="keep the state of all fits here; killed anywhere, the same command goes on from it",
+    )
+    run.add_argument("--quiet", action="store_true", help="no progress, errors only")
+
+
+def _add_data(data: Any) -> None:
     data.add_argument(
         "--target", metavar="NAME", help="column to predict (libsvm and .npz: y by default)"
     )
@@ -120,26 +143,6 @@ def _add_select(commands: Any) -> None:
         help="divide each feature by its standard deviation while selecting (default: yes); "
         "results are in the units of the data either way",
     )
-    _add_model(parser.add_argument_group("the model"))
-    run = parser.add_argument_group("the run")
-    run.add_argument(
-        "--test-fraction",
-        type=_fraction,
-        default=0.25,
-        metavar="F",
-        help="share of rows held out for the scores (default: 0.25; 0: none)",
-    )
-    run.add_argument("--seed", type=_seed, default=0, help="seed of the split (default: 0)")
-    run.add_argument(
-        "--gap", type=_positive, default=1e-6, help="relative gap to prove (default: 1e-6)"
-    )
-    run.add_argument("--time-limit", type=_positive, metavar="S", help="seconds for all fits")
-    run.add_argument(
-        "--checkpoint",
-        metavar="DIR",
-        help="keep the state of all fits here; killed anywhere, the same command goes on from it",
-    )
-    run.add_argument("--quiet", action="store_true", help="no progress, errors only")
 
 
 def _add_model(model: Any) -> None:

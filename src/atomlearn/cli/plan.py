@@ -82,6 +82,28 @@ def read_plan(options: argparse.Namespace) -> Plan:
             "--additive makes curves of single columns and --interactions products of two; give "
             "one of the two"
         )
+    norms = _candidates(options)
+    form: Form = norms[0].usual_form if norms else "penalized"
+    asked: dict[str, Any] = {"n_features": None} if norms else {}
+    for name in ("n_features", "C"):
+        if getattr(options, name) is not None:
+            asked[name] = getattr(options, name)
+    return Plan(
+        **asked,
+        batch=options.batch,
+        norms=norms,
+        alpha=options.alpha,
+        form=options.form or form,
+        loss=options.loss,
+        gap=options.gap,
+        standardize=options.standardize,
+        seed=options.seed,
+        additive=options.additive,
+    )
+
+
+def _candidates(options: argparse.Namespace) -> tuple[Norm, ...]:
+    """Return the norms to choose from, none for feature generation."""
     if options.norm is None:
         for name in ("alpha", "cv", "form"):
             if getattr(options, name):
@@ -108,23 +130,7 @@ def read_plan(options: argparse.Namespace) -> Plan:
             f"--norm {options.norm} gives {len(norms)} candidates, which takes cross-validation; "
             "leave --alpha out, or give one k"
         )
-    form: Form = norms[0].usual_form if norms else "penalized"
-    asked: dict[str, Any] = {"n_features": None} if norms else {}
-    for name in ("n_features", "C"):
-        if getattr(options, name) is not None:
-            asked[name] = getattr(options, name)
-    return Plan(
-        **asked,
-        batch=options.batch,
-        norms=norms,
-        alpha=options.alpha,
-        form=options.form or form,
-        loss=options.loss,
-        gap=options.gap,
-        standardize=options.standardize,
-        seed=options.seed,
-        additive=options.additive,
-    )
+    return norms
 
 
 def _norms(text: str) -> tuple[Norm, ...]:
