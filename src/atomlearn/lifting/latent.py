@@ -39,6 +39,9 @@ class LiftedNorm(Parameters, Norm):
 
     def on(self, n_features: int) -> Norm:
         """The same norm with its lift made."""
+        return self._read_once(n_features, self._image)
+
+    def _image(self, n_features: int) -> Image:
         lift = self.lift(n_features)
         lift.norm.check(lift.expansion.shape[1])
         return Image(self, lift)

@@ -160,9 +160,10 @@ class NormChecks:
         """Whatever was computed before, a norm is what its parameters say now."""
         for name, value in self.changes.items():
             norm = copy.deepcopy(self.norm)
-            self.assert_same(norm, self.norm)
+            self.assert_same(norm.on(self.n_features), self.norm)
             norm.__setattr__(name, value)
             self.assert_same(norm, self._with(name, value))
+            self.assert_same(norm.on(self.n_features), self._with(name, value))
 
     def test_the_norm_on_so_many_features(self) -> None:
         """The norm with its parameters read is the same norm."""

@@ -59,6 +59,9 @@ class Groups(GroupedNorm):
 
     def on(self, n_features: int) -> Groups:
         """The same norm with its groups and weights read."""
+        return self._read_once(n_features, self._on)
+
+    def _on(self, n_features: int) -> Groups:
         partition, weights = self.parts(n_features)
         listed = partition.all_listed()
         return self if listed is self.groups else Groups(listed, weights)

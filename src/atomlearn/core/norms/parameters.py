@@ -5,9 +5,12 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any, Self, TypeVar
 
 import numpy as np
+
+Read = TypeVar("Read")
 
 
 class Parameters:
@@ -52,6 +55,25 @@ class Parameters:
                 known[head] = value
         return self
 
+    def _read_once(self, n_features: int, read: Callable[[int], Read]) -> Read:
+        """Return ``read(n_features)``, kept for as long as no parameter is set to another object.
+
+        Solving many problems with one norm reads its lists of groups once. What is kept goes into
+        neither copies nor pickles.
+        """
+        values = _all_values(self)[1:]
+        size, before, result = self.__dict__.get("_read", (None, [], None))
+        same = size == n_features and len(before) == len(values)
+        if same and all(old is new for old, new in zip(before, values, strict=True)):
+            kept: Read = result
+            return kept
+        made = read(n_features)
+        self.__dict__["_read"] = (n_features, values, made)
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_read"}
+
     def __repr__(self) -> str:
         inner = ", ".join(
             f"{name}={value!r}" for name, value in self.get_params(deep=False).items()
@@ -64,6 +86,16 @@ class Parameters:
         assert isinstance(other, Parameters)
         mine, theirs = self.get_params(deep=False), other.get_params(deep=False)
         return all(_same(mine[name], theirs[name]) for name in mine)
+
+
+def _all_values(parameter: Any) -> list[Any]:
+    """Return a parameter with all that it consists of, norms within norms included."""
+    inside: Any = ()
+    if isinstance(parameter, Parameters):
+        inside = parameter.get_params(deep=False).values()
+    elif isinstance(parameter, list | tuple) and any(isinstance(p, Parameters) for p in parameter):
+        inside = parameter
+    return [parameter, *(value for part in inside for value in _all_values(part))]
 
 
 def _same(left: Any, right: Any) -> bool:
