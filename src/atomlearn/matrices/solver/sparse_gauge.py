@@ -10,6 +10,7 @@ for the best atom; over those known the dual is solved by Newton steps on its ba
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,16 +24,29 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-#: Rounds of supports that enter; Newton steps of one centering, and halvings.
-ROUNDS, NEWTON_STEPS, HALVINGS = 300, 60, 40
-#: The barrier's parameter grows by this factor where no support wants in, up to a largest value.
-GROWTH, LARGEST = 10.0, 1e12
-#: Where supports came in, the path begins anew at this value: far along it is narrow.
-RECENTERED = 1e4
-#: Semidefinite parts may miss W by this share of it.
-MISSED = 5e-11
-#: A Newton step that promises less than this is none.
-SMALLEST = 1e-26
+
+@dataclass(frozen=True, slots=True)
+class InteriorSettings:
+    """How far the barrier is followed; none of it changes what is proved.
+
+    rounds : of supports that enter; newton_steps : of one centering; halvings : of one step;
+    growth : of the barrier's parameter t where no support wants in; largest : value of t, beyond
+    which rounding takes over; recentered : value of t from which the path begins anew where
+    supports came in, as it is narrow far along; missed : share of W that semidefinite parts may
+    miss it by; smallest : promise of a Newton step that is none.
+    """
+
+    rounds: int = 300
+    newton_steps: int = 60
+    halvings: int = 40
+    growth: float = 10.0
+    largest: float = 1e12
+    recentered: float = 1e4
+    missed: float = 5e-11
+    smallest: float = 1e-26
+
+
+SETTINGS = InteriorSettings()
 
 
 def sparse_gauge(norm: SparseNorm, W: Array, gap: float) -> tuple[float, float]:
@@ -47,15 +61,15 @@ def sparse_gauge(norm: SparseNorm, W: Array, gap: float) -> tuple[float, float]:
     supports = norm.covering(W)
     W, size = supports.reduced(W), float(np.linalg.norm(given))
     Y, t, value, lower, error = np.zeros(W.shape), 1.0, np.inf, 0.0, np.inf
-    for _ in range(ROUNDS):
+    for _ in range(SETTINGS.rounds):
         Y, Z = _centered(W, Y, t, supports)
         missed = given - supports.total(Z, given.shape)
         found, error = supports.value(Z, missed)
         value = min(value, found) if error == 0.0 else found
         reached = supports.dual_value(given, Y)
         low, high, more = supports.priced(norm, Y, given.shape[1], thorough=False)
-        near = value - reached <= 0.5 * gap * value and error <= MISSED * size
-        if not more.size and (near or t >= LARGEST):
+        near = value - reached <= 0.5 * gap * value and error <= SETTINGS.missed * size
+        if not more.size and (near or t >= SETTINGS.largest):
             # Branch and bound takes longer than all the rest: only where it can end the matter.
             low, high, more = supports.priced(norm, Y, given.shape[1], thorough=True)
             lower = max(lower, reached / high if high > 0 else 0.0)
@@ -64,12 +78,12 @@ def sparse_gauge(norm: SparseNorm, W: Array, gap: float) -> tuple[float, float]:
         if more.size:
             # Back inside what the new supports allow.
             supports = supports.joined(more)
-            Y, t = Y * (0.9 / max(low, 1.0)), min(t, RECENTERED)
-        elif t >= LARGEST:
+            Y, t = Y * (0.9 / max(low, 1.0)), min(t, SETTINGS.recentered)
+        elif t >= SETTINGS.largest:
             break
         else:
-            t *= GROWTH
-    if error > 2.0 * MISSED * size:
+            t *= SETTINGS.growth
+    if error > 2.0 * SETTINGS.missed * size:
         return np.inf, np.inf
     return scale * value, scale * max(value - lower, 0.0)
 
@@ -77,13 +91,13 @@ def sparse_gauge(norm: SparseNorm, W: Array, gap: float) -> tuple[float, float]:
 def _centered(W: Array, Y: Array, t: float, supports: Supports) -> tuple[Array, Array]:
     """Return argmin of the barrier over Y, and the Z_s there, (s, k, q)."""
     last = np.inf
-    for _ in range(NEWTON_STEPS):
+    for _ in range(SETTINGS.newton_steps):
         gradient, hessian = _derivatives(W, Y, t, supports)[:2]
         step = -_solved(hessian, gradient)
         promised = -float(gradient @ step)
         # Near the center full steps converge quadratically, until rounding ends that.
         near = promised < 0.1
-        if promised <= SMALLEST or (near and promised > 0.5 * last):
+        if promised <= SETTINGS.smallest or (near and promised > 0.5 * last):
             break
         last = promised if near else np.inf
         trial = _along(W, Y, t, supports, step.reshape(Y.shape), 0.0 if near else promised)
@@ -98,7 +112,7 @@ def _along(
 ) -> Array | None:
     """Return the point of a backtracking search; any inside will do where nothing is promised."""
     value, length = _barrier(W, Y, t, supports) if promised else np.inf, 1.0
-    for _ in range(HALVINGS):
+    for _ in range(SETTINGS.halvings):
         trial = Y + length * step
         there = _barrier(W, trial, t, supports)
         if there <= value - 1e-4 * length * promised and there < np.inf:

@@ -19,17 +19,28 @@ from atomlearn.core.losses import pieces
 from atomlearn.core.problem.problem import Problem
 from atomlearn.matrices.designs.entries import EntryRidge
 from atomlearn.matrices.solver.coordinates import Coordinates
-from atomlearn.matrices.solver.spans import SETTINGS, Span
+from atomlearn.matrices.solver.spans import SETTINGS as SPANS
+from atomlearn.matrices.solver.spans import Span
 
 Array = NDArray[np.float64]
 
-#: Sweeps between two passes; a sweep must gain this share of what all of them have gained so far
-#: for each unit of rank: it costs O(n r^2).
-MOST_SWEEPS, SHARE = 30, 1e-4
-#: Rank up to which a sweep, O(n r^2), is worth its price beside steps within the span, O(n r).
-MOST_RANK = 128
-#: Halvings of a step that does not lower the objective.
-HALVINGS = 8
+
+@dataclass(frozen=True, slots=True)
+class SweepSettings:
+    """When sweeps pay: one costs O(n r^2) for rank r, a step within the span O(n r).
+
+    most : sweeps between two passes; share : of what all sweeps have gained so far that one must
+    gain for each unit of rank; rank : up to which they are made; halvings : of a step that does
+    not lower the objective.
+    """
+
+    most: int = 30
+    share: float = 1e-4
+    rank: int = 128
+    halvings: int = 8
+
+
+SETTINGS = SweepSettings()
 
 
 def can_sweep(problem: Problem, term: Coordinates) -> bool:
@@ -39,7 +50,7 @@ def can_sweep(problem: Problem, term: Coordinates) -> bool:
     """
     return (
         term.turns_freely
-        and term.rank <= MOST_RANK
+        and term.rank <= SETTINGS.rank
         and term.design.has_ridge_steps
         and problem.regularizer.form == "penalized"
         and problem.tau == 0.0
@@ -57,10 +68,10 @@ def swept(
     """
     sweep = _begun(problem, term, x, linear, intercept)
     first = before = sweep.objective
-    for _ in range(MOST_SWEEPS):
+    for _ in range(SETTINGS.most):
         sweep.once()
         rank, after = sweep.left.shape[1], sweep.objective
-        if not rank or before - after <= max(enough, SHARE * rank * (first - after)):
+        if not rank or before - after <= max(enough, SETTINGS.share * rank * (first - after)):
             break
         before = after
     root = np.linalg.norm(sweep.left, axis=0)
@@ -110,7 +121,7 @@ class _Sweeps:
         after = fit(slope, curvature, self.left, self.right, self.price)
         del slope, curvature
         linear = self._predictions(*((after, self.right) if to_left else (self.left, after)))
-        for _ in range(HALVINGS):
+        for _ in range(SETTINGS.halvings):
             left, right = (after, self.right) if to_left else (self.left, after)
             loss = problem.loss_value(linear, shift)
             if loss + self._penalty(left, right) < self.objective:
@@ -124,7 +135,7 @@ class _Sweeps:
         left, left_core = np.linalg.qr(self.left)
         right, right_core = np.linalg.qr(self.right)
         P, values, Qt = np.linalg.svd(left_core @ right_core.T)
-        kept = values > SETTINGS.independent**2 * float(values.max(initial=0.0))
+        kept = values > SPANS.independent**2 * float(values.max(initial=0.0))
         root = np.sqrt(values[kept])
         self.left, self.right = left @ (P[:, kept] * root), right @ (Qt[kept].T * root)
 
