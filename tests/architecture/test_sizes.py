@@ -10,13 +10,9 @@ MOST_LINES_OF_A_FILE = 400
 #: Lines of a function without its docstring, its signature included.
 MOST_LINES_OF_A_FUNCTION = 50
 #: Longer files, with the lines they may have at most.
-LONG_FILES: dict[str, int] = {"testing/norms.py": 405}
+LONG_FILES: dict[str, int] = {"testing/norms.py": 406}
 #: Longer functions, as file:name, with the lines they may have at most.
-LONG_FUNCTIONS: dict[str, int] = {
-    "cli/arguments.py:_add_select": 67,
-    "cli/plan.py:read_plan": 51,
-    "matrices/solver/generation.py:_priced": 56,
-}
+LONG_FUNCTIONS: dict[str, int] = {"matrices/solver/generation.py:_priced": 56}
 
 
 def lines_of_files() -> dict[str, int]:

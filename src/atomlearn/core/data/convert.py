@@ -24,7 +24,7 @@ class Kind:
 
     recognizes : whether an object is of this kind; it imports no library for that.
     make : returns the design, or another object to be looked up in turn: a file may hold a
-        sparse array, and a tensor may be an array that NumPy can read in place.
+    sparse array, and a tensor may be an array that NumPy can read in place.
     names : returns the names of the columns without making the design, None where it has none.
     opened : whether X is somewhere else and is opened, rather than converted.
     """
