@@ -6,9 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any, cast
 
 import numpy as np
-from scipy import sparse
 
-from atomlearn import _kernels
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces.design import Array, Scores
 from atomlearn.matrices.found import Found
@@ -70,42 +68,6 @@ def score_matrix(scores: Scores, shape: Shape) -> ScoreMatrix:
         known = DenseMatrix(np.asarray(scores.full(), dtype=np.float64).reshape(shape))
         scores.as_matrix = known
     return known
-
-
-#: Entries of the largest matrix of scores that is ever made dense on request.
-MAX_DENSE = 2**27
-
-
-class SparseMatrix(ScoreMatrix):
-    """Z stored at its non-zero entries, in compressed rows."""
-
-    def __init__(self, Z: sparse.csr_array) -> None:
-        super().__init__()
-        self._Z = Z
-        self._parts = Z.data, Z.indices, Z.indptr
-
-    @property
-    def shape(self) -> Shape:
-        return self._Z.shape[0], self._Z.shape[1]
-
-    def dot(self, other: Array) -> Array:
-        if other.ndim == 1:
-            return _kernels.predict_csr(*self._parts, other)
-        return _kernels.matrix_product_csr(*self._parts, other)
-
-    def transpose_dot(self, other: Array) -> Array:
-        if other.ndim == 1:
-            return _kernels.scores_csr(*self._parts, other, self._Z.shape[1])
-        return np.asarray(self._Z.T @ other)
-
-    def dense(self) -> Array:
-        p, q = self.shape
-        if p * q > MAX_DENSE:
-            raise TypeError(
-                f"a matrix of scores of shape {self.shape} is not made dense; use the trace norm, "
-                "which only multiplies with it, or fewer rows and columns"
-            )
-        return self._Z.toarray()
 
 
 class MatrixScores(ArrayScores):

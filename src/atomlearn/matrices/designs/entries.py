@@ -13,8 +13,11 @@ from atomlearn import _kernels
 from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
 from atomlearn.matrices.designs.base import MatrixDesign
-from atomlearn.matrices.scores import MAX_DENSE, SparseMatrix
+from atomlearn.matrices.scores import ScoreMatrix
 from atomlearn.matrices.shapes import Shape, check_tensor_shape
+
+#: Entries of the largest matrix of scores that is ever made dense on request.
+MAX_DENSE = 2**27
 
 
 class Entries(MatrixDesign):
@@ -193,6 +196,38 @@ class EntryRidge:
         """Return the next right factor."""
         at, starts, order = self._cols
         return _kernels.factor_ridge(at, starts, slope, curvature, left, right, amount, order)
+
+
+class SparseMatrix(ScoreMatrix):
+    """Z stored at its non-zero entries, in compressed rows."""
+
+    def __init__(self, Z: sparse.csr_array) -> None:
+        super().__init__()
+        self._Z = Z
+        self._parts = Z.data, Z.indices, Z.indptr
+
+    @property
+    def shape(self) -> Shape:
+        return self._Z.shape[0], self._Z.shape[1]
+
+    def dot(self, other: Array) -> Array:
+        if other.ndim == 1:
+            return _kernels.predict_csr(*self._parts, other)
+        return _kernels.matrix_product_csr(*self._parts, other)
+
+    def transpose_dot(self, other: Array) -> Array:
+        if other.ndim == 1:
+            return _kernels.scores_csr(*self._parts, other, self._Z.shape[1])
+        return np.asarray(self._Z.T @ other)
+
+    def dense(self) -> Array:
+        p, q = self.shape
+        if p * q > MAX_DENSE:
+            raise TypeError(
+                f"a matrix of scores of shape {self.shape} is not made dense; use the trace norm, "
+                "which only multiplies with it, or fewer rows and columns"
+            )
+        return self._Z.toarray()
 
 
 class EntryScores(Scores):
