@@ -16,8 +16,8 @@ import numpy as np
 
 from atomlearn import solve
 from atomlearn.designs import ArrayScores
-from atomlearn.testing.lifted_cases import KINDS, LiftedCase, random_scores
 from benchmarks.harness import Options, Table
+from tests.oracles.lifted_cases import KINDS, LiftedCase, random_scores
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 LOSSES = ("squared", "logistic", "squared_hinge")

@@ -13,7 +13,7 @@ from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV, Feat
 from atomlearn.cli import main
 from atomlearn.datasets import write_plink
 from atomlearn.designs import OnDisk, PlinkBed
-from atomlearn.testing.genotypes import filled, genotypes
+from tests.oracles.genotypes import filled, genotypes
 
 
 @pytest.fixture

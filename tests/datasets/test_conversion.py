@@ -27,7 +27,7 @@ from atomlearn.datasets import convert, read_table, write_plink
 from atomlearn.designs import OnDisk, PlinkBed
 from atomlearn.storage.conversion import journal
 from atomlearn.storage.store.encoding import pack
-from atomlearn.testing.genotypes import filled, genotypes, naive_write_plink
+from tests.oracles.genotypes import filled, genotypes, naive_write_plink
 
 Array = NDArray[np.float64]
 #: A block of rows, and a bucket of columns, then hold some rows or columns of the tests' arrays.

@@ -19,7 +19,7 @@ from atomlearn.datasets import convert, read_table, write_plink
 from atomlearn.designs import OnDisk, as_design
 from atomlearn.reports import read_model
 from atomlearn.storage.formats.registry import FORMATS, STORE, format_of
-from atomlearn.testing.genotypes import filled, genotypes
+from tests.oracles.genotypes import filled, genotypes
 
 Array = np.ndarray[Any, Any]
 

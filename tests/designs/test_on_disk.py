@@ -24,7 +24,7 @@ from atomlearn.datasets import convert
 from atomlearn.designs import OnDisk, PlinkBed, Standardized, StoreError, as_design
 from atomlearn.storage.store import store_file as store
 from atomlearn.testing.designs import DesignChecks
-from atomlearn.testing.genotypes import filled, genotypes, naive_write_plink
+from tests.oracles.genotypes import filled, genotypes, naive_write_plink
 
 Array = NDArray[np.float64]
 

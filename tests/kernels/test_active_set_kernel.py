@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from atomlearn import _kernels as kernels
-from atomlearn._kernels import ActiveFactor, QPStatus, active_set_qp, exact_twins
+from atomlearn._kernels import ActiveFactor, QPStatus, active_set_qp
+from tests.oracles import exact as exact_twins
 
 Array = NDArray[np.float64]
 

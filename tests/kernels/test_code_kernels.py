@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import _kernels as kernels
-from atomlearn._kernels import reference
+from tests.oracles import kernels as reference
 
 
 def coded(rng, n_rows, levels, index_type=None):

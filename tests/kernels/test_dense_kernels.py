@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atomlearn import _kernels as kernels
-from atomlearn._kernels import reference
+from tests.oracles import kernels as reference
 
 DTYPES = [np.float32, np.float64]
 LAYOUTS = ["C", "F", "sliced C", "sliced F", "reversed C", "read-only", "memory map"]

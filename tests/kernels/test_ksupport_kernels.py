@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from atomlearn import _kernels as kernels
-from atomlearn._kernels import exact_twins
+from tests.oracles import exact as exact_twins
 
 ALTERNATIVES = ["exhaustive", "box_norm", "binary_search", "two_step"]
 KINDS = ["gaussian", "cauchy", "ties", "zeros", "constant", "sixteen decades", "geometric"]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from atomlearn import _kernels as kernels
-from atomlearn._kernels import reference
+from tests.oracles import kernels as reference
 
 
 def positions(rng, p, q, count, index):

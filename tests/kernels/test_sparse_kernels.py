@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from atomlearn import _kernels as kernels
-from atomlearn._kernels import reference
+from tests.oracles import kernels as reference
 
 DTYPES = [np.float32, np.float64]
 INDICES = [np.int32, np.int64]

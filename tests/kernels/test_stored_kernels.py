@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import _kernels
-from atomlearn._kernels import reference
+from tests.oracles import kernels as reference
 
 
 @settings(max_examples=60, deadline=None)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from atomlearn import _kernels as kernels
-from atomlearn._kernels import reference
+from tests.oracles import kernels as reference
 
 DTYPES = [np.float32, np.float64]
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from atomlearn.designs import ArrayScores
 from atomlearn.norms import LatentGroups
 from atomlearn.testing import tolerances
-from atomlearn.testing.lifted_cases import KINDS, random_scores
+from tests.oracles.lifted_cases import KINDS, random_scores
 
 
 @pytest.mark.parametrize("kind", KINDS)

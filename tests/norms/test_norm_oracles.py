@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from atomlearn.designs import ArrayScores
 from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport, Nonnegative
 from atomlearn.testing import tolerances
-from atomlearn.testing.naive import (
+from tests.oracles.norms import (
     naive_elastic_net_polar,
     naive_ksupport_polar,
     naive_ksupport_prox,

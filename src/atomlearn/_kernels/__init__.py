@@ -2,9 +2,8 @@
 
 Every function checks types and shapes before it calls C++, releases the interpreter lock, runs on
 as many OpenMP threads as ``OMP_NUM_THREADS`` or ``threadpoolctl`` allow, sums in float64 whatever
-the precision of the data, and has a slow twin of the same name in ``reference`` or
-``exact_twins``. Numbers must be
-finite and sparse arrays valid (``check_sparse``): the kernels do not look at every value.
+the precision of the data, and has a slow twin of the same name in ``tests/oracles``. Numbers must
+be finite and sparse arrays valid (``check_sparse``): the kernels do not look at every value.
 """
 
 from atomlearn._kernels.active_set import ActiveFactor, QPOutcome, QPStatus, active_set_qp
