@@ -97,9 +97,8 @@ class ADMM(Solver):
         # At the solution rho u = -(gradient of the smooth part): a good first multiplier.
         return self._state(price, intercept, ridge, price.scores.full() / rho, rho)
 
-    def step(self, problem: Problem, state: State) -> ADMMState:
+    def step(self, problem: Problem, state: ADMMState) -> ADMMState:
         """Make a few ADMM iterations, certify v, then balance rho."""
-        assert isinstance(state, ADMMState)
         assert state.ridge is not None
         assert state.dual is not None
         proximal = proximal_of(problem, "ADMM", self.prox, 0.0)

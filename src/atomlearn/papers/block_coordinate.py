@@ -121,9 +121,8 @@ class BlockCoordinateDescent(Solver):
         intercept = problem.optimal_intercept(linear, intercept)
         return self._price(problem, partition, groups, linear, intercept, None)
 
-    def step(self, problem: Problem, state: State) -> GroupState:
+    def step(self, problem: Problem, state: GroupState) -> GroupState:
         """Let groups in, sweep until the active problem is solved, price: one pass."""
-        assert isinstance(state, GroupState)
         partition = GroupTable.of(problem)
         new = self._gathered(problem, partition, state.entering)
         # Copies: the state before stays what it was.

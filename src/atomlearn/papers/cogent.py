@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Solver, State
+from atomlearn.core.interfaces import Solver
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.problem.problem import Problem
@@ -89,9 +89,8 @@ class CoGEnT(Solver):
         """Begin at zero, or at the warm start as one atom w / gauge(w): one pass."""
         return priced(problem, *warm_atoms(problem, warm, cached=True), 1)
 
-    def step(self, problem: Problem, state: State) -> RayState:
+    def step(self, problem: Problem, state: RayState) -> RayState:
         """Forward, backward, price: one pass over the data."""
-        assert isinstance(state, RayState)
         assert state.atoms is not None
         atoms, shares = with_candidates(problem, state)
         n_new = atoms.size - state.atoms.size

@@ -89,9 +89,8 @@ class FISTA(Solver):
             iterate=iterate,
         )
 
-    def step(self, problem: Problem, state: State) -> FISTAState:
+    def step(self, problem: Problem, state: FISTAState) -> FISTAState:
         """Make a few accelerated proximal gradient iterations, then certify the point reached."""
-        assert isinstance(state, FISTAState)
         assert state.iterate is not None
         proximal = proximal_of(problem, "FISTA", self.prox, problem.tau)
         acceleration = Acceleration(shrink=self.shrink, refit_intercept=True)

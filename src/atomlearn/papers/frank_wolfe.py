@@ -173,9 +173,8 @@ class FrankWolfe(Solver):
             state.atoms, state.shares = atoms, shares
         return self._price(problem, state, None)
 
-    def step(self, problem: Problem, state: State) -> FrankWolfeState:
+    def step(self, problem: Problem, state: FrankWolfeState) -> FrankWolfeState:
         """Move along the direction (or make local steps), then price: one pass over the data."""
-        assert isinstance(state, FrankWolfeState)
         if self.direction == "toward":
             return self._price(problem, self._toward(problem, state), state)
         assert state.atoms is not None

@@ -155,9 +155,8 @@ class KFCFW(Solver):
                 alpha, costs = np.array([0.0, 1.0]), np.array([0.0, cost])
         return self._price(SimplexModel(problem, atoms, costs), alpha, intercept, None)
 
-    def step(self, problem: Problem, state: State) -> AtomState:
+    def step(self, problem: Problem, state: AtomState) -> AtomState:
         """(S3) add the atom, (S4) re-fit on the simplex, (S5) w = U alpha, then (S1, S2) price."""
-        assert isinstance(state, AtomState)
         assert state.atoms is not None
         atoms, alpha, costs = state.atoms, state.alpha, state.costs
         if state.atom is not None:

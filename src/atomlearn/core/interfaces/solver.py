@@ -160,10 +160,10 @@ class Solver(ABC):
         """Return the state of the warm start (or of zero), certificate included."""
 
     @abstractmethod
-    def step(self, problem: Problem, state: State) -> State:
-        """Return the next state; its certificate is of its own point."""
+    def step(self, problem: Problem, state: Any) -> State:
+        """Return the state after one that this solver made; its certificate is of its own point."""
 
-    def saved(self, state: State) -> Arrays:
+    def saved(self, state: Any) -> Arrays:
         """Return what a state is made of, for a checkpoint: its point, and its atoms if any."""
         return WarmStart(
             state.columns, state.weights, state.intercept, atoms=state.parts()

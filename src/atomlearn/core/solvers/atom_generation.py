@@ -119,9 +119,8 @@ class AtomGeneration(Solver):
         atoms, shares, intercept = warm_atoms(problem, warm, cached=True)
         return priced(problem, atoms, shares, intercept, self.batch, self.tolerance)
 
-    def step(self, problem: Problem, state: State) -> RayState:
+    def step(self, problem: Problem, state: RayState) -> RayState:
         """Add the candidates, re-fit, drop zeros, price: one pass over the data."""
-        assert isinstance(state, RayState)
         assert state.atoms is not None
         atoms, shares = with_candidates(problem, state)
         n_new = atoms.size - state.atoms.size

@@ -178,9 +178,8 @@ class ColumnGeneration(Solver):
             ),
         )
 
-    def step(self, problem: Problem, state: State) -> ActiveState:
+    def step(self, problem: Problem, state: ActiveState) -> ActiveState:
         """Add the candidates, re-fit, drop idle columns, price: one pass over the data."""
-        assert isinstance(state, ActiveState)
         assert state.block is not None
         block, columns, weights = state.block, state.columns, state.weights
         lengths = state.lengths

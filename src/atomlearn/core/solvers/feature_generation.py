@@ -196,9 +196,8 @@ class FeatureGeneration(Solver):
         state.restricted_objective = restricted.objective(omega, state.prediction)
         return self._price(problem, state)
 
-    def saved(self, state: State) -> dict[str, NDArray[Any]]:
+    def saved(self, state: GenerationState) -> dict[str, NDArray[Any]]:
         """Return blocks, weights and the order of selection, for a checkpoint."""
-        assert isinstance(state, GenerationState)
         names = ("intercept", "restricted_objective", "restricted_gap", "first_objective")
         return {
             "members": state.members,
@@ -230,9 +229,8 @@ class FeatureGeneration(Solver):
         )
         return self._price(problem, state)
 
-    def step(self, problem: Problem, state: State) -> GenerationState:
+    def step(self, problem: Problem, state: GenerationState) -> GenerationState:
         """Add the block, solve the subproblem, drop blocks without weight, infer the next block."""
-        assert isinstance(state, GenerationState)
         following = self._with_block(problem, state)
         assert following.block is not None
         restricted = self._subproblem(problem, following)

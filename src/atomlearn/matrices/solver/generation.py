@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Design, Master, Norm, Refit, Solver, State, Term
+from atomlearn.core.interfaces import Design, Master, Norm, Refit, Solver, Term
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.losses.pieces import shifted
 from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
@@ -153,9 +153,8 @@ class MatrixGeneration(Solver):
         small, linear, refit = self._moved(problem, aim, terms, values)
         return self._priced(problem, *apart(small), linear, refit.intercept, TUNING.warm_gap)
 
-    def saved(self, state: State) -> dict[str, NDArray[Any]]:
+    def saved(self, state: MatrixState) -> dict[str, NDArray[Any]]:
         """Return the factors and entries of the terms, for a checkpoint."""
-        assert isinstance(state, MatrixState)
         arrays: dict[str, NDArray[Any]] = {"intercept": np.array(state.intercept)}
         for number, part in enumerate(state.matrix_parts()):
             held: dict[str, Any] = {"columns": part.columns, "weights": part.weights}
@@ -181,9 +180,8 @@ class MatrixGeneration(Solver):
         warm = WarmStart(*nothing, float(arrays["intercept"]), matrix_parts=tuple(parts))
         return self.start(problem, warm)
 
-    def step(self, problem: Problem, state: State) -> MatrixState:
+    def step(self, problem: Problem, state: MatrixState) -> MatrixState:
         """Let the candidates in, re-fit all coordinates, drop zeros, price: one pass."""
-        assert isinstance(state, MatrixState)
         certificate = state.certificate
         aim = Aim(certificate.objective, certificate.closable, state.intercept)
         small, linear, refit = self._moved(problem, aim, *with_candidates(state))
