@@ -19,6 +19,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -313,13 +314,13 @@ def agrees(rng: np.random.Generator) -> bool:
 
 def exactness(count: int) -> dict[str, Any]:
     """Search ``count`` random designs, none of which may list its columns instead."""
-    listed = pair_scores.MAX_STORED
-    pair_scores.MAX_STORED = 0
+    listed = pair_scores.SETTINGS
+    pair_scores.SETTINGS = replace(listed, most_listed=0)
     began = time.perf_counter()
     try:
         wrong = sum(not agrees(np.random.default_rng([7, seed])) for seed in range(count))
     finally:
-        pair_scores.MAX_STORED = listed
+        pair_scores.SETTINGS = listed
     seconds = time.perf_counter() - began
     return {"method": "against brute force", "designs": count, "wrong": wrong, "seconds": seconds}
 

@@ -15,9 +15,9 @@ from sklearn.preprocessing import SplineTransformer
 
 from atomlearn import norms, solve
 from atomlearn.designs import Additive, CodedBlock, DenseDesign, Standardized, as_design
-from atomlearn.maps import additive as additive_module
 from atomlearn.maps.levels import nearest
 from atomlearn.testing.designs import DesignChecks
+from tests.oracles.settings import change
 
 KERNELS = ["intersection", "gaussian", "splines"]
 
@@ -83,7 +83,7 @@ class TestIntersectionOfSparseRows(TestIntersection):
 class TestIntersectionCoded(TestIntersection):
     @pytest.fixture(autouse=True)
     def _coded(self, monkeypatch):
-        monkeypatch.setattr(additive_module, "CODED_FROM", 0)
+        change(monkeypatch, "additive", coded_from=0)
 
     def test_blocks_are_coded(self):
         assert isinstance(self.build()[0].gather(np.arange(3)), CodedBlock)
@@ -124,7 +124,7 @@ class TestSplines(_Checks):
 class TestSplinesCodedSparse(TestSplines):
     @pytest.fixture(autouse=True)
     def _coded(self, monkeypatch):
-        monkeypatch.setattr(additive_module, "CODED_FROM", 0)
+        change(monkeypatch, "additive", coded_from=0)
 
     def build(self):
         _, array = super().build()
@@ -353,7 +353,7 @@ def test_coded_blocks_fit_the_same(norm, monkeypatch):
     }[norm]
     form = "squared" if norm == "ksupport" else "penalized"
     dense = solve(design, y, norm=the_norm, level=1.0, form=form, intercept=True, gap=1e-8)
-    monkeypatch.setattr(additive_module, "CODED_FROM", 0)
+    change(monkeypatch, "additive", coded_from=0)
     coded = solve(design, y, norm=the_norm, level=1.0, form=form, intercept=True, gap=1e-8)
     assert dense.converged
     assert coded.converged

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import AtomicRegressor, norms, solve
 from atomlearn.designs import Additive, Anova, CodedBlock, as_design
-from atomlearn.maps import anova as anova_module
+from tests.oracles.settings import change
 
 
 def data(seed: int = 0, n: int = 60) -> np.ndarray:
@@ -92,7 +92,7 @@ def test_products_have_mean_zero_in_each_input():
 
 
 def test_large_blocks_stay_coded_and_sparse_data_is_the_same(monkeypatch):
-    monkeypatch.setattr(anova_module, "CODED_FROM", 0)
+    change(monkeypatch, "anova", coded_from=0)
     X = np.zeros((3000, 3))
     rng = np.random.default_rng(4)
     X[rng.random(X.shape) < 0.2] = 1.5

@@ -21,13 +21,13 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces.design import Array, Design
 from atomlearn.designs import Counted, OnDevice, Polynomial, RowSubset, Standardized, as_design
 from atomlearn.maps.pairs import device as device_pairs
-from atomlearn.maps.pairs import scores as pair_scores
 from atomlearn.maps.pairs.device import DevicePairs, SparseDevicePairs
 from atomlearn.maps.pairs.sparse import SparsePairs
 from atomlearn.storage.device import columns as device_columns
 from atomlearn.storage.device.budget import BUDGET
 from atomlearn.storage.device.tensors import BFLOAT16, TF32, SingleRounding, as_written, namespace
 from atomlearn.testing.designs import DesignChecks, brute_force_top
+from tests.oracles.settings import change
 
 pytest.importorskip("array_api_compat")
 
@@ -85,13 +85,8 @@ def formed(X: Array, gamma: float, r: float, only: bool) -> Array:
 @pytest.fixture
 def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make all seams be crossed: tiles, runs of rows, pieces that are made."""
-    for name, value in {
-        "TILE_ROWS": 3,
-        "TILE_COLUMNS": 5,
-        "WEIGHT_ROWS": 2,
-        "SINGLE_ROWS": 7,
-    }.items():
-        monkeypatch.setattr(device_pairs, name, value)
+    few = {"device_rows": 3, "device_columns": 5, "weight_rows": 2, "single_rows": 7}
+    change(monkeypatch, "pairs.device", **few)
     monkeypatch.setattr(device_columns, "BUDGET", replace(BUDGET, held_entries=0))
 
 
@@ -118,7 +113,7 @@ class TestPolynomialOnDevice(DesignChecks):
         self.share = 2.0 if only else 0.05
         monkeypatch.setattr(device_pairs, "LIMITS", replace(LIMITS, blas_from=self.share))
         if not storable:
-            monkeypatch.setattr(pair_scores, "MAX_STORED", 20)
+            change(monkeypatch, "pairs.scores", most_listed=20)
 
     def build(self) -> tuple[Design, Array]:
         X = inputs(dtype=self.dtype)
@@ -140,7 +135,7 @@ class TestPolynomialOnDevice(DesignChecks):
 def searched(design: Polynomial, v: Array, count: int) -> tuple[Array, Array]:
     """top() of a design that pretends to be too large for full()."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pair_scores, "MAX_STORED", 0)
+        change(patch, "pairs.scores", most_listed=0)
         return design.scores(v).top(count)
 
 
@@ -200,9 +195,9 @@ def test_the_best_are_those_of_the_array(library: str, seed: int, kind: str) -> 
         sizes = np.abs(other.gather(np.arange(mine.shape[1])).dense()).T @ np.abs(v)
         assert (np.abs(z - theirs) <= 1e-13 * sizes).all()
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("TILE_ROWS", "TILE_COLUMNS"):
-            patch.setattr(device_pairs, name, int(rng.choice([2, 5, 4096])))
-        patch.setattr(device_pairs, "SINGLE_ROWS", int(rng.choice([3, 4096])))
+        rows, columns = (int(rng.choice([2, 5, 4096])) for _ in range(2))
+        single = int(rng.choice([3, 4096]))
+        change(patch, "pairs.device", device_rows=rows, device_columns=columns, single_rows=single)
         for count in {1, 2, 5, mine.shape[1] // 2 + 1, mine.shape[1]}:
             columns, values = searched(mine, v, count)
             expected, sizes = brute_force_top(z, count)
@@ -265,9 +260,8 @@ def test_what_is_not_on_a_device_is_left_to_the_processor() -> None:
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_near_ties_over_many_tiles(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Products that single precision cannot tell apart, over several runs of rows."""
-    monkeypatch.setattr(device_pairs, "TILE_ROWS", 64)
-    monkeypatch.setattr(device_pairs, "TILE_COLUMNS", 100)
-    monkeypatch.setattr(device_pairs, "SINGLE_ROWS", 512)
+    few = {"device_rows": 64, "device_columns": 100, "single_rows": 512}
+    change(monkeypatch, "pairs.device", **few)
     rng = np.random.default_rng(5)
     n, d = 1200, 250
     X = rng.standard_normal((n, d)).astype(np.float32)
@@ -288,7 +282,7 @@ def test_near_ties_over_many_tiles(library: str, monkeypatch: pytest.MonkeyPatch
 
 
 def test_ties_by_the_thousand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atomlearn.maps.pairs.search.SPARE", 10)
+    change(monkeypatch, "pairs.search", spare=10)
     X = np.zeros((50, 40))
     X[:, ::2] = 1.0
     design = Polynomial.interactions(OnDevice(strict_tensor(X)))
@@ -301,8 +295,7 @@ def test_ties_by_the_thousand(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_columns_that_cannot_matter_are_not_multiplied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device_pairs, "TILE_ROWS", 10)
-    monkeypatch.setattr(device_pairs, "TILE_COLUMNS", 10)
+    change(monkeypatch, "pairs.device", device_rows=10, device_columns=10)
     rng = np.random.default_rng(6)
     X = rng.standard_normal((40, 100))
     X[:, 10:] *= 1e-3

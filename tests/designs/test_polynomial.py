@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,15 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
 from atomlearn import solve
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.designs import Concatenated, Counted, Polynomial, RowSubset, Standardized, as_design
 from atomlearn.interfaces import Design
-from atomlearn.maps.pairs import scores as pair_scores
 from atomlearn.maps.pairs.products import DensePairs
 from atomlearn.maps.pairs.rows import RowPairs
 from atomlearn.maps.pairs.sparse import SparsePairs
 from atomlearn.norms import KSupport
 from atomlearn.testing.designs import DesignChecks, assert_within, brute_force_top
+from tests.oracles.settings import change
 
 N_SAMPLES, N_INPUTS = 23, 7
 
@@ -86,7 +88,8 @@ class TestTallSparse(PolynomialChecks):
         self, dtype: type, interaction_only: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self.dtype, self.only = dtype, interaction_only
-        monkeypatch.setattr("atomlearn.maps.pairs.rows.PIECE_ENTRIES", 5 * N_INPUTS)
+        few = replace(LIMITS, copied_entries=5 * N_INPUTS)
+        monkeypatch.setattr("atomlearn.maps.pairs.rows.LIMITS", few)
 
     def build(self) -> tuple[Design, np.ndarray]:
         X = inputs(density=0.6).astype(self.dtype)
@@ -104,7 +107,7 @@ class TestNotStorable(PolynomialChecks):
     @pytest.fixture(autouse=True)
     def _setting(self, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
         self.layout = layout
-        monkeypatch.setattr(pair_scores, "MAX_STORED", 20)
+        change(monkeypatch, "pairs.scores", most_listed=20)
 
     def build(self) -> tuple[Design, np.ndarray]:
         X = inputs(density=1.0 if self.layout == "C" else 0.03)
@@ -206,7 +209,7 @@ def random_inputs(rng: np.random.Generator, kind: str) -> tuple[Any, np.ndarray]
 def searched(design: Polynomial, v: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """top() of a design that pretends to be too large for full()."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pair_scores, "MAX_STORED", 0)
+        change(patch, "pairs.scores", most_listed=0)
         scores = design.scores(v)
         result = scores.top(count)
         assert scores._full is None
@@ -219,8 +222,7 @@ def searched(design: Polynomial, v: np.ndarray, count: int) -> tuple[np.ndarray,
 @pytest.mark.parametrize("seed", range(60))
 def test_search_is_brute_force(kind: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if kind == "leading":  # however many entries they hold
-        monkeypatch.setattr("atomlearn.maps.pairs.leading.ENTRIES_SHARE", 1.0)
-        monkeypatch.setattr("atomlearn.maps.pairs.leading.SUMS_PER_ENTRY", 1e3)
+        change(monkeypatch, "pairs.leading", leading_share=1.0, sums_per_entry=1e3)
     rng = np.random.default_rng([seed, len(kind), ord(kind[-1])])
     data, X = random_inputs(rng, kind)
     gamma, r = rng.uniform(0.2, 3.0, 2)
@@ -276,7 +278,7 @@ def test_search_over_many_tiles_and_threads(n: int, d: int, container: Any, dtyp
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 def test_ties_by_the_thousand(container: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Far more columns of one and the same score than are kept: memory bounded, order kept."""
-    monkeypatch.setattr("atomlearn.maps.pairs.search.SPARE", 10)
+    change(monkeypatch, "pairs.search", spare=10)
     X = np.zeros((50, 40))
     X[:, ::2] = 1.0
     design = Polynomial.interactions(container(X))
@@ -316,10 +318,9 @@ def test_leading_inputs_of_many_searches(
     signs: bool, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Columns of Zipf popularity, a product that matters, and v that moves little by little."""
-    monkeypatch.setattr("atomlearn.maps.pairs.leading.ENTRIES_SHARE", 0.9)
-    monkeypatch.setattr("atomlearn.maps.pairs.leading.MOST_SUMMED", most)
-    monkeypatch.setattr("atomlearn.maps.pairs.leading.SUMS_PER_ENTRY", 1e3)
-    monkeypatch.setattr(pair_scores, "MAX_STORED", 0)
+    few = {"leading_share": 0.9, "most_summed": most, "sums_per_entry": 1e3}
+    change(monkeypatch, "pairs.leading", **few)
+    change(monkeypatch, "pairs.scores", most_listed=0)
     rng = np.random.default_rng(9)
     n, d = 900, 600
     X = (rng.random((n, d)) < np.minimum(1.0, 2.0 * np.arange(1.0, d + 1) ** -1.3)).astype(float)
@@ -404,12 +405,11 @@ def test_search_stores_no_scores(container: Any) -> None:
 
 def test_columns_wider_than_a_tile(monkeypatch: pytest.MonkeyPatch) -> None:
     """Narrow tiles, pieces and held data: all seams are crossed."""
-    for name, value in {"TILE_ROWS": 3, "TILE_COLUMNS": 5, "HELD_ENTRIES": 0}.items():
-        monkeypatch.setattr(f"atomlearn.maps.pairs.products.{name}", value)
-    monkeypatch.setattr("atomlearn.maps.pairs.products.PIECE_ENTRIES", 40)
-    monkeypatch.setattr("atomlearn.maps.pairs.rows.PIECE_ENTRIES", 40)
-    monkeypatch.setattr("atomlearn.maps.pairs.sparse.PIECE_PRODUCTS", 30)
-    monkeypatch.setattr("atomlearn.maps.pairs.sparse.PIECE_NONZEROS", 20)
+    change(monkeypatch, "pairs.products", tile_rows=3, tile_columns=5, held_entries=0)
+    change(monkeypatch, "pairs.sparse", piece_products=30, piece_nonzeros=20)
+    few = replace(LIMITS, piece_entries=40, copied_entries=40)
+    for module in ("products", "rows"):
+        monkeypatch.setattr(f"atomlearn.maps.pairs.{module}.LIMITS", few)
     rng = np.random.default_rng(1)
     for data in (rng.standard_normal((9, 17)), rng.standard_normal((9, 17)).astype(np.float32)):
         sparse = data * (rng.random(data.shape) < 0.4)
@@ -539,7 +539,7 @@ def test_solve_where_nothing_can_be_listed(monkeypatch: pytest.MonkeyPatch) -> N
     X = rng.standard_normal((60, 30))
     y = X[:, 0] * X[:, 9] + 0.05 * rng.standard_normal(60)
     listed = solve(formed(X), y, norm="l1", level=3.0, intercept=True)
-    monkeypatch.setattr(pair_scores, "MAX_STORED", 0)
+    change(monkeypatch, "pairs.scores", most_listed=0)
     design = Polynomial(X)
     result = solve(design, y, norm="l1", level=3.0, intercept=True)
     assert result.converged

@@ -15,17 +15,14 @@ from atomlearn import _kernels
 from atomlearn._kernels import CodedColumns
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.convert import as_design, feature_names
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces.design import Array, Block, Columns
 from atomlearn.maps.coded_block import CodedBlock
 from atomlearn.maps.curves import AdditiveSettings, Kernel, normalizer, shares_of, table_of
 from atomlearn.maps.feature_map import Inputs, TermMap
 from atomlearn.maps.levels import Levels, codes_of, codes_of_rows, encode, find_levels
+from atomlearn.maps.settings import SETTINGS
 from atomlearn.maps.terms import TermDesign
-
-#: The columns of one input with more entries than this (8 MB) are kept as codes in blocks.
-CODED_FROM = 2**20
-#: Entries of columns written out at a time.
-LOOKED_UP = 2**20
 
 
 @dataclass(frozen=True)
@@ -313,7 +310,7 @@ class Additive(TermDesign):
         place = columns - self.starts[inputs[part.ravel()]]
         block = CodedBlock(codes, tables, part.ravel(), place)
         widest = int(self.map.sizes.max(initial=0))
-        return block if self.shape[0] * widest > CODED_FROM else DenseBlock(block.dense())
+        return block if self.shape[0] * widest > SETTINGS.coded_from else DenseBlock(block.dense())
 
     def predict(self, weights: Array) -> Array:
         """Return Phi w for a dense w: one pass over the inputs in use."""
@@ -356,7 +353,7 @@ class Additive(TermDesign):
         columns = np.arange(self.shape[1], dtype=np.int64)
         if self.codes.indices is None:
             return np.ascontiguousarray(np.asarray(self.gather(columns)), dtype=self.dtype)
-        width = max(1, LOOKED_UP // max(self.shape[0], 1))
+        width = max(1, LIMITS.piece_entries // max(self.shape[0], 1))
         parts = [sp.csc_array((self.shape[0], 0), dtype=self.dtype)]
         for start in range(0, columns.size, width):
             some = np.asarray(self.gather(columns[start : start + width]))

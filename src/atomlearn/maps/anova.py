@@ -14,18 +14,14 @@ from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.interfaces.design import Array, Block, Columns
-from atomlearn.maps.additive import CODED_FROM, Additive, AdditiveMap
+from atomlearn.maps.additive import Additive, AdditiveMap
 from atomlearn.maps.anova_checks import checked_bins, checked_pairs
 from atomlearn.maps.coded_block import CodedBlock
 from atomlearn.maps.curves import Kernel, shares_of
 from atomlearn.maps.feature_map import Inputs, TermMap
 from atomlearn.maps.levels import codes_of
+from atomlearn.maps.settings import SETTINGS
 from atomlearn.maps.terms import TermDesign
-
-#: Pairs whose joint histograms are in memory at a time: 2 MB of them.
-AT_A_TIME = 1024
-#: Tables of pairs hold up to this many columns in all (512 MB of scores).
-MOST_COLUMNS = 2**26
 
 
 @dataclass(frozen=True)
@@ -61,11 +57,11 @@ class AnovaMap(TermMap):
         sizes = margin.sizes
         used = (sizes[pairs[:, 0]] > 0) & (sizes[pairs[:, 1]] > 0)
         result = cls(main, margin, tables, pairs[used, 0].copy(), pairs[used, 1].copy())
-        if result.n_columns > MOST_COLUMNS:
+        if result.n_columns > SETTINGS.surface_columns:
             raise ValueError(
                 f"Anova: {result.first.size} pairs have {result.n_columns} columns together, more "
-                f"than the {MOST_COLUMNS} whose scores are ever listed; name fewer pairs=, or use "
-                "fewer n_knots, n_components or n_bins"
+                f"than the {SETTINGS.surface_columns} whose scores are ever listed; name fewer "
+                "pairs=, or use fewer n_knots, n_components or n_bins"
             )
         return result
 
@@ -318,8 +314,8 @@ class Anova(TermDesign):
     def _products(self, v: Array, pairs: Columns, tables: Array) -> Iterator[tuple[Columns, Array]]:
         """Yield some pairs and T_i' H_ij T_j of each; rows and columns beyond a table are zero."""
         map, n_levels = self.map, tables.shape[1]
-        for start in range(0, pairs.size, AT_A_TIME):
-            some = pairs[start : start + AT_A_TIME]
+        for start in range(0, pairs.size, SETTINGS.histograms):
+            some = pairs[start : start + SETTINGS.histograms]
             i, j = map.first[some], map.second[some]
             joint = _kernels.pair_histograms(self.codes, n_levels, i, j, v)
             yield some, tables[i].transpose(0, 2, 1) @ (joint @ tables[j])
@@ -337,7 +333,7 @@ class Anova(TermDesign):
         place = columns - self.starts[terms[part.ravel()]]
         block = CodedBlock(np.concatenate(codes).T, tables, part.ravel(), place)
         widest = int(map.sizes.max(initial=0))
-        return block if self.shape[0] * widest > CODED_FROM else DenseBlock(block.dense())
+        return block if self.shape[0] * widest > SETTINGS.coded_from else DenseBlock(block.dense())
 
     def _pair_codes(self, pair: int) -> NDArray[np.uint8]:
         i, j = int(self.map.first[pair]), int(self.map.second[pair])

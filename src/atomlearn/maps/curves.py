@@ -12,20 +12,16 @@ from numpy.typing import NDArray
 from scipy.interpolate import BSpline
 
 from atomlearn._kernels import CodedColumns, code_histograms
+from atomlearn._kernels.codes import MOST_LEVELS
 from atomlearn.core.interfaces.design import Array
-from atomlearn.maps.levels import MOST_BINS, Binning, Levels
+from atomlearn.maps.levels import Binning, Levels
+from atomlearn.maps.settings import SETTINGS
 
 #: k(x, y), elementwise with broadcasting, positive semidefinite.
 Kernel = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 #: Names of kernels, and of maps that are not made from one.
 KERNELS = ("intersection", "gaussian", "chi2", "splines")
-#: Levels where columns are thermometers, and where they are smooth.
-DEFAULT_BINS = {"intersection": 100}
-#: A residual this small against k(x, x) is rounding.
-NEGLIGIBLE = 1e-14
-#: Kernels whose residual falls this far below zero are not positive semidefinite.
-INDEFINITE = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +57,9 @@ class AdditiveSettings:
             )
         if binning not in ("quantile", "uniform"):
             raise ValueError(f"Additive: binning must be 'quantile' or 'uniform', got {binning!r}")
+        most = MOST_LEVELS - 1
         if n_bins is None:
-            n_bins = DEFAULT_BINS.get(kernel, MOST_BINS) if isinstance(kernel, str) else MOST_BINS
+            n_bins = SETTINGS.thermometer_bins if kernel == "intersection" else most
         if not isinstance(length_scale, int | float | np.number) or not (
             math.isfinite(length_scale) and length_scale > 0
         ):
@@ -72,11 +69,11 @@ class AdditiveSettings:
             )
         return cls(
             kernel,
-            _whole("n_bins", n_bins, 1, MOST_BINS),
+            _whole("n_bins", n_bins, 1, most),
             "quantile" if binning == "quantile" else "uniform",
-            _whole("n_components", n_components, 1, MOST_BINS),
+            _whole("n_components", n_components, 1, most),
             float(length_scale),
-            _whole("n_knots", n_knots, 2, MOST_BINS),
+            _whole("n_knots", n_knots, 2, most),
             _whole("degree", degree, 0, 10),
             bool(normalize),
         )
@@ -159,14 +156,14 @@ def pivoted_map(kernel: Kernel, levels: Array, n_components: int, j: int) -> tup
     rank = 0
     while rank < table.shape[1]:
         pivot = int(np.argmax(residual))
-        if residual[pivot] <= NEGLIGIBLE * largest:
+        if residual[pivot] <= SETTINGS.negligible * largest:
             break
         column = np.asarray(kernel(levels, levels[pivot]), dtype=np.float64)
         column = column - table[:, :rank] @ table[pivot, :rank]
         table[:, rank] = column / math.sqrt(residual[pivot])
         residual -= table[:, rank] ** 2
         rank += 1
-    if float(residual.min()) < -INDEFINITE * max(largest, 0.0) or largest < 0:
+    if float(residual.min()) < -SETTINGS.indefinite * max(largest, 0.0) or largest < 0:
         raise ValueError(
             f"Additive: the kernel is not positive semidefinite on column {j}; use one that is"
         )

@@ -12,14 +12,10 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from atomlearn.core.interfaces.design import Array
+from atomlearn.maps.settings import SETTINGS
 
 #: K(A, B), shape (len(A), len(B)), positive semidefinite where A = B.
 KernelFunction = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
-
-#: Precomputed matrices may differ from their transpose by this share of their largest entry.
-ASYMMETRY = 1e-8
-#: Rows whose kernel with themselves is computed at a time.
-DIAGONAL_ROWS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +59,10 @@ def factored(
     pivots: list[int] = []
     while len(pivots) < z.shape[1]:
         pivot = _worst(np.where(counts, residual, -1.0), order)
-        if residual[pivot] <= 1e-14 * largest or float(weight @ residual) <= tolerance * trace:
+        if (
+            residual[pivot] <= SETTINGS.negligible * largest
+            or float(weight @ residual) <= tolerance * trace
+        ):
             break
         step = len(pivots)
         column = _column(kernel, data, pivot) - z[:, :step] @ z[pivot, :step]
@@ -72,7 +71,7 @@ def factored(
         pivots.append(pivot)
         # What is described exactly stays so, whatever the rounding.
         residual[pivots] = 0.0
-        if not np.isfinite(residual).all() or residual.min() < -1e-8 * largest:
+        if not np.isfinite(residual).all() or residual.min() < -SETTINGS.indefinite * largest:
             raise ValueError(
                 f"Kernels: kernel {number} is not positive semidefinite; use one that is"
             )
@@ -97,15 +96,15 @@ def _diagonal(
     else:
         assert data is not None
         diagonal = np.empty(n_samples)
-        for start in range(0, n_samples, DIAGONAL_ROWS):
-            rows = data[start : start + DIAGONAL_ROWS]
+        for start in range(0, n_samples, SETTINGS.diagonal_rows):
+            rows = data[start : start + SETTINGS.diagonal_rows]
             found = np.asarray(kernel(rows, rows), dtype=np.float64)
             if found.shape != (rows.shape[0], rows.shape[0]):
                 raise ValueError(
                     f"Kernels: kernel {number} of {rows.shape[0]} rows with themselves must have "
                     f"shape {(rows.shape[0], rows.shape[0])}, got {found.shape}"
                 )
-            diagonal[start : start + DIAGONAL_ROWS] = np.diag(found)
+            diagonal[start : start + SETTINGS.diagonal_rows] = np.diag(found)
     if not np.isfinite(diagonal).all() or diagonal.min() < 0:
         raise ValueError(
             f"Kernels: kernel {number} is not positive semidefinite: K(x, x) must be finite and "
@@ -158,7 +157,7 @@ def checked_kernels(
         largest = float(np.abs(matrix).max(initial=0.0))
         if not math.isfinite(largest):
             raise ValueError(f"Kernels: kernel {number} holds NaN or infinity")
-        if np.abs(matrix - matrix.T).max() > ASYMMETRY * largest:
+        if np.abs(matrix - matrix.T).max() > SETTINGS.indefinite * largest:
             raise ValueError(f"Kernels: kernel {number} is not symmetric; pass (K + K.T) / 2")
         found.append(matrix)
     if any(map(callable, found)) and not all(map(callable, found)):

@@ -12,14 +12,10 @@ from numpy.typing import NDArray
 from atomlearn._kernels import CodedColumns
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces.design import Array, Columns, Design
+from atomlearn.maps.settings import SETTINGS
 
 Bytes = NDArray[np.uint8]
 Binning = Literal["quantile", "uniform"]
-
-#: A code is a byte, so an input has at most so many levels but one.
-MOST_BINS = 255
-#: Entries of X made dense, or taken out of rows, at a time (32 MB).
-READ_ENTRIES = 2**22
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +65,7 @@ def read_columns(base: Design) -> Iterator[tuple[int, NDArray[Any], NDArray[Any]
     """
     n_samples, n_inputs = base.shape
     if not isinstance(base, SparseDesign):
-        width = max(1, READ_ENTRIES // n_samples)
+        width = max(1, SETTINGS.read_entries // n_samples)
         for start in range(0, n_inputs, width):
             some = np.arange(start, min(start + width, n_inputs), dtype=np.int64)
             array = base.gather(some).dense()
@@ -77,9 +73,8 @@ def read_columns(base: Design) -> Iterator[tuple[int, NDArray[Any], NDArray[Any]
                 yield j, array[:, place], None
         return
     X = base.matrix()
-    width = (
-        n_inputs if X.format == "csc" else max(1, READ_ENTRIES * n_inputs // (base.nonzeros + 1))
-    )
+    width = max(1, SETTINGS.read_entries * n_inputs // (base.nonzeros + 1))
+    width = n_inputs if X.format == "csc" else width
     for start in range(0, n_inputs, width):
         stop = min(start + width, n_inputs)
         part = X if X.format == "csc" else X[:, start:stop].tocsc()

@@ -14,9 +14,10 @@ from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.products import DensePairs
-from atomlearn.maps.pairs.search import SINGLE_ROWS, ErrorBound, Finalists
+from atomlearn.maps.pairs.search import ErrorBound, Finalists
 from atomlearn.maps.pairs.sparse import SparsePairs
 from atomlearn.maps.pairs.tiles import check_peak, pairs_in_tile, put_tile, weights_of_inputs
+from atomlearn.maps.settings import SETTINGS
 from atomlearn.storage.device.columns import DeviceColumns
 from atomlearn.storage.device.sparse import SparseTensor
 from atomlearn.storage.device.tensors import (
@@ -28,14 +29,6 @@ from atomlearn.storage.device.tensors import (
     to_device_of,
     to_host,
 )
-
-#: Inputs in a tile of sums on the device, one side and the other.
-TILE_ROWS, TILE_COLUMNS = 2048, 4096
-#: Inputs whose weights ``predict`` lays out as rows of a matrix at a time.
-WEIGHT_ROWS = 256
-#: Sparse tensors with fewer entries are searched by the processor, which forms no product of zeros:
-#: at this share it multiplies 10,000 times less than tiles, as much as a device is faster.
-TILES_FROM = 0.01
 
 
 class DevicePairs(DensePairs):
@@ -80,7 +73,7 @@ class DevicePairs(DensePairs):
             return ErrorBound(double.relative, absolute)
         rounding = SingleRounding.of(self._columns.tensor.sample)
         # Ten more roundings: casts of x_i, x_j and v, the product, scales, and comparisons.
-        single = rounding.relative(min(self.shape[0], SINGLE_ROWS) + 10)
+        single = rounding.relative(min(self.shape[0], SETTINGS.single_rows) + 10)
         return ErrorBound(double.relative + single, absolute)
 
     def search(self, v: Array, index: PairIndex, finalists: Finalists, square: float) -> None:
@@ -90,7 +83,7 @@ class DevicePairs(DensePairs):
         tiles = _Tiles(index, finalists, square, radii, self._weights(radii))
         n_samples = self.shape[0]
         finalists.count(possible=float(n_samples) * finalists.work.pairs)
-        for lo, hi in self._strips(index, dtype):
+        for lo, hi in self._strips(index, dtype, SETTINGS.device_rows):
             reach, left = float(radii[lo:hi].max()), None
             for start, stop in self._parts(lo, dtype):
                 bound = reach * float(radii[start:stop].max())
@@ -103,7 +96,7 @@ class DevicePairs(DensePairs):
     def all_sums(self, v: Array, index: PairIndex, squared: bool = False) -> Array:
         result = np.empty(index.n_columns - index.n_inputs)
         read, weights = self._columns.reader(np.float64), self._weights(v)
-        for lo, hi in self._strips(index, np.float64):
+        for lo, hi in self._strips(index, np.float64, SETTINGS.device_rows):
             left = read(lo, hi)
             for start, stop in self._parts(lo, np.float64):
                 right = read(start, stop)
@@ -115,7 +108,7 @@ class DevicePairs(DensePairs):
         read = self._columns.reader(np.float64)
         starts = index.starts(np.arange(index.n_rows + 1)) - index.n_inputs
         total = np.zeros(self.shape[0])
-        for lo, hi in self._strips(index, np.float64, WEIGHT_ROWS):
+        for lo, hi in self._strips(index, np.float64, SETTINGS.weight_rows):
             if not weights[starts[lo] : starts[hi]].any():
                 continue
             matrix = self._weights(weights_of_inputs(weights, lo, hi, index, square))
@@ -131,9 +124,7 @@ class DevicePairs(DensePairs):
     def _weights(self, array: Array) -> Any:
         return to_device_of(self._columns.tensor.sample, array)
 
-    def _strips(
-        self, index: PairIndex, dtype: Any, wanted: int = TILE_ROWS
-    ) -> Iterator[tuple[int, int]]:
+    def _strips(self, index: PairIndex, dtype: Any, wanted: int) -> Iterator[tuple[int, int]]:
         """Yield runs of the inputs that begin pairs."""
         width = self._columns.width(wanted, dtype)
         for lo in range(0, index.n_rows, width):
@@ -141,7 +132,7 @@ class DevicePairs(DensePairs):
 
     def _parts(self, start: int, dtype: Any) -> Iterator[tuple[int, int]]:
         """Yield runs of the inputs from ``start`` on."""
-        stop, width = self.shape[1], self._columns.width(TILE_COLUMNS, dtype)
+        stop, width = self.shape[1], self._columns.width(SETTINGS.device_columns, dtype)
         for lo in range(start, stop, width):
             yield lo, min(lo + width, stop)
 
@@ -180,7 +171,7 @@ def device_pairs(base: Design) -> DevicePairs | SparsePairs | None:
     if not isinstance(tensor, SparseTensor) or columns.shift is not None:
         return DevicePairs(base, columns)
     share = tensor.nonzeros / (tensor.shape[0] * tensor.shape[1])
-    if share >= TILES_FROM:
+    if share >= SETTINGS.tiles_from:
         return (DevicePairs if share >= LIMITS.blas_from else SparseDevicePairs)(base, columns)
     host = tensor.host()
     return SparsePairs(SparseDesign(host if columns.rows is None else host[columns.rows]))
@@ -257,14 +248,14 @@ def _sums(left: Any, right: Any, weights: Any, squared: bool = False) -> Any:
     """Return sum_k w_k x_ki x_kj (x_ki^2 x_kj^2), in single precision over some rows at a time."""
     xp = namespace(right)
     total: Any = None
-    for start in range(0, right.shape[0], SINGLE_ROWS):
-        rows = slice(start, min(start + SINGLE_ROWS, right.shape[0]))
+    for start in range(0, right.shape[0], SETTINGS.single_rows):
+        rows = slice(start, min(start + SETTINGS.single_rows, right.shape[0]))
         one, other, w = left[rows, :], right[rows, :], weights[rows]
         if squared:
             one, other = one * one, other * other
         with as_written(right):
             part = xp.matmul(xp.matrix_transpose(one * w[:, None]), other)
-        if right.shape[0] > SINGLE_ROWS:
+        if right.shape[0] > SETTINGS.single_rows:
             part = xp.astype(part, xp.float64)
         total = part if total is None else total + part
     return total

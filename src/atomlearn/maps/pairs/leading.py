@@ -10,17 +10,7 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.interfaces.design import Array, Columns
-
-#: At most so many inputs are kept apart, with at most this share of all entries.
-MOST_INPUTS, ENTRIES_SHARE = 2**14, 0.65
-#: Sums of all products of up to this many inputs (32 MB a thread), and of no more than there are
-#: entries of X times the second number, are added up in one go: the most frequent ones, which get
-#: most of the additions, stay in the processor's cache.
-MOST_SUMMED, SUMS_PER_ENTRY = 2048, 1.0
-#: Bounds rely on nothing getting lost at the ends of double precision.
-SAFE_RANGE = (1e-100, 1e100)
-#: A level, in units of max |v|, below which there would be no such safety.
-LEAST_LEVEL = 1e-60
+from atomlearn.maps.settings import SETTINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +23,10 @@ class Strongest:
     @classmethod
     def of(cls, F: Array, lengths: NDArray[np.int64]) -> Strongest:
         """Choose by F and the numbers of entries: perhaps none, then the level is max F."""
-        order = np.argsort(-F, kind="stable")[: MOST_INPUTS + 1]
+        order = np.argsort(-F, kind="stable")[: SETTINGS.leading_inputs + 1]
         entries = np.cumsum(lengths[order])
-        number = int(np.searchsorted(entries, ENTRIES_SHARE * float(lengths.sum()), side="right"))
-        number = min(number, MOST_INPUTS)
+        most = SETTINGS.leading_share * float(lengths.sum())
+        number = min(int(np.searchsorted(entries, most, side="right")), SETTINGS.leading_inputs)
         return cls(order[:number], float(F[order[number]]) if number < F.size else 0.0)
 
 
@@ -79,14 +69,14 @@ class LeadingInputs:
         else:
             reach = _kernels.scores_csr(*sizes, up * peaks, size)
             reach = np.maximum(reach, _kernels.scores_csr(*sizes, down * peaks, size))
-        # Plus more than what underflow may have taken: entries are in ``SAFE_RANGE``.
+        # Plus more than what underflow may have taken: entries are in ``safe_range``.
         rising = np.sqrt(_kernels.squared_norms_csr(*parts, size, up)) + 1e-140
         falling = np.sqrt(_kernels.squared_norms_csr(*parts, size, down)) + 1e-140
         return reach + 1e-190, rising, falling
 
     def few(self, number: int) -> bool:
         """Return whether ``sums`` of this many inputs take little time and memory."""
-        return number <= MOST_SUMMED and number**2 <= SUMS_PER_ENTRY * self.X.nnz
+        return number <= SETTINGS.most_summed and number**2 <= SETTINGS.sums_per_entry * self.X.nnz
 
     def sums(self, v: Array, chosen: Columns) -> tuple[Array, int]:
         """Return sum_k v_k x_ki x_kj of the inputs at ``chosen`` (increasing), for i <= j.

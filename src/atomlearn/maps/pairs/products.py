@@ -12,27 +12,12 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.dense import DenseDesign
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design
 from atomlearn.maps.pairs.index import PairIndex
-from atomlearn.maps.pairs.search import INFLATION, ErrorBound, Finalists
+from atomlearn.maps.pairs.search import ErrorBound, Finalists
 from atomlearn.maps.pairs.tiles import Sums, clear_below, offer_tile, put_tile, weights_of_inputs
-
-#: Inputs in a tile, one side and the other, where there are not too many rows. Tiles with a short
-#: side take BLAS nearly twice as long: it packs the other side anew for each.
-TILE_ROWS, TILE_COLUMNS = 1024, 2048
-#: Inputs whose weights ``predict`` lays out as rows of a matrix at a time.
-WEIGHT_ROWS = 256
-#: There are this many rows of tiles at least, to be shared out, if that leaves 64 inputs to each.
-SHARES = 8
-#: Entries of one side of a tile at most (128 MB), however many rows there are.
-TILE_ENTRIES = 2**24
-#: Data of up to this many entries is held in the precision of the sums while a pass lasts (256 MB
-#: in single precision).
-HELD_ENTRIES = 2**26
-#: Entries examined at a time.
-PIECE_ENTRIES = 2**20
-#: Magnitudes of X for which products stay far from the ends of single precision.
-SINGLE_RANGE = (1e-9, 1e12)
+from atomlearn.maps.settings import SETTINGS
 
 Reader = Callable[[int, int], NDArray[Any]]
 
@@ -121,7 +106,7 @@ class DensePairs(PairProducts):
         result = np.empty(i.size)
         # By input, so that few inputs are in memory at a time.
         order = np.argsort(i, kind="stable")
-        width = max(1, HELD_ENTRIES // (2 * self.base.shape[0]))
+        width = max(1, SETTINGS.held_entries // (2 * self.base.shape[0]))
         for start in range(0, i.size, width):
             part = order[start : start + width]
             columns, first, second = self._inputs(i[part], j[part])
@@ -152,15 +137,15 @@ class DensePairs(PairProducts):
         if self._largest is None:
             largest = 0.0
             read = self._reader(None)
-            for start in range(0, self.base.shape[1], TILE_COLUMNS):
-                for lo, hi in self._cuts(start, start + TILE_COLUMNS):
+            for start in range(0, self.base.shape[1], SETTINGS.tile_columns):
+                for lo, hi in self._cuts(start, start + SETTINGS.tile_columns):
                     part = read(lo, hi)
                     largest = max(largest, float(part.max()), -float(part.min()))
             self._largest = largest
         return self._largest
 
     def uses_single(self) -> bool:
-        return SINGLE_RANGE[0] < self.largest() < SINGLE_RANGE[1]
+        return SETTINGS.single_range[0] < self.largest() < SETTINGS.single_range[1]
 
     # --- tiles --------------------------------------------------------------------------------
 
@@ -176,7 +161,7 @@ class DensePairs(PairProducts):
             array = base.gather(np.arange(lo, hi, dtype=np.int64)).dense()
             return array if dtype is None else array.astype(dtype, copy=False)
 
-        if base.shape[0] * base.shape[1] > HELD_ENTRIES:
+        if base.shape[0] * base.shape[1] > SETTINGS.held_entries:
             return gathered
         if dtype is None:
             held = gathered(0, base.shape[1])
@@ -187,18 +172,18 @@ class DensePairs(PairProducts):
         return lambda lo, hi: held[:, lo:hi]
 
     def _width(self, wanted: int) -> int:
-        return max(1, min(wanted, max(16, TILE_ENTRIES // self.base.shape[0])))
+        return max(1, min(wanted, max(16, SETTINGS.tile_entries // self.base.shape[0])))
 
     def _cuts(self, start: int, stop: int) -> list[tuple[int, int]]:
         stop = min(stop, self.base.shape[1])
-        width = self._width(TILE_COLUMNS)
+        width = self._width(SETTINGS.tile_columns)
         return [(lo, min(lo + width, stop)) for lo in range(start, stop, width)]
 
     def _share_out(
         self, work: Callable[[int, int], None], index: PairIndex, products: int = 1
     ) -> None:
         """Call work(lo, hi) for pieces of the inputs that begin pairs, on several threads."""
-        width = self._width(min(TILE_ROWS, max(64, -(-index.n_rows // SHARES))))
+        width = self._width(min(SETTINGS.tile_rows, max(64, -(-index.n_rows // SETTINGS.shares))))
         starts = range(0, index.n_rows, width)
         operations = 0.5 * products * self.base.shape[0] * float(index.n_inputs) ** 2
 
@@ -262,14 +247,14 @@ class DensePairs(PairProducts):
             norms, doubtful = np.zeros(n_features), np.arange(n_features)
         radii: Array = np.sqrt(norms)
         counted = weights > 0
-        width = max(1, PIECE_ENTRIES // base.shape[0])
+        width = max(1, LIMITS.piece_entries // base.shape[0])
         for start in range(0, doubtful.size, width):
             part = doubtful[start : start + width]
             array = np.abs(base.gather(part).dense()[counted].astype(np.float64))
             peaks = array.max(axis=0, initial=0.0)
             array /= np.where(peaks > 0, peaks, 1.0)
             radii[part] = np.maximum(np.sqrt(weights[counted] @ array**2), 1e-150) * peaks
-        radii *= INFLATION
+        radii *= SETTINGS.inflation
         return radii
 
     def predict(self, weights: Array, index: PairIndex, square: float) -> Array:
@@ -277,8 +262,8 @@ class DensePairs(PairProducts):
         result = np.zeros(n_samples)
         read = self._reader(np.float64)
         starts = index.starts(np.arange(index.n_rows + 1)) - index.n_inputs
-        for lo in range(0, index.n_rows, self._width(WEIGHT_ROWS)):
-            hi = min(lo + self._width(WEIGHT_ROWS), index.n_rows)
+        for lo in range(0, index.n_rows, self._width(SETTINGS.weight_rows)):
+            hi = min(lo + self._width(SETTINGS.weight_rows), index.n_rows)
             if not weights[starts[lo] : starts[hi]].any():
                 continue
             matrix = weights_of_inputs(weights, lo, hi, index, square)

@@ -12,17 +12,14 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock, prefers_dense
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.products import DensePairs
-from atomlearn.maps.pairs.search import SINGLE_ROWS, Finalists
-from atomlearn.maps.pairs.tiles import clear_below, offer_tile
-
-#: Entries made dense at a time (1 MB in single precision).
-PIECE_ENTRIES = 2**18
-#: Sums are shared out in so many strips, of 64 inputs at least.
-SHARES = 6
+from atomlearn.maps.pairs.search import Finalists
+from atomlearn.maps.pairs.tiles import clear_below, offer_tile, put_tile, weights_of_inputs
+from atomlearn.maps.settings import SETTINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +37,8 @@ class _Room:
     @classmethod
     def of(cls, d: int, dtype: Any) -> _Room:
         """Return room for d inputs; sums over pieces have this precision."""
-        n_rows = max(1, min(SINGLE_ROWS, PIECE_ENTRIES // max(d, 1)))
-        width = max(64, -(-d // SHARES))
+        n_rows = max(1, min(SETTINGS.single_rows, LIMITS.copied_entries // max(d, 1)))
+        width = max(64, -(-d // SETTINGS.strips))
         shapes = [(lo, (min(width, d - lo), d - lo)) for lo in range(0, d, width)]
         strips = [(lo, np.empty(shape), np.empty(shape, dtype=dtype)) for lo, shape in shapes]
         return cls(strips, *np.empty((2, n_rows, d), dtype=dtype))
@@ -98,7 +95,7 @@ class RowPairs(DensePairs):
     def _sum(self, v: Array, room: _Room, squared: bool = False) -> None:
         """Set the strips to sum_k v_k x_ki x_kj (of squares if ``squared``) for i <= j.
 
-        In the room's precision over at most ``SINGLE_ROWS`` rows, in double over their sums.
+        In the room's precision over at most ``single_rows`` rows, in double over their sums.
         """
         for _, total, _ in room.strips:
             total[:] = 0.0
@@ -121,10 +118,8 @@ class RowPairs(DensePairs):
         result = np.empty(index.n_columns - index.n_inputs)
         room = _Room.of(self.shape[1], np.float64)
         self._sum(v, room, squared)
-        begins = index.starts(np.arange(index.n_rows + 1)) - index.n_inputs
         for lo, total, _ in room.strips:
-            for i in range(lo, min(lo + total.shape[0], index.n_rows)):
-                result[begins[i] : begins[i + 1]] = total[i - lo, i - lo + index.shift :]
+            put_tile(total, lo, lo, index, result)
         return result
 
     def search(self, v: Array, index: PairIndex, finalists: Finalists, square: float) -> None:
@@ -145,15 +140,9 @@ class RowPairs(DensePairs):
         finalists.count(computed=computed, products=products, possible=possible)
 
     def predict(self, weights: Array, index: PairIndex, square: float) -> Array:
-        d = self.shape[1]
-        begins = index.starts(np.arange(index.n_rows + 1)) - index.n_inputs
-        matrix = np.zeros((d, d))
-        for i in range(index.n_rows):
-            matrix[i, i + index.shift :] = weights[begins[i] : begins[i + 1]]
-            if index.squares:
-                matrix[i, i] *= square
+        matrix = weights_of_inputs(weights, 0, index.n_rows, index, square)
         result = np.zeros(self.shape[0])
-        room = _Room.of(d, np.float64).right
+        room = _Room.of(self.shape[1], np.float64).right
         for rows, array in self._pieces(np.arange(self.shape[0]), room):
-            result[rows] = np.einsum("ki,ki->k", array @ matrix, array)
+            result[rows] = np.einsum("ki,ki->k", array[:, : index.n_rows] @ matrix, array)
         return result

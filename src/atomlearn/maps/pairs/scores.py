@@ -14,11 +14,7 @@ from atomlearn.core.interfaces.design import Array, Columns, Scores
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.products import PairProducts
 from atomlearn.maps.pairs.search import Finalists, PairWork
-
-#: Scores, norms and coefficients of up to this many columns (2 GB) may be listed.
-MAX_STORED = 2**28
-#: So many multiplications take about a millisecond: less than a search costs to set up.
-SMALL = 1e7
+from atomlearn.maps.settings import SETTINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +32,7 @@ class Scaling:
 
 def can_be_listed(index: PairIndex) -> bool:
     """Return whether numbers of all columns fit into an array."""
-    return index.n_columns <= MAX_STORED
+    return index.n_columns <= SETTINGS.most_listed
 
 
 class PolynomialScores(Scores):
@@ -112,7 +108,7 @@ class PolynomialScores(Scores):
         """Compute all scores where so many are wanted that one by one would cost more."""
         if self._full is None and can_be_listed(self._index):
             work = 0.5 * self._v.size * float(self._index.n_inputs) ** 2
-            if 16 * count > self.n_columns or (work < SMALL and count > 0):
+            if 16 * count > self.n_columns or (work < SETTINGS.small_work and count > 0):
                 self.full()
 
     def _by_definition(self, columns: Columns) -> Array:

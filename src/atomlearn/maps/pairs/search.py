@@ -17,13 +17,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Array, Columns
 from atomlearn.maps.pairs.index import PairIndex
-
-#: Finalists kept beyond what was asked for, before they are computed exactly.
-SPARE = 2**15
-#: Radii are inflated by this much: more than the roundings of their own computation.
-INFLATION = 1.0 + 1e-6
-#: Single precision sums run over this many rows; longer ones are added up in double precision.
-SINGLE_ROWS = 4096
+from atomlearn.maps.settings import SETTINGS
 
 
 @dataclass(slots=True)
@@ -83,7 +77,7 @@ class ErrorBound:
         least = n_samples * 2.0**-1022 * (1.0 + largest + largest * largest)
         if not single:
             return cls(double, least)
-        terms = min(n_samples, SINGLE_ROWS) + 10
+        terms = min(n_samples, SETTINGS.single_rows) + 10
         least = n_samples * 2.0**-126 * (1.0 + largest + largest * largest)
         return cls(1.01 * terms * 2.0**-24 + double, least)
 
@@ -132,7 +126,7 @@ class Finalists:
             raise ValueError("scores are NaN: check the data and the weights they come from")
         self._rescore = rescore
         self._lock = threading.Lock()
-        self._limit = 2 * count + SPARE
+        self._limit = 2 * count + SETTINGS.spare
         self._columns, self._values = columns, values
         self._upper = self._lower = np.abs(values)
         self._known = largest_of(self._lower, count)

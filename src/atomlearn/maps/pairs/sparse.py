@@ -18,16 +18,10 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces.design import Array, Block, Columns
 from atomlearn.maps.pairs.index import PairIndex
-from atomlearn.maps.pairs.leading import LEAST_LEVEL, SAFE_RANGE, LeadingInputs, Strongest
+from atomlearn.maps.pairs.leading import LeadingInputs, Strongest
 from atomlearn.maps.pairs.products import PairProducts
-from atomlearn.maps.pairs.search import INFLATION, Finalists
-
-#: Multiplications of one piece of a sparse product: bounds what it may bring forth (64 MB).
-PIECE_PRODUCTS = 2**22
-#: The first piece is this small, and each at most twice the last: a threshold is found early.
-FIRST_PRODUCTS = 2**14
-#: Non-zeros of columns taken apart at a time.
-PIECE_NONZEROS = 2**21
+from atomlearn.maps.pairs.search import Finalists
+from atomlearn.maps.settings import SETTINGS
 
 
 class SparsePairs(PairProducts):
@@ -95,7 +89,7 @@ class SparsePairs(PairProducts):
             sizes = np.abs(data) if low.any() else data
             with np.errstate(over="ignore"):
                 peaks = np.maximum(-low, high)
-                reach = _kernels.scores_csc(sizes, indices, indptr, peaks) * INFLATION
+                reach = _kernels.scores_csc(sizes, indices, indptr, peaks) * SETTINGS.inflation
             self._fixed = low, high, reach
         return self._fixed
 
@@ -123,7 +117,7 @@ class SparsePairs(PairProducts):
         start = 0
         while start < i.size:
             before = int(ends[start - 1]) if start else 0
-            stop = int(np.searchsorted(ends, before + PIECE_NONZEROS, side="right"))
+            stop = int(np.searchsorted(ends, before + SETTINGS.piece_nonzeros, side="right"))
             stop = max(stop, start + 1)
             yield slice(start, stop)
             start = stop
@@ -142,7 +136,7 @@ class SparsePairs(PairProducts):
             sizes = np.abs(data) if (data < 0).any() else data
             with np.errstate(over="ignore"):
                 self._sizes = _kernels.scores_csc(sizes, indices, indptr, np.ones(self.shape[0]))
-                self._sizes *= INFLATION
+                self._sizes *= SETTINGS.inflation
         return self._sizes
 
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
@@ -240,7 +234,8 @@ class SparsePairs(PairProducts):
 
     def _leading(self, level: float) -> LeadingInputs | None:
         """Return the inputs with sums that can reach the level, where they are few; remembered."""
-        if level < LEAST_LEVEL or not SAFE_RANGE[0] < self._largest < SAFE_RANGE[1]:
+        low, high = SETTINGS.safe_range
+        if level < SETTINGS.least_level or not low < self._largest < high:
             return None
         if self._strongest is None:
             self._strongest = Strongest.of(self._fixed_bounds()[2], self._lengths)
@@ -271,12 +266,13 @@ class SparsePairs(PairProducts):
             reach, rising, falling = _kernels.pair_bounds_csc(*self._parts, v, low, high, columns)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             if index.squares:
-                sums = np.abs(rising**2 - falling**2) - (INFLATION - 1) * (rising**2 + falling**2)
+                up, down = rising**2, falling**2
+                sums = np.abs(up - down) - (SETTINGS.inflation - 1) * (up + down)
                 finalists.assume(square * np.nan_to_num(sums, nan=0.0, posinf=0.0))
             one_sign = not low.any() or not high.any()
             radii = np.maximum(rising, falling) if one_sign else np.hypot(rising, falling)
-            radii *= INFLATION
-            reach *= INFLATION
+            radii *= SETTINGS.inflation
+            reach *= SETTINGS.inflation
             reach = np.minimum(reach, radii * radii.max(initial=0.0))
         # Underflow: what is not zero must not look so.
         reach[(reach == 0.0) & (radii > 0)] = np.finfo(np.float64).tiny
@@ -285,8 +281,8 @@ class SparsePairs(PairProducts):
     def predict(self, weights: Array, index: PairIndex, square: float) -> Array:
         result = np.zeros(self.shape[0])
         used = np.flatnonzero(weights)
-        for start in range(0, used.size, PIECE_NONZEROS):
-            places = used[start : start + PIECE_NONZEROS]
+        for start in range(0, used.size, SETTINGS.piece_nonzeros):
+            places = used[start : start + SETTINGS.piece_nonzeros]
             i, j = index.pairs(places + index.n_inputs)
             values = weights[places] * np.where(i == j, square, 1.0)
             for part in self._pieces(i, j):
@@ -345,12 +341,12 @@ def _costs(matrix: sp.csc_array, by_rows: sp.csr_array) -> Array:
 def _share_out(work: Any, costs: Array) -> None:
     """Call work(lo, hi) for runs of inputs of bounded cost, one input at least."""
     ends = np.cumsum(costs)
-    cuts, size = [0], min(FIRST_PRODUCTS, PIECE_PRODUCTS)
+    cuts, size = [0], min(SETTINGS.first_products, SETTINGS.piece_products)
     while cuts[-1] < costs.size:
         before = ends[cuts[-1] - 1] if cuts[-1] else 0.0
         stop = int(np.searchsorted(ends, before + size, side="right"))
         cuts.append(max(stop, cuts[-1] + 1))
-        size = min(2 * size, PIECE_PRODUCTS)
+        size = min(2 * size, SETTINGS.piece_products)
     # A multiplication of sparse numbers takes as long as some twenty of dense ones.
     total = 20.0 * float(ends[-1]) if ends.size else 0.0
     _kernels.share_out(lambda piece: work(cuts[piece], cuts[piece + 1]), len(cuts) - 1, total)

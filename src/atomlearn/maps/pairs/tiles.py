@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.core.interfaces.design import Array
 from atomlearn.maps.pairs.index import PairIndex
-from atomlearn.maps.pairs.search import SINGLE_ROWS, Finalists
+from atomlearn.maps.pairs.search import Finalists
+from atomlearn.maps.settings import SETTINGS
 
 
 class Sums:
@@ -29,12 +30,12 @@ class Sums:
         n_samples = right.shape[0]
         tile = self._room("tile", left, right, left.dtype)
         with np.errstate(over="ignore", invalid="ignore"):  # looked for by offer_tile
-            if not self.single or n_samples <= SINGLE_ROWS:
+            if not self.single or n_samples <= SETTINGS.single_rows:
                 return np.matmul(left, right, out=tile)
             total = self._room("total", left, right, np.dtype(np.float64))
             total[:] = 0.0
-            for start in range(0, n_samples, SINGLE_ROWS):
-                rows = slice(start, start + SINGLE_ROWS)
+            for start in range(0, n_samples, SETTINGS.single_rows):
+                rows = slice(start, start + SETTINGS.single_rows)
                 total += np.matmul(left[:, rows], right[rows], out=tile)
         return total
 
