@@ -178,7 +178,7 @@ def test_results() -> None:
     assert (np.diff(result.columns) > 0).all()
     assert result.relative_gap == result.gap / result.objective
     for status in Status:
-        assert status.is_converged == (status is Status.CONVERGED)
+        assert status.is_converged == (status in (Status.CONVERGED, Status.PERFECT_FIT))
 
 
 def test_float32_coefficients() -> None:
