@@ -16,7 +16,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from atomlearn import norms, solve
 from atomlearn.cli import main
-from atomlearn.cli.fitting import Limits
+from atomlearn.cli.limits import Limits
 from atomlearn.cli.watching import Watch
 from atomlearn.core.solvers.progress import Progress
 from atomlearn.reports import read_model

@@ -25,8 +25,10 @@ from numpy.typing import NDArray
 
 from atomlearn.datasets import convert, read_table, write_plink
 from atomlearn.designs import OnDisk, PlinkBed
-from atomlearn.storage.conversion import journal
+from atomlearn.storage.conversion import journal, to_store
+from atomlearn.storage.conversion.sharing import Sharing
 from atomlearn.storage.store.encoding import pack
+from atomlearn.storage.store.reading import Reading
 from tests.oracles.genotypes import filled, genotypes, naive_write_plink
 
 Array = NDArray[np.float64]
@@ -36,9 +38,9 @@ TIGHT = 4000
 
 @pytest.fixture(params=["tight", "roomy"])
 def memory(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr("atomlearn.storage.conversion.to_store.LEAST_MEMORY", 1)
-    monkeypatch.setattr(journal, "RECORD_S", 0.0)
-    monkeypatch.setattr("atomlearn.storage.store.store_file.CHUNK_BYTES", 700)
+    monkeypatch.setattr(to_store, "SHARING", Sharing(least_memory=1))
+    monkeypatch.setattr(journal, "SHARING", Sharing(record_s=0.0))
+    monkeypatch.setattr("atomlearn.storage.conversion.writer.READING", Reading(chunk_bytes=700))
     return TIGHT if request.param == "tight" else 2**24
 
 
@@ -232,8 +234,8 @@ def test_round_trips(
     X: Any, form: str, fortran: bool, budget: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("atomlearn.storage.conversion.to_store.LEAST_MEMORY", 1)
-        patch.setattr("atomlearn.storage.store.store_file.CHUNK_BYTES", 64)
+        patch.setattr(to_store, "SHARING", Sharing(least_memory=1))
+        patch.setattr("atomlearn.storage.conversion.writer.READING", Reading(chunk_bytes=64))
         folder = tmp_path_factory.mktemp("round")
         source = folder / ("x.npy" if form == "npy" else "x.npz")
         held = np.asfortranarray(X) if fortran else np.ascontiguousarray(X)
@@ -424,8 +426,8 @@ def test_killed_while_it_is_finished(
 _CONVERT = """
 import sys
 from atomlearn.datasets import convert
-from atomlearn.storage.conversion import journal
-journal.RECORD_S = 0.0
+from atomlearn.storage.conversion import journal, sharing
+journal.SHARING = sharing.Sharing(record_s=0.0)
 print("ready", flush=True)
 made = convert(sys.argv[1], sys.argv[2], memory=2**20)
 print(made.resumed, flush=True)

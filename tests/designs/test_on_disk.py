@@ -23,6 +23,7 @@ from atomlearn.core.interfaces.design import Design
 from atomlearn.datasets import convert
 from atomlearn.designs import OnDisk, PlinkBed, Standardized, StoreError, as_design
 from atomlearn.storage.store import store_file as store
+from atomlearn.storage.store.reading import Reading
 from atomlearn.testing.designs import DesignChecks
 from tests.oracles.genotypes import filled, genotypes, naive_write_plink
 
@@ -83,8 +84,8 @@ class TestInt8(_InStore):
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     # Some columns a chunk only, so that there are many.
-    for module in ("atomlearn.storage.store.store_file", "atomlearn.storage.store.plink"):
-        monkeypatch.setattr(f"{module}.CHUNK_BYTES", 256)
+    for module in ("atomlearn.storage.conversion.writer", "atomlearn.storage.store.plink"):
+        monkeypatch.setattr(f"{module}.READING", Reading(chunk_bytes=256))
 
 
 class TestSparseInStore(DesignChecks):
@@ -413,8 +414,8 @@ print(design.n_bytes)
 def test_a_store_three_times_the_memory_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("atomlearn.storage.store.store_file", "atomlearn.storage.store.plink"):
-        monkeypatch.setattr(f"{module}.CHUNK_BYTES", 2**20)
+    for module in ("atomlearn.storage.conversion.writer", "atomlearn.storage.store.plink"):
+        monkeypatch.setattr(f"{module}.READING", Reading(chunk_bytes=2**20))
     X = np.random.default_rng(0).standard_normal((20_000, 1000)).astype(np.float32)
     np.save(tmp_path / "x.npy", np.asfortranarray(X.T))
     convert(tmp_path / "x.npy", tmp_path / "x.store", memory=2**23)

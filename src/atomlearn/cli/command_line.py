@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
+import importlib
 import os
 import sys
 from collections.abc import Sequence
 
 from atomlearn.cli.arguments import build_parser
 from atomlearn.cli.errors import CommandError
-
-EXIT_ERROR = 2
-EXIT_INTERRUPTED = 130
-
-_NO_MODEL = "interrupted before there was a model; nothing written"
-_INTERRUPTED = {"convert": "interrupted; the same command goes on from here"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,8 +30,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         if debugging:
             raise
-        print(f"atomlearn: {_INTERRUPTED.get(options.command, _NO_MODEL)}", file=sys.stderr)
-        return EXIT_INTERRUPTED
+        left = " before there was a model; nothing written"
+        if options.command == "convert":
+            left = "; the same command goes on from here"
+        print(f"atomlearn: interrupted{left}", file=sys.stderr)
+        return 130
     except BrokenPipeError:
         # The reader of our output has gone (``| head``): nothing is left to say, nor to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -44,27 +43,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if debugging:
             raise
         print(f"atomlearn: error: {_one_line(error)}", file=sys.stderr)
-        return EXIT_ERROR
+        return 2
 
 
-def _run(options: object) -> int:
+def _run(options: argparse.Namespace) -> int:
+    """Call the function of the command, which stands in the module of its name."""
     # Imported late: --help and --version should not wait for NumPy.
-    command = options.command  # type: ignore[attr-defined]
-    if command == "select":
-        from atomlearn.cli.select import select
-
-        return select(options)  # type: ignore[arg-type]
-    if command == "predict":
-        from atomlearn.cli.predict import predict
-
-        return predict(options)  # type: ignore[arg-type]
-    if command == "convert":
-        from atomlearn.cli.convert import convert
-
-        return convert(options)  # type: ignore[arg-type]
-    from atomlearn.cli.demo import demo
-
-    return demo(options)  # type: ignore[arg-type]
+    module = importlib.import_module(f"atomlearn.cli.{options.command}")
+    code: int = getattr(module, options.command)(options)
+    return code
 
 
 def _one_line(error: BaseException) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from atomlearn.cli.errors import CommandError
+from atomlearn.cli.limits import LIMITS
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
@@ -32,22 +33,6 @@ from atomlearn.maps.pairs.polynomial import Polynomial
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
 Rows = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What is fixed about every selection of the command line.
-
-    folds : of a cross-validation; n_alphas : candidates in it; listed : so many products of two
-    columns are scaled one by one (their moments take 32 MB each), beyond it their factors are.
-    """
-
-    folds: int = 5
-    n_alphas: int = 30
-    listed: int = 2**22
-
-
-LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.cli.errors import CommandError
-from atomlearn.core.interfaces import Design
 from atomlearn.reports.atomic_write import write_text
-from atomlearn.reports.model import Label, SavedModel
+from atomlearn.reports.model import SavedModel
 from atomlearn.reports.model_file import read_model
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import Request, Schema
@@ -48,9 +47,10 @@ def read_inputs(model: SavedModel, path: Path) -> Any:
     if model.is_named:
         names = tuple(item.name for item in model.inputs)
         schema = Schema(len(names), names, model.categories, model.first_index)
-    table = format_of(path).table(path, Request(schema=schema))
+    form = format_of(path)
+    table = form.table(path, Request(schema=schema))
     places = _places(model, table.schema, path)
-    if isinstance(table.X, Design):
+    if form.in_place:
         return table.X.gather(np.array(places, dtype=np.int64)).dense()
     return table.X[:, places]
 
@@ -81,7 +81,7 @@ def predictions_csv(model: SavedModel, scores: Array) -> str:
     labels = model.predict(scores)
     if model.classes is None:
         writer.writerow(["prediction"])
-        writer.writerows([_shown(label)] for label in labels)
+        writer.writerows([label] for label in labels)
         return stream.getvalue()
     probabilities = model.probabilities(scores)
     header = ["prediction"]
@@ -96,9 +96,5 @@ def predictions_csv(model: SavedModel, scores: Array) -> str:
         columns = np.hstack([scores, probabilities])
     writer.writerow(header)
     for label, row in zip(labels, columns.tolist(), strict=True):
-        writer.writerow([_shown(label), *(repr(value) for value in row)])
+        writer.writerow([label, *row])
     return stream.getvalue()
-
-
-def _shown(label: Label) -> str:
-    return repr(label) if isinstance(label, float) else str(label)

@@ -9,11 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.cli.errors import CommandError
+from atomlearn.cli.limits import LIMITS
 from atomlearn.reports.model import Label
-
-#: A target of whole numbers with at most this many values is taken for classes.
-MOST_CLASSES_GUESSED = 20
-_MOST_LABELS_NAMED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +89,7 @@ def _guess(values: NDArray[Any], name: str) -> tuple[str, str]:
     distinct = np.unique(values)
     whole = values.dtype.kind in "iu" or bool(np.all(distinct == np.round(distinct)))
     if distinct.size <= 2 or (
-        whole and distinct.size <= min(MOST_CLASSES_GUESSED, values.size // 2)
+        whole and distinct.size <= min(LIMITS.most_classes_guessed, values.size // 2)
     ):
         return "classification", f"{name!r} has {distinct.size} different values"
     return "regression", f"{name!r} has {distinct.size} different numbers"
@@ -140,8 +137,8 @@ def _one_against_rest(values: NDArray[Any], name: str, positive: str) -> Target:
     wanted = [positive] if whole else [part.strip() for part in positive.split(",")]
     for part in wanted:
         if part not in shown:
-            known = ", ".join(list(shown)[:_MOST_LABELS_NAMED])
-            more = "" if len(shown) <= _MOST_LABELS_NAMED else f", ... ({len(shown)} in all)"
+            known = ", ".join(list(shown)[: LIMITS.most_labels_named])
+            more = "" if len(shown) <= LIMITS.most_labels_named else f", ... ({len(shown)} in all)"
             raise CommandError(
                 f"--positive {part!r} is not a label of target {name!r}; its labels are "
                 f"{known}{more}"

@@ -166,33 +166,36 @@ def _column_of_numbers(path: Path, column: str, ids: NDArray[Any]) -> NDArray[np
     return np.array([found[name] for name in ids.tolist()])
 
 
-_ESL = "https://hastie.su.domains/ElemStatLearn/data.html"
-_LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
-_UCI = "https://archive.ics.uci.edu/datasets"
-_MICROARRAY = "https://github.com/ramhiser/datamicroarray"
+#: Homes of several data sets.
+_HOMES = {
+    "esl": "https://hastie.su.domains/ElemStatLearn/data.html",
+    "libsvm": "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/",
+    "uci": "https://archive.ics.uci.edu/datasets",
+    "microarray": "https://github.com/ramhiser/datamicroarray",
+}
 
 _SOURCES: dict[str, _Source] = {
     "20news": _Source("20news/20news_counts.npz", "http://qwone.com/~jason/20Newsgroups/", _npz),
-    "a9a": _Source("a9a/a9a.npz", _LIBSVM, _npz),
-    "alon": _Source("microarray/alon.npz", _MICROARRAY, _npz),
+    "a9a": _Source("a9a/a9a.npz", _HOMES["libsvm"], _npz),
+    "alon": _Source("microarray/alon.npz", _HOMES["microarray"], _npz),
     "california": _Source(
         "california/california.npz", "StatLib, houses.zip (Pace and Barry 1997)", _last_column
     ),
-    "dorothea": _Source("dorothea/dorothea.npz", _UCI, _npz),
-    "golub": _Source("microarray/golub.npz", _MICROARRAY, _npz),
+    "dorothea": _Source("dorothea/dorothea.npz", _HOMES["uci"], _npz),
+    "golub": _Source("microarray/golub.npz", _HOMES["microarray"], _npz),
     "imdb": _Source("imdb/imdb_counts.npz", "https://ai.stanford.edu/~amaas/data/sentiment/", _npz),
-    "khan": _Source("microarray/khan.npz", _MICROARRAY, _npz),
+    "khan": _Source("microarray/khan.npz", _HOMES["microarray"], _npz),
     "leukemia3051": _Source("microarray/leukemia3051.npz", "the R package plsgenomics", _npz),
-    "madelon": _Source("madelon/madelon.npz", _UCI, _npz),
+    "madelon": _Source("madelon/madelon.npz", _HOMES["uci"], _npz),
     "mice": _Source("gwas_mice_bglr/mice_geno.npz", "the R package BGLR", _genotypes),
     "mnist": _Source("mnist/mnist.npz", "http://yann.lecun.com/exdb/mnist/", _images(255.0)),
     "prostate6033": _Source("microarray/prostate6033.npz", "the R package spls", _npz),
-    "rcv1_small": _Source("rcv1_small/rcv1_small.npz", _LIBSVM, _npz),
+    "rcv1_small": _Source("rcv1_small/rcv1_small.npz", _HOMES["libsvm"], _npz),
     "riboflavin": _Source("riboflavin/riboflavin.npz", "the R package hdi", _npz),
-    "saheart": _Source("saheart/SAheart.csv", _ESL, _csv("chd", "row.names")),
-    "shipp": _Source("microarray/shipp.npz", _MICROARRAY, _npz),
-    "singh": _Source("microarray/singh.npz", _MICROARRAY, _npz),
-    "usps": _Source("usps/usps.npz", _ESL, _images(1000.0)),
-    "w8a": _Source("w8a/w8a.npz", _LIBSVM, _npz),
-    "west": _Source("microarray/west.npz", _MICROARRAY, _npz),
+    "saheart": _Source("saheart/SAheart.csv", _HOMES["esl"], _csv("chd", "row.names")),
+    "shipp": _Source("microarray/shipp.npz", _HOMES["microarray"], _npz),
+    "singh": _Source("microarray/singh.npz", _HOMES["microarray"], _npz),
+    "usps": _Source("usps/usps.npz", _HOMES["esl"], _images(1000.0)),
+    "w8a": _Source("w8a/w8a.npz", _HOMES["libsvm"], _npz),
+    "west": _Source("microarray/west.npz", _HOMES["microarray"], _npz),
 }

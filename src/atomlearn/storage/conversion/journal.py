@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.store.store_file import as_bytes
+from atomlearn.storage.conversion.sharing import SHARING
+from atomlearn.storage.store.store_file import as_bytes, digest
 
 _JOURNAL = "journal.json"
-#: Seconds of work that a kill may cost: what is done is put on record so often.
-RECORD_S = 1.0
 SPILL = "spill"
 
 
@@ -60,7 +59,7 @@ class Workplace:
     @property
     def is_due(self) -> bool:
         """Whether enough work was done since the last record to make another one."""
-        return time.monotonic() - self._recorded >= RECORD_S
+        return time.monotonic() - self._recorded >= SHARING.record_s
 
     def __enter__(self) -> Workplace:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -91,7 +90,7 @@ class Workplace:
             content = json.loads(journal.read_bytes())
             state = content["state"]
             same = content["fingerprint"] == self.fingerprint
-            same = same and content["crc32"] == _digest(state)
+            same = same and content["crc32"] == digest(state)
         except (OSError, ValueError, KeyError, TypeError):
             same, state = False, {}
         if same:
@@ -109,7 +108,7 @@ class Workplace:
         content = {
             "fingerprint": self.fingerprint,
             "state": self.state,
-            "crc32": _digest(self.state),
+            "crc32": digest(self.state),
         }
         write_safely(self.folder / _JOURNAL, json.dumps(content).encode())
         self._recorded = time.monotonic()
@@ -133,10 +132,6 @@ class Workplace:
         sync_folder(self.out.parent)
         # Last: until the store has its name the journal must say that everything is done.
         (self.out / _JOURNAL).unlink()
-
-
-def _digest(state: dict[str, Any]) -> int:
-    return zlib.crc32(json.dumps(state, sort_keys=True).encode())
 
 
 class Appended:

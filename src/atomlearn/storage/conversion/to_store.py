@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.storage.conversion.journal import Workplace
+from atomlearn.storage.conversion.sharing import SHARING
 from atomlearn.storage.conversion.transpose import Transposition
 from atomlearn.storage.conversion.writer import StoreWriter
 from atomlearn.storage.formats.registry import format_of
@@ -20,9 +21,6 @@ from atomlearn.storage.formats.sources import ColumnSource, RowSource
 from atomlearn.storage.formats.table import Request
 from atomlearn.storage.store.encoding import encode
 from atomlearn.storage.store.store_file import VALUE_TYPES, Manifest, read_manifest
-
-#: Memory below this leaves no room for a piece of anything.
-LEAST_MEMORY = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +117,14 @@ def _check(file: Path, folder: Path, dtype: str, memory: int) -> None:
         raise ValueError(f"there is no folder {folder.absolute().parent}; make it first")
     if dtype not in ("auto", *VALUE_TYPES):
         raise ValueError(f"dtype must be 'auto' or one of {VALUE_TYPES}, got {dtype!r}")
-    if memory < LEAST_MEMORY:
-        raise ValueError(f"memory must be at least {LEAST_MEMORY} bytes (1 MiB), got {memory}")
+    if memory < SHARING.least_memory:
+        least = SHARING.least_memory
+        raise ValueError(f"memory must be at least {least} bytes (1 MiB), got {memory}")
 
 
 def _kind(source: RowSource | ColumnSource, dtype: str) -> str:
     """Return the type of the values in the store."""
-    if isinstance(source, ColumnSource) and source.packed:
+    if source.packed:
         if dtype not in ("auto", "genotype"):
             raise ValueError(f"genotypes of a .bed stay two bits each, got dtype={dtype!r}")
         return "genotype"

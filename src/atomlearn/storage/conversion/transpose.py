@@ -18,16 +18,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from atomlearn.core.data.compressed import is_sparse
 from atomlearn.storage.conversion.journal import Workplace, sync_folder
+from atomlearn.storage.conversion.sharing import SHARING
 from atomlearn.storage.conversion.writer import StoreWriter
 from atomlearn.storage.formats.sources import RowPiece, RowSource
 from atomlearn.storage.store.encoding import encode
 from atomlearn.storage.store.store_file import ByteFile, as_bytes
-
-#: Memory is shared between a block's rows, their transposed copy, and what parsing leaves about.
-_BLOCKS = 6
-#: Bytes an entry takes while a bucket of columns is put together: its value and row, twice.
-_ENTRY_BYTES = 40
 
 
 class Transposition:
@@ -49,7 +46,7 @@ class Transposition:
         rows = self.work.state.get("rows", {"position": 0, "n": 0, "blocks": []})
         if self.work.state.get("all_rows"):
             return
-        limit = max(self.memory // _BLOCKS, 1)
+        limit = max(self.memory // SHARING.blocks, 1)
         pieces: list[RowPiece] = []
         held = 0
         first = int(rows["n"])
@@ -66,7 +63,7 @@ class Transposition:
         self.work.commit(all_rows=True)
 
     def _encoded(self, piece: RowPiece, first_row: int) -> RowPiece:
-        if not _is_sparse(piece.X):
+        if not is_sparse(piece.X):
             return RowPiece(encode(piece.X, self.kind, first_row), piece.y, piece.position)
         X = sp.csr_array(piece.X)
         X.sum_duplicates()
@@ -86,7 +83,7 @@ class Transposition:
         """Write one block and put it on record; return the number of rows so far."""
         number = len(rows["blocks"])
         n_rows = sum(piece.X.shape[0] for piece in pieces)
-        if sp.issparse(pieces[0].X):
+        if is_sparse(pieces[0].X):
             width = max(piece.X.shape[1] for piece in pieces)
             self._spill_sparse(pieces, number, width, int(rows["n"]))
         else:
@@ -110,9 +107,11 @@ class Transposition:
     ) -> None:
         for piece in pieces:
             piece.X.resize((piece.X.shape[0], width))
-        # SciPy has no half precision: values are told by their places.
-        stacked = sp.vstack([_counted(piece.X) for piece in pieces], format="csr")
         values = np.concatenate([piece.X.data for piece in pieces])
+        # SciPy has no half precision: values are told by their places.
+        for piece in pieces:
+            piece.X.data = np.zeros(piece.X.nnz, dtype=np.int8)
+        stacked = sp.vstack([piece.X for piece in pieces], format="csr")
         stacked.data = np.arange(values.size, dtype=np.int64)
         block = stacked.tocsc()
         block.sort_indices()
@@ -190,7 +189,7 @@ class Transposition:
     def write_sparse(self, writer: StoreWriter, totals: NDArray[np.int64], dropped: int) -> None:
         """Append all columns that are not yet written, a bucket at a time."""
         starts = np.append(0, np.cumsum(totals))
-        limit = max(1, self.memory // 2 // _ENTRY_BYTES)
+        limit = max(1, self.memory // 2 // SHARING.entry_bytes)
         first = writer.next_column
         edges = [first]
         while edges[-1] < totals.size:
@@ -237,7 +236,7 @@ class Transposition:
     def _lists(self, number: int) -> Iterator[tuple[NDArray[Any], NDArray[Any], int]]:
         """Yield the columns that a block has entries of, how many, and their place in the list."""
         total = self._file(number, "columns").stat().st_size // 8
-        step = max(1, self.memory // _BLOCKS // 16)
+        step = max(1, self.memory // SHARING.blocks // 16)
         for start in range(0, total, step):
             end = min(start + step, total)
             columns = _slice(self._file(number, "columns"), np.dtype(np.int64), start, end)
@@ -262,17 +261,8 @@ class Transposition:
         ]
 
 
-def _is_sparse(X: Any) -> bool:
-    return bool(sp.issparse(X))
-
-
-def _counted(X: Any) -> Any:
-    """Return the pattern of a CSR array with data that SciPy can stack."""
-    return sp.csr_array((np.zeros(X.nnz, dtype=np.int8), X.indices, X.indptr), shape=X.shape)
-
-
 def _bytes(X: Any) -> int:
-    if _is_sparse(X):
+    if is_sparse(X):
         return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
     return int(X.nbytes)
 

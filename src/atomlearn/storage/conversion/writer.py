@@ -15,6 +15,7 @@ from atomlearn.storage.conversion.journal import Appended, Workplace, write_safe
 from atomlearn.storage.formats.table import tidy_target
 from atomlearn.storage.store import store_file as store
 from atomlearn.storage.store.encoding import pack
+from atomlearn.storage.store.reading import READING
 
 
 class StoreWriter:
@@ -56,7 +57,7 @@ class StoreWriter:
         self._chunks(data, self.column_bytes, data.size // self.column_bytes)
 
     def _chunks(self, flat: NDArray[Any], length: int, n_columns: int) -> None:
-        width = max(1, store.CHUNK_BYTES // max(self.column_bytes, 1))
+        width = max(1, READING.chunk_bytes // max(self.column_bytes, 1))
         for first in range(0, n_columns, width):
             end = min(first + width, n_columns)
             part = flat[first * length : end * length]
@@ -68,7 +69,7 @@ class StoreWriter:
 
     def entries(self, values: NDArray[Any], rows: NDArray[Any], starts: NDArray[np.int64]) -> None:
         """Append columns given by their entries; starts (m + 1,) counts from 0."""
-        wanted = max(1, store.CHUNK_BYTES // (values.itemsize + self.row_dtype.itemsize))
+        wanted = max(1, READING.chunk_bytes // (values.itemsize + self.row_dtype.itemsize))
         first, n_columns = 0, starts.size - 1
         self._notes["lengths"].append(np.diff(starts).astype("<i8"))
         while first < n_columns:

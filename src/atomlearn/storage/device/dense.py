@@ -38,16 +38,13 @@ class DenseTensor(HeldTensor):
 
     @property
     def sample(self) -> Any:
-        """A tensor that is where X is."""
         return self._X
 
     @property
     def nonzeros(self) -> int:
-        """Number of entries."""
         return self.shape[0] * self.shape[1]
 
     def exact(self, v: Array, columns: Columns | None, squared: bool = False) -> Array:
-        """Return sum_i v_i x_ij (x_ij^2 if ``squared``), summed in float64, of these columns."""
         xp = namespace(self._X)
         weights = to_device_of(self._X, np.asarray(v, dtype=np.float64))
         width = self.shape[1] if columns is None else columns.size
@@ -61,7 +58,6 @@ class DenseTensor(HeldTensor):
         return to_host(total)
 
     def single(self, v: NDArray[np.float32]) -> Any:
-        """Return X'v on the device, from sums in float32 over a bounded number of rows."""
         xp = namespace(self._X)
         weights = to_device_of(self._X, v)
         total = xp.zeros(self.shape[1], dtype=xp.float64, device=device_of(self._X))
@@ -73,11 +69,9 @@ class DenseTensor(HeldTensor):
         return total
 
     def terms(self) -> tuple[int, int]:
-        """Return how many terms a sum of ``single`` has in float32, and in all."""
         return min(self.shape[0], BUDGET.single_terms), self.shape[0]
 
     def predict(self, weights: Array) -> Array:
-        """Return X w, summed in float64: one pass."""
         xp = namespace(self._X)
         used = np.flatnonzero(weights)
         few = 4 * used.size < self.shape[1]
@@ -92,7 +86,6 @@ class DenseTensor(HeldTensor):
         return np.concatenate(parts)
 
     def gather(self, columns: Columns) -> Block:
-        """Return these columns, which exist, as a block of the processor."""
         if not columns.size:
             return DenseBlock(np.zeros((self.shape[0], 0), dtype=self.dtype))
         return DenseBlock(to_host(self._take(columns)))
@@ -102,7 +95,6 @@ class DenseTensor(HeldTensor):
         return self._X[:, lo:hi]
 
     def largest_magnitudes(self) -> Array:
-        """Return max_i |x_ij| of every column, float64."""
         xp = namespace(self._X)
         tiles = [self._X[rows, :] for rows in _tiles(*self.shape)]
         peaks = [to_host(xp.max(xp.abs(tile), axis=0)) for tile in tiles]

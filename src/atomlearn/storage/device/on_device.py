@@ -15,8 +15,6 @@ from atomlearn.storage.device.dense import DenseTensor
 from atomlearn.storage.device.layouts import check_layout, host_sparse
 from atomlearn.storage.device.sparse import SparseTensor
 from atomlearn.storage.device.tensors import (
-    SAFETY,
-    TINY,
     HeldTensor,
     SingleRounding,
     device_of,
@@ -205,7 +203,9 @@ class OnDevice(Design):
         if self._slack is None or self._slack[0] != rounding:
             terms, all_terms = self._tensor.terms()
             # Entries, products and sums below the least normal float32 may be lost as a whole.
-            least = (all_terms**0.5 * self._lengths + 4.0 * all_terms) * (SAFETY * TINY)
+            least = (all_terms**0.5 * self._lengths + 4.0 * all_terms) * (
+                rounding.safety * rounding.tiny
+            )
             self._slack = rounding, rounding.relative(terms) * self._lengths, least
         return self._slack[1:]
 

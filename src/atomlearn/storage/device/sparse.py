@@ -53,21 +53,17 @@ class SparseTensor(HeldTensor):
 
     @property
     def sample(self) -> Any:
-        """A tensor that is where X is."""
         return self._values
 
     @property
     def nonzeros(self) -> int:
-        """Number of stored entries."""
         return int(self._begins[-1])
 
     @property
     def is_full(self) -> bool:
-        """Whether columns are worked on as dense ones."""
         return self.nonzeros >= LIMITS.dense_from * self.shape[0] * self.shape[1]
 
     def exact(self, v: Array, columns: Columns | None, squared: bool = False) -> Array:
-        """Return sum_i v_i x_ij (x_ij^2 if ``squared``), summed in float64, of these columns."""
         weights = self._to_device(np.asarray(v, dtype=np.float64))
         width = self.shape[1] if columns is None else columns.size
         result = np.empty(width)
@@ -77,14 +73,12 @@ class SparseTensor(HeldTensor):
         return result
 
     def single(self, v: NDArray[np.float32]) -> Any:
-        """Return X'v on the device, from sums in float32 over a bounded number of entries."""
         weights = self._to_device(v)
         starts, ends = self._single_segments()
         sums = _sums(self._values, self._rows, starts, weights)
         return sums.double() if ends is None else add_up(sums.double(), ends)
 
     def terms(self) -> tuple[Any, Any]:
-        """Return how many terms the sums of ``single`` have in float32, and in all."""
         lengths = self._starts.diff().double()
         return lengths.clamp(max=float(BUDGET.single_terms)), lengths
 
@@ -101,7 +95,6 @@ class SparseTensor(HeldTensor):
         return to_host(total)
 
     def gather(self, columns: Columns) -> Block:
-        """Return these columns, which exist, as a block of the processor."""
         places, lengths = self._places(columns)
         data = to_host(self._values[places]).astype(np.float64)
         rows = np.array(to_host(self._rows[places]))
@@ -109,7 +102,6 @@ class SparseTensor(HeldTensor):
         return block_of((data, rows, starts.astype(rows.dtype)), self.shape[0], self.is_full)
 
     def columns(self, lo: int, hi: int) -> Any:
-        """Return columns lo..hi as a dense tensor (n_samples, hi - lo)."""
         torch, width = torch_module(), hi - lo
         begin, end = int(self._begins[lo]), int(self._begins[hi])
         device = self._values.device
@@ -132,7 +124,6 @@ class SparseTensor(HeldTensor):
         return self._host
 
     def largest_magnitudes(self) -> Array:
-        """Return max_i |x_ij| of every column, float64."""
         sizes = self._values.abs()
         peaks = torch_module().segment_reduce(
             sizes, "max", offsets=self._starts.long(), initial=0.0
@@ -150,7 +141,6 @@ class SparseTensor(HeldTensor):
         return SparseTensor(values, self._rows, self._starts, self.shape)
 
     def check_finite(self) -> None:
-        """Refuse NaN and infinity, with row and column."""
         bad = (~torch_module().isfinite(self._values)).nonzero()
         if bad.numel():
             place = int(bad[0])

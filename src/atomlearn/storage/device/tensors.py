@@ -18,10 +18,6 @@ from numpy.typing import NDArray
 from atomlearn.core.data.frames import library_of
 from atomlearn.core.interfaces.design import Array, Block, Columns
 
-#: Least normal number of float32.
-TINY = 2.0**-126
-#: Safety on error bounds, for their terms of second order and for sums in float64.
-SAFETY = 1.0 + 1e-2
 #: What both factors of a product lose together to tf32 (10 bits kept) and to bfloat16 (7 bits).
 TF32, BFLOAT16 = 2.0**-9, 2.0**-6
 #: What the names of PyTorch's settings mean; any other is taken for the coarsest.
@@ -37,11 +33,15 @@ class SingleRounding:
 
     cut : by how much products may be changed by cutting off their factors, relatively;
     unit : of each addition. 2^-24, and 2^-22 on units for matrices, which cut off what they align
-    and add (Fasi, Higham, Mikaitis, Pranesh 2021, Numerical behavior of NVIDIA tensor cores).
+    and add (Fasi, Higham, Mikaitis, Pranesh 2021, Numerical behavior of NVIDIA tensor cores);
+    safety : on error bounds, for their terms of second order and for sums in float64; tiny : the
+    least normal number.
     """
 
     cut: float = 0.0
     unit: float = 2.0**-24
+    safety: float = 1.0 + 1e-2
+    tiny: float = 2.0**-126
 
     @classmethod
     def of(cls, tensor: Any) -> SingleRounding:
@@ -60,7 +60,7 @@ class SingleRounding:
 
     def relative(self, terms: Any) -> Any:
         """Return the relative bound for sums of so many terms, a number or an array."""
-        return SAFETY * ((terms + 2) * self.unit + self.cut)
+        return self.safety * ((terms + 2) * self.unit + self.cut)
 
 
 class HeldTensor(ABC):

@@ -23,8 +23,6 @@ from atomlearn.storage.formats.table import (
 
 Arrays = Mapping[str, NDArray[Any]]
 
-#: Keys under which feature names are looked for.
-_NAME_KEYS = ("feature_names", "features", "genes", "words", "columns")
 SPARSE_KEYS = ("data", "indices", "indptr", "shape")
 
 
@@ -94,8 +92,7 @@ def scale_of(arrays: Arrays, path: Path) -> NDArray[Any] | None:
 
 def sparse_form(arrays: Arrays, path: Path) -> str:
     """Return ``csr`` or ``csc``, as ``scipy.sparse.save_npz`` notes it."""
-    form = arrays.get("format", np.array("csr")).item()
-    form = form.decode() if isinstance(form, bytes) else str(form)
+    form = str(arrays.get("format", np.array("csr")).astype(np.str_).item())
     if form not in ("csr", "csc"):
         raise ValueError(f"{path} is a sparse matrix in {form!r} format; save it as csr or csc")
     return form
@@ -124,7 +121,7 @@ def _sparse(arrays: Arrays, path: Path) -> Any:
 
 def names_of(arrays: Arrays, n_features: int) -> tuple[str, ...] | None:
     """Return the feature names that the arrays hold, one a column, or None."""
-    for key in _NAME_KEYS:
+    for key in ("feature_names", "features", "genes", "words", "columns"):
         names = arrays.get(key)
         if names is not None and names.shape == (n_features,) and names.dtype.kind in "US":
             return tuple(names.astype(np.str_).tolist())

@@ -5,18 +5,16 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.storage.formats.limits import LIMITS
 from atomlearn.storage.formats.table import Schema, require_name, tidy_target
 
 Array = NDArray[np.float64]
-
-#: A column of text with more distinct values than this is refused, not one-hot encoded.
-MOST_CATEGORIES = 20
-_MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "?"})
 
 
 def is_number(cell: str) -> bool:
@@ -30,7 +28,7 @@ def is_number(cell: str) -> bool:
 
 def is_missing(cell: str) -> bool:
     """Tell whether a cell stands for a value that is not known."""
-    return cell.strip().casefold() in _MISSING
+    return cell.strip().casefold() in {"", "na", "n/a", "#n/a", "nan", "null", "?"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +50,23 @@ class RawTable:
         """Raise ValueError with near matches where there is no such column."""
         require_name(name, self.header, self.path)
 
-    def column(self, name: str) -> Array | list[str]:
-        """Return a column, complete, as numbers or as text."""
-        self.require(name)
-        if name in self.texts:
-            cells = self.texts[name]
-            missing = [row for row, cell in enumerate(cells) if is_missing(cell)]
-            self._refuse_missing(name, missing)
-            return cells
+    def cells(self, name: str) -> list[str]:
+        """Return a column of text, complete."""
+        cells = self.texts[name]
+        self._refuse_missing(name, [row for row, cell in enumerate(cells) if is_missing(cell)])
+        return cells
+
+    def values(self, name: str) -> Array:
+        """Return a column of numbers, complete."""
         values = self.numbers[:, self.slots[name]]
         self._refuse_missing(name, np.flatnonzero(~np.isfinite(values)))
         return values
 
     def target(self, name: str) -> NDArray[np.generic]:
         """Return a column as a target."""
-        values = self.column(name)
-        cells = np.array(values) if isinstance(values, list) else values
-        return tidy_target(cells, f"column {name!r} of {self.path}")
+        self.require(name)
+        column = np.array(self.cells(name)) if name in self.texts else self.values(name)
+        return tidy_target(column, f"column {name!r} of {self.path}")
 
     def _refuse_missing(self, name: str, rows: Sequence[int] | NDArray[np.int64]) -> None:
         if len(rows):
@@ -86,21 +84,21 @@ def encode(raw: RawTable, columns: list[str]) -> tuple[Array, Schema]:
     if list(raw.slots) == columns:
         # The common case, without a copy: every column is a number and a feature.
         for name in columns if not np.isfinite(raw.numbers).all() else ():
-            raw.column(name)
+            raw.values(name)
         return raw.numbers, Schema(len(columns), tuple(columns))
     parts: list[Array] = []
     names: list[str] = []
     categories: dict[str, tuple[str, ...]] = {}
     for column in columns:
-        values = raw.column(column)
-        if isinstance(values, list):
-            categories[column] = _categories(raw, column, values)
+        if column in raw.texts:
+            cells = raw.cells(column)
+            categories[column] = _categories(raw, column, cells)
             shown = _shown(categories[column])
             names += [f"{column}={value}" for value in shown]
-            parts += _indicators(values, shown)
+            parts += _indicators(cells, shown)
         else:
             names.append(column)
-            parts.append(values)
+            parts.append(raw.values(column))
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"two columns of {raw.path} would both be called {twice!r}; rename one")
@@ -123,14 +121,15 @@ def encode_like(raw: RawTable, schema: Schema) -> Array:
         if name in makers:
             X[:, j] = makers[name]()
             continue
-        values = raw.column(name)
-        if isinstance(values, list):
-            row = next(row for row, cell in enumerate(values) if not is_number(cell))
+        raw.require(name)
+        if name in raw.texts:
+            cells = raw.cells(name)
+            row = next(row for row, cell in enumerate(cells) if not is_number(cell))
             raise ValueError(
                 f"column {name!r} of {raw.path} held numbers when the model was fitted; found "
-                f"{values[row]!r} on line {raw.lines[row]}"
+                f"{cells[row]!r} on line {raw.lines[row]}"
             )
-        X[:, j] = values
+        X[:, j] = raw.values(name)
     return X
 
 
@@ -138,24 +137,23 @@ def _makers(raw: RawTable, schema: Schema) -> dict[str, Callable[[], Array]]:
     """Return, for each one-hot name of the schema, what makes that column."""
     makers: dict[str, Callable[[], Array]] = {}
     for column, known in schema.categories.items():
-        values = raw.column(column)
-        if not isinstance(values, list):
+        raw.require(column)
+        if column not in raw.texts:
             raise ValueError(
                 f"column {column!r} of {raw.path} holds numbers; when the model was fitted its "
                 f"values were {', '.join(map(repr, known[:5]))}"
             )
-        unknown = set(values).difference(known)
+        cells = raw.cells(column)
+        unknown = set(cells).difference(known)
         if unknown:
-            row = next(row for row, cell in enumerate(values) if cell in unknown)
+            row = next(row for row, cell in enumerate(cells) if cell in unknown)
             raise ValueError(
-                f"column {column!r} of {raw.path} holds {values[row]!r} on line "
+                f"column {column!r} of {raw.path} holds {cells[row]!r} on line "
                 f"{raw.lines[row]}, which did not occur when the model was fitted; known are "
                 f"{', '.join(map(repr, known))}"
             )
         for value in known:
-            makers[f"{column}={value}"] = lambda values=values, value=value: _indicators(  # type: ignore[misc]
-                values, (value,)
-            )[0]
+            makers[f"{column}={value}"] = partial(_indicator, cells, value)
     return makers
 
 
@@ -164,11 +162,11 @@ def _categories(raw: RawTable, column: str, cells: list[str]) -> tuple[str, ...]
     distinct = sorted(set(cells))
     stray = next(row for row, cell in enumerate(cells) if not is_number(cell))
     where = f"column {column!r} of {raw.path}"
-    if len(distinct) > MOST_CATEGORIES:
+    if len(distinct) > LIMITS.most_categories:
         raise ValueError(
             f"{where} is text ({cells[stray]!r} on line {raw.lines[stray]}) with "
-            f"{len(distinct)} distinct values; at most {MOST_CATEGORIES} are one-hot encoded. "
-            "Leave the column out, group its values, or turn it into numbers"
+            f"{len(distinct)} distinct values; at most {LIMITS.most_categories} are one-hot "
+            "encoded. Leave the column out, group its values, or turn it into numbers"
         )
     if any(is_number(value) for value in distinct):
         raise ValueError(
@@ -184,5 +182,9 @@ def _shown(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _indicators(cells: list[str], values: Sequence[str]) -> list[Array]:
-    text = np.array(cells)
-    return [(text == value).astype(np.float64) for value in values]
+    return [_indicator(cells, value) for value in values]
+
+
+def _indicator(cells: list[str], value: str) -> Array:
+    indicator: Array = (np.array(cells) == value).astype(np.float64)
+    return indicator

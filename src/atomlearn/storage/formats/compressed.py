@@ -17,9 +17,6 @@ _OPENERS: Mapping[str, Callable[[Path, Any], Any]] = {
     ".xz": lzma.open,
 }
 
-#: A line of text longer than this is not one of a data file.
-LONGEST_LINE = 2**30
-
 
 def open_text(path: Path) -> TextIO:
     """Open a UTF-8 text file (with or without byte order mark), .gz, .bz2 and .xz included."""

@@ -23,13 +23,13 @@ from atomlearn.storage.formats.categories import (
     is_missing,
     is_number,
 )
-from atomlearn.storage.formats.compressed import LONGEST_LINE, open_bytes, open_text, suffix_of
+from atomlearn.storage.formats.compressed import open_bytes, open_text, suffix_of
+from atomlearn.storage.formats.limits import LIMITS
 from atomlearn.storage.formats.sources import About, RowPiece, RowSource
 from atomlearn.storage.formats.table import DataTable, Request, require_name
 
 #: The delimiter of files whose ending says it; of others it is found in the header.
 _DELIMITERS = {".tsv": "\t", ".tab": "\t"}
-_LONGEST_CELL = 2**27
 
 
 def looks_delimited(suffix: str, line: str) -> bool:
@@ -57,16 +57,15 @@ def _raw_table(path: Path) -> RawTable:
     A pass over the file that finds a column to be text is made again.
     """
     text: set[int] = set()
-    while True:
+    found = None
+    while found is None:
         with open_text(path) as stream:
             found = _pass(stream, path, text)
-        if isinstance(found, RawTable):
-            return found
-        text |= found
+    return found
 
 
-def _pass(stream: Iterable[str], path: Path, text: set[int]) -> RawTable | set[int]:
-    """Return the table, or columns beyond ``text`` that turned out to be text."""
+def _pass(stream: Iterable[str], path: Path, text: set[int]) -> RawTable | None:
+    """Return the table; None where more columns turned out to be text, which ``text`` then has."""
     rows = records(stream, path)
     header = header_of(next(rows, (0, []))[1], path)
     number_columns = [j for j in range(len(header)) if j not in text]
@@ -82,7 +81,8 @@ def _pass(stream: Iterable[str], path: Path, text: set[int]) -> RawTable | set[i
             column.append(row[j].strip())
         lines.append(line)
     if newly_text:
-        return newly_text
+        text |= newly_text
+        return None
     if not lines:
         raise ValueError(f"{path} has a header but no data; expected one line a sample")
     flat = np.frombuffer(numbers, dtype=np.float64) if numbers else np.zeros(0)
@@ -101,7 +101,7 @@ def records(
     taken one at a time, so that whoever gives them knows where a record ended.
     """
     head, rest = [], iter(lines)
-    csv.field_size_limit(_LONGEST_CELL)
+    csv.field_size_limit(LIMITS.longest_cell)
     try:
         while delimiter is None and (line := next(rest, "")):
             head.append(line)
@@ -195,7 +195,7 @@ class DelimitedRows(RowSource):
         with open_bytes(self.path) as stream:
             stream.seek(position)
             self._at = position
-            while line := stream.readline(LONGEST_LINE):
+            while line := stream.readline(LIMITS.longest_line):
                 first = self._at == 0
                 self._at += len(line)
                 try:

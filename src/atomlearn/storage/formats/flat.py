@@ -80,7 +80,7 @@ class ArrayRows(RowSource):
     """A dense array stored by rows; positions are rows."""
 
     def __init__(self, array: FlatArray, names: Names, scale: Any, y: NDArray[Any] | None) -> None:
-        self.array, self._scale, self._y = array, scale, y
+        self.array, self._scale, self.y = array, scale, y
         self.about = About(names, False, array.dtype if scale is None else np.dtype(np.float64))
 
     def pieces(self, position: int, piece_bytes: int) -> Iterator[RowPiece]:
@@ -91,15 +91,12 @@ class ArrayRows(RowSource):
             X = self.array.read(row * n_columns, count * n_columns).reshape(count, n_columns)
             yield RowPiece(X if self._scale is None else X / self._scale, None, row + count)
 
-    def target(self) -> NDArray[Any] | None:
-        return self._y
-
 
 class ArrayColumns(ColumnSource):
     """A dense array stored by columns."""
 
     def __init__(self, array: FlatArray, names: Names, scale: Any, y: NDArray[Any] | None) -> None:
-        self.array, self._scale, self._y = array, scale, y
+        self.array, self._scale, self.y = array, scale, y
         self.shape = (array.shape[0], array.shape[1])
         self.about = About(names, False, array.dtype if scale is None else np.dtype(np.float64))
 
@@ -111,9 +108,6 @@ class ArrayColumns(ColumnSource):
             return X
         scale = np.broadcast_to(self._scale, self.shape[1:])[start:stop]
         return np.asarray(X / scale)
-
-    def target(self) -> NDArray[Any] | None:
-        return self._y
 
 
 class Compressed:
@@ -162,7 +156,7 @@ class CompressedRows(RowSource):
     """A CSR array; positions are rows."""
 
     def __init__(self, held: Compressed, names: Names, y: NDArray[Any] | None) -> None:
-        self._held, self._y = held, y
+        self._held, self.y = held, y
         self.about = About(names, True, held.data.dtype)
 
     def pieces(self, position: int, piece_bytes: int) -> Iterator[RowPiece]:
@@ -170,15 +164,12 @@ class CompressedRows(RowSource):
         for start, stop in pairwise(edges):
             yield RowPiece(self._held.part(start, stop, by_columns=False), None, stop)
 
-    def target(self) -> NDArray[Any] | None:
-        return self._y
-
 
 class CompressedColumns(ColumnSource):
     """A CSC array."""
 
     def __init__(self, held: Compressed, names: Names, y: NDArray[Any] | None) -> None:
-        self._held, self._y = held, y
+        self._held, self.y = held, y
         self.shape = (held.n_minor, held.indptr.size - 1)
         self.about = About(names, True, held.data.dtype)
 
@@ -187,9 +178,6 @@ class CompressedColumns(ColumnSource):
 
     def widths(self, piece_bytes: int) -> NDArray[np.int64]:
         return self._held.cuts(0, piece_bytes)
-
-    def target(self) -> NDArray[Any] | None:
-        return self._y
 
 
 def open_npy(path: Path, request: Request) -> RowSource | ColumnSource:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.storage.formats.sources import ColumnSource, MatrixColumns, RowSource, collected
+from atomlearn.storage.formats.sources import ColumnSource, MatrixColumns, RowSource
 from atomlearn.storage.formats.table import DataTable, Request, Schema, finite_matrix, tidy_target
 
 
@@ -73,7 +73,7 @@ class Format:
         assert self.stream is not None
         source = self.stream(path, request)
         names = source.about.names
-        X, y = collected(source)
+        X, y = source.whole()
         X = finite_matrix(X, path)
         y = None if y is None else tidy_target(y, f"the target of {path}")
         schema = Schema(X.shape[1], None if names is None else tuple(names))

@@ -12,13 +12,7 @@ from numpy.typing import NDArray
 from atomlearn.storage.formats.arrays import target_from_file
 from atomlearn.storage.formats.compressed import imported
 from atomlearn.storage.formats.flat import sparse_source
-from atomlearn.storage.formats.sources import (
-    About,
-    ColumnSource,
-    RowPiece,
-    RowSource,
-    collected,
-)
+from atomlearn.storage.formats.sources import About, ColumnSource, RowPiece, RowSource
 from atomlearn.storage.formats.table import Request, near_names
 
 
@@ -36,7 +30,7 @@ class HdfRows(RowSource):
     """A dense dataset; positions are rows."""
 
     def __init__(self, dataset: Any, names: list[str], y: NDArray[Any] | None) -> None:
-        self._dataset, self._y = dataset, y
+        self._dataset, self.y = dataset, y
         self.about = About(names, False, dataset.dtype)
 
     def pieces(self, position: int, piece_bytes: int) -> Iterator[RowPiece]:
@@ -45,9 +39,6 @@ class HdfRows(RowSource):
         for row in range(position, n_rows, step):
             X = np.asarray(self._dataset[row : row + step])
             yield RowPiece(X, None, row + X.shape[0])
-
-    def target(self) -> NDArray[Any] | None:
-        return self._y
 
 
 def open_h5ad(path: Path, request: Request) -> RowSource | ColumnSource:
@@ -83,7 +74,7 @@ def names_of_h5ad(path: Path) -> list[str]:
 
 def read_matrix(path: Path) -> Any:
     """Return X of an .h5ad file in memory, dense or sparse, in the type that the file has."""
-    return collected(open_h5ad(path, Request()))[0]
+    return open_h5ad(path, Request()).whole()[0]
 
 
 def _index(frame: Any) -> str:

@@ -14,7 +14,7 @@ from atomlearn.storage.formats.table import DataTable, Request, Schema
 from atomlearn.storage.store import store_file as store
 from atomlearn.storage.store.on_disk import OnDisk
 from atomlearn.storage.store.plink import PlinkBed, read_variants
-from atomlearn.storage.store.store_file import CHUNK_BYTES
+from atomlearn.storage.store.reading import READING
 from atomlearn.storage.store.stored_columns import cut
 
 
@@ -30,15 +30,20 @@ def read_bed(path: Path, request: Request) -> DataTable:
 
 
 def _table(design: OnDisk | PlinkBed, path: Path, request: Request, first_index: int) -> DataTable:
-    """Return a table around a design; the target is the file's own by default, else a .npy file."""
-    if request.target is None:
-        y, name = design.target, "target"
-    else:
-        y, name = target_from_file(request.target, path), request.target
+    y, name = _target(design, path, request)
     names = design.feature_names
     known = None if names is None else tuple(names)
     schema = Schema(design.shape[1], known, first_index=first_index)
     return DataTable(design, y, schema, name, str(path))
+
+
+def _target(
+    design: OnDisk | PlinkBed, path: Path, request: Request
+) -> tuple[NDArray[Any] | None, str]:
+    """Return the target and its name: the file's own by default, else a .npy file."""
+    if request.target is None:
+        return design.target, "target"
+    return target_from_file(request.target, path), request.target
 
 
 def names_of_store(path: Path) -> list[str] | None:
@@ -58,7 +63,7 @@ class BedColumns(ColumnSource):
 
     def __init__(self, path: Path, request: Request) -> None:
         self._design = PlinkBed(path)
-        self._target = request.target
+        self.y = _target(self._design, path, request)[0]
         self.shape = self._design.shape
         self.about = About(self._design.feature_names, False, np.dtype(np.uint8))
         self._column = (self.shape[0] + 3) // 4
@@ -67,9 +72,4 @@ class BedColumns(ColumnSource):
         return self._design.packed(start, stop)
 
     def widths(self, piece_bytes: int) -> NDArray[np.int64]:
-        return cut(self.shape[1], self._column, max(piece_bytes, CHUNK_BYTES))
-
-    def target(self) -> NDArray[Any] | None:
-        if self._target is not None:
-            return target_from_file(self._target, Path(self._design.path))
-        return self._design.target
+        return cut(self.shape[1], self._column, max(piece_bytes, READING.chunk_bytes))

@@ -12,18 +12,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.compressed import LONGEST_LINE, open_bytes
+from atomlearn.storage.formats.compressed import open_bytes
+from atomlearn.storage.formats.limits import LIMITS
 from atomlearn.storage.formats.sources import About, RowPiece, RowSource
 from atomlearn.storage.formats.table import DataTable, Request, Schema, tidy_target
-
-_LINE = re.compile(r"^[^\s,;:]+(\s+qid:\d+)?(\s+\d+:\S+)+\s*(#.*)?$")
-#: Text takes about so many times its bytes while it is parsed.
-_PARSED = 4
 
 
 def looks_like_libsvm(line: str) -> bool:
     """Tell whether a line is ``label index:value index:value ...``."""
-    return _LINE.match(line.strip()) is not None
+    return bool(re.match(r"[^\s,;:]+(\s+qid:\d+)?(\s+\d+:\S+)+\s*(#.*)?$", line.strip()))
 
 
 def read_libsvm(path: Path, request: Request) -> DataTable:
@@ -75,7 +72,7 @@ class LibsvmRows(RowSource):
         self.about = About(None, True, np.dtype(np.float64), drops_first=True)
 
     def pieces(self, position: int, piece_bytes: int) -> Iterator[RowPiece]:
-        for text, end in self._whole_lines(position, max(piece_bytes // _PARSED, 1)):
+        for text, end in self._whole_lines(position, max(piece_bytes // LIMITS.parsed, 1)):
             where = f" between bytes {end - len(text):,} and {end:,} of its text"
             X, y = _parse(io.BytesIO(text), self.path, where)
             if X.shape[0]:
@@ -87,7 +84,7 @@ class LibsvmRows(RowSource):
             stream.seek(position)
             while text := stream.read(n_bytes):
                 if not text.endswith(b"\n"):
-                    text += stream.readline(LONGEST_LINE)
+                    text += stream.readline(LIMITS.longest_line)
                 position += len(text)
                 yield text, position
 

@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.storage.formats.limits import LIMITS
 from atomlearn.storage.store.encoding import encode, pack
 from atomlearn.storage.store.plink import MAGIC
-
-#: Genotypes packed at a time.
-_ENTRIES = 2**24
 
 
 def write_plink(
@@ -39,7 +37,7 @@ def write_plink(
     values = np.full(n_samples, np.nan) if phenotype is None else phenotype
     with file.open("wb") as stream:
         stream.write(MAGIC)
-        width = max(1, _ENTRIES // n_samples)
+        width = max(1, LIMITS.genotypes // n_samples)
         for start in range(0, n_features, width):
             part = encode(X[:, start : start + width], "genotype", 0, start)
             stream.write(pack(part).tobytes())

@@ -66,8 +66,6 @@ FORMATS = (
         in_place=True,
     ),
 )
-#: Endings of files that hold no plain table, whatever their first line looks like.
-_REFUSED = (".xlsx", ".xls", ".json", ".mat", ".zip", ".pkl")
 
 
 def format_of(path: str | PathLike[str]) -> Format:
@@ -102,8 +100,10 @@ def format_of(path: str | PathLike[str]) -> Format:
     for form in FORMATS:
         if suffix in form.suffixes:
             return form
+    # Files of these endings hold no plain table, whatever their first line looks like.
+    refused = suffix in (".xlsx", ".xls", ".json", ".mat", ".zip", ".pkl")
     try:
-        line = "" if suffix in _REFUSED else first_line(file)
+        line = "" if refused else first_line(file)
     except UnicodeDecodeError:
         line = ""
     for form in FORMATS:

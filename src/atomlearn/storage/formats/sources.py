@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,9 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-
-#: Bytes of a piece that is the whole.
-WHOLE = 2**60
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,26 +40,48 @@ class About:
     drops_first: bool = False
 
 
-class RowSource(ABC):
-    """Data that is stored row after row."""
+class Source(ABC):
+    """Data of a file.
+
+    y : the target, where it is known at once; packed : whether columns come as genotypes of two
+    bits.
+    """
 
     about: About
+    y: NDArray[Any] | None = None
+    packed: ClassVar[bool] = False
+
+    def target(self) -> NDArray[Any] | None:
+        """Return the target; None where there is none, or where pieces of rows have it."""
+        return self.y
+
+    @abstractmethod
+    def whole(self) -> tuple[Any, NDArray[Any] | None]:
+        """Return all the data as one matrix in memory, and the target."""
+
+
+class RowSource(Source):
+    """Data that is stored row after row."""
 
     @abstractmethod
     def pieces(self, position: int, piece_bytes: int) -> Iterator[RowPiece]:
         """Yield the rows from a position on, in pieces of about so many bytes in memory."""
 
-    def target(self) -> NDArray[Any] | None:
-        """Return targets that come apart from the rows, None where pieces have them."""
-        return None
+    def whole(self) -> tuple[Any, NDArray[Any] | None]:
+        pieces = list(self.pieces(0, sys.maxsize))
+        parts = [piece.X for piece in pieces]
+        if len(parts) == 1:
+            X = parts[0]
+        else:
+            X = sp.vstack(parts, format="csr") if self.about.sparse else np.concatenate(parts)
+        given = [piece.y for piece in pieces if piece.y is not None]
+        return X, np.concatenate(given) if given else self.target()
 
 
-class ColumnSource(ABC):
-    """Data of which columns can be had; ``packed`` where they are genotypes of two bits."""
+class ColumnSource(Source):
+    """Data of which columns can be had."""
 
-    about: About
     shape: tuple[int, int]
-    packed: ClassVar[bool] = False
 
     @abstractmethod
     def columns(self, start: int, stop: int) -> Any:
@@ -72,35 +92,17 @@ class ColumnSource(ABC):
         width = max(1, piece_bytes // (self.shape[0] * max(self.about.dtype.itemsize, 1)))
         return np.append(np.arange(0, self.shape[1], width, dtype=np.int64), self.shape[1])
 
-    def target(self) -> NDArray[Any] | None:
-        """Return the target, None where there is none."""
-        return None
+    def whole(self) -> tuple[Any, NDArray[Any] | None]:
+        return self.columns(0, self.shape[1]), self.target()
 
 
 class MatrixColumns(ColumnSource):
     """A matrix in memory, dense or sparse: the source of a format that only reads tables."""
 
     def __init__(self, X: Any, names: Sequence[str] | None, y: NDArray[Any] | None) -> None:
-        self._y, self.shape = y, (int(X.shape[0]), int(X.shape[1]))
+        self.y, self.shape = y, (int(X.shape[0]), int(X.shape[1]))
         self._X: Any = sp.csc_array(X) if sp.issparse(X) else X  # type: ignore[call-overload]
         self.about = About(names, bool(sp.issparse(X)), X.dtype)
 
     def columns(self, start: int, stop: int) -> Any:
         return self._X[:, start:stop]
-
-    def target(self) -> NDArray[Any] | None:
-        return self._y
-
-
-def collected(source: RowSource | ColumnSource) -> tuple[Any, NDArray[Any] | None]:
-    """Return all the data of a source as one matrix in memory, and the target."""
-    if isinstance(source, ColumnSource):
-        return source.columns(0, source.shape[1]), source.target()
-    pieces = list(source.pieces(0, WHOLE))
-    parts, own = [piece.X for piece in pieces], [piece.y for piece in pieces]
-    if len(parts) == 1:
-        X = parts[0]
-    else:
-        X = sp.vstack(parts, format="csr") if source.about.sparse else np.concatenate(parts)
-    given = [y for y in own if y is not None]
-    return X, np.concatenate(given) if given else source.target()

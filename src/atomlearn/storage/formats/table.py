@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-_MOST_NAMES_LISTED = 10
+from atomlearn.storage.formats.limits import LIMITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +158,6 @@ def near_names(wanted: str, names: Iterable[str]) -> str:
     near = difflib.get_close_matches(wanted.casefold(), folded, n=3, cutoff=0.6)
     if near:
         return f"; did you mean {' or '.join(repr(folded[name]) for name in near)}?"
-    listed = ", ".join(repr(name) for name in known[:_MOST_NAMES_LISTED])
-    more = f", ... ({len(known)} in all)" if len(known) > _MOST_NAMES_LISTED else ""
+    listed = ", ".join(repr(name) for name in known[: LIMITS.most_names_listed])
+    more = f", ... ({len(known)} in all)" if len(known) > LIMITS.most_names_listed else ""
     return f"; there are {listed}{more}" if known else "; there are none"

@@ -13,8 +13,6 @@ from atomlearn.storage.spread import chunks as pieces
 
 #: Sums and lists are put together from so many at a time.
 FAN_IN = 8
-#: What Dask raises where a worker took something with it that cannot be made again.
-_LOSSES = ("KilledWorker", "FutureCancelledError", "CancelledError", "FutureLostError")
 
 Tasks = dict[Any, Any]
 Result = TypeVar("Result")
@@ -78,7 +76,9 @@ class Cluster:
         try:
             return call()
         except Exception as error:
-            if type(error).__name__ not in _LOSSES:
+            # What Dask raises where a worker took something with it that cannot be made again.
+            losses = "KilledWorker", "FutureCancelledError", "CancelledError", "FutureLostError"
+            if type(error).__name__ not in losses:
                 raise
             raise LostDataError(_what_was_lost(error, held)) from error
 

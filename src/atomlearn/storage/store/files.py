@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from atomlearn.core.data.frames import library_of
 from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.hdf import read_matrix
@@ -16,7 +14,7 @@ from atomlearn.storage.formats.registry import format_of
 
 def is_path(X: object) -> bool:
     """Return whether X names a file or folder."""
-    return isinstance(X, (str, os.PathLike)) and not isinstance(X, np.ndarray)
+    return isinstance(X, (str, os.PathLike))
 
 
 def is_anndata(X: object) -> bool:

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.storage.store.on_disk import StreamedDesign
 from atomlearn.storage.store.reading import READING
-from atomlearn.storage.store.store_file import CHUNK_BYTES, ByteFile, StoreError
+from atomlearn.storage.store.store_file import ByteFile, StoreError
 from atomlearn.storage.store.stored_columns import Checks, GenotypeColumns, cut
 
 #: The first bytes of a .bed whose columns are variants (SNP-major), all but the oldest.
 MAGIC = b"\x6c\x1b\x01"
-_SAMPLE_MAJOR = b"\x6c\x1b\x00"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +161,7 @@ class PlinkBed(StreamedDesign):
         self.samples = read_samples(file.with_suffix(".fam"))
         n_samples, n_features = len(self.samples.name), len(self.variants.names)
         opened = _checked(file, n_samples, n_features)
-        chunks = cut(n_features, (n_samples + 3) // 4, CHUNK_BYTES)
+        chunks = cut(n_features, (n_samples + 3) // 4, READING.chunk_bytes)
         columns = GenotypeColumns(opened, len(MAGIC), n_samples, chunks, Checks(None))
         super().__init__(columns, n_features, file)
         operations = READING.operations_per_byte * columns.n_bytes
@@ -204,7 +203,7 @@ def _checked(file: Path, n_samples: int, n_features: int) -> ByteFile:
     expected = len(MAGIC) + n_features * ((n_samples + 3) // 4)
     head = np.zeros(min(3, opened.size), dtype=np.uint8)
     opened.read_into(0, head)
-    if head.tobytes() == _SAMPLE_MAJOR:
+    if head.tobytes() == MAGIC[:2] + b"\x00":
         raise StoreError(
             f"{file} is in sample-major order; rewrite it with `plink --bfile ... --make-bed`"
         )

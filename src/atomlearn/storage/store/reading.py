@@ -1,4 +1,4 @@
-"""Reading: how much of a file is read at a time, and how far ahead."""
+"""Reading: what is read of a store at a time, how far ahead, and what is believed of its sizes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ class Reading:
     """Sizes of requests to the system, found on NVMe and on network disks; no answer depends on
     them."""
 
+    #: Bytes that a chunk has at least, unless its columns are all; read as one.
+    chunk_bytes: int = 2**22
+    #: A manifest is a few hundred bytes: whatever is longer is none.
+    longest_manifest: int = 2**20
+    #: int64 sizes of everything, so that no size of a file overflows.
+    largest: int = 2**62
     #: Bytes read ahead of where the products are: many a disk wants several requests at a time.
     ahead_bytes: int = 2**25
     #: Columns this close together in the file are gathered by one read ...

@@ -29,6 +29,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.storage.store.reading import READING
+
 FORMAT, VERSION = "atomlearn column store", 1
 MANIFEST = "manifest.json"
 VALUES, ROWS, STARTS, COUNTS, CHUNKS = (
@@ -39,16 +41,8 @@ VALUES, ROWS, STARTS, COUNTS, CHUNKS = (
     "chunks.bin",
 )
 NAMES, TARGET, CLASSES = "names.json", "target.npy", "classes.json"
-LAYOUTS = ("dense", "csc", "genotypes")
 #: Types of values; "genotype" is two bits.
 VALUE_TYPES = ("float64", "float32", "float16", "int8", "genotype")
-ROW_TYPES = ("int32", "int64")
-#: A manifest is a few hundred bytes: whatever is longer is none.
-LONGEST_MANIFEST = 2**20
-#: Bytes that a chunk has at least, unless its columns are all; read as one.
-CHUNK_BYTES = 2**22
-#: int64 sizes of everything, so that no size of a file overflows.
-_LARGEST = 2**62
 
 
 class StoreError(ValueError):
@@ -99,11 +93,12 @@ class Manifest:
     def to_json(self) -> str:
         """Return the text of manifest.json, its checksum included."""
         content = {"format": FORMAT, "version": VERSION, **asdict(self)}
-        content["crc32"] = _digest(content)
+        content["crc32"] = digest(content)
         return json.dumps(content, indent=1)
 
 
-def _digest(content: dict[str, Any]) -> int:
+def digest(content: dict[str, Any]) -> int:
+    """Return the checksum of what goes into a file of JSON."""
     return zlib.crc32(json.dumps(content, sort_keys=True).encode())
 
 
@@ -115,7 +110,7 @@ def read_manifest(folder: Path) -> Manifest:
             f"{folder} is not a column store: it has no {MANIFEST}; a conversion that was cut "
             "short leaves none, run `atomlearn convert` again"
         )
-    if file.stat().st_size > LONGEST_MANIFEST:
+    if file.stat().st_size > READING.longest_manifest:
         raise _broken(folder, f"{MANIFEST} is too long")
     try:
         content = json.loads(file.read_bytes())
@@ -129,7 +124,7 @@ def read_manifest(folder: Path) -> Manifest:
             f"version {VERSION}; convert its source again, or update atomlearn"
         )
     given = content.pop("crc32", None)
-    if given != _digest(content):
+    if given != digest(content):
         raise _broken(folder, f"{MANIFEST} does not match its checksum")
     known = {item.name for item in fields(Manifest)}
     try:
@@ -146,13 +141,13 @@ def _check_values(manifest: Manifest, folder: Path) -> None:
     for name in ("n_samples", "n_features", "n_chunks", "nonzeros", "first_index"):
         value = getattr(manifest, name)
         lowest = 0 if name in ("nonzeros", "first_index") else 1
-        if type(value) is not int or not lowest <= value < _LARGEST:
+        if type(value) is not int or not lowest <= value < READING.largest:
             raise _broken(folder, f"{name} is {value!r}")
     csc = manifest.layout == "csc"
     types = {"genotypes": ("genotype",), "dense": VALUE_TYPES[:4], "csc": VALUE_TYPES[:4]}
-    if manifest.layout not in LAYOUTS or manifest.dtype not in types[manifest.layout]:
+    if manifest.layout not in types or manifest.dtype not in types[manifest.layout]:
         raise _broken(folder, f"it is {manifest.layout!r} of {manifest.dtype!r}")
-    if manifest.row_dtype not in (ROW_TYPES if csc else ("",)):
+    if manifest.row_dtype not in (("int32", "int64") if csc else ("",)):
         raise _broken(folder, f"row_dtype is {manifest.row_dtype!r}")
     if not csc and manifest.nonzeros:
         raise _broken(folder, f"it is {manifest.layout} with {manifest.nonzeros} entries")
