@@ -19,15 +19,12 @@ from numpy.typing import NDArray
 from atomlearn.core.data.parts import RowSubset, part_of
 from atomlearn.core.data.scores import ShiftedScores
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces.design import (
-    Array,
-    Block,
-    Columns,
-    Design,
-    Scores,
-)
+from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
 
-_EPS = float(np.finfo(np.float64).eps)
+
+def _roundings(shape: tuple[int, ...]) -> float:
+    """Return (n + p + 20) eps: sums over rows or columns of an array, and some more."""
+    return float((sum(shape) + 20) * np.finfo(np.float64).eps)
 
 
 def in_float64(entries: NDArray[Any]) -> NDArray[np.float64]:
@@ -83,7 +80,7 @@ class DesignChecks:
     ) -> Array:
         """Return (n + p + 20) eps |left|' M |right| for the magnitudes M of these columns."""
         sizes = self.magnitude()
-        unit = (sum(sizes.shape) + 20) * _EPS
+        unit = _roundings(sizes.shape)
         sizes = sizes if columns is None else sizes[:, columns]
         sizes = sizes if right is None else sizes @ np.abs(right)
         sizes = sizes if left is None else np.abs(left) @ sizes
@@ -367,7 +364,7 @@ class DesignChecks:
     def square_bound(self, columns: Columns, weights: Array) -> Array:
         """Return a bound on the rounding error of weighted squared norms."""
         sizes = self.magnitude()[:, columns]
-        bound: Array = (sum(sizes.shape) + 20) * 4 * _EPS * (weights @ sizes**2)
+        bound: Array = 4 * _roundings(sizes.shape) * (weights @ sizes**2)
         return bound
 
     def check_entries(self, actual: Array, expected: Array, bound: Array) -> None:
@@ -393,7 +390,7 @@ class DesignChecks:
             part = d if positions is None else d[positions]
             sizes = self.magnitude()[:, columns]
             sizes = sizes if positions is None else sizes[:, positions]
-            eps = (n_samples + n_columns + 20) * 4 * _EPS
+            eps = 4 * _roundings(array.shape)
             gram = block.gram(c, positions)
             assert_within(gram, chosen.T @ (c[:, None] * chosen), eps * (sizes.T * c) @ sizes)
             outer = block.outer(part, positions)

@@ -19,16 +19,12 @@ from atomlearn.testing.loss_oracles import targets_of
 
 Array = NDArray[np.float64]
 
-_N_SAMPLES = 200
-_EXTREME_MARGINS = (0.0, 1.0, -1.0, 30.0, -30.0, 700.0, -700.0, 800.0, -800.0, 1e4, -1e4)
-#: Beyond this, exp is beyond the largest float.
-_LARGEST_EXPONENT = 700.0
-
 
 class LossChecks:
     """Set ``loss``; override ``targets`` where labels or standard normals do not fit."""
 
     loss: Loss
+    n_samples = 200
 
     def targets(self, rng: np.random.Generator, n_samples: int) -> Array:
         """Return valid targets, made of standard normals: see ``loss_oracles.targets_of``."""
@@ -37,9 +33,10 @@ class LossChecks:
     def sample(self, seed: int) -> tuple[Array, Array, Array]:
         """Return targets, predictions and weights (some of them zero) of one random problem."""
         rng = np.random.default_rng(seed)
-        weight = rng.uniform(0.1, 3.0, size=_N_SAMPLES)
-        weight[rng.random(_N_SAMPLES) < 0.1] = 0.0
-        return self.targets(rng, _N_SAMPLES), 3.0 * rng.standard_normal(_N_SAMPLES), weight
+        n = self.n_samples
+        weight = rng.uniform(0.1, 3.0, size=n)
+        weight[rng.random(n) < 0.1] = 0.0
+        return self.targets(rng, n), 3.0 * rng.standard_normal(n), weight
 
     def per_sample(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return the n_samples values s_i loss(y_i, z_i), one call each."""
@@ -218,8 +215,10 @@ class LossChecks:
 
         Where the curvature has no bound, as far as the loss itself is below the largest float.
         """
-        reach = np.inf if np.isfinite(self.loss.smoothness) else _LARGEST_EXPONENT
-        prediction = np.repeat([margin for margin in _EXTREME_MARGINS if margin <= reach], 2)
+        # exp(700) is about the largest float.
+        reach = np.inf if np.isfinite(self.loss.smoothness) else 700.0
+        margins = np.array([0.0, *(s * m for m in (1.0, 30.0, 700.0, 800.0, 1e4) for s in (1, -1))])
+        prediction = np.repeat(margins[margins <= reach], 2)
         y = self.targets(np.random.default_rng(0), prediction.size)
         if self.loss.is_classification:
             y = np.tile([-1.0, 1.0], prediction.size // 2)

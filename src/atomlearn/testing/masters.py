@@ -29,8 +29,6 @@ from atomlearn.testing.problems import FORMS, LOSSES, Case, all_cases, as_block,
 
 Array = NDArray[np.float64]
 
-_GROUPS = ((0, 1, 2), (3, 4), (5, 6, 7, 8), (10, 11))
-
 
 class MasterChecks:
     """Set ``master``; ``gap`` is the relative gap it must reach on small problems.
@@ -40,14 +38,16 @@ class MasterChecks:
 
     master: Master
     norm: Norm = KSupport(3)
+    #: Groups of columns, some of them in none.
+    groups: ClassVar[list[list[int]]] = [[0, 1, 2], [3, 4], [5, 6, 7, 8], [10, 11]]
     #: Further norms, each on a few cases.
     norms: ClassVar[tuple[Norm, ...]] = (
         L1(),
         L2(),
         KSupport(1),
         KSupport(40),
-        KSupport(2, groups=[list(group) for group in _GROUPS]),
-        Groups([list(group) for group in _GROUPS]),
+        KSupport(2, groups=groups),
+        Groups(groups),
     )
     #: Norms of the tests on correlated columns and on awkward blocks.
     correlated: Norm = KSupport(5)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -18,19 +18,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces.norm import (
-    Form,
-    Norm,
-    ProxPoint,
-)
+from atomlearn.core.interfaces.norm import Form, Norm, ProxPoint
 from atomlearn.core.norms.combine import Scaled
 from atomlearn.testing import tolerances
+from atomlearn.testing.problems import FORMS
 
 Array = NDArray[np.float64]
-
-_FORMS: tuple[Form, ...] = ("penalized", "squared", "constrained")
-#: Step of central differences of a prox, relative to its argument: error 1e-16 / step + step^2.
-_STEP = 1e-5
 
 
 class NormChecks:
@@ -44,6 +37,8 @@ class NormChecks:
     symmetric = True
     #: Relative accuracy of ``value``: looser where it is the result of an iteration.
     accuracy: float = tolerances.SAME_FLOAT64
+    #: Step of central differences of a prox, relative to its argument: error 1e-16 / step + step^2.
+    step = 1e-5
 
     def inside(self, w: Array) -> Array:
         """Return a point near w where the gauge is finite (a linear or positive part of it)."""
@@ -75,6 +70,11 @@ class NormChecks:
         if not self.norm.proximal:
             pytest.skip("no proximal map")
         return self.norm.prox_point(v, amount, form)
+
+    def map(self, form: Form) -> Callable[[Array, float], Array]:
+        """Return the plain method of this form."""
+        norm = self.norm
+        return {"penalized": norm.prox, "squared": norm.prox_squared}.get(form, norm.project)
 
     def assert_optimal(self, v: Array, w: Array, amount: float, form: Form) -> None:
         """Assert the first-order conditions, which are sufficient: v - w in the cone of normals.
@@ -152,7 +152,7 @@ class NormChecks:
             assert_allclose(norm.polar(scores), other.polar(scores), rtol=same)
             assert_allclose(norm.value(v), other.value(v), rtol=max(same, 10.0 * self.accuracy))
             assert_array_equal(norm.best_columns(scores, 3), other.best_columns(scores, 3))
-            for form in _FORMS if norm.proximal else ():
+            for form in FORMS if norm.proximal else ():
                 point = norm.prox_point(v, 0.7, form).point
                 assert_allclose(point, other.prox_point(v, 0.7, form).point, rtol=same, atol=same)
 
@@ -216,7 +216,7 @@ class NormChecks:
             same = tolerances.SAME_FLOAT64
             assert_allclose(restricted.value(w[columns]), self.norm.value(w), rtol=same)
             assert_allclose(restricted.polar(ArrayScores(w[columns])), self.polar(w), rtol=same)
-            for form in _FORMS:
+            for form in FORMS:
                 whole = self.point(w, self.amount(seed), form).point
                 part = restricted.prox_point(w[columns], self.amount(seed), form)
                 assert_allclose(part.point, whole[columns], rtol=same, atol=same)
@@ -246,7 +246,7 @@ class NormChecks:
 
     # Proximal maps.
 
-    @pytest.mark.parametrize("form", _FORMS)
+    @pytest.mark.parametrize("form", FORMS)
     def test_prox_is_optimal(self, form: Form) -> None:
         """The first-order conditions, the reported gauge, and the plain method."""
         for seed in range(40):
@@ -258,13 +258,7 @@ class NormChecks:
             assert_allclose(
                 result.gauge, self.norm.value(result.point), rtol=same, atol=same * size
             )
-            norm = self.norm
-            plain = {
-                "penalized": norm.prox,
-                "squared": norm.prox_squared,
-                "constrained": norm.project,
-            }
-            assert_array_equal(plain[form](v, amount), result.point)
+            assert_array_equal(self.map(form)(v, amount), result.point)
 
     def test_forms_agree(self) -> None:
         """The three maps of one point: step = mu gauge(w) and radius = gauge(w) give w again."""
@@ -276,7 +270,7 @@ class NormChecks:
                 other = self.point(v, amount, cast(Form, form)).point
                 assert_allclose(other, squared.point, atol=tolerances.SAME_FLOAT64 * size)
 
-    @pytest.mark.parametrize("form", _FORMS)
+    @pytest.mark.parametrize("form", FORMS)
     def test_extreme_amounts(self, form: Form) -> None:
         """No step is the identity, a step of the polar is zero; a radius of 0 is zero."""
         v = self.inside(self.sample(0))
@@ -296,7 +290,7 @@ class NormChecks:
             with pytest.raises(ValueError, match=r"finite and at least 0"):
                 self.point(v, wrong, form)
 
-    @pytest.mark.parametrize("form", _FORMS)
+    @pytest.mark.parametrize("form", FORMS)
     @pytest.mark.parametrize("exponent", [-500, -30, 30, 500])
     def test_scales(self, form: Form, exponent: int) -> None:
         """Scaling by a power of two scales gauge, polar and prox exactly, or nearly so."""
@@ -311,28 +305,27 @@ class NormChecks:
             assert_allclose(large.gauge / scale, small.gauge, rtol=same, atol=same * size)
             assert_allclose(self.norm.value(scale * v) / scale, self.norm.value(v), rtol=same)
 
-    @pytest.mark.parametrize("form", _FORMS)
+    @pytest.mark.parametrize("form", FORMS)
     def test_precision_and_inputs(self, form: Form) -> None:
         """float32 in, float32 out; inputs are left alone and need not be writeable."""
         v, amount = self.sample(0), self.amount(0)
         expected = self.point(v, amount, form).point
-        norm = self.norm
-        plain = {"penalized": norm.prox, "squared": norm.prox_squared, "constrained": norm.project}
+        plain = self.map(form)
         v.flags.writeable = False
-        result = plain[form](v, amount)
+        result = plain(v, amount)
         assert result.dtype == np.float64
         assert not np.shares_memory(result, v)
         single: NDArray[Any] = v.astype(np.float32)
         single.flags.writeable = False
-        result = plain[form](cast(Array, single), amount)
+        result = plain(cast(Array, single), amount)
         assert result.dtype == np.float32
         assert_allclose(result, expected, rtol=tolerances.SAME_FLOAT32, atol=1e-5)
         reversed_view = np.repeat(v, 2)[::2]
-        assert_array_equal(plain[form](reversed_view, amount), expected)
+        assert_array_equal(plain(reversed_view, amount), expected)
 
     # Jacobians.
 
-    @pytest.mark.parametrize("form", _FORMS)
+    @pytest.mark.parametrize("form", FORMS)
     def test_jacobian_is_the_derivative(self, form: Form) -> None:
         """Central differences at generic points; symmetric, eigenvalues in [0, 1], support."""
         checked = 0
@@ -340,10 +333,7 @@ class NormChecks:
             v, amount = self.sample(seed), self.amount(seed)
             jacobian = self.point(v, amount, form).jacobian()
             dense = jacobian.dense()
-            assert_allclose(dense, dense.T, atol=tolerances.SAME_FLOAT64)
-            eigenvalues = np.linalg.eigvalsh(dense)
-            assert eigenvalues[0] >= -tolerances.SAME_FLOAT64
-            assert eigenvalues[-1] <= 1.0 + tolerances.SAME_FLOAT64
+            self.assert_between_zero_and_one(dense, tolerances.SAME_FLOAT64)
             direction = self.sample(seed + 4)
             assert_allclose(jacobian.apply(direction), dense @ direction, atol=1e-12)
             outside = np.setdiff1d(np.arange(self.n_features), jacobian.support)
@@ -351,32 +341,36 @@ class NormChecks:
             if not self._is_smooth(v, amount, form, dense):
                 continue
             checked += 1
-            moves = [_STEP * unit for unit in np.eye(self.n_features)]
+            moves = [self.step * unit for unit in np.eye(self.n_features)]
             ahead = np.array([self.point(v + move, amount, form).point for move in moves])
             behind = np.array([self.point(v - move, amount, form).point for move in moves])
-            assert_allclose((ahead - behind) / (2.0 * _STEP), dense, atol=1e-7)
+            assert_allclose((ahead - behind) / (2.0 * self.step), dense, atol=1e-7)
         assert checked >= 5, "most points lie at a kink: little was checked"
+
+    def assert_between_zero_and_one(self, dense: Array, slack: float) -> None:
+        """Assert that a Jacobian is symmetric with eigenvalues in [0, 1]."""
+        assert_allclose(dense, dense.T, atol=tolerances.SAME_FLOAT64)
+        eigenvalues = np.linalg.eigvalsh(dense)
+        assert eigenvalues[0] >= -slack
+        assert eigenvalues[-1] <= 1.0 + slack
 
     def _is_smooth(self, v: Array, amount: float, form: Form, dense: Array) -> bool:
         """Tell whether the Jacobian hardly changes within the reach of the differences."""
         for unit in np.eye(self.n_features):
-            for move in (-_STEP * unit, _STEP * unit):
+            for move in (-self.step * unit, self.step * unit):
                 near = self.point(v + move, amount, form).jacobian().dense()
                 if np.abs(near - dense).max() > 1e-3:
                     return False
         return True
 
-    @pytest.mark.parametrize("form", _FORMS)
+    @pytest.mark.parametrize("form", FORMS)
     def test_jacobian_at_kinks(self, form: Form) -> None:
         """At zeros and ties too: finite, symmetric, between 0 and I."""
         for seed in (2, 3, 6, 7):
             for v in (self.sample(seed), np.zeros(self.n_features), np.ones(self.n_features)):
                 dense = self.point(v, self.amount(seed), form).jacobian().dense()
                 assert np.isfinite(dense).all()
-                assert_allclose(dense, dense.T, atol=tolerances.SAME_FLOAT64)
-                eigenvalues = np.linalg.eigvalsh(dense)
-                assert eigenvalues[0] >= -1e-10
-                assert eigenvalues[-1] <= 1.0 + 1e-10
+                self.assert_between_zero_and_one(dense, 1e-10)
 
     # Parameters.
 

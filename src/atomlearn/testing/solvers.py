@@ -14,8 +14,8 @@ import pytest
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Design, Norm, Scores, Solver
-from atomlearn.core.interfaces.design import Block
+from atomlearn.core.data.forwarding import Forwarding
+from atomlearn.core.interfaces import Norm, Scores, Solver
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.norms.ksupport import KSupport
@@ -32,37 +32,23 @@ Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
 
 
-class Interrupting(Design):
+class Interrupting(Forwarding):
     """A design whose n-th pass is interrupted from the keyboard."""
 
     def __init__(self, array: Array, calls: int) -> None:
-        self.design: Any = as_design(array)
+        super().__init__(as_design(array))
         self.left = calls
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        shape: tuple[int, int] = self.design.shape
-        return shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self.design.dtype
-        return dtype
 
     def scores(self, v: Array) -> Scores:
         self._count()
-        scores: Scores = self.design.scores(v)
-        return scores
+        return self.inner.scores(v)
 
     def predict(self, weights: Array) -> Array:
-        """Return X w."""
         self._count()
-        prediction: Array = self.design.predict(weights)
-        return prediction
+        return self.inner.predict(weights)
 
-    def gather(self, columns: Columns) -> Block:
-        block: Block = self.design.gather(columns)
-        return block
+    def with_columns(self, columns: Columns) -> None:
+        """Return None: a part would not be interrupted."""
 
     def _count(self) -> None:
         self.left -= 1

@@ -136,12 +136,7 @@ def make_correlated(
     coef = np.zeros(p)
     support = _some(rng, p, n_true)
     coef[support] = rng.choice([-1.0, 1.0], size=n_true)
-    signal = X[:, support].astype(np.float64) @ coef[support]
-    if labels:
-        median = float(np.median(signal))
-        return Synthetic(X, _signs(signal - median), coef, intercept=-median)
-    y, noise = _with_noise(rng, signal, snr)
-    return Synthetic(X, y, coef, noise=noise)
+    return _answered(rng, X, coef, support, snr, labels)
 
 
 def make_zou_hastie(
@@ -272,12 +267,7 @@ def make_text_like_sparse(
     coef = np.zeros(p)
     support = _some(rng, min(n_frequent, p), n_true)
     coef[support] = rng.standard_normal(n_true)
-    signal = X[:, support].astype(np.float64) @ coef[support]
-    if labels:
-        median = float(np.median(signal))
-        return Synthetic(X, _signs(signal - median), coef, intercept=-median)
-    y, noise = _with_noise(rng, signal, snr)
-    return Synthetic(X, y, coef, noise=noise)
+    return _answered(rng, X, coef, support, snr, labels)
 
 
 def make_groups(
@@ -362,13 +352,24 @@ def _sparse_normal_matrix(
     return sp.csc_matrix((data, indices, indptr), shape=(rows, p))
 
 
-def _with_noise(rng: np.random.Generator, signal: Array, snr: float) -> tuple[Array, float]:
-    """Return signal + e with ||signal|| = snr ||e||, and the standard deviation of e."""
+def _answered(
+    rng: np.random.Generator,
+    X: Any,
+    coef: Array,
+    support: NDArray[np.int64],
+    snr: float,
+    labels: bool,
+) -> Synthetic:
+    """Return the problem of y = X w + e, ||X w|| = snr ||e||, or of the signs about a median."""
+    signal = X[:, support].astype(np.float64) @ coef[support]
+    if labels:
+        median = float(np.median(signal))
+        return Synthetic(X, _signs(signal - median), coef, intercept=-median)
     if not snr > 0.0:
         raise ValueError(f"snr must be positive; received {snr}")
     noise = rng.standard_normal(signal.size)
     scale = float(np.linalg.norm(signal) / (snr * np.linalg.norm(noise)))
-    return signal + scale * noise, scale
+    return Synthetic(X, signal + scale * noise, coef, noise=scale)
 
 
 def _signs(signal: Array) -> Array:

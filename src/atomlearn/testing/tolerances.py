@@ -17,5 +17,3 @@ FINITE_DIFFERENCE_STEP = 1e-3
 GRID_SUPREMUM = 1e-8
 #: Interior-point oracles (CVXPY) at their default settings, relative.
 ORACLE = 1e-6
-#: The relative duality gap that a converged run has proved.
-RELATIVE_GAP = 1e-6
