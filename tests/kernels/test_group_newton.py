@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from atomlearn._kernels import NewtonStatus, group_newton, has_group_newton
-from atomlearn.core.masters.newton import certified
+from atomlearn.core.masters.candidate import certified
 from atomlearn.core.masters.scaling_newton import _Descent
 from atomlearn.designs import DenseBlock
 from atomlearn.losses import as_loss

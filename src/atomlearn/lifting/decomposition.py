@@ -12,7 +12,6 @@ delta_g) is at most that. Where L repeats features (latent groups) D is diagonal
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,74 +20,40 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from atomlearn.core.interfaces.design import Columns
+from atomlearn.core.masters.dual_interior import longest_inside
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.vectors import power_of_two
 
 Array = NDArray[np.float64]
 
 #: Relative gap to which a value is computed.
 GAP = 1e-10
-#: Sets that join the problem in one round, at least.
-ROUND = 50
-MAX_ROUNDS = 200
-MAX_STEPS = 100
-MAX_HALVINGS = 30
-
-
-class Sets(ABC):
-    """Sets g = 0, 1, ...: what they do to a vector s."""
-
-    delta: Array
-
-    @abstractmethod
-    def squares(self, s: Array) -> Array:
-        """Return ||L_g's||^2 for every set."""
-
-
-class FewSets(Sets):
-    """Sets few enough for linear algebra with D(eta)."""
-
-    @abstractmethod
-    def dual(self, w: Array, eta: Array) -> Array:
-        """Return s = D(eta)^-1 w."""
-
-    @abstractmethod
-    def hessian(self, s: Array, eta: Array) -> Array:
-        """Return V'D^-1 V, V_g = L_g L_g's."""
-
-
-class Family(Sets):
-    """All sets there are."""
-
-    @abstractmethod
-    def take(self, sets: Columns) -> FewSets:
-        """Return these sets."""
-
-    @abstractmethod
-    def cover(self, w: Array) -> Columns:
-        """Return sets enough for D to be invertible, those with much of w first."""
 
 
 @dataclass(frozen=True, slots=True)
-class FewLatent(FewSets):
+class FewLatent:
     """A few sets of features: ``member`` is a dense array of 0 and 1; D is diagonal."""
 
     member: Array
     delta: Array
 
     def dual(self, w: Array, eta: Array) -> Array:
+        """Return s = D(eta)^-1 w."""
         return np.asarray(w / (eta @ self.member))
 
     def squares(self, s: Array) -> Array:
+        """Return ||L_g's||^2 for every set."""
         return np.asarray(self.member @ (s * s))
 
     def hessian(self, s: Array, eta: Array) -> Array:
+        """Return V'D^-1 V, V_g = L_g L_g's."""
         scaled = self.member * (np.abs(s) / np.sqrt(eta @ self.member))
         return np.asarray(scaled @ scaled.T)
 
 
 @dataclass(frozen=True, slots=True)
-class LatentFamily(Family):
-    """Sets of features: ``member`` is (n_sets, n_features) CSR of ones; D is diagonal."""
+class LatentFamily:
+    """All sets of features: ``member`` is (n_sets, n_features) CSR of ones; D is diagonal."""
 
     member: sparse.csr_array
     delta: Array
@@ -107,12 +72,15 @@ class LatentFamily(Family):
         return cls(sparse.csr_array(parts, shape=(kept.size, used.size)), delta[kept])
 
     def take(self, sets: Columns) -> FewLatent:
+        """Return these sets."""
         return FewLatent(self.member[sets].toarray(), self.delta[sets])
 
     def squares(self, s: Array) -> Array:
+        """As of a few sets."""
         return np.asarray(self.member @ (s * s))
 
     def cover(self, w: Array) -> Columns:
+        """Return sets enough for D to be invertible, those with much of w first."""
         rating = np.sqrt(self.squares(w)) / self.delta
         rows = np.repeat(np.arange(rating.size), np.diff(self.member.indptr))
         order = np.lexsort((rating[rows], self.member.indices))
@@ -122,8 +90,11 @@ class LatentFamily(Family):
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorFamily(Family, FewSets):
-    """Sets of columns of any L: ``matrix`` is dense (p, m), ``starts`` the runs of the sets."""
+class OperatorFamily:
+    """Sets, all or a few, of columns of any L: ``matrix`` is dense (p, m), ``starts`` their runs.
+
+    Its methods are those of ``LatentFamily`` and ``FewLatent``.
+    """
 
     matrix: Array
     starts: Columns
@@ -163,7 +134,7 @@ def latent_value(w: Array, members: Columns, starts: Columns, delta: Array) -> f
     return family_value(w[used], LatentFamily.on(used, members, starts, delta))
 
 
-def family_value(w: Array, family: Family) -> float:
+def family_value(w: Array, family: LatentFamily | OperatorFamily) -> float:
     """Return gauge(w), an upper bound, to a relative gap of 1e-10 (or what rounding allows).
 
     Column generation over the sets: an interior point method solves for the sizes of a few of
@@ -179,7 +150,7 @@ def family_value(w: Array, family: Family) -> float:
     active = family.cover(w)
     eta = np.full(active.size, 1.0)
     best_low, best_high = 0.0, np.inf
-    for _ in range(MAX_ROUNDS):
+    for _ in range(TUNING.inner_steps):
         some = family.take(active)
         try:
             eta = _sizes(w, some, eta)
@@ -194,7 +165,7 @@ def family_value(w: Array, family: Family) -> float:
         best_low = max(best_low, inner / float(lengths.max()))
         if best_high - best_low <= GAP * best_high:
             break
-        order = np.argsort(-lengths, kind="stable")[: max(ROUND, active.size)]
+        order = np.argsort(-lengths, kind="stable")[: max(TUNING.entering, active.size)]
         new = np.setdiff1d(order[lengths[order] > 1.0], active)
         keep = eta > 1e-14 * eta.max()
         if not new.size and (keep.all() or best_high - best_low <= 10 * GAP * best_high):
@@ -204,7 +175,7 @@ def family_value(w: Array, family: Family) -> float:
     return scale * best_high
 
 
-def _sizes(w: Array, family: FewSets, eta: Array) -> Array:
+def _sizes(w: Array, family: FewLatent | OperatorFamily, eta: Array) -> Array:
     """Return argmin over eta >= 0 of 1/2 w'D^-1 w + 1/2 delta^2'eta.
 
     Primal-dual interior point: (H + diag(lambda / eta)) d eta = -(gradient - mu / eta), cut before
@@ -215,7 +186,7 @@ def _sizes(w: Array, family: FewSets, eta: Array) -> Array:
     eta = eta * np.sqrt(float(w @ family.dual(w, eta)) / float(2.0 * half @ eta))
     slack = np.full(eta.size, float(half @ eta) / eta.size) / eta
     s = family.dual(w, eta)
-    for _ in range(MAX_STEPS):
+    for _ in range(TUNING.inner_steps):
         gradient = half - 0.5 * family.squares(s)
         product, total = float(eta @ slack), float(half @ eta)
         if product <= 1e-13 * total and np.abs(eta * (gradient - slack)).sum() <= 1e-12 * total:
@@ -228,19 +199,14 @@ def _sizes(w: Array, family: FewSets, eta: Array) -> Array:
         slack_step = mu / eta - slack - slack / eta * step
         slope = float((gradient - mu / eta) @ step)
         before = 0.5 * float(w @ s) + float(half @ eta) - mu * float(np.log(eta).sum())
-        length = min(1.0, 0.99 * _to_boundary(eta, step))
-        for _ in range(MAX_HALVINGS):
+        length = longest_inside(eta, step)
+        for _ in range(TUNING.inner_steps):
             trial = eta + length * step
             s = family.dual(w, trial)
             ahead = 0.5 * float(w @ s) + float(half @ trial) - mu * float(np.log(trial).sum())
             if ahead <= before + 0.01 * length * slope + 1e-15 * abs(before):
                 break
             length *= 0.5
-        slack = slack + min(1.0, 0.99 * _to_boundary(slack, slack_step)) * slack_step
+        slack = slack + longest_inside(slack, slack_step) * slack_step
         eta = trial
     return np.maximum(eta, 1e-300)
-
-
-def _to_boundary(x: Array, step: Array) -> float:
-    falling = step < 0
-    return float((x[falling] / -step[falling]).min(initial=np.inf))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,15 +19,22 @@ Array = NDArray[np.float64]
 class LiftedScores(Scores):
     """L'z, formed when first asked for all of it.
 
-    ``remembered`` keeps what is computed from all scores of one pass and asked for twice (polar
-    and best columns), such as the norms over groups.
+    ``once`` keeps what is computed from all scores of one pass and asked for twice (polar and
+    best columns), such as the norms over groups.
     """
 
     def __init__(self, expansion: Selection | SparseExpansion, base: Scores) -> None:
         self.expansion = expansion
         self.base = base
-        self.remembered: dict[int, tuple[object, Array]] = {}
+        self._remembered: dict[int, tuple[object, Array]] = {}
         self._full: Array | None = None
+
+    def once(self, owner: object, compute: Callable[[], Array]) -> Array:
+        """Return what ``compute`` gives, computed for each owner when first asked for."""
+        known = self._remembered.get(id(owner))
+        if known is None or known[0] is not owner:
+            known = self._remembered[id(owner)] = owner, compute()
+        return known[1]
 
     @property
     def n_columns(self) -> int:

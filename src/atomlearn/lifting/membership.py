@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from atomlearn.core.interfaces.design import Columns
+from atomlearn.core.norms.partition import index_list
 
 Array = NDArray[np.float64]
 
@@ -94,27 +95,11 @@ def _of_lists(groups: Any, n_features: int, owner: str) -> tuple[Columns, Column
             f"{owner}: groups must be index lists such as [[0, 1], [1, 2]], a membership matrix, "
             f"or a mapping from names to lists, got {groups!r}"
         )
-    lists = [_indices(group, number, owner) for number, group in enumerate(groups)]
+    lists = [index_list(g, number, n_features, owner) for number, g in enumerate(groups)]
     sizes = [group.size for group in lists]
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     members = np.concatenate(lists) if lists else np.zeros(0, dtype=np.int64)
     return members.astype(np.int64), starts
-
-
-def _indices(group: Any, number: int, owner: str) -> NDArray[Any]:
-    if isinstance(group, str | bytes) or not isinstance(group, Sequence | np.ndarray | range):
-        raise TypeError(
-            f"{owner}: group {number} must be a list of column indices, got {group!r}; names of "
-            "columns need a data frame for X (or feature_names), patterns too"
-        )
-    result = np.asarray(group)
-    if result.size and (result.ndim != 1 or result.dtype.kind not in "iu"):
-        remedy = "names need a data frame for X" if result.dtype.kind in "UO" else "pass ints"
-        raise TypeError(
-            f"{owner}: group {number} must hold whole column indices, got dtype {result.dtype} of "
-            f"shape {result.shape}; {remedy}"
-        )
-    return result.astype(np.int64)
 
 
 def _check_range(members: Columns, starts: Columns, n_features: int, owner: str) -> None:

@@ -27,11 +27,7 @@ class Segments(Partition):
             return np.zeros(0)
         if not isinstance(scores, LiftedScores):
             return segment_norms(scores.full(), self.starts)
-        known = scores.remembered.get(id(self))
-        if known is None or known[0] is not self:
-            known = (self, segment_norms(scores.full(), self.starts))
-            scores.remembered[id(self)] = known
-        return known[1]
+        return scores.once(self, lambda: segment_norms(scores.full(), self.starts))
 
     def restrict(self, columns: Columns) -> tuple[Partition, Columns]:
         """Return the partition of these columns, in segments where they come set after set."""

@@ -221,9 +221,4 @@ class TreeGroups(Groups):
         return found
 
     def _ratings(self, scores: LiftedScores) -> Array:
-        known = scores.remembered.get(id(self))
-        if known is None or known[0] is not self:
-            sums = self.forest.squares(scores.base)
-            known = (self, np.sqrt(sums) / self.weights)
-            scores.remembered[id(self)] = known
-        return known[1]
+        return scores.once(self, lambda: np.sqrt(self.forest.squares(scores.base)) / self.weights)

@@ -11,6 +11,7 @@ from atomlearn.core.interfaces.lift import Expansion, Lift
 from atomlearn.core.interfaces.norm import Norm
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.groups import Groups
+from atomlearn.core.problem.result import TINY
 from atomlearn.lifting.decomposition import OperatorFamily, family_value, latent_value
 from atomlearn.lifting.expansion import Selection, matrix_of
 
@@ -22,8 +23,6 @@ MAX_ITERATIONS = 100_000
 
 #: Over-relaxation of the alternating directions [Boyd et al. 2011, 3.4.3].
 RELAXATION = 1.6
-
-TINY = float(np.finfo(np.float64).tiny)
 
 
 def lifted_value(lift: Lift, w: Array) -> float:

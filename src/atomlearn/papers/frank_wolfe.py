@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,7 @@ from atomlearn.core.problem.result import Status
 from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.core.solvers.gauge import warm_atoms
 from atomlearn.core.solvers.refit import truncation
-from atomlearn.matrices.solver.factored_atoms import (
-    FactoredAtoms,
-    RankOne,
-    factored_atoms,
-    warm_factors,
-)
+from atomlearn.matrices.solver.factored_atoms import FactoredAtoms, factored_atoms, warm_factors
 from atomlearn.papers.hull import Hull, Move, slope_of_gauge
 from atomlearn.papers.line_search import Way, best_step
 
@@ -46,33 +41,35 @@ class FrankWolfeState(State):
     """State in the set of vertices 0 and reach * a for atoms a (with their gauge, reach).
 
     linear : X w; gauge : t >= gauge(w); reach : the radius, or the rho of [V] (4); vertex : the
-    best atom at this point, None where zero is better; toward_gap : the decrease of the
-    linearized F that it promises; atoms, shares : w = U c for methods that step away from
-    atoms, and for matrices, which are kept as such factors (None, empty for ``toward`` over
-    vectors); line_searches : searches so far, local steps included.
+    best atom at this point (a RankOne where atoms are factored), None where zero is better;
+    toward_gap : the decrease of the linearized F that it promises; atoms, shares : w = U c for
+    methods that step away from atoms, and for matrices, which are kept as such factors (None,
+    empty for ``toward`` over vectors); line_searches : searches so far, local steps included.
     """
 
     linear: Array = field(default_factory=lambda: np.zeros(0))
     gauge: float = 0.0
     reach: float = 0.0
-    vertex: Atom | RankOne | None = None
+    vertex: Any = None
     toward_gap: float = math.inf
     atoms: AtomSet | FactoredAtoms | None = None
     shares: Array = field(default_factory=lambda: np.zeros(0))
     line_searches: int = 0
     patience: float = 50
 
+    @property
+    def factors(self) -> FactoredAtoms | None:
+        """The atoms, where they are kept as factors of matrices."""
+        return self.atoms if isinstance(self.atoms, FactoredAtoms) else None
+
     def n_active(self) -> int:
-        factored = isinstance(self.atoms, FactoredAtoms)
-        return int(np.count_nonzero(self.shares)) if factored else State.n_active(self)
+        return State.n_active(self) if self.factors is None else int((self.shares != 0).sum())
 
     def parts(self) -> tuple[tuple[Atom, float], ...]:
-        return self.atoms.parts(self.shares) if isinstance(self.atoms, AtomSet) else ()
+        return () if self.atoms is None else self.atoms.parts(self.shares)
 
     def matrix_parts(self) -> tuple[MatrixPart, ...] | None:
-        if not isinstance(self.atoms, FactoredAtoms):
-            return None
-        return (self.atoms.part(self.shares),)
+        return None if self.factors is None else (self.factors.part(self.shares),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,17 +156,18 @@ class FrankWolfe(Solver):
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> FrankWolfeState:
         """Begin at zero, or at the warm start as one atom w / gauge(w) (or its factors): a pass."""
-        atoms: AtomSet | FactoredAtoms | None = factored_atoms(problem)
-        if isinstance(atoms, FactoredAtoms):
-            atoms, shares, intercept = warm_factors(problem, atoms, warm)
-        else:
+        factors = factored_atoms(problem)
+        atoms: AtomSet | FactoredAtoms
+        if factors is None:
             atoms, shares, intercept = warm_atoms(problem, warm)
+        else:
+            atoms, shares, intercept = warm_factors(problem, factors, warm)
         linear, weights = atoms.images.dot(shares), atoms.combine(shares)
         gauge = float(shares.sum())
         intercept = problem.optimal_intercept(linear, intercept)
         reach = truncation(problem, weights, linear + intercept, gauge)
         state = _point(problem, atoms.columns, weights, linear, gauge, intercept, reach)
-        if self.direction != "toward" or isinstance(atoms, FactoredAtoms):
+        if self.direction != "toward" or factors is not None:
             state.atoms, state.shares = atoms, shares
         return self._price(problem, state, None)
 
@@ -195,12 +193,9 @@ class FrankWolfe(Solver):
 
     def _toward(self, problem: Problem, state: FrankWolfeState) -> FrankWolfeState:
         """x + s (v - x), without any memory of atoms but for the factors of matrices."""
-        if isinstance(state.atoms, FactoredAtoms):
-            return self._toward_factored(problem, state, state.atoms)
-        atom, reach = state.vertex, state.reach
-        if atom is None:
-            atom = Atom(state.columns[:0], state.weights[:0])
-        assert isinstance(atom, Atom)
+        if state.factors is not None:
+            return self._toward_factored(problem, state, state.factors)
+        atom, reach = state.vertex or Atom(state.columns[:0], state.weights[:0]), state.reach
         image = reach * problem.design.gather(atom.columns).dot(atom.values)
         target = 0.0 if state.vertex is None else reach
         union, places = np.unique(
@@ -222,13 +217,12 @@ class FrankWolfe(Solver):
     ) -> FrankWolfeState:
         """x + s (v - x) for W by its factors."""
         vertex, shares, reach = state.vertex, state.shares, state.reach
-        if isinstance(vertex, RankOne):
+        image, target = np.zeros_like(state.linear), 0.0
+        if vertex is not None:
             image, target = reach * atoms.image(vertex), reach
-        else:
-            image, target = np.zeros_like(state.linear), 0.0
         length, following = self._along(problem, state, image, target)
         shares = (1.0 - length) * shares
-        if isinstance(vertex, RankOne) and length > 0.0:
+        if vertex is not None and length > 0.0:
             atoms = atoms.append(problem.design, vertex)
             shares = np.append(shares, length * reach)
         kept = np.flatnonzero(shares)
@@ -305,10 +299,10 @@ class FrankWolfe(Solver):
 
     def _best(
         self, problem: Problem, state: FrankWolfeState, before: FrankWolfeState | None
-    ) -> tuple[Atom | RankOne | None, float, float]:
+    ) -> tuple[Any, float, float]:
         """Certify the point; return the best atom, None for an empty one, <a, z> and <w, z>."""
-        if isinstance(state.atoms, FactoredAtoms):
-            return self._best_factors(problem, state, state.atoms, before)
+        if state.factors is not None:
+            return self._best_factors(problem, state, state.factors, before)
         price = problem.price(
             state.columns,
             state.weights,
@@ -328,7 +322,7 @@ class FrankWolfe(Solver):
         state: FrankWolfeState,
         atoms: FactoredAtoms,
         before: FrankWolfeState | None,
-    ) -> tuple[RankOne | None, float, float]:
+    ) -> tuple[Any, float, float]:
         """The same for a matrix by its factors, as closely as the gap before asks for."""
         v = problem.negative_gradient(state.prediction)
         scores = problem.design.scores(v)
@@ -349,7 +343,7 @@ class FrankWolfe(Solver):
         if self.step_size == "classic" and not np.array_equal(state.prediction, before.prediction):
             # F may rise as well: only a point that stays where it is has stalled.
             state.patience = math.inf
-        hard = not isinstance(state.atoms, FactoredAtoms) or state.atoms.is_hard
+        hard = state.factors is None or state.factors.is_hard
         if hard and state.certificate.leaves_open(self.tolerance):
             # The search finds nothing more; what its bounds leave open, more steps do not close.
             state.exhausted = Status.SEARCH_RELATIVE

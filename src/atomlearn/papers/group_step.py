@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.masters.tuning import TUNING
+
 Array = NDArray[np.float64]
 
-#: Bound on Newton steps; three to six are usual.
-MAX_STEPS = 100
 #: Eigenvalues below this share of the largest are rounding.
 RANK = 1e-13
 
@@ -72,7 +72,7 @@ def newton_radius(values: Array, p: Array, level: float) -> float:
     excess = float(np.sqrt(squares.sum())) - level
     low, high = excess / float(m.max()), excess / float(m.min())
     r = low
-    for _ in range(MAX_STEPS):
+    for _ in range(TUNING.inner_steps):  # three to six are usual
         shifted = m * r + level
         terms = squares / (shifted * shifted)
         phi = float(terms.sum())

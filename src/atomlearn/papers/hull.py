@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Atom
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.atoms import AtomSet
-from atomlearn.matrices.solver.factored_atoms import FactoredAtoms, RankOne
+from atomlearn.matrices.solver.factored_atoms import FactoredAtoms
 from atomlearn.papers.line_search import Way, best_step
 
 Array = NDArray[np.float64]
@@ -58,14 +57,13 @@ class Hull:
         kept = np.flatnonzero(self.shares)
         return self.atoms.take(kept), self.shares[kept]
 
-    def add(self, problem: Problem, atom: Atom | RankOne | None) -> int:
+    def add(self, problem: Problem, atom: Any) -> int:
         """Return the number of this atom (ZERO for None), appended where it is new."""
         if atom is None:
             return ZERO
-        atoms: Any = self.atoms  # of the kind of this atom
-        number: int = atoms.find(atom)
+        number = self.atoms.find(atom)
         if number < 0:
-            self.atoms = atoms.append(problem.design, atom)
+            self.atoms = self.atoms.append(problem.design, atom)
             self.shares = np.append(self.shares, 0.0)
             number = self.atoms.size - 1
         return number

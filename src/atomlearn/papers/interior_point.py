@@ -16,7 +16,7 @@ from scipy import sparse
 
 from atomlearn.core.interfaces import Master, Norm, Refit
 from atomlearn.core.losses import Logistic, Squared, SquaredHinge
-from atomlearn.core.masters.newton import block_of, certified
+from atomlearn.core.masters.candidate import block_of, certified
 from atomlearn.core.norms.combine import Nonnegative, Scaled
 from atomlearn.core.problem.problem import Problem
 
@@ -27,8 +27,6 @@ Array = NDArray[np.float64]
 #: Clarabel's own fraction, 0.99, now and then ends in a corner, far too early.
 ATTEMPTS = ((0.1, 0.9), (1e-5, 0.9), (1e-5, 0.8), (1.0, 0.99), (1e-3, 0.7))
 FINEST, COARSEST = 1e-14, 1e-5
-
-_EXTRA = 'install it with pip install "atomlearn[dev]" or "atomlearn[bench]"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +105,10 @@ def _clarabel() -> Any:
     try:
         return importlib.import_module("clarabel")
     except ImportError as error:
-        raise ImportError(f"InteriorPoint needs the package clarabel; {_EXTRA}") from error
+        raise ImportError(
+            "InteriorPoint needs the package clarabel; install it with "
+            'pip install "atomlearn[dev]" or "atomlearn[bench]"'
+        ) from error
 
 
 @dataclass

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 
 Array = NDArray[np.float64]
 
 #: The slope counts as zero below this share of what it was at the start.
 FLAT = 1e-12
-#: Bound on the steps of one search; a bisection alone would need 60.
-MAX_STEPS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ def best_step(problem: Problem, way: Way, longest: float, intercept: float) -> f
     if slope >= 0.0 or longest <= 0.0:
         return 0.0
     enough, step = FLAT * abs(slope), 0.0
-    for _ in range(MAX_STEPS):
+    for _ in range(TUNING.inner_steps):  # a bisection alone would need 60
         proposal = step - slope / bend if bend > 0 else high
         if proposal >= high and high == longest:
             # Not below the end that was never tried: try it.

@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 
 from atomlearn.core.interfaces import Block
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 
 Array = NDArray[np.float64]
 
 #: Columns gathered at a time for K = X X'.
 CHUNK = 4096
-#: Bound on Newton steps of one ridge problem, and on halvings of one step.
-MAX_NEWTON, MAX_HALVINGS = 100, 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +107,7 @@ class RidgeSystem(ABC):
         """Damped Newton until the residual is ``accuracy`` times its first size."""
         loss, y, s = problem.loss, problem.y, problem.weight
         first = 0.0
-        for _ in range(MAX_NEWTON):
+        for _ in range(TUNING.inner_steps):
             z = self._predict(offset, point)
             move, slope, size = self._newton_step(problem, offset, point, z, c)
             first = max(first, size)
@@ -116,7 +115,7 @@ class RidgeSystem(ABC):
                 break
             value = loss.value(y, z, s) + self._quadratic(offset, point, c)
             length = 1.0
-            for _ in range(MAX_HALVINGS):
+            for _ in range(TUNING.inner_steps):
                 trial = point.moved(move, length)
                 reached = loss.value(y, self._predict(offset, trial), s)
                 reached += self._quadratic(offset, trial, c)

@@ -63,7 +63,7 @@ class CachedBlock(Block):
     __slots__ = ("_gram", "_growing", "_outers", "inner")
 
     def __init__(self, inner: Block) -> None:
-        self.inner: Block = inner.inner if isinstance(inner, CachedBlock) else inner
+        self.inner: Block = inner.bare
         self._gram: _GramCache | None = None
         self._growing: GrowingGram | None = None
         self._outers: dict[bool, _OuterCache] = {}
@@ -80,6 +80,10 @@ class CachedBlock(Block):
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.inner.dtype
+
+    @property
+    def bare(self) -> Block:
+        return self.inner
 
     @property
     def n_distinct(self) -> int:
@@ -111,8 +115,7 @@ class CachedBlock(Block):
         return taken
 
     def append(self, other: Block) -> CachedBlock:
-        other = other.inner if isinstance(other, CachedBlock) else other
-        longer = CachedBlock(self.inner.append(other))
+        longer = CachedBlock(self.inner.append(other.bare))
         if longer.inner.keeps_gram and type(longer.inner) is type(self.inner):
             longer._outers = self._outers
             if (cache := self._gram) is not None:

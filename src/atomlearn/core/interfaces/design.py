@@ -289,6 +289,11 @@ class Block(Design):
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         """Return A_S' diag(curvature) A_S, float64, S = ``positions`` (all where None)."""
 
+    @property
+    def bare(self) -> Block:
+        """The same columns without the Gram matrices that a ``CachedBlock`` keeps."""
+        return self
+
     #: Whether a Gram matrix costs so much that ``CachedBlock`` keeps and updates it.
     keeps_gram: bool = False
 

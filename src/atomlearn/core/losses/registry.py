@@ -14,15 +14,14 @@ from atomlearn.core.losses.logistic import Logistic as Logistic
 from atomlearn.core.losses.squared import Squared as Squared
 from atomlearn.core.losses.squared_hinge import SquaredHinge as SquaredHinge
 
-_KINDS = [
-    kind
+_BY_NAME: dict[str, type[Loss]] = {
+    kind.name: kind
     for kind in list(globals().values())
     if isinstance(kind, type) and issubclass(kind, Loss) and kind is not Loss
-]
-_BY_NAME: dict[str, type[Loss]] = {kind.name: kind for kind in _KINDS}
+}
 
 if not TYPE_CHECKING:  # type checkers read the imports
-    __all__ = [kind.__name__ for kind in _KINDS]
+    __all__ = [kind.__name__ for kind in _BY_NAME.values()]
 
 
 def loss_names(task: Task | None = None) -> tuple[str, ...]:

@@ -14,12 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import (
-    Block,
-    Master,
-    Refit,
-)
+from atomlearn.core.interfaces import Master, Refit
 from atomlearn.core.losses import pieces
+from atomlearn.core.masters.candidate import check_restricted
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem
@@ -296,7 +293,7 @@ class AcceleratedGradient(Master):
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
-        _check(problem)
+        check_restricted(problem)
         linear = problem.design.predict(weights)
         best, scores = _certified(problem, weights, linear, intercept)
         if best.gap <= gap_target or weights.size == 0 or problem.deadline.passed:
@@ -369,17 +366,3 @@ def _certified(
     certificate = priced(problem, None, weights, prediction, v, scores).certificate
     point = _Point(weights, intercept, certificate.gap, certificate.objective)
     return point, scores.full()
-
-
-def _check(problem: Problem) -> None:
-    norm, design = problem.regularizer.norm, problem.design
-    if not norm.proximal:
-        raise TypeError(
-            f"AcceleratedGradient needs a norm with a prox, {type(norm).__name__} has none; "
-            "use a solver over its atoms"
-        )
-    if not isinstance(design, Block):
-        raise TypeError(
-            f"AcceleratedGradient works on a Block of gathered columns, got "
-            f"{type(design).__name__}; gather them first, or use solvers.FISTA over all columns"
-        )

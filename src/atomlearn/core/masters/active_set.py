@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from atomlearn._kernels import QPOutcome, QPStatus, active_set_qp
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Master, Refit
-from atomlearn.core.masters.newton import Candidate, block_of
+from atomlearn.core.masters.candidate import Candidate, block_of
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer

@@ -18,7 +18,7 @@ from atomlearn.core.data.blocks import DenseBlock, StructuredBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Block, Master, Refit
 from atomlearn.core.losses import Squared
-from atomlearn.core.masters.newton import block_of, certified
+from atomlearn.core.masters.candidate import block_of, certified
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 
@@ -84,26 +84,22 @@ class CompressedSamples(Master):
 def is_compressible(problem: Problem) -> bool:
     """Return whether the samples can be made fewer; a block of tasks may still say no."""
     block, size = problem.design, problem.design.shape[1]
-    if not isinstance(problem.loss, Squared):
+    if not (isinstance(problem.loss, Squared) and isinstance(block, Block)):
         return False
-    inner = block.inner if isinstance(block, CachedBlock) else block
-    if isinstance(inner, StructuredBlock):
+    if isinstance(block.bare, StructuredBlock):
         return not problem.fit_intercept
     many = max(TUNING.many_samples, TUNING.samples_a_square * size * size)
-    return isinstance(block, CachedBlock) and size > 0 and problem.design.shape[0] >= many
+    return block.bare is not block and size > 0 and block.shape[0] >= many
 
 
 def compressed(problem: Problem) -> Problem | None:
     """Return the problem over fewer samples, its objective less a constant; None: there is none."""
     if not is_compressible(problem):
         return None
-    block = block_of(problem)
-    inner = block.inner if isinstance(block, CachedBlock) else block
-    found: tuple[Block, Array] | None
-    if isinstance(inner, StructuredBlock):
-        found = inner.compressed(problem.y, problem.weight)
+    block = CachedBlock.of(block_of(problem))
+    if isinstance(block.bare, StructuredBlock):
+        found = block.bare.compressed(problem.y, problem.weight)
     else:
-        assert isinstance(block, CachedBlock)
         found = _from_gram(problem, block)
     if found is None:
         return None

@@ -21,7 +21,8 @@ from scipy.linalg import cholesky, solve_triangular
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.interfaces import Block, Master, Refit
 from atomlearn.core.losses import Squared
-from atomlearn.core.masters.newton import Candidate, SemismoothNewton, block_of, certified
+from atomlearn.core.masters.candidate import Candidate, block_of, certified
+from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 

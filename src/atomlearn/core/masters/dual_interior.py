@@ -26,11 +26,10 @@ from scipy.linalg import cho_factor, cho_solve, lapack, solve_triangular
 
 from atomlearn.core.interfaces import Deadline
 from atomlearn.core.masters.tuning import TUNING
+from atomlearn.core.problem.result import TINY
 
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
-
-_TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class LeastSquaresModel:
         if p <= n:
             return cls.of_gram(columns.T @ columns, linear, float(target @ target))
         outer = columns @ columns.T
-        outer[np.diag_indices(n)] += 1e-8 * float(np.trace(outer)) / n + _TINY
+        outer[np.diag_indices(n)] += 1e-8 * float(np.trace(outer)) / n + TINY
         basic = columns.T @ cho_solve(cho_factor(outer, lower=True, overwrite_a=True), target)
         return cls(columns.T, linear, float(target @ target), target, basic)
 
@@ -104,7 +103,7 @@ class DualInterior:
         self._z = model.free_z.copy()
         self._s = self._half_squares.copy()
         t = np.sqrt(self._membership @ model.basic**2) / groups.limit
-        self.scalings = np.maximum(t, max(1e-2 * float(t.mean()), _TINY))
+        self.scalings = np.maximum(t, max(1e-2 * float(t.mean()), TINY))
         self.steps = 0
         self._measure()
 
@@ -177,11 +176,11 @@ class DualInterior:
 
         mean = float(t @ s) / t.size
         _, dt, ds = direction(-t * s)
-        length = min(_longest(t, dt), _longest(s, ds))
+        length = min(longest_inside(t, dt), longest_inside(s, ds))
         reached = float((t + length * dt) @ (s + length * ds)) / t.size
         centering = min(1.0, max(1e-6, reached / mean)) ** 3
         dz, dt, ds = direction(centering * mean - t * s - length**2 * dt * ds)
-        length = min(_longest(t, dt), _longest(s, ds))
+        length = min(longest_inside(t, dt), longest_inside(s, ds))
         z, t, s = self._z + length * dz, t + length * dt, s + length * ds
         if not (np.isfinite(z).all() and (t > 0).all() and (s > 0).all()):
             return False
@@ -189,7 +188,7 @@ class DualInterior:
         return True
 
 
-def _longest(x: Array, change: Array) -> float:
+def longest_inside(x: Array, change: Array) -> float:
     """Return the step, at most 1, that keeps x positive with a margin."""
     falling = change < 0
     if not falling.any():

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Refit
-from atomlearn.core.masters.newton import Candidate, certified
+from atomlearn.core.masters.candidate import Candidate, certified
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer

@@ -17,8 +17,8 @@ from atomlearn._kernels import NewtonOutcome, NewtonStatus, group_newton, has_gr
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Block
+from atomlearn.core.masters.candidate import Candidate, block_of, certified
 from atomlearn.core.masters.dual_interior import DualInterior, FeatureGroups, LeastSquaresModel
-from atomlearn.core.masters.newton import Candidate, block_of, certified
 from atomlearn.core.masters.ridge_of_groups import raised
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.partition import Partition
@@ -211,10 +211,11 @@ def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
     """Return the loss around the predictions z as least squares; None: none, or too large a one."""
     n_samples, n_features = base.shape
     loss, quadratic = problem.loss, problem.loss.is_quadratic
-    inner = base.inner if isinstance(base, CachedBlock) else base
     most = TUNING.kept_work if quadratic else TUNING.model_work
     small = n_features <= TUNING.features and n_samples * n_features**2 <= most
-    by_columns = isinstance(inner, DenseBlock) and n_samples * n_features <= TUNING.column_entries
+    by_columns = (
+        isinstance(base.bare, DenseBlock) and n_samples * n_features <= TUNING.column_entries
+    )
     if quadratic:
         by_columns = by_columns and n_samples <= 2 * n_features
         suited = by_columns or small

@@ -28,8 +28,9 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from atomlearn.core.interfaces import Master, Refit
+from atomlearn.core.masters.candidate import Candidate, block_of, certified
 from atomlearn.core.masters.level_search import by_level
-from atomlearn.core.masters.newton import Candidate, SemismoothNewton, block_of, certified
+from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.nonnegative import nonnegative_minimum
 from atomlearn.core.masters.ridge_of_groups import GroupRidge, RidgePoint
 from atomlearn.core.masters.scaling_kernel import GroupBlock, free_columns, steps_by_kernel

@@ -31,7 +31,7 @@ from atomlearn.core.masters.active_set import (
     ray_point,
     with_ridge,
 )
-from atomlearn.core.masters.newton import Candidate, block_of
+from atomlearn.core.masters.candidate import Candidate, block_of
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 

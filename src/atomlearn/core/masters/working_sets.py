@@ -15,13 +15,8 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Block, Master, Refit
-from atomlearn.core.masters.newton import (
-    Candidate,
-    SemismoothNewton,
-    block_of,
-    certified,
-    check_restricted,
-)
+from atomlearn.core.masters.candidate import Candidate, block_of, certified, check_restricted
+from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.problem.problem import Problem
 
 Array = NDArray[np.float64]

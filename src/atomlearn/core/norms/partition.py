@@ -74,7 +74,7 @@ class Partition:
     def _of_lists(cls, lists: list[Any], n_features: int, owner: str) -> Partition:
         result = np.full(n_features, -1, dtype=np.int64)
         for number, group in enumerate(lists):
-            members = _members(group, number, n_features, owner)
+            members = index_list(group, number, n_features, owner)
             taken = members[result[members] >= 0]
             if taken.size or np.unique(members).size != members.size:
                 repeated = int(taken[0]) if taken.size else _first_repeated(members)
@@ -162,7 +162,7 @@ def _is_labels(items: NDArray[Any] | list[Any]) -> bool:
     )
 
 
-def _members(group: Any, number: int, n_features: int, owner: str) -> Columns:
+def index_list(group: Any, number: int, n_features: int, owner: str) -> Columns:
     """Return one group's indices, checked."""
     if isinstance(group, str | bytes) or not isinstance(group, Sequence | np.ndarray | range):
         raise TypeError(

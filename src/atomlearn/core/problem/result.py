@@ -18,7 +18,7 @@ from atomlearn.core.problem.factored import Factored, MatrixPart
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
 
-_TINY = float(np.finfo(np.float64).tiny)
+TINY = float(np.finfo(np.float64).tiny)
 
 
 class Status(Enum):
@@ -97,7 +97,7 @@ class Certificate:
     @property
     def relative_gap(self) -> float:
         """Return gap / max(|objective|, smallest normal number)."""
-        return self.gap / max(abs(self.objective), _TINY)
+        return self.gap / max(abs(self.objective), TINY)
 
 
 @dataclass(frozen=True, slots=True)

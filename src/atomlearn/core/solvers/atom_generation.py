@@ -28,9 +28,6 @@ Array = NDArray[np.float64]
 #: and where there are always new ones, each a little off the last.
 PATIENCE, PATIENCE_WITH_NEW_ATOMS = 3, 30
 
-#: This share of the loss at zero is the square of the rounding errors of a perfect fit.
-NEGLIGIBLE = 1e-33
-
 
 @dataclass(slots=True)
 class RayState(State):
@@ -150,7 +147,7 @@ def gap_target(
         max(inner_ratio * certificate.closable, enough) if n_new else min(enough, state.refit_gap)
     )
     # Where the fit is perfect, F is the square of rounding errors: there is nothing to gain.
-    return max(min(wanted, 0.1 * certificate.closable), NEGLIGIBLE * problem.loss_at_zero())
+    return max(min(wanted, 0.1 * certificate.closable), problem.negligible)
 
 
 def priced(

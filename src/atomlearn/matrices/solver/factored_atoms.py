@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Block, Design, Scores, Term
+from atomlearn.core.interfaces import Atom, Block, Design, Scores, Term
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.core.problem.problem import Problem
@@ -102,6 +102,10 @@ class FactoredAtoms:
     def products(self, weights: Array) -> Array:
         """Return U'w for the entries of w that are listed, which are none: zeros."""
         return np.zeros(self.size)
+
+    def parts(self, shares: Array) -> tuple[tuple[Atom, float], ...]:
+        """Return no atoms over ``columns``: ``part`` says what the point is."""
+        return ()
 
     def part(self, shares: Array) -> MatrixPart:
         """Return the point as a term of a result, with sum c for its gauge.

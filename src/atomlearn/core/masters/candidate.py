@@ -1,0 +1,68 @@
+"""Candidate: a certified point of a restricted problem, and what a master needs of the problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces import Block, Refit
+from atomlearn.core.problem.pricing import priced
+from atomlearn.core.problem.problem import Problem
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A certified point with the scores A'v of its negative gradient v."""
+
+    refit: Refit
+    scores: Array
+
+    def improves(self, other: Candidate) -> bool:
+        """Return True where this point is lower, or as low up to rounding with a smaller gap."""
+        mine, theirs = self.refit, other.refit
+        rounding = 1e-14 * abs(theirs.objective)
+        if mine.objective < theirs.objective - rounding:
+            return True
+        return mine.objective <= theirs.objective + rounding and mine.gap < theirs.gap
+
+
+def check_restricted(problem: Problem) -> None:
+    """Raise TypeError unless the norm has a prox and the design is a Block."""
+    norm = problem.regularizer.norm
+    if not norm.proximal:
+        raise TypeError(
+            f"this master needs a norm with a prox, {type(norm).__name__} has none; "
+            "use a solver over its atoms"
+        )
+    block_of(problem)
+
+
+def block_of(problem: Problem) -> Block:
+    """Return the restricted problem's design, or raise TypeError where it is no Block."""
+    block = problem.design
+    if not isinstance(block, Block):
+        raise TypeError(
+            f"a master works on a Block of gathered columns, got {type(block).__name__}; "
+            "gather them first, or use ColumnGeneration, or solvers.FISTA over all columns"
+        )
+    return block
+
+
+def certified(
+    problem: Problem, weights: Array, linear: Array | None, intercept: float
+) -> Candidate:
+    """Return the point with optimal intercept, its predictions and its certified gap."""
+    block = block_of(problem)
+    if linear is None:
+        linear = block.dot(weights)
+    intercept = problem.optimal_intercept(linear, intercept)
+    prediction = linear + intercept
+    v = problem.negative_gradient(prediction)
+    scores = block.scores(v)
+    certificate = priced(problem, None, weights, prediction, v, scores).certificate
+    refit = Refit(weights, intercept, prediction, certificate.gap, certificate.objective)
+    return Candidate(refit, scores.full())
