@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,23 +15,16 @@ from atomlearn.reports.model import ModelCurve
 Array = NDArray[np.float64]
 
 
-def _values(fitted: Fitted, j: int) -> tuple[Array, Array]:
-    """Return the levels of input j and the curve of each output at them."""
+def _curve(fitted: Fitted, j: int) -> tuple[Array, Array, NDArray[Any]]:
+    """Return the levels of input j, the curve of each output at them, and the level of each row."""
     design = fitted.additive
     assert design is not None
     mine = np.flatnonzero(design.input_of(fitted.columns) == j)
     weights = np.zeros((len(fitted.coefficients), int(design.map.sizes[j])))
     weights[:, fitted.columns[mine] - design.starts[j]] = fitted.coefficients[:, mine]
-    return design.map.levels.of(j), np.stack([design.map.values(j, row) for row in weights])
-
-
-def _at_rows(fitted: Fitted, j: int) -> tuple[Array, Array]:
-    """Return input j, rounded to its levels, and the curve of each output, at the rows fitted."""
-    design = fitted.additive
-    assert design is not None
-    levels, values = _values(fitted, j)
+    values = np.stack([design.map.values(j, row) for row in weights])
     codes = codes_of(design.codes, design.map.levels.zero, np.array([j]))[:, 0]
-    return levels[codes], values[:, codes]
+    return design.map.levels.of(j), values, codes
 
 
 def selected_inputs(names: list[str], fitted: Fitted) -> tuple[SelectedFeature, ...]:
@@ -38,16 +33,19 @@ def selected_inputs(names: list[str], fitted: Fitted) -> tuple[SelectedFeature, 
     ``coefficients`` : the slope of the line nearest to the curve over the rows; ``standardized`` :
     the standard deviation of the curve over the rows, with the sign of that slope.
     """
+    assert fitted.additive is not None
+    inputs = fitted.additive.input_of(fitted.columns)
     found = []
     for j in fitted.units.tolist():
-        x, curves = _at_rows(fitted, j)
+        levels, values, codes = _curve(fitted, j)
+        x, curves = levels[codes], values[:, codes]
         centered = x - x.mean()
         variance = float(centered @ centered)
         slopes = curves @ centered / variance if variance > 0 else np.zeros(len(curves))
         sizes = np.where(slopes < 0, -1.0, 1.0) * curves.std(axis=1)
-        found.append((j, slopes, sizes))
+        first = min((int(step) for step in fitted.found[inputs == j] if step), default=None)
+        found.append((j, slopes, sizes, first))
     found.sort(key=lambda entry: -float(np.abs(entry[2]).max()))
-    passes = dict(zip(fitted.units.tolist(), _first_pass(fitted), strict=True))
     return tuple(
         SelectedFeature(
             rank=rank,
@@ -56,20 +54,10 @@ def selected_inputs(names: list[str], fitted: Fitted) -> tuple[SelectedFeature, 
             coefficients=tuple(slopes.tolist()),
             standardized=tuple(sizes.tolist()),
             scaling=None,
-            found=passes[j] or None,
+            found=first,
         )
-        for rank, (j, slopes, sizes) in enumerate(found, start=1)
+        for rank, (j, slopes, sizes, first) in enumerate(found, start=1)
     )
-
-
-def _first_pass(fitted: Fitted) -> list[int]:
-    design = fitted.additive
-    assert design is not None
-    inputs = design.input_of(fitted.columns)
-    return [
-        min((int(step) for step in fitted.found[inputs == j] if step), default=0)
-        for j in fitted.units
-    ]
 
 
 def curves_of(names: list[str], fitted: Fitted) -> tuple[Curve, ...]:
@@ -78,9 +66,8 @@ def curves_of(names: list[str], fitted: Fitted) -> tuple[Curve, ...]:
         return ()
     curves = []
     for feature in selected_inputs(names, fitted):
-        levels, values = _values(fitted, feature.index)
-        x, _ = _at_rows(fitted, feature.index)
-        shares = np.quantile(x, np.linspace(0.1, 0.9, 9), method="nearest")
+        levels, values, codes = _curve(fitted, feature.index)
+        shares = np.quantile(levels[codes], np.linspace(0.1, 0.9, 9), method="nearest")
         curves.append(
             Curve(
                 feature.name,
@@ -97,5 +84,5 @@ def model_curve(fitted: Fitted, j: int) -> ModelCurve | None:
     """Return what the model file keeps of the curve of input j."""
     if fitted.additive is None:
         return None
-    levels, values = _values(fitted, j)
+    levels, values, _ = _curve(fitted, j)
     return ModelCurve(levels, values)

@@ -68,14 +68,9 @@ class Fitted:
     @property
     def units(self) -> Columns:
         """What was selected: columns, or of an additive model the inputs that have a curve."""
-        return self.columns if self.additive is None else self.additive.input_of(self.inputs_at)
-
-    @property
-    def inputs_at(self) -> Columns:
-        """The first selected column of each input of an additive model."""
-        assert self.additive is not None
-        inputs = self.additive.input_of(self.columns)
-        return self.columns[np.unique(inputs, return_index=True)[1]]
+        if self.additive is None:
+            return self.columns
+        return np.unique(self.additive.input_of(self.columns))
 
     @property
     def interrupted(self) -> bool:

@@ -131,7 +131,7 @@ def names_of(estimator: Any, map: FeatureMap, columns: Columns) -> list[str]:
 
 def amount_of(estimator: Any) -> float:
     """Return alpha, or radius where the form is constrained."""
-    if isinstance(estimator.form, str) and estimator.form == "constrained":
+    if estimator.form == "constrained":
         return positive("radius", estimator.radius, "bound on the gauge")
     return positive("alpha", estimator.alpha, "weight of the penalty")
 

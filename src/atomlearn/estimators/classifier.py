@@ -109,47 +109,22 @@ class AtomicClassifier(LinearClassifier):
     alpha : float, default=0.01
         Weight of the penalty. (With the mean logistic loss and columns of unit variance, l1
         selects nothing from 0.5 on.)
-    form : {"penalized", "squared", "constrained"}, default="penalized"
-    radius : float, default=1.0
-        Bound on the gauge where ``form="constrained"``; there alpha plays no part.
     loss : {"logistic", "squared_hinge"} or Loss, default="logistic"
         "squared_hinge" is max(0, 1 - y z)^2 / 2.
-    features : str, default="linear"
-        "interactions" adds all products x_i x_j, i < j, after the columns of X, "quadratic" the
-        squares too, as ``designs.Polynomial.interactions`` does: implicit, never stored.
-        "polynomial" are the same columns as "quadratic" scaled as in the kernel (x'y + 1)^2,
-        ``designs.Polynomial``. With ``norm=norms.Hierarchy("weak")`` products come only with
-        their main effects. "splines", "intersection", "additive_gaussian" and "additive_chi2"
-        make the model a sum of curves, one an input, as ``designs.Additive(X, normalize=True)``
-        does: ``norm="groups"``, or ``norms.KSupport(k, "inputs")``, selects whole inputs;
-        ``curve(j)`` is what input j adds. "anova" adds a surface for each pair of inputs, as
-        ``designs.Anova(X, normalize=True)`` does, with groups "terms" and ``surface(i, j)``.
     multi_class : {"ovr", "multinomial"}, default="ovr"
         How more than two classes are fitted; two classes are one problem either way.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept, which is not penalized.
     class_weight : dict, "balanced" or None, default=None
         Factors on the sample weights by class; "balanced" gives each class the same total.
-    tol : float, default=1e-6
-        Relative duality gap to prove.
-    max_iter : int, default=1000
-        Bound on steps of the solver.
-    solver : str or Solver, default="auto"
-        "auto" is column generation, over subspaces or over atoms as the norm allows. Others:
-        "column_generation", "atom_generation", "fista", "admm", "kfcfw", "frank_wolfe", "cogent",
-        "block_coordinate_descent".
     warm_start : bool, default=False
         Whether to begin where the last ``fit`` ended (same columns and classes).
     n_jobs : int, optional
         Classes fitted at a time, in threads that share X; nothing to do for two classes.
-    verbose : int, default=0
-        Above 0, print one line a step.
     observers : sequence of callables, optional
         ``observer(progress)`` is called after each step of each class's fit.
-    stop : StoppingRule, optional
-        When to end a fit beside ``tol`` and ``max_iter``, such as ``solvers.stopping.Passes(20)``.
     time_limit : float, optional
         Seconds after which the whole fit ends with what it has. Classes share what is left of it.
+    form, radius, features, fit_intercept, tol, max_iter, solver, verbose, stop
+        As in ``AtomicRegressor``.
 
     Attributes
     ----------

@@ -230,7 +230,7 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         Size of the default grid.
     alpha_ratio : float, optional
         Range of the default grid, see ``paths.level_grid``.
-    form, loss, features, fit_intercept, tol, max_iter, solver
+    form, loss, features, fit_intercept, tol, max_iter, solver, stop
         As in ``AtomicRegressor``.
     cv : int, splitter, iterable of (train, test) or None, default=None
         None means 5 folds.
@@ -246,8 +246,6 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         Above 0, print one line a step of the final fit.
     observers : sequence of callables, optional
         ``observer(progress)`` is called after each step, of the search too.
-    stop : StoppingRule, optional
-        When to end a fit beside ``tol`` and ``max_iter``, such as ``solvers.stopping.Passes(20)``.
     time_limit : float, optional
         Seconds after which the whole fit ends with what it has. Half of it is for the search.
 

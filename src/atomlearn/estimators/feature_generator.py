@@ -31,13 +31,7 @@ from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.designs import is_opened
 from atomlearn.estimators.base import AtomicModel, coefficients_of
-from atomlearn.estimators.checks import (
-    checked_design,
-    expanded,
-    keep,
-    task_of,
-    whole,
-)
+from atomlearn.estimators.checks import checked_design, expanded, keep, task_of, whole
 from atomlearn.estimators.targets import checked_target, encoded
 from atomlearn.maps.feature_map import FeatureMap, Inputs, map_of
 from atomlearn.maps.features import features_named
@@ -90,8 +84,6 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         inputs (``designs.Anova``), all of which are searched; ``surface(i, j)`` is one of them.
     groups : list of lists of columns, or array of labels (n_features_in_,), optional
         Disjoint groups to select whole, of columns of X; not with products or "anova".
-    fit_intercept : bool, default=True
-        Whether to fit an intercept, which is not penalized.
     tol : float, default=1e-6
         Relative duality gap at which a solution with fewer features is taken for optimal.
     selected_tol : float, optional
@@ -101,12 +93,8 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         Bound on passes.
     verbose : int, default=0
         Above 0, print one line a pass.
-    observers : sequence of callables, optional
-        ``observer(progress)`` is called after each step.
-    stop : StoppingRule, optional
-        When to end a fit beside ``tol`` and ``max_iter``, such as ``solvers.stopping.Passes(20)``.
-    time_limit : float, optional
-        Seconds after which the whole fit ends with what it has.
+    fit_intercept, observers, stop, time_limit
+        As in ``AtomicRegressor``.
 
     Attributes
     ----------

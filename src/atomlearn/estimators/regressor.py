@@ -16,12 +16,7 @@ from atomlearn.core.problem.checks import check_weight
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import (
-    checked_design,
-    checked_loss,
-    expanded,
-    keep,
-)
+from atomlearn.estimators.checks import checked_design, checked_loss, expanded, keep
 from atomlearn.estimators.matrices.tasks import checked_tasks, fit_tasks, is_of_tasks
 from atomlearn.estimators.targets import Checked, checked_regression, checked_target, normalized
 

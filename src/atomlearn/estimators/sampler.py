@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import (
-    _check_feature_names_in,
-    check_is_fitted,
-)
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from atomlearn.estimators.checks import checked_design, keep
 from atomlearn.maps.additive import Additive
@@ -81,7 +78,7 @@ class AdditiveKernelSampler(TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.positive_only = isinstance(self.kernel, str) and self.kernel == "chi2"
+        tags.input_tags.positive_only = bool(self.kernel == "chi2")
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -179,7 +179,7 @@ class PlinkBed(StreamedDesign):
         """Return the bytes of some columns, as they are."""
         column = (self.shape[0] + 3) // 4
         out = np.empty((stop - start) * column, dtype=np.uint8)
-        opened = self._columns.file  # type: ignore[attr-defined]
+        opened = self._columns.file
         opened.read_into(len(MAGIC) + start * column, out)
         return out
 

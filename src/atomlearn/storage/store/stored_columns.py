@@ -49,13 +49,18 @@ class Checks:
 class StoredColumns(ABC):
     """The columns of one file or two, in chunks that are read as a whole.
 
-    chunks : (n_chunks + 1,) int64, the first column of each and the end; n_samples : rows.
-    Everything here may be called from several threads at a time.
+    chunks : (n_chunks + 1,) int64, the first column of each and the end; n_samples : rows; file :
+    that of the values, whose first column begins at byte ``offset``. Everything here may be
+    called from several threads at a time.
     """
 
     chunks: Columns
     n_samples: int
     dtype: np.dtype[Any]
+    file: ByteFile
+    offset: int = 0
+    #: Bytes of a column, where all have as many.
+    _column: int
     _checks: Checks
 
     def __init__(self) -> None:
@@ -74,9 +79,10 @@ class StoredColumns(ABC):
         entries: NDArray[Any] = file.view(start, end - start, buffer).view(dtype)
         return entries
 
-    @abstractmethod
     def byte_range(self, chunk: int) -> tuple[int, int]:
         """Return the first byte of a chunk in the file of values, and the end."""
+        first, end = int(self.chunks[chunk]), int(self.chunks[chunk + 1])
+        return self.offset + first * self._column, self.offset + end * self._column
 
     @abstractmethod
     def scores(self, chunk: int, v: Array, squared: bool) -> Array:
@@ -90,9 +96,10 @@ class StoredColumns(ABC):
     def gather(self, columns: Columns) -> Block:
         """Return the columns, in their order."""
 
-    @abstractmethod
     def advise(self, chunk: int) -> None:
         """Have the system read a chunk ahead."""
+        start, end = self.byte_range(chunk)
+        self.file.advise(start, end - start)
 
     def vector(self, v: Array) -> Array:
         """Return v, one entry a sample, in the form that ``scores`` and ``add`` take."""
@@ -115,13 +122,6 @@ class DenseColumns(StoredColumns):
         self.stored = dtype
         self.dtype = np.dtype(np.float64 if dtype == np.float64 else np.float32)
         self._column = n_samples * dtype.itemsize
-
-    def byte_range(self, chunk: int) -> tuple[int, int]:
-        return int(self.chunks[chunk]) * self._column, int(self.chunks[chunk + 1]) * self._column
-
-    def advise(self, chunk: int) -> None:
-        start, end = self.byte_range(chunk)
-        self.file.advise(start, end - start)
 
     def _read(self, chunk: int) -> NDArray[Any]:
         start, end = self.byte_range(chunk)
@@ -164,7 +164,7 @@ class SparseColumns(StoredColumns):
         checks: Checks,
     ) -> None:
         super().__init__()
-        self.values, self.rows = files
+        self.file, self.rows = files
         self.stored, self.row_dtype = types
         self.n_samples, self.starts, self.chunks, self._checks = n_samples, starts, chunks, checks
         self.dtype = np.dtype(np.float64 if self.stored == np.float64 else np.float32)
@@ -177,8 +177,8 @@ class SparseColumns(StoredColumns):
         return int(self.starts[first]) * size, int(self.starts[end]) * size
 
     def advise(self, chunk: int) -> None:
+        super().advise(chunk)
         start, end = self.byte_range(chunk)
-        self.values.advise(start, end - start)
         size, width = self.stored.itemsize, self.row_dtype.itemsize
         self.rows.advise(start // size * width, (end - start) // size * width)
 
@@ -188,10 +188,10 @@ class SparseColumns(StoredColumns):
         """Return values, rows and pointers of the columns from ``first`` to ``end``, checked."""
         begin, stop = int(self.starts[first]), int(self.starts[end])
         size, width = self.stored.itemsize, self.row_dtype.itemsize
-        values = self.look(self.values, begin * size, stop * size, self.stored)
+        values = self.look(self.file, begin * size, stop * size, self.stored)
         rows = self.look(self.rows, begin * width, stop * width, self.row_dtype)
         if chunk is not None:
-            self._checks.check(chunk, [values, rows], self.values.path.parent)
+            self._checks.check(chunk, [values, rows], self.file.path.parent)
         pointers = (self.starts[first : end + 1] - begin).astype(self.row_dtype)
         # Every time, as they come from a file: the kernels follow them without looking.
         fault, _ = _kernels.check_sparse(rows, pointers, end - first, self.n_samples)
@@ -259,14 +259,6 @@ class GenotypeColumns(StoredColumns):
 
     def vector(self, v: Array) -> Array:
         return _kernels.padded(v)
-
-    def byte_range(self, chunk: int) -> tuple[int, int]:
-        first, end = int(self.chunks[chunk]), int(self.chunks[chunk + 1])
-        return self.offset + first * self._column, self.offset + end * self._column
-
-    def advise(self, chunk: int) -> None:
-        start, end = self.byte_range(chunk)
-        self.file.advise(start, end - start)
 
     def _read(self, chunk: int) -> tuple[NDArray[np.uint8], Array]:
         start, end = self.byte_range(chunk)
