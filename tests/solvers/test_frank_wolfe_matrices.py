@@ -101,7 +101,7 @@ def test_positive_semidefinite(form: dict[str, Any], direction: Any) -> None:
 @pytest.mark.parametrize("direction", ["toward", "pairwise"])
 @pytest.mark.parametrize(
     "norm",
-    [norms.SparsePSD(2), norms.SparseRankOne(2, 2), norms.Scaled(norms.SparseRankOne(2, 3), 0.5)],
+    [norms.SparsePSD(2), norms.SparseRankOne(2, 2), norms.Scaled(norms.SparseRankOne(1, 2), 0.5)],
     ids=["psd", "pairs", "scaled"],
 )
 def test_sparse_atoms(norm: Norm, direction: Any) -> None:
