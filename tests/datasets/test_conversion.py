@@ -294,7 +294,7 @@ def test_bad_requests(tmp_path: Path) -> None:
     for options, words in (
         ({"memory": 10}, "at least"),
         ({"dtype": "int4"}, "dtype must be"),
-        ({"exclude": ["a"]}, "only columns of CSV"),
+        ({"exclude": ["a"]}, "columns of npy files cannot"),
         ({"target": "nothing.npy"}, "nothing.npy"),
     ):
         with pytest.raises(ValueError, match=words):

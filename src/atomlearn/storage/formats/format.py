@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from atomlearn.core.data.compressed import is_sparse
+from atomlearn.core.interfaces.design import Design
 from atomlearn.storage.formats.sources import ColumnSource, MatrixColumns, RowSource
-from atomlearn.storage.formats.table import DataTable, Request, Schema, finite_matrix, tidy_target
+from atomlearn.storage.formats.table import (
+    DataTable,
+    Request,
+    Schema,
+    finite_matrix,
+    finite_values,
+    tidy_target,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +38,8 @@ class Format:
         Endings of its files, those of compression left out.
     read : (path, Request) -> DataTable, optional
         Reads the whole file. The columns of the schema in the request are those that a model
-        knows; a reader that cannot use it ignores it.
+        knows; a reader that cannot use it ignores it. ``table`` refuses what is not finite; that
+        a column which is asked for is there, says ``require_name``.
     stream : (path, Request) -> RowSource or ColumnSource, optional
         Gives the data a piece at a time, for files larger than memory.
     open : path -> Design or array, optional
@@ -63,7 +73,10 @@ class Format:
     def table(self, path: Path, request: Request) -> DataTable:
         """Return the data of the file as a table; its X is a Design where the file is in place."""
         self._check(path, request)
-        table = self._collect(path, request) if self.read is None else self.read(path, request)
+        if self.read is None:
+            table = self._collect(path, request)
+        else:
+            table = _tidy(self.read(path, request), path)
         if table.y is not None and table.y.size != table.X.shape[0]:
             raise ValueError(f"{path} has {table.X.shape[0]} samples but {table.y.size} targets")
         return table
@@ -91,6 +104,20 @@ class Format:
     def _check(self, path: Path, request: Request) -> None:
         if request.exclude and not self.named:
             raise ValueError(
-                "only columns of CSV, TSV and Parquet files can be excluded by name; "
-                f"{path} is {self.name}"
+                f"columns of {self.name} files cannot be excluded by name; leave that out of "
+                f"{path}, or write it as CSV, whose columns have names"
             )
+
+
+def _tidy(table: DataTable, path: Path) -> DataTable:
+    """Return what a reader read as finite floats and tidy targets: no reader need see to that.
+
+    A design that reads the file as it goes checks what it reads.
+    """
+    X, y = table.X, table.y
+    if isinstance(X, Design):
+        return table
+    values = X.data if is_sparse(X) else X
+    kind = finite_values(values, path).dtype
+    X = X if kind == values.dtype else X.astype(kind)
+    return replace(table, X=X, y=None if y is None else tidy_target(y, f"the target of {path}"))

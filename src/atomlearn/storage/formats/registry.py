@@ -110,9 +110,9 @@ def format_of(path: str | PathLike[str]) -> Format:
         if form.recognizes is not None and form.recognizes(suffix, line):
             return form
     raise ValueError(
-        f"the format of {file} is not known; expected CSV or TSV (.csv, .tsv), libsvm (.libsvm, "
-        ".svm), .npz, .npy, .parquet, .h5ad or .bed. Convert it, or rename it to the ending of its "
-        "format"
+        f"the format of {file} is not known; expected one of the endings "
+        f"{', '.join(suffix for form in FORMATS for suffix in form.suffixes)}. Convert it, or "
+        "rename it to the ending of its format"
     )
 
 
