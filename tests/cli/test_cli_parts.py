@@ -13,6 +13,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from atomlearn.cli import main
 from atomlearn.cli.features import Features
+from atomlearn.cli.plan import Plan
 from atomlearn.cli.scoring import confusion, held_out_scores, split
 from atomlearn.cli.targets import prepare_target
 from atomlearn.reports import read_model
@@ -40,6 +41,16 @@ def test_task_is_guessed_from_the_values(
 def test_a_task_that_is_given_is_not_guessed() -> None:
     target = prepare_target(np.array([0, 1, 1]), "y", "regression", None)
     assert (target.task, target.guessed) == ("regression", "")
+
+
+def test_a_loss_of_numbers_makes_whole_numbers_a_regression() -> None:
+    counts, labels = np.arange(6) % 3, np.array(["a", "b"])
+    assert Plan(loss="squared").task_for(counts, "auto") == "regression"
+    assert (
+        Plan(loss="logistic").task_for(counts, "auto") == Plan().task_for(counts, "auto") == "auto"
+    )
+    assert Plan(loss="squared").task_for(labels, "auto") == "auto"
+    assert Plan(loss="squared").task_for(counts, "classification") == "classification"
 
 
 def test_positive_label_with_a_comma_and_two_classes() -> None:

@@ -178,8 +178,8 @@ def _add_model(model: Any) -> None:
     model.add_argument(
         "--loss",
         metavar="NAME",
-        help="name of a loss, such as squared, logistic or squared_hinge (default: squared for "
-        "regression, logistic for classification)",
+        help="name of a loss, such as squared_hinge (default: squared for regression, logistic "
+        "for classification); one for regression settles that numbers are no classes",
     )
     model.add_argument(
         "--C",

@@ -6,6 +6,8 @@ import argparse
 from dataclasses import dataclass
 from typing import Any, cast
 
+from numpy.typing import NDArray
+
 from atomlearn.cli.errors import CommandError
 from atomlearn.core.interfaces.loss import Task
 from atomlearn.core.interfaces.norm import Form, Norm
@@ -60,6 +62,15 @@ class Plan:
     def cross_validates(self) -> bool:
         """True where alpha (and the norm, of several) is chosen by cross-validation."""
         return bool(self.norms) and self.alpha is None
+
+    def task_for(self, values: NDArray[Any], asked: str) -> str:
+        """Return the task that is asked for, where a loss of numbers settles it too.
+
+        Few whole numbers are taken for classes, and counts are no classes.
+        """
+        if asked == "auto" and self.loss is not None and values.dtype.kind in "iuf":
+            return "regression" if as_loss(self.loss).task == "regression" else asked
+        return asked
 
     def loss_for(self, task: str) -> str:
         """Return the name of the loss; refuse one that does not fit the task."""

@@ -46,7 +46,8 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
         raise CommandError(
             f"{path} has no target (for every sample); give --target NAME, or --target FILE.npy"
         )
-    target = prepare_target(table.y, table.target_name or "y", options.task, options.positive)
+    task = options.task if options.positive else plan.task_for(table.y, options.task)
+    target = prepare_target(table.y, table.target_name or "y", task, options.positive)
     n_samples, n_features = table.X.shape
     kind = "on disk" if form.in_place else "sparse" if is_sparse(table.X) else "dense"
     say(
