@@ -19,6 +19,7 @@ from atomlearn.core.interfaces import (
     Term,
     WarmStart,
 )
+from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.problem.factored import Factored
 from atomlearn.matrices.found import Found
 from atomlearn.matrices.scores import ScoreMatrix
@@ -35,6 +36,7 @@ __all__ = [
     "Loss",
     "Master",
     "Norm",
+    "Parameters",
     "ProxJacobian",
     "ProxPoint",
     "Refit",

@@ -52,8 +52,9 @@ class Norm(ABC):
     do is a method here with a neutral answer, so that nobody has to ask what kind of norm it is:
     a norm that can do more overrides the method.
 
-    Parameters are plain attributes under their constructor names, so that ``get_params`` and
-    ``set_params`` reach them; a norm never stores anything about one data set.
+    Parameters are plain attributes under their constructor names; a norm never stores anything
+    about one data set. ``class MyNorm(Parameters, Norm)`` has ``get_params``, ``set_params``,
+    ``repr`` and ``==``, by which estimators clone it and grid searches reach ``norm__k``.
     """
 
     @abstractmethod
