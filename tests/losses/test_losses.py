@@ -176,7 +176,7 @@ def test_as_loss_finds_by_name_and_passes_objects() -> None:
 def test_as_loss_says_what_there_is() -> None:
     with pytest.raises(ValueError, match=r"did you mean 'squared_hinge'\?"):
         as_loss("squaredhinge")
-    with pytest.raises(ValueError, match=r"'logistic', 'squared', 'squared_hinge'.*'cubic'"):
+    with pytest.raises(ValueError, match=r"'logistic', .*'squared_hinge'.*'cubic'"):
         as_loss("cubic")
     with pytest.raises(TypeError, match=r"Logistic\(\)"):
         as_loss(Logistic)  # type: ignore[arg-type]
