@@ -419,7 +419,7 @@ def test_nearest_level_by_brute_force():
         ({"n_bins": 256}, "n_bins must lie between"),
         ({"n_bins": 2.0}, "whole number"),
         ({"binning": "equal"}, "binning must be"),
-        ({"length_scale": 0.0}, "length_scale must be a positive number"),
+        ({"length_scale": 0.0}, "length_scale must be positive and finite"),
         ({"kernel": "chi2"}, "values >= 0"),
         ({"kernel": lambda x, y: -np.exp(-((x - y) ** 2))}, "not positive semidefinite"),
     ],

@@ -104,7 +104,7 @@ def test_what_does_not_fit_is_refused():
         kernels.pair_histograms(table, 17, [0], [1], np.ones(5))
     with pytest.raises(ValueError, match="second must lie in"):
         kernels.pair_histograms(table, 4, [0], [2], np.ones(5))
-    with pytest.raises(ValueError, match="one length"):
+    with pytest.raises(ValueError, match="pair up"):
         kernels.pair_histograms(table, 4, [0, 1], [1], np.ones(5))
     with pytest.raises(TypeError, match="Fortran order"):
         kernels.pair_histograms(np.zeros((5, 2), dtype=np.uint8), 4, [0], [1], np.ones(5))

@@ -66,6 +66,22 @@ def optional_positions(value: object | None, name: str, limit: int) -> Positions
     return None if value is None else positions(value, name, limit)
 
 
+def pairs(first: object, second: object, limit: int) -> tuple[Positions, Positions]:
+    """Return the positions of the two columns of each pair."""
+    left, right = positions(first, "first", limit), positions(second, "second", limit)
+    if left.size != right.size:
+        raise ValueError(f"first and second must pair up, got {left.size} and {right.size} columns")
+    return left, right
+
+
+def float64_matrix(value: Data, name: str) -> Array:
+    """Return a float64 matrix, never a copy."""
+    array = float_array(value, name, 2)
+    if array.dtype != np.float64:
+        raise TypeError(f"{name} must be float64; convert it with astype(np.float64)")
+    return np.asarray(array, dtype=np.float64)
+
+
 def count(value: object, name: str, limit: int | None = None) -> int:
     """Return a whole number >= 1 (and at most ``limit``)."""
     try:

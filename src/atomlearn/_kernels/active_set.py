@@ -184,10 +184,7 @@ def active_set_qp(
 
 def _hessian(gram: Array, size: int) -> Array:
     """Return the symmetric matrix with contiguous rows, or say what is wrong with it."""
-    given = _checks.float_array(gram, "gram", 2)
-    if given.dtype != np.float64:
-        raise TypeError("gram must be float64; convert it with astype(np.float64)")
-    matrix: Array = np.asarray(given, dtype=np.float64)
+    matrix = _checks.float64_matrix(gram, "gram")
     if matrix.shape != (size, size):
         raise ValueError(f"gram must have shape ({size}, {size}), got {matrix.shape}")
     if size and not (_checks.rows_contiguous(matrix, "gram") or size == 1):

@@ -114,11 +114,8 @@ def pair_histograms(
         raise TypeError("codes must be uint8 of two dimensions in Fortran order")
     if not 1 <= n_levels <= MOST_PAIR_LEVELS:
         raise ValueError(f"n_levels must lie between 1 and {MOST_PAIR_LEVELS}, got {n_levels}")
-    i = _checks.positions(first, "first", codes.shape[1])
-    j = _checks.positions(second, "second", codes.shape[1])
+    i, j = _checks.pairs(first, second, codes.shape[1])
     factors = _checks.weights(weights, "weights", codes.shape[0])
-    if i.size != j.size:
-        raise ValueError(f"first and second must be of one length, got {i.size} and {j.size}")
     out = np.empty(i.size * n_levels**2)
     if out.size:
         _native.pair_histograms(codes.ravel(order="K"), n_levels, i, j, factors, out)

@@ -102,10 +102,7 @@ def pair_sums_dense(X: Data, first: object, second: object, v: Data) -> Array:
             f"X must have contiguous columns, got strides {array.strides}; pass "
             "np.asfortranarray(X)"
         )
-    left = _checks.positions(first, "first", array.shape[1])
-    right = _checks.positions(second, "second", array.shape[1])
-    if left.size != right.size:
-        raise ValueError(f"first and second must pair up, got {left.size} and {right.size} columns")
+    left, right = _checks.pairs(first, second, array.shape[1])
     weights = _checks.weights(v, "v", array.shape[0])
     out = np.zeros(left.size)
     if left.size and array.shape[0]:

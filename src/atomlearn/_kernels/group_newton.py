@@ -147,10 +147,7 @@ def group_newton(
 
 def _samples_or_gram(matrix: Array, gram: bool) -> Array:
     """Return the matrix in the order that C++ reads: rows of a Gram matrix, columns of samples."""
-    checked = _checks.float_array(matrix, "matrix", 2)
-    if checked.dtype != np.float64:
-        raise TypeError("matrix must be float64; convert it with astype(np.float64)")
-    given: Array = np.asarray(checked, dtype=np.float64)
+    given = _checks.float64_matrix(matrix, "matrix")
     n_rows = given.shape[0]
     if gram and n_rows != given.shape[1]:
         raise ValueError(f"matrix must be square, a Gram matrix; got shape {given.shape}")

@@ -169,11 +169,7 @@ def pair_sums_csc(
     the last bit whichever others are asked for, and in either order.
     """
     arrays = _arrays(data, indices, indptr)
-    n_columns = arrays[2].size - 1
-    left = _checks.positions(first, "first", n_columns)
-    right = _checks.positions(second, "second", n_columns)
-    if left.size != right.size:
-        raise ValueError(f"first and second must pair up, got {left.size} and {right.size} columns")
+    left, right = _checks.pairs(first, second, arrays[2].size - 1)
     out = np.empty(left.size)
     if left.size:
         _native.sparse_pairs(*arrays, left, right, _checks.weights(v, "v", np.size(v)), out)

@@ -17,6 +17,7 @@ from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces.design import Array, Block, Columns
+from atomlearn.core.problem.checks import check_weight
 from atomlearn.maps.coded_block import CodedBlock
 from atomlearn.maps.curves import AdditiveSettings, Kernel, normalizer, shares_of, table_of
 from atomlearn.maps.feature_map import Inputs, TermMap
@@ -225,7 +226,7 @@ class Additive(TermDesign):
             kernel, n_bins, binning, n_components, length_scale, n_knots, degree, normalize
         )
         base = as_design(X)
-        weight = _weights(sample_weight, base.shape[0])
+        weight = check_weight(sample_weight, base.shape[0])
         levels = find_levels(base, settings.n_bins, settings.binning, weight)
         codes = encode(base, levels)
         found = AdditiveMap.of(settings, levels, codes, weight)
@@ -366,16 +367,3 @@ class Additive(TermDesign):
         codes = codes_of_rows(self.codes, self.map.levels.zero, rows)
         design._set(codes, self.map, self._dtype, self._names)
         return design
-
-
-def _weights(sample_weight: object, n_samples: int) -> Array:
-    if sample_weight is None:
-        return np.ones(n_samples)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    good = weight.shape == (n_samples,) and np.isfinite(weight).all() and (weight >= 0).all()
-    if not good or not weight.any():
-        raise ValueError(
-            f"Additive: sample_weight must be {n_samples} finite numbers >= 0, not all zero; got "
-            f"shape {weight.shape}"
-        )
-    return weight

@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from atomlearn import _kernels
+from atomlearn._kernels.codes import MOST_PAIR_LEVELS
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.interfaces.design import Array, Block, Columns
+from atomlearn.core.problem.checks import check_weight
 from atomlearn.maps.additive import Additive, AdditiveMap
-from atomlearn.maps.anova_checks import checked_bins, checked_pairs
+from atomlearn.maps.anova_checks import checked_pairs
 from atomlearn.maps.coded_block import CodedBlock
-from atomlearn.maps.curves import Kernel, shares_of
+from atomlearn.maps.curves import Kernel, shares_of, whole_between
 from atomlearn.maps.feature_map import Inputs, TermMap
 from atomlearn.maps.levels import codes_of
 from atomlearn.maps.settings import SETTINGS
@@ -217,7 +219,7 @@ class Anova(TermDesign):
     ) -> None:
         base = as_design(X)
         chosen = checked_pairs(pairs, base.shape[1])
-        coarse = checked_bins(n_bins)
+        coarse = whole_between("Anova", "n_bins", n_bins, 1, MOST_PAIR_LEVELS - 1)
         curves = Additive(
             base, kernel, binning=binning, length_scale=length_scale, normalize=normalize,
             sample_weight=sample_weight,
@@ -227,12 +229,8 @@ class Anova(TermDesign):
             length_scale=length_scale, n_knots=n_knots, degree=degree, normalize=normalize,
             sample_weight=sample_weight,
         )  # fmt: skip
-        weight = np.ones(base.shape[0]) if sample_weight is None else np.asarray(sample_weight)
-        levels = margin.map.levels
-        shares = [
-            shares_of(margin.codes, levels, j, weight.astype(np.float64))
-            for j in range(levels.n_inputs)
-        ]
+        weight, levels = check_weight(sample_weight, base.shape[0]), margin.map.levels
+        shares = [shares_of(margin.codes, levels, j, weight) for j in range(levels.n_inputs)]
         found = AnovaMap.of(curves.map, margin.map, shares, chosen)
         self._set(curves, margin, found, feature_names(X))
 

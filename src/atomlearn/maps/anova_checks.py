@@ -1,4 +1,4 @@
-"""What ``designs.Anova`` takes: pairs of inputs, and the levels of an input in its pairs."""
+"""The pairs of inputs that ``designs.Anova`` takes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn._kernels.codes import MOST_PAIR_LEVELS
 from atomlearn.core.interfaces.design import Columns
 
 
@@ -36,13 +35,3 @@ def checked_pairs(pairs: object, n_inputs: int) -> Columns:
     if len(unique) < len(ordered):
         raise ValueError("Anova: pairs names a pair twice; name each once")
     return ordered
-
-
-def checked_bins(n_bins: object) -> int:
-    """Return the bins of a margin: with the origin, two codes of a pair make one byte."""
-    most = MOST_PAIR_LEVELS - 1
-    if isinstance(n_bins, bool | np.bool_) or not isinstance(n_bins, int | np.integer):
-        raise TypeError(f"Anova: n_bins must be a whole number, got {n_bins!r}")
-    if not 1 <= n_bins <= most:
-        raise ValueError(f"Anova: n_bins must lie between 1 and {most}, got {n_bins}")
-    return int(n_bins)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn._kernels import CodedColumns, code_histograms, joint_histogram
-from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.blocks import DenseBlock, check_same_rows
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces.design import Array, Block, Columns, Scores
 
@@ -121,11 +121,7 @@ class CodedBlock(Block):
         return CodedBlock(codes, self.tables, self.part, self.place)
 
     def append(self, other: Block) -> Block:
-        if other.shape[0] != self.shape[0]:
-            raise ValueError(
-                f"cannot append columns of {other.shape[0]} rows to a block of {self.shape[0]} "
-                "rows; both must come from the same samples"
-            )
+        check_same_rows(self, other)
         if not isinstance(other, CodedBlock):
             return DenseBlock(self.dense()).append(other)
         return CodedBlock(

@@ -14,6 +14,7 @@ from scipy.interpolate import BSpline
 from atomlearn._kernels import CodedColumns, code_histograms
 from atomlearn._kernels.codes import MOST_LEVELS
 from atomlearn.core.interfaces.design import Array
+from atomlearn.core.problem.checks import positive
 from atomlearn.maps.levels import Binning, Levels
 from atomlearn.maps.settings import SETTINGS
 
@@ -60,30 +61,24 @@ class AdditiveSettings:
         most = MOST_LEVELS - 1
         if n_bins is None:
             n_bins = SETTINGS.thermometer_bins if kernel == "intersection" else most
-        if not isinstance(length_scale, int | float | np.number) or not (
-            math.isfinite(length_scale) and length_scale > 0
-        ):
-            raise ValueError(
-                f"Additive: length_scale must be a positive number, in standard deviations of "
-                f"each input, got {length_scale!r}"
-            )
         return cls(
             kernel,
-            _whole("n_bins", n_bins, 1, most),
+            whole_between("Additive", "n_bins", n_bins, 1, most),
             "quantile" if binning == "quantile" else "uniform",
-            _whole("n_components", n_components, 1, most),
-            float(length_scale),
-            _whole("n_knots", n_knots, 2, most),
-            _whole("degree", degree, 0, 10),
+            whole_between("Additive", "n_components", n_components, 1, most),
+            positive("Additive: length_scale", length_scale, "in deviations of each input"),
+            whole_between("Additive", "n_knots", n_knots, 2, most),
+            whole_between("Additive", "degree", degree, 0, 10),
             bool(normalize),
         )
 
 
-def _whole(name: str, value: object, least: int, most: int) -> int:
+def whole_between(owner: str, name: str, value: object, least: int, most: int) -> int:
+    """Return a whole number as an int, or raise where it is none or out of range."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise TypeError(f"Additive: {name} must be a whole number, got {value!r}")
+        raise TypeError(f"{owner}: {name} must be a whole number, got {value!r}")
     if not least <= value <= most:
-        raise ValueError(f"Additive: {name} must lie between {least} and {most}, got {value}")
+        raise ValueError(f"{owner}: {name} must lie between {least} and {most}, got {value}")
     return int(value)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from atomlearn.core.interfaces.design import Array
+from atomlearn.core.problem.checks import check_weight
 from atomlearn.maps.settings import SETTINGS
 
 #: K(A, B), shape (len(A), len(B)), positive semidefinite where A = B.
@@ -169,14 +170,6 @@ def checked_kernels(
 
 def shares(sample_weight: object, n_samples: int) -> Array:
     """Return weights that sum to 1."""
-    weight = np.ones(n_samples)
-    if sample_weight is not None:
-        weight = np.asarray(sample_weight, dtype=np.float64)
-    good = weight.shape == (n_samples,) and np.isfinite(weight).all() and (weight >= 0).all()
-    if not good or not weight.any():
-        raise ValueError(
-            f"Kernels: sample_weight must be {n_samples} finite numbers >= 0, not all zero; got "
-            f"shape {weight.shape}"
-        )
+    weight = check_weight(sample_weight, n_samples)
     shares: Array = weight / weight.sum()
     return shares

@@ -14,6 +14,7 @@ from scipy.spatial.distance import cdist
 
 from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
+from atomlearn.core.norms.parameters import whole_number
 from atomlearn.maps.feature_map import MappedDesign, TermMap
 from atomlearn.maps.kernel_map import KernelFunction, KernelMap, checked_kernels, factored, shares
 
@@ -220,14 +221,13 @@ class Kernels(MappedDesign):
         sample_weight: object = None,
     ) -> None:
         given, data, n_samples = checked_kernels(kernels, X)
-        if isinstance(rank, bool) or not isinstance(rank, int | np.integer) or rank < 1:
-            raise ValueError(f"Kernels: rank must be a whole number of at least 1, got {rank!r}")
+        rank = whole_number("Kernels", "rank", rank)
         if not 0 <= tolerance < 1:
             raise ValueError(f"Kernels: tolerance must be a share from 0 to 1, got {tolerance!r}")
         weight = shares(sample_weight, n_samples)
         maps, columns = [], []
         for number, kernel in enumerate(given):
-            map, z = factored(kernel, data, weight, int(rank), float(tolerance), number)
+            map, z = factored(kernel, data, weight, rank, float(tolerance), number)
             if normalize:
                 variance = float((weight @ (z - weight @ z) ** 2).sum())
                 scale = 1.0 / math.sqrt(variance) if variance > 0 else 1.0

@@ -22,7 +22,8 @@ def prefers_dense(n_samples: int, n_columns: int, nonzeros: int) -> bool:
     return entries <= LIMITS.small_entries or nonzeros >= LIMITS.dense_from * entries
 
 
-def _check_rows(first: Block, second: Block) -> None:
+def check_same_rows(first: Block, second: Block) -> None:
+    """Raise where columns of one block cannot follow those of the other."""
     if first.shape[0] != second.shape[0]:
         raise ValueError(
             f"cannot append columns of {second.shape[0]} rows to a block of {first.shape[0]} "
@@ -179,7 +180,7 @@ class DenseBlock(Block):
         return DenseBlock(self._array * factors, self.nonzeros)
 
     def append(self, other: Block) -> Block:
-        _check_rows(self, other)
+        check_same_rows(self, other)
         n_samples, size = self.shape
         total = size + other.shape[1]
         nonzeros = None
@@ -334,7 +335,7 @@ class SparseBlock(Block):
         )
 
     def append(self, other: Block) -> Block:
-        _check_rows(self, other)
+        check_same_rows(self, other)
         own = other.after(self)
         if own is not None:
             return own

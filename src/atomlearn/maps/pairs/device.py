@@ -6,16 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.products import DensePairs
 from atomlearn.maps.pairs.search import ErrorBound, Finalists
-from atomlearn.maps.pairs.sparse import SparsePairs
+from atomlearn.maps.pairs.sparse import SparsePairs, columns_of
 from atomlearn.maps.pairs.tiles import check_peak, pairs_in_tile, put_tile, weights_of_inputs
 from atomlearn.maps.settings import SETTINGS
 from atomlearn.storage.device.columns import DeviceColumns
@@ -154,9 +152,8 @@ class SparseDevicePairs(DevicePairs):
     def _some(self, i: Columns, j: Columns) -> tuple[SparsePairs, Columns, Columns]:
         """Return the inputs of these pairs on the processor, and the places of i and j there."""
         inputs, places = np.unique(np.concatenate([i, j]), return_inverse=True)
-        block = self.base.gather(inputs)
-        found = block.matrix() if isinstance(block, SparseBlock) else sp.csc_array(block.dense())
-        return SparsePairs(SparseDesign(found)), places[: i.size], places[i.size :]
+        few = SparseDesign(columns_of(self.base, inputs))
+        return SparsePairs(few), places[: i.size], places[i.size :]
 
 
 def device_pairs(base: Design) -> DevicePairs | SparsePairs | None:

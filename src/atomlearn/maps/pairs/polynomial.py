@@ -21,6 +21,7 @@ from atomlearn.core.interfaces.design import (
     Columns,
     Design,
 )
+from atomlearn.core.problem.checks import positive
 from atomlearn.maps.feature_map import FeatureMap, MappedDesign
 from atomlearn.maps.pairs.device import device_pairs
 from atomlearn.maps.pairs.index import PairIndex, upper_part
@@ -150,7 +151,8 @@ class Polynomial(MappedDesign):
     def __init__(
         self, X: object, gamma: float = 1.0, r: float = 1.0, interaction_only: bool = False
     ) -> None:
-        gamma, r = _positive("gamma", gamma), _positive("r", r)
+        remedy = "Polynomial.interactions(X) has all scales 1"
+        gamma, r = positive("gamma", gamma, remedy), positive("r", r, remedy)
         scaling = Scaling(math.sqrt(2.0 * gamma * r), gamma, math.sqrt(2.0) * gamma)
         base = as_design(X)
         index = PairIndex(base.shape[1], not interaction_only)
@@ -300,20 +302,6 @@ def _rows_of(base: Design, rows: NDArray[np.int64]) -> Design:
     if isinstance(base, SparseDesign):
         return SparseDesign(base.matrix()[rows])
     return RowSubset(base, rows)
-
-
-def _positive(name: str, value: object) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(
-        value, (int, float, np.integer, np.floating)
-    ):
-        raise TypeError(f"{name} must be a positive number, got {value!r}")
-    number = float(value)
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(
-            f"{name} must be positive and finite, got {value!r}; Polynomial.interactions(X) has "
-            "all scales 1"
-        )
-    return number
 
 
 def _whole(name: str, values: ArrayLike) -> Columns:

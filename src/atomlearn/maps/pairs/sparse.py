@@ -16,7 +16,7 @@ from atomlearn.core.data.blocks import DenseBlock, SparseBlock, prefers_dense
 from atomlearn.core.data.compressed import take_compressed
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.interfaces.design import Array, Block, Columns
+from atomlearn.core.interfaces.design import Array, Block, Columns, Design
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.leading import LeadingInputs, Strongest
 from atomlearn.maps.pairs.products import PairProducts
@@ -148,7 +148,7 @@ class SparsePairs(PairProducts):
             # For a few pairs, as in predictions, X is not turned by columns: the inputs are.
             inputs, places = np.unique(np.concatenate([i, j[j >= 0]]), return_inverse=True)
             if 4 * inputs.size < n_inputs:
-                some = SparsePairs(SparseDesign(_columns_of(self.base, inputs)))
+                some = SparsePairs(SparseDesign(columns_of(self.base, inputs)))
                 j = j.copy()
                 j[j >= 0] = places[i.size :]
                 return some.block(places[: i.size], j, scales)
@@ -314,7 +314,7 @@ def _sum_leading(
     finalists.offer(i, j, np.abs(sums[a, b]), of_columns)
 
 
-def _columns_of(base: SparseDesign, columns: Columns) -> sp.csc_array:
+def columns_of(base: Design, columns: Columns) -> sp.csc_array:
     """Return some columns, rows sorted."""
     taken = base.gather(columns)
     found = taken.matrix() if isinstance(taken, SparseBlock) else sp.csc_array(taken.dense())
