@@ -87,6 +87,7 @@ def components_plot(
     used = np.flatnonzero(table.any(axis=0))
     width, left, cell = 720.0, 60.0, 18.0
     step = (width - left - 10.0) / max(used.size, 1)
+    shown = [str(feature) if names is None else str(names[int(feature)]) for feature in used]
     largest = float(np.abs(table).max(initial=0.0)) or 1.0
     pieces = []
     for number, row in enumerate(table):
@@ -95,15 +96,13 @@ def components_plot(
         for place, feature in enumerate(used):
             if not row[feature]:
                 continue
-            name = str(feature) if names is None else str(names[int(feature)])
-            title = f"component {number + 1}, {name}: {row[feature]:.4g}"
+            title = f"component {number + 1}, {shown[place]}: {row[feature]:.4g}"
             color = STYLE.positive if row[feature] > 0 else STYLE.series[0]
             x, wide, shade = left + place * step, max(step - 1, 0.5), abs(row[feature]) / largest
             pieces.append(svg.bar(x, y, wide, cell, title, "part", color, shade))
     floor = 10.0 + table.shape[0] * (cell + 3)
     if used.size <= 60:
-        for place, feature in enumerate(used):
-            name = str(feature) if names is None else str(names[int(feature)])
+        for place, name in enumerate(shown):
             pieces.append(svg.turned(left + (place + 0.6) * step, floor + 8, name, -50))
     pieces.append(svg.text(left, floor + 62, "features in use", "label"))
     return drawing_of(pieces, "Sparse components", width, floor + 70)

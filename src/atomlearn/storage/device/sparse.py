@@ -238,6 +238,3 @@ def _has_product(device: str, dtype: Any) -> bool:
         except (RuntimeError, NotImplementedError):
             return False
     return float(product[0]) == 1.0
-
-
-# --- reading what is given ------------------------------------------------------------------------

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.interfaces.design import Design
 from atomlearn.storage.formats.sources import ColumnSource, MatrixColumns, RowSource
@@ -98,8 +96,7 @@ class Format:
         if self.stream is not None:
             return self.stream(path, request)
         table = self.table(path, request)
-        names = None if table.schema.names is None else list(table.schema.names)
-        return MatrixColumns(table.X, names, None if table.y is None else np.asarray(table.y))
+        return MatrixColumns(table.X, table.schema.names, table.y)
 
     def _check(self, path: Path, request: Request) -> None:
         if request.exclude and not self.named:
