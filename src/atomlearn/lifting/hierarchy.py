@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Columns
-from atomlearn.core.norms.parameters import positive_number
+from atomlearn.core.interfaces.numbers import positive_number
 from atomlearn.lifting.latent import LatentNorm
 from atomlearn.lifting.membership import Membership
 

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.lift import Lift
 from atomlearn.core.interfaces.norm import Atom, Norm
+from atomlearn.core.interfaces.numbers import whole_number
 from atomlearn.core.norms.combine import Scaled, scaled
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.names import needs_names, resolved
-from atomlearn.core.norms.parameters import Parameters, whole_number
+from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.norms.vectors import to_float64
 from atomlearn.lifting.expansion import Selection
 from atomlearn.lifting.membership import Membership, membership_of

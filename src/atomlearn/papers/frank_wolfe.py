@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Atom, Solver, State
+from atomlearn.core.interfaces.numbers import whole_number
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.problem.factored import MatrixPart
 from atomlearn.core.problem.problem import Problem
@@ -149,10 +150,7 @@ class FrankWolfe(Solver):
                 f"FrankWolfe: direction={self.direction!r} needs step_size='line_search'; "
                 "classic steps know no direction but 'toward'"
             )
-        if isinstance(self.local_steps, bool) or not self.local_steps >= 1:
-            raise ValueError(
-                f"FrankWolfe: local_steps must be a whole number >= 1, got {self.local_steps!r}"
-            )
+        whole_number("FrankWolfe", "local_steps", self.local_steps)
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> FrankWolfeState:
         """Begin at zero, or at the warm start as one atom w / gauge(w) (or its factors): a pass."""

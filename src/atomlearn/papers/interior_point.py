@@ -253,30 +253,40 @@ def _add_regularizer(
 
 def _add_loss(program: _ConeProgram, problem: Problem, prediction: list[tuple[slice, Any]]) -> None:
     """Add the loss of the samples of positive weight, in terms of their predictions."""
-    used = np.flatnonzero(problem.weight)
-    weight, y, loss = problem.weight[used], problem.y[used], problem.loss
-    rows = [(where, sparse.csr_array(matrix)[used]) for where, matrix in prediction]
-    count, unit = used.size, sparse.eye_array(used.size)
-    if isinstance(loss, Squared):
-        residual = program.variables(weight, np.zeros(count))
-        program.constrain("zero", [*rows, (residual, -unit)], y)
-        return
-    margin = [(where, sparse.diags_array(y) @ matrix) for where, matrix in rows]
-    if isinstance(loss, SquaredHinge):
-        shortfall = program.variables(weight, np.zeros(count))
-        negative = [(where, -matrix) for where, matrix in margin]
-        program.constrain("nonnegative", [*negative, (shortfall, -unit)], -np.ones(count))
-        program.constrain("nonnegative", [(shortfall, -unit)], np.zeros(count))
-        return
-    if not isinstance(loss, Logistic):
+    add = {Squared: _add_squared, SquaredHinge: _add_hinge, Logistic: _add_logistic}.get(
+        type(problem.loss)
+    )
+    if add is None:
         raise TypeError(
             f"InteriorPoint knows the squared loss, logistic loss and squared hinge, got "
-            f"{type(loss).__name__}; use SequentialQP or SemismoothNewton"
+            f"{type(problem.loss).__name__}; use SequentialQP or SemismoothNewton"
         )
-    _add_logistic(program, margin, weight)
+    used = np.flatnonzero(problem.weight)
+    rows = [(where, sparse.csr_array(matrix)[used]) for where, matrix in prediction]
+    add(program, rows, problem.y[used], problem.weight[used])
 
 
-def _add_logistic(program: _ConeProgram, margin: list[tuple[slice, Any]], weight: Array) -> None:
+def _add_squared(
+    program: _ConeProgram, rows: list[tuple[slice, Any]], y: Array, weight: Array
+) -> None:
+    """r = X w + b - y, 1/2 r^2."""
+    residual = program.variables(weight, np.zeros(y.size))
+    program.constrain("zero", [*rows, (residual, -sparse.eye_array(y.size))], y)
+
+
+def _add_hinge(
+    program: _ConeProgram, rows: list[tuple[slice, Any]], y: Array, weight: Array
+) -> None:
+    """r >= 1 - y (X w + b), r >= 0, 1/2 r^2."""
+    shortfall, unit = program.variables(weight, np.zeros(y.size)), sparse.eye_array(y.size)
+    negative = [(where, -(sparse.diags_array(y) @ matrix)) for where, matrix in rows]
+    program.constrain("nonnegative", [*negative, (shortfall, -unit)], -np.ones(y.size))
+    program.constrain("nonnegative", [(shortfall, -unit)], np.zeros(y.size))
+
+
+def _add_logistic(
+    program: _ConeProgram, rows: list[tuple[slice, Any]], y: Array, weight: Array
+) -> None:
     """t >= log(1 + exp(-m)) is exp(-m - t) <= u, exp(-t) <= v, u + v <= 1: two cones a sample."""
     count = weight.size
     unit, zeros = sparse.eye_array(count), np.zeros(count)
@@ -287,7 +297,7 @@ def _add_logistic(program: _ConeProgram, margin: list[tuple[slice, Any]], weight
     # Rows (x, y, z) of a cone { y exp(x / y) <= z } lie together.
     first, third = (sparse.kron(unit, np.eye(3)[:, [row]], format="csr") for row in (0, 2))
     right, sizes = np.tile([0.0, 1.0, 0.0], count), np.full(count, 3)
-    exponents = [(where, first @ matrix) for where, matrix in margin]
+    exponents = [(where, first @ sparse.diags_array(y) @ matrix) for where, matrix in rows]
     program.constrain("exponential", [*exponents, (t, first), (u, -third)], right, sizes)
     program.constrain("exponential", [(t, first), (v, -third)], right, sizes)
 

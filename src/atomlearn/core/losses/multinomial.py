@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.special import log_softmax, xlog1py, xlogy
 
 from atomlearn.core.interfaces.loss import Loss, Task
+from atomlearn.core.interfaces.numbers import whole_number
 from atomlearn.core.losses.domain import EDGE_TOLERANCE, per_unit_weight
 from atomlearn.core.losses.targets import regression_target
 
@@ -62,11 +63,7 @@ class Multinomial(Loss):
     smoothness: ClassVar[float] = 0.5
 
     def __post_init__(self) -> None:
-        n_classes = self.n_classes
-        if isinstance(n_classes, bool) or not isinstance(n_classes, (int, np.integer)):
-            raise TypeError(f"Multinomial: n_classes must be a whole number, got {n_classes!r}")
-        if n_classes < 2:
-            raise ValueError(f"Multinomial: n_classes must be at least 2, got {n_classes}")
+        whole_number("Multinomial", "n_classes", self.n_classes, least=2)
 
     @property
     def coupled(self) -> int:

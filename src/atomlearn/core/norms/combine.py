@@ -20,10 +20,10 @@ from atomlearn.core.interfaces.norm import (
     ProxPoint,
     Term,
 )
+from atomlearn.core.interfaces.numbers import positive_number
 from atomlearn.core.interfaces.solver import Solver
 from atomlearn.core.norms.base import Wrapper
 from atomlearn.core.norms.groups import Groups
-from atomlearn.core.norms.parameters import positive_number
 from atomlearn.core.norms.scores import PositiveScores
 from atomlearn.core.norms.vectors import to_float64
 

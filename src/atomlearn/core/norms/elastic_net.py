@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.norm import Atom, Form, ProxJacobian, ProxPoint
+from atomlearn.core.interfaces.numbers import whole_number
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.l2 import L2
-from atomlearn.core.norms.parameters import whole_number
 from atomlearn.core.norms.threshold import soft_threshold, weighted_l1_point
 from atomlearn.core.norms.vectors import l2_norm, power_of_two, to_float64
 

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.norm import Form, Mask, ProxPoint
+from atomlearn.core.interfaces.numbers import whole_number
 from atomlearn.core.norms.ksupport_point import ksupport_point
 from atomlearn.core.norms.lift import GroupedNorm, best_groups, lifted_point
 from atomlearn.core.norms.names import named_groups
-from atomlearn.core.norms.parameters import amount_of_prox, whole_number
+from atomlearn.core.norms.parameters import amount_of_prox
 from atomlearn.core.norms.screening import least, most, reaches_kth
 from atomlearn.core.norms.vectors import l2_norm, power_of_two, to_float64
 

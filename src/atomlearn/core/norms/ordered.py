@@ -11,9 +11,9 @@ from scipy.optimize import isotonic_regression
 
 from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.norm import Atom, Form, ProxJacobian, ProxPoint
+from atomlearn.core.interfaces.numbers import positive_number
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.forms import three_forms
-from atomlearn.core.norms.parameters import positive_number
 from atomlearn.core.norms.threshold import weighted_l1_point
 from atomlearn.core.norms.vectors import to_float64
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import numbers
 from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
@@ -104,38 +103,6 @@ def _same(left: Any, right: Any) -> bool:
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
         return len(left) == len(right) and all(map(_same, left, right))
     return bool(left == right)
-
-
-def whole_number(owner: str, name: str, value: Any) -> int:
-    """Return ``value`` as an int >= 1, or raise with the remedy."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
-        remedy = f"; use {name}={int(value)}" if _is_whole(value) else ""
-        raise TypeError(
-            f"{owner}: {name} must be a whole number of type int, got {value!r} of type "
-            f"{type(value).__name__}{remedy or f'; pass an int such as {name}=10'}"
-        )
-    if value < 1:
-        raise ValueError(f"{owner}: {name} must be at least 1, got {value}; use {name}=1 or more")
-    return int(value)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, float | np.floating) and math.isfinite(value) and value == int(value)
-
-
-def positive_number(owner: str, name: str, value: Any) -> float:
-    """Return ``value`` as a finite float > 0, or raise with the remedy."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise TypeError(
-            f"{owner}: {name} must be a number, got {value!r} of type {type(value).__name__}; "
-            f"pass a float such as {name}=1.0"
-        )
-    number = float(value)
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(
-            f"{owner}: {name} must be positive and finite, got {value}; use a value such as 1.0"
-        )
-    return number
 
 
 def amount_of_prox(owner: str, name: str, value: float) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.interfaces.numbers import whole_number
 from atomlearn.core.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -59,17 +60,14 @@ def level_grid(
     """
     if form not in get_args(Form):
         raise ValueError(f"form must be one of {get_args(Form)}, got {form!r}")
-    if isinstance(n_levels, bool) or not isinstance(n_levels, (int, np.integer)):
-        raise TypeError(f"n_levels must be a whole number, got {type(n_levels).__name__}")
-    if n_levels < 1:
-        raise ValueError(f"n_levels must be at least 1, got {n_levels}")
+    n_levels = whole_number("level_grid", "n_levels", n_levels)
     ratio = RATIOS[form] if ratio is None else ratio
     if not (isinstance(ratio, (int, float, np.number)) and 0 < ratio <= 1):
         raise ValueError(f"ratio must be a number in (0, 1], last level over first, got {ratio!r}")
     if not (math.isfinite(largest) and largest > 0):
         raise ValueError(f"largest must be positive and finite, got {largest}")
     end = largest / ratio if form == "constrained" else largest * ratio
-    grid: Array = np.geomspace(largest, end, int(n_levels))
+    grid: Array = np.geomspace(largest, end, n_levels)
     return grid
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.scores import ShiftedScores
 from atomlearn.core.interfaces import Atom, Scores, Solver, State
+from atomlearn.core.interfaces.numbers import whole_number
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.problem.problem import Problem
@@ -105,11 +106,7 @@ class AtomGeneration(Solver):
     tolerance: float = 1e-6
 
     def __post_init__(self) -> None:
-        if isinstance(self.batch, bool) or not isinstance(self.batch, int) or self.batch < 1:
-            raise ValueError(
-                f"AtomGeneration: batch must be a whole number >= 1, got {self.batch!r}; "
-                "use batch=1 for one atom a pass"
-            )
+        whole_number("AtomGeneration", "batch", self.batch)
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> RayState:
         """Begin at zero, or at the warm start as one atom w / gauge(w): one pass."""

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.norm import Norm
+from atomlearn.core.interfaces.numbers import whole_number
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l1 import L1
-from atomlearn.core.norms.parameters import Parameters, whole_number
+from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.norms.partition import Partition
 from atomlearn.matrices.shapes import Shape, agreed_shape, check_tensor_shape
 

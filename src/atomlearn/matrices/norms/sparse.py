@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Design
 from atomlearn.core.interfaces.norm import Term
-from atomlearn.core.norms.parameters import whole_number
+from atomlearn.core.interfaces.numbers import whole_number
 from atomlearn.matrices.designs.reshaped import as_matrix_design
 from atomlearn.matrices.found import Found, joined, merged, positive_part
 from atomlearn.matrices.norms import sparse_search, sparse_vectors

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces.design import Scores
 from atomlearn.core.interfaces.lift import Lift
 from atomlearn.core.interfaces.norm import Term
+from atomlearn.core.interfaces.numbers import positive_number
 from atomlearn.core.interfaces.solver import Solver
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.combine import Scaled
-from atomlearn.core.norms.parameters import positive_number
 from atomlearn.lifting.expansion import Selection, stacked
 from atomlearn.lifting.latent import LiftedNorm
 from atomlearn.matrices.norms.trace import TraceNorm

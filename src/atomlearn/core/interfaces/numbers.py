@@ -1,0 +1,43 @@
+"""Checks of numbers among the parameters of parts, with the remedy."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+
+
+def whole_number(owner: str, name: str, value: Any, least: int = 1) -> int:
+    """Return ``value`` as an int >= ``least``, or raise with the remedy."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+        remedy = f"; use {name}={int(value)}" if _is_whole(value) else ""
+        raise TypeError(
+            f"{owner}: {name} must be a whole number of type int, got {value!r} of type "
+            f"{type(value).__name__}{remedy or f'; pass an int such as {name}=10'}"
+        )
+    if value < least:
+        raise ValueError(
+            f"{owner}: {name} must be at least {least}, got {value}; use {name}={least} or more"
+        )
+    return int(value)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, float | np.floating) and math.isfinite(value) and value == int(value)
+
+
+def positive_number(owner: str, name: str, value: Any) -> float:
+    """Return ``value`` as a finite float > 0, or raise with the remedy."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise TypeError(
+            f"{owner}: {name} must be a number, got {value!r} of type {type(value).__name__}; "
+            f"pass a float such as {name}=1.0"
+        )
+    number = float(value)
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(
+            f"{owner}: {name} must be positive and finite, got {value}; use a value such as 1.0"
+        )
+    return number
