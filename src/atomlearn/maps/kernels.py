@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 
 from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
-from atomlearn.core.norms.parameters import whole_number
+from atomlearn.core.interfaces.numbers import whole_number
 from atomlearn.maps.feature_map import MappedDesign, TermMap
 from atomlearn.maps.kernel_map import KernelFunction, KernelMap, checked_kernels, factored, shares
 
