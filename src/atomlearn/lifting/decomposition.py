@@ -150,7 +150,8 @@ def family_value(w: Array, family: LatentFamily | OperatorFamily) -> float:
     active = family.cover(w)
     eta = np.full(active.size, 1.0)
     best_low, best_high = 0.0, np.inf
-    for _ in range(TUNING.inner_steps):
+    # Each round lets some sets in: many overlapping ones need more rounds than a method has steps.
+    for _ in range(2 * TUNING.inner_steps):
         some = family.take(active)
         try:
             eta = _sizes(w, some, eta)
