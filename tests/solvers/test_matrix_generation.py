@@ -225,21 +225,21 @@ def test_sparse_components_of_size_one_are_the_diagonal(form: dict) -> None:
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form["form"])
 def test_unions_of_everything(form: dict) -> None:
     """Spans, rays and entries together: not above any of its parts, and proved."""
-    Y = truth(6, 6, 6)
+    Y = truth(6, 5, 5)
     parts = [
         norms.TraceNorm(),
         norms.Scaled(norms.SparseRankOne(2, 2), 0.9),
         norms.Scaled(norms.L1(), 0.8),
         norms.PSD(),
     ]
-    design, y = designs.Identity((6, 6)), Y.reshape(-1)
+    design, y = designs.Identity((5, 5)), Y.reshape(-1)
     r = solve(design, y, norm=norms.Union(parts), **form)
     assert r.status is Status.CONVERGED
     assert len(r.matrix_parts) == 4
     alone = [solve(design, y, norm=part, **form).objective for part in parts]
     assert r.objective <= min(alone) * (1 + 1e-6)
-    Z = y.reshape(6, 6) - r.coef
-    polars = [part.with_shape((6, 6)) if hasattr(part, "with_shape") else part for part in parts]
+    Z = y.reshape(5, 5) - r.coef
+    polars = [part.with_shape((5, 5)) if hasattr(part, "with_shape") else part for part in parts]
     top = max(n.polar(designs.ArrayScores(Z.reshape(-1))) for n in polars)
     gauge = sum(part.gauge for part in r.matrix_parts)
     assert (Z * r.coef).sum() >= gauge * top * (1 - 1e-2)
