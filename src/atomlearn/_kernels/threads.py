@@ -9,6 +9,7 @@ plain BLAS.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +31,15 @@ WORTH_A_THREAD = 5e7
 _limited = threading.Lock()
 
 
+def _unlocked() -> None:
+    # Another thread of the parent may have held it, and does not exist in the child of a fork.
+    global _limited
+    _limited = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_unlocked)
+
+
 @cache
 def _controller() -> ThreadpoolController:
     # Made at the first use: by then NumPy's and SciPy's BLAS are loaded, each has its own threads.
@@ -45,18 +55,22 @@ def single_threaded_blas() -> Iterator[None]:
     The limit is the process's. The Python thread that set it lifts it again: blocks inside others,
     and those of other threads at the same time, change nothing.
     """
-    if not _limited.acquire(blocking=False):
+    lock = _limited
+    if not lock.acquire(blocking=False):
         yield
         return
     try:
         with _controller().limit(limits=1, user_api="blas"):
             yield
     finally:
-        _limited.release()
+        lock.release()
 
 
 def max_threads() -> int:
-    """Return how many threads kernels may use: OMP_NUM_THREADS, or what threadpoolctl set."""
+    """Return how many threads kernels may use: OMP_NUM_THREADS, or what threadpoolctl set.
+
+    The child of a fork uses one: OpenMP's threads do not survive the fork.
+    """
     return int(_native.max_threads())
 
 

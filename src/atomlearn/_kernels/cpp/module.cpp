@@ -414,6 +414,7 @@ NB_MODULE(_native, m) {
           nb::arg(), nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert());
     bind_pairs(m);
     bind_sampled(m);
-    m.def("max_threads", &omp_get_max_threads);
+    watch_forks();
+    m.def("max_threads", &threads_allowed);
     m.def("threshold", &threshold, nb::arg().noconvert(), nb::arg(), nb::arg().noconvert());
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <omp.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -29,6 +30,17 @@ using Index = std::int64_t;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLargest = std::numeric_limits<double>::max();
 
+// Whether this process is the child of a fork. OpenMP's threads do not survive one, and its pool
+// waits for them forever: a child runs every kernel on the thread that called it.
+inline bool forked = false;
+
+inline void watch_forks() {
+    pthread_atfork(nullptr, nullptr, [] { forked = true; });
+}
+
+// The most threads that kernels may use here.
+inline int threads_allowed() { return forked ? 1 : omp_get_max_threads(); }
+
 // Threads worth waking for this many elementary operations: OMP_NUM_THREADS and threadpoolctl
 // set the most, small work stays on the caller. Waking one costs microseconds where a core is
 // free, but milliseconds (a slice of the scheduler) where none is: so a quarter of a millisecond
@@ -36,7 +48,7 @@ constexpr double kLargest = std::numeric_limits<double>::max();
 inline int threads_for(Index operations) {
     constexpr Index kWorthOneThread = 1 << 19;
     const Index wanted = operations / kWorthOneThread;
-    const Index allowed = omp_in_parallel() ? 1 : omp_get_max_threads();
+    const Index allowed = omp_in_parallel() ? 1 : threads_allowed();
     return static_cast<int>(std::clamp<Index>(wanted, 1, std::max<Index>(allowed, 1)));
 }
 

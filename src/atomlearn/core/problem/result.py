@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces.lift import Lift
-from atomlearn.core.interfaces.norm import Norm
+from atomlearn.core.interfaces.norm import Atom, Norm
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.problem.factored import Factored, MatrixPart
 
@@ -116,6 +116,22 @@ class Record:
     relative_gap: float
     n_columns: int
     skipped: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTerms:
+    """What a result from a pickle knows of the solver's last state: where another can begin."""
+
+    atoms: tuple[tuple[Atom, float], ...]
+    terms: tuple[MatrixPart, ...] | None
+
+    def parts(self) -> tuple[tuple[Atom, float], ...]:
+        """Return atoms a_h with weights c_h > 0, w = sum c_h a_h."""
+        return self.atoms
+
+    def warm_parts(self) -> tuple[MatrixPart, ...] | None:
+        """Return the terms of a matrix with what may enter them next."""
+        return self.terms
 
 
 @dataclass(slots=True, repr=False)
@@ -238,6 +254,17 @@ class Result:
             self.state.warm_parts() if kept else self.matrix_parts,
             self.norm,
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle holds: everything but the data that the solver still had at hand."""
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        if self.state is not None:
+            values["state"] = KeptTerms(self.state.parts(), self.state.warm_parts())
+        return values
+
+    def __setstate__(self, values: dict[str, Any]) -> None:
+        for name, value in values.items():
+            setattr(self, name, value)
 
     def lowered(self, lift: Lift) -> Result:
         """Return the result over the features: w = L u, with u kept and told apart by sets."""

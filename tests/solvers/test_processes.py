@@ -1,0 +1,80 @@
+"""Forks, threads and pickles: the same answers, no deadlock, and no data in a pickle."""
+
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from atomlearn import norms, solve, solvers
+
+SCRIPT = textwrap.dedent(
+    """
+    import multiprocessing, sys
+    import numpy as np
+    from joblib import Parallel, delayed
+    from atomlearn import _kernels, norms, solve
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 2000))
+    y = X[:, :5].sum(1) + rng.normal(size=1500)
+
+    def fit(_):
+        result = solve(X, y, norm=norms.KSupport(k=5), form="squared", level=100.0, gap=1e-8)
+        return result.coef, _kernels.max_threads()
+
+    if __name__ == "__main__":
+        here, threads = fit(0)
+        assert threads == 2, threads  # the pool of threads exists: a fork loses it
+        backend = sys.argv[1]
+        if backend in ("fork", "spawn"):
+            with multiprocessing.get_context(backend).Pool(2) as pool:
+                there = pool.map(fit, range(2))
+        else:
+            there = Parallel(2, backend=backend)(delayed(fit)(i) for i in range(2))
+        for coef, threads in there:
+            assert np.array_equal(coef, here)
+            if backend in ("fork", "multiprocessing"):
+                assert threads == 1, threads
+    """
+)
+
+
+@pytest.mark.parametrize("backend", ["fork", "spawn", "multiprocessing", "loky", "threading"])
+def test_other_processes_and_threads_end_with_the_same_coefficients(backend, tmp_path):
+    script = tmp_path / "fits.py"
+    script.write_text(SCRIPT)
+    environment = {**os.environ, "OMP_NUM_THREADS": "2", "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run(
+        [sys.executable, str(script), backend],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,  # a deadlock is a failure, not a test that never ends
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("norm", "solver"),
+    [(norms.L1(), None), (norms.KSupport(k=3), solvers.AtomGeneration()), (norms.L2(), None)],
+)
+def test_a_pickled_result_holds_its_point_and_not_the_data(norm, solver):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 500))
+    y = X[:, :3].sum(axis=1) + 0.1 * rng.normal(size=200)
+    result = solve(X, y, norm=norm, form="squared", level=30.0, solver=solver, gap=1e-6)
+    pickled = pickle.dumps(result)
+    assert len(pickled) < X.nbytes / 8
+    back = pickle.loads(pickled)
+    assert back.status is result.status
+    np.testing.assert_array_equal(back.coef, result.coef)
+    mine, theirs = result.warm_start(), back.warm_start()
+    assert len(mine.atoms) == len(theirs.atoms)
+    again = solve(X, y, norm=norm, form="squared", level=30.0, solver=solver, warm_start=back)
+    assert again.iterations <= 1
+    assert pickle.dumps(back) == pickle.dumps(pickle.loads(pickle.dumps(back)))
