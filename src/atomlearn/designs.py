@@ -6,6 +6,7 @@ from atomlearn.core.data.convert import Kind, as_design, feature_names, is_opene
 from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.data.lifted import Lifted
+from atomlearn.core.data.moments import from_moments
 from atomlearn.core.data.parts import ColumnSubset, RowSubset, part_of
 from atomlearn.core.data.repeated import RepeatedBlock
 from atomlearn.core.data.scores import ArrayScores, ConcatenatedScores, ShiftedScores
@@ -113,6 +114,7 @@ __all__ = [
     "centered",
     "codes_of",
     "feature_names",
+    "from_moments",
     "is_opened",
     "kernel_grid",
     "map_of",

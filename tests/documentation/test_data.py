@@ -21,7 +21,7 @@ def test_the_page_runs(
     names: dict[str, Any] = {}
     page = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for block in blocks:
         exec(compile(block, "data.md", "exec"), names)
     printed = capsys.readouterr().out
@@ -29,6 +29,7 @@ def test_the_page_runs(
     assert names["result"].converged
     assert names["scan"].converged
     assert len(names["scan"].parts) > 0
+    assert set(range(5)) <= set(names["polygenic"].active.tolist())
     assert names["again"].passes - names["result"].passes == 1
 
 

@@ -1,0 +1,172 @@
+"""from_moments: a quadratic 1/2 w'Qw - b'w as a design and a target, for every norm and form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from atomlearn.core.data.dense import DenseDesign
+from atomlearn.core.data.sparse import SparseDesign
+
+Array = NDArray[np.float64]
+
+#: Least ratio of a Cholesky factor's diagonal entries: below it Q counts as singular, and the
+#: factor is made of its eigenvectors.
+SINGULAR = 1e-6
+#: Eigenvalues and asymmetry up to this share of the largest entry are rounding.
+ROUNDING = 1e-10
+#: What b may have outside of the range of Q, relative to b: rounding of numbers kept as floats.
+OUTSIDE = 1e-6
+
+
+def from_moments(gram: Any, correlation: ArrayLike) -> tuple[DenseDesign | SparseDesign, Array]:
+    """Return a design R and a target t with 1/2 ||R w - t||^2 = 1/2 w'Qw - b'w + c for every w.
+
+    Q = R'R and b = R't, so the squared loss of R and t, for every norm and form, is the quadratic
+    itself but for the constant c = 1/2 ||t||^2 = 1/2 b'Q^+ b, which the objective includes. With
+    Q = X'X and b = X'y it is the least squares problem of X and y without its rows: what there is
+    where only summary statistics are, and a smaller one where X has many rows.
+
+    Parameters
+    ----------
+    gram : array (n_features, n_features), sparse array, or list of square arrays
+        Q, symmetric and positive semidefinite. A list holds the diagonal blocks of a
+        block-diagonal Q, in the order of the columns, such as the correlations of genotypes within
+        LD blocks; of a sparse Q the blocks are found. Blocks are factored one by one, and only
+        their entries are kept.
+    correlation : array (n_features,)
+        b, in the range of Q.
+
+    Returns
+    -------
+    design : Design of R, (rank of Q, n_features)
+    target : (rank of Q,) float64, t
+
+    Raises
+    ------
+    ValueError
+        Where Q is not symmetric or has a negative eigenvalue, or where b has a part outside of the
+        range of Q: then the quadratic has no lower bound, and no design says the same.
+
+    Notes
+    -----
+    There is no intercept here: leave ``intercept=False`` (``fit_intercept=False``) and take the
+    moments of centered columns and targets. ``tau`` adds tau/2 ||w||^2 as ever. Where b is of other
+    samples than Q (an LD reference panel), shrink Q first: (1 - s) Q + s I has all b in its range.
+
+    The optimal value of the quadratic alone is ``result.objective - 0.5 * target @ target``. Gaps
+    hold for R and t as they are; R'R is Q but for rounding, a few eps ||Q||. A relative gap is one
+    of the objective with c; for c of the squared loss, 1/2 ||y||^2, add
+    1/2 (||y||^2 - ||t||^2).
+
+    Estimators minimize the mean over the rows of R: their ``alpha`` is level / len(t).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import designs, solve
+    >>> X, y = np.array([[1.0, 2.0], [0.0, 1.0], [3.0, 1.0]]), np.array([1.0, 0.0, 2.0])
+    >>> R, t = designs.from_moments(X.T @ X, X.T @ y)
+    >>> whole, moments = solve(X, y, level=0.5), solve(R, t, level=0.5)
+    >>> bool(np.allclose(whole.coef, moments.coef))
+    True
+    """
+    blocks, order = _blocks(gram)
+    n_features = sum(block.shape[0] for block in blocks)
+    b = np.asarray(correlation, dtype=np.float64)
+    if b.shape != (n_features,):
+        raise ValueError(
+            f"from_moments: correlation must have shape ({n_features},), one number a column of "
+            f"gram; got {b.shape}"
+        )
+    _finite("correlation", b)
+    largest = float(np.abs(b).max(initial=0.0))
+    factors, targets, start = [], [], 0
+    for number, block in enumerate(blocks):
+        columns = order[start : start + block.shape[0]]
+        factor, target = _factored(block, b[columns], largest, _name(number, len(blocks)))
+        factors.append(factor)
+        targets.append(target)
+        start += block.shape[0]
+    t = np.concatenate(targets)
+    if len(blocks) == 1:
+        return DenseDesign(np.asfortranarray(factors[0][:, np.argsort(order)])), t
+    R: Any = sp.block_diag(factors, format="csc")[:, np.argsort(order)]
+    return SparseDesign(sp.csc_array(R)), t
+
+
+def _name(number: int, count: int) -> str:
+    return "gram" if count == 1 else f"block {number} of gram"
+
+
+def _blocks(gram: Any) -> tuple[list[Array], NDArray[np.int64]]:
+    """Return the diagonal blocks, and the columns that they are of, block after block."""
+    if sp.issparse(gram):
+        return _components(gram)
+    listed = isinstance(gram, list | tuple) and any(np.ndim(block) == 2 for block in gram)
+    arrays = [np.asarray(block, dtype=np.float64) for block in (gram if listed else [gram])]
+    for number, block in enumerate(arrays):
+        name = _name(number, len(arrays))
+        if block.ndim != 2 or block.shape[0] != block.shape[1] or not block.size:
+            raise ValueError(
+                f"from_moments: {name} must be a square array, got shape {block.shape}; pass "
+                "X.T @ X, or a list of square diagonal blocks"
+            )
+    return arrays, np.arange(sum(block.shape[0] for block in arrays))
+
+
+def _components(gram: Any) -> tuple[list[Array], NDArray[np.int64]]:
+    """Return the blocks of a sparse Q: the connected parts of its pattern."""
+    matrix = sp.csr_array(gram)
+    if matrix.shape[0] != matrix.shape[1] or not matrix.shape[0]:
+        raise ValueError(f"from_moments: gram must be square, got shape {matrix.shape}")
+    _finite("gram", matrix.data)
+    count, labels = sp.csgraph.connected_components(matrix, directed=False)
+    order = np.argsort(labels, kind="stable").astype(np.int64)
+    cuts = np.cumsum(np.bincount(labels, minlength=count))[:-1]
+    blocks = [matrix[part][:, part].toarray() for part in np.split(order, cuts)]
+    return [np.asarray(block, dtype=np.float64) for block in blocks], order
+
+
+def _factored(Q: Array, b: Array, largest: float, name: str) -> tuple[Array, Array]:
+    """Return R, t with R'R = Q and R't = b; R is triangular where Q is definite."""
+    _finite(name, Q)
+    size = float(np.abs(Q).max())
+    if float(np.abs(Q - Q.T).max()) > ROUNDING * size:
+        raise ValueError(f"from_moments: {name} is not symmetric; pass (Q + Q.T) / 2")
+    symmetric = 0.5 * (Q + Q.T)
+    try:
+        R = scipy.linalg.cholesky(symmetric, lower=False, check_finite=False)
+        diagonal = np.diag(R)
+        if float(diagonal.min()) > SINGULAR * float(diagonal.max()):
+            return R, scipy.linalg.solve_triangular(R, b, trans="T", check_finite=False)
+    except scipy.linalg.LinAlgError:
+        pass
+    values, vectors = scipy.linalg.eigh(symmetric, check_finite=False)
+    if float(values[0]) < -ROUNDING * max(size, float(values[-1])) * Q.shape[0]:
+        raise ValueError(
+            f"from_moments: {name} has the eigenvalue {values[0]:.3g}, but must be positive "
+            "semidefinite; shrink it, (1 - s) * Q + s * np.eye(len(Q))"
+        )
+    kept = values > ROUNDING * float(values[-1])
+    # Nothing kept: Q = 0, a row of zeros stands for it.
+    roots = np.sqrt(values[kept])
+    R = roots[:, None] * vectors[:, kept].T if kept.any() else np.zeros((1, b.size))
+    t = (vectors[:, kept].T @ b) / roots if kept.any() else np.zeros(1)
+    outside = float(np.abs(R.T @ t - b).max())
+    if outside > OUTSIDE * largest:
+        raise ValueError(
+            f"from_moments: correlation has a part of {outside:.3g} outside of the range of "
+            f"{name}, where the quadratic has no lower bound; shrink it, "
+            "(1 - s) * Q + s * np.eye(len(Q)), or take both of the same samples"
+        )
+    return R, t
+
+
+def _finite(name: str, values: Array) -> None:
+    if not np.isfinite(values).all():
+        raise ValueError(f"from_moments: {name} has entries that are not finite; fill or drop them")

@@ -1,0 +1,136 @@
+"""Quadratics given by Q and b: the same problem as X and y, dense, in blocks, and refused."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+
+from atomlearn import AtomicRegressor, norms, solve
+from atomlearn.designs import DenseDesign, SparseDesign, from_moments
+from atomlearn.norms import TraceNorm
+from atomlearn.solvers import AtomGeneration
+
+Array = NDArray[np.float64]
+
+NORMS = [
+    norms.L1(),
+    norms.L2(),
+    norms.KSupport(3),
+    norms.Groups([[0, 1, 2], [3, 4]]),
+    norms.LatentGroups([[0, 1, 2], [2, 3, 4], [5, 6]]),
+    norms.Nonnegative(norms.L1()),
+    norms.Trees([[0, 1, 2, 3], [1, 2], [5, 6]]),
+]
+
+
+def data(seed: int = 0, n: int = 60, p: int = 10) -> tuple[Array, Array]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p)) + rng.standard_normal((n, 1))
+    return X, X @ np.where(np.arange(p) < 4, 1.0, 0.0) + rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("form", ["penalized", "squared", "constrained"])
+@pytest.mark.parametrize("norm", NORMS, ids=repr)
+def test_every_norm_and_form_has_the_solution_of_the_rows(norm: norms.Norm, form: str) -> None:
+    X, y = data()
+    R, t = from_moments(X.T @ X, X.T @ y)
+    amount = {"radius": 1.0} if form == "constrained" else {"level": 4.0}
+    settings = {"norm": norm, "form": form, "gap": 1e-10, **amount}
+    rows, moments = solve(X, y, **settings), solve(R, t, **settings)
+    assert_allclose(moments.coef, rows.coef, atol=1e-5)
+    constant = 0.5 * (y @ y - t @ t)
+    assert_allclose(moments.objective + constant, rows.objective, rtol=1e-9)
+
+
+def test_the_quadratic_itself_against_cvxpy() -> None:
+    rng = np.random.default_rng(1)
+    root = rng.standard_normal((8, 8))
+    Q, b = root @ root.T, rng.standard_normal(8)
+    R, t = from_moments(Q, b)
+    found = solve(R, t, level=0.3, gap=1e-11)
+    w = cp.Variable(8)
+    quadratic = 0.5 * cp.quad_form(w, cp.psd_wrap(Q)) - b @ w + 0.3 * cp.norm1(w)
+    best = cp.Problem(cp.Minimize(quadratic)).solve(solver="CLARABEL")
+    assert_allclose(found.objective - 0.5 * t @ t, best, rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_less_than_full_rank(seed: int) -> None:
+    X, y = data(seed, n=6)
+    R, t = from_moments(X.T @ X, X.T @ y)
+    assert R.shape == (6, 10)
+    dense = R.gather(np.arange(10)).dense()
+    assert_allclose(dense.T @ dense, X.T @ X, atol=1e-10)
+    assert_allclose(dense.T @ t, X.T @ y, atol=1e-9)
+
+
+def test_blocks_are_the_whole_of_them() -> None:
+    rng = np.random.default_rng(2)
+    blocks = []
+    for size in (3, 1, 4):
+        root = rng.standard_normal((size, 5))
+        blocks.append(root @ root.T)
+    b = rng.standard_normal(8)
+    whole = from_moments(sp.block_diag(blocks).toarray(), b)
+    R, t = from_moments(blocks, b)
+    assert isinstance(whole[0], DenseDesign)
+    assert isinstance(R, SparseDesign)
+    found = [solve(*pair, norm=norms.KSupport(2), level=0.4, form="squared", gap=1e-10)
+             for pair in (whole, (R, t))]  # fmt: skip
+    assert_allclose(found[0].coef, found[1].coef, atol=1e-5)
+    assert_allclose(found[0].objective, found[1].objective, rtol=1e-9)
+    # Blocks of a sparse Q are found wherever their columns are.
+    order = rng.permutation(8)
+    mixed = sp.csr_array(sp.block_diag(blocks).tocsr()[order][:, order])
+    R, t = from_moments(mixed, b[order])
+    assert isinstance(R, SparseDesign)
+    again = solve(R, t, norm=norms.KSupport(2), level=0.4, form="squared", gap=1e-10)
+    assert_allclose(again.coef, found[0].coef[order], atol=1e-5)
+
+
+def test_rays_and_estimators_take_it() -> None:
+    X, y = data(3)
+    R, t = from_moments(X.T @ X, X.T @ y)
+    rays = solve(R, t, level=2.0, solver=AtomGeneration(), gap=1e-9)
+    assert_allclose(rays.coef, solve(X, y, level=2.0, gap=1e-9).coef, atol=1e-5)
+    fitted = AtomicRegressor(alpha=2.0 / t.size, fit_intercept=False, tol=1e-9).fit(R, t)
+    assert_allclose(fitted.coef_, rays.coef, atol=1e-5)
+
+
+def test_zeros_are_a_quadratic_too() -> None:
+    R, t = from_moments(np.zeros((3, 3)), np.zeros(3))
+    assert_array_equal(solve(R, t, level=1.0).coef, np.zeros(3))
+
+
+BAD = [
+    (np.ones((2, 3)), np.zeros(3), "square"),
+    (np.eye(2), np.zeros(3), "shape"),
+    (np.array([[1.0, 2.0], [0.0, 1.0]]), np.zeros(2), "symmetric"),
+    (np.diag([1.0, -1.0]), np.zeros(2), "eigenvalue"),
+    (np.diag([1.0, 0.0]), np.ones(2), "range"),
+    ([np.eye(2), np.diag([1.0, 0.0])], np.ones(4), "block 1"),
+    (np.diag([1.0, np.nan]), np.zeros(2), "finite"),
+    (np.eye(2), np.array([1.0, np.inf]), "finite"),
+]
+
+
+@pytest.mark.parametrize(("gram", "correlation", "message"), BAD)
+def test_what_is_no_quadratic_is_refused(gram: object, correlation: Array, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        from_moments(gram, correlation)
+
+
+def test_the_matrix_norms_take_it_as_columns() -> None:
+    """Columns that are entries of a matrix go on being so: R as a design of matrices."""
+    from atomlearn.designs import as_matrix_design
+
+    X, y = data(4, p=12)
+    R, t = from_moments(X.T @ X, X.T @ y)
+    settings = {"norm": TraceNorm(), "level": 6.0, "gap": 1e-8}
+    rows = solve(as_matrix_design(DenseDesign(X), (3, 4)), y, **settings)
+    moments = solve(as_matrix_design(R, (3, 4)), t, **settings)
+    assert_allclose(moments.coef, rows.coef, atol=1e-4)
