@@ -294,7 +294,7 @@ def test_the_value_takes_few_iterations_where_duals_are_small(monkeypatch) -> No
         (lambda: PSD((2, 3)).check(6), "square"),
         (lambda: SparsePSD(0, (2, 2)).check(4), "at least 1"),
         (lambda: SparseRankOne(1, 1.5, (2, 2)).check(4), "whole number"),
-        (lambda: SparsePSD(1).value(np.eye(2)), "NP-hard"),
+        (lambda: SparsePSD(1).value(np.eye(40)), "NP-hard"),
         (lambda: Union([TraceNorm(), SparseRankOne(1, 1)]).value(np.eye(2)), "NP-hard"),
         (lambda: TensorTrace((2, 3), [1.0]).check(6), "one for each"),
         (lambda: TensorTrace((2, 3)).check(7), "6 entries"),

@@ -18,6 +18,7 @@ NORMS = (
     KSupport(2, groups=GROUPS),
     Groups(GROUPS, weights=[1.0, 2.0, 0.5]),
     ElasticNetNorm(3),
+    ElasticNetNorm(2.3),
     Scaled(KSupport(2), 3.0),
 )
 

@@ -68,6 +68,12 @@ class TestElasticNet(NormChecks):
     changes = {"k": 2}
 
 
+class TestElasticNetBetweenWholeNumbers(NormChecks):
+    norm = ElasticNetNorm(2.6)
+    n_features = 10
+    changes = {"k": 3.1}
+
+
 class TestElasticNetOfOne(NormChecks):
     norm = ElasticNetNorm(1)
     n_features = 7

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from atomlearn import solve
 from atomlearn.designs import ArrayScores
 from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport, Nonnegative
 from atomlearn.testing import tolerances
@@ -152,6 +153,45 @@ class TestElasticNet:
             slow = naive_elastic_net_polar(z, k)
             assert_allclose(polar, slow, rtol=1e-9)
             assert polar <= slow * (1.0 + SAME)
+
+    def test_any_real_k(self):
+        """Polar and prox between whole numbers, ties included."""
+        rng = np.random.default_rng(61)
+        for turn in range(300):
+            z = random_vector(rng)
+            k = float(rng.uniform(1.0, z.size + 1.0))
+            norm = ElasticNetNorm(k)
+            slow = naive_elastic_net_polar(z, k)
+            assert_allclose(norm.polar(z), slow, rtol=1e-9)
+            tied = np.sign(rng.standard_normal(9)) * 2.0
+            atom = norm.best_atom(tied)
+            assert_allclose(atom.values @ tied[atom.columns], norm.polar(tied), rtol=1e-12)
+            assert norm.value(atom.values) <= 1.0 + 1e-12
+            x = norm.prox_squared(z, 0.7)
+            if turn < 20:
+                v = cp.Variable(z.size)
+                size = cp.maximum(cp.norm(v, 2), cp.norm(v, 1) / math.sqrt(k))
+                model = 0.5 * cp.sum_squares(v - z) + 0.35 * cp.square(size)
+                cp.Problem(cp.Minimize(model)).solve(solver="CLARABEL")
+                assert_allclose(x, v.value, atol=1e-4 * max(1.0, np.abs(z).max()))
+
+    def test_solutions_of_the_elastic_net_are_solutions_of_the_norm(self):
+        """[A] section 3: k = (||w||_1 / ||w||_2)^2 of a solution of (6), any real number."""
+        for seed in range(20):
+            rng = np.random.default_rng(seed)
+            X = rng.standard_normal((30, 8))
+            y = X @ np.where(np.arange(8) < 3, 1.0, 0.0) + rng.standard_normal(30)
+            one, two = 10.0 ** rng.uniform(-1, 1, 2)
+            w = cp.Variable(8)
+            loss = 0.5 * cp.sum_squares(X @ w - y)
+            cp.Problem(cp.Minimize(loss + one * cp.norm1(w) + two * cp.sum_squares(w))).solve(
+                solver="CLARABEL"
+            )
+            found = np.where(np.abs(w.value) > 1e-7, w.value, 0.0)
+            k = (np.abs(found).sum() / np.linalg.norm(found)) ** 2
+            norm = ElasticNetNorm(float(k))
+            ours = solve(X, y, norm=norm, form="constrained", radius=norm.value(found), gap=1e-10)
+            assert_allclose(ours.coef, found, atol=2e-4)
 
     def test_polar_is_attained_on_its_columns(self):
         """The soft threshold over the columns, made a unit vector, is feasible and best."""

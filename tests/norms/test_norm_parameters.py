@@ -95,7 +95,17 @@ class TestRefusals:
         with pytest.raises(ValueError, match=rf"{kind.__name__}: k must be at least 1, got {k}"):
             kind(k).check(10)
 
-    @pytest.mark.parametrize("kind", [KSupport, ElasticNetNorm])
+    @pytest.mark.parametrize("k", [True, "3", None])
+    def test_k_no_number(self, k):
+        with pytest.raises(TypeError, match="ElasticNetNorm: k must be a number"):
+            ElasticNetNorm(k).check(10)
+
+    @pytest.mark.parametrize("k", [0.5, np.nan, np.inf, -2.5])
+    def test_k_no_finite_number_of_one_or_more(self, k):
+        with pytest.raises(ValueError, match="ElasticNetNorm: k must be at least 1"):
+            ElasticNetNorm(k).value(np.ones(4))
+
+    @pytest.mark.parametrize("kind", [KSupport])
     @pytest.mark.parametrize("k", [3.0, 2.5, True, "3", None, np.nan, np.float64(2.0)])
     def test_k_not_whole(self, kind, k):
         with pytest.raises(TypeError, match=rf"{kind.__name__}: k must be a whole number"):

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.differences import best_by_differences
+from atomlearn.core.interfaces.scores import taking_arrays
 
 if TYPE_CHECKING:
     from atomlearn.core.interfaces.lift import Lift
@@ -55,7 +56,15 @@ class Norm(ABC):
     Parameters are plain attributes under their constructor names; a norm never stores anything
     about one data set. ``class MyNorm(Parameters, Norm)`` has ``get_params``, ``set_params``,
     ``repr`` and ``==``, by which estimators clone it and grid searches reach ``norm__k``.
+
+    Wherever scores are asked for (``polar``, ``best_atom``, ...) an array of them will do.
     """
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        for name in ("polar", "polar_bounds", "best_atom", "best_columns"):
+            if name in cls.__dict__:
+                setattr(cls, name, taking_arrays(cls.__dict__[name]))
 
     @abstractmethod
     def value(self, w: Array) -> float:
@@ -115,6 +124,7 @@ class Norm(ABC):
 
     # The oracle.
 
+    @taking_arrays
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
         """Return lower <= gauge°(z) <= upper: the polar twice where it is known exactly.
 
@@ -124,6 +134,7 @@ class Norm(ABC):
         polar = self.polar(scores)
         return polar, polar
 
+    @taking_arrays
     def best_atom(self, scores: Scores) -> Atom:
         """Return a = argmax <a, z> over the atoms, so <a, z> = gauge°(z) and gauge(a) = 1.
 

@@ -41,3 +41,18 @@ def positive_number(owner: str, name: str, value: Any) -> float:
             f"{owner}: {name} must be positive and finite, got {value}; use a value such as 1.0"
         )
     return number
+
+
+def number_at_least(owner: str, name: str, value: Any, least: float) -> float:
+    """Return ``value`` as a finite float >= ``least``, or raise with the remedy."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise TypeError(
+            f"{owner}: {name} must be a number, got {value!r} of type {type(value).__name__}; "
+            f"pass a number such as {name}={least:g}"
+        )
+    number = float(value)
+    if not (math.isfinite(number) and number >= least):
+        raise ValueError(
+            f"{owner}: {name} must be at least {least:g}, got {value}; use {name}={least:g} or more"
+        )
+    return number

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
 import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.interfaces.design import Array, Columns, Scores
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class ArrayScores(Scores):
@@ -36,3 +42,27 @@ class ArrayScores(Scores):
 
     def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
         return _kernels.group_norms(self._z, labels, n_groups)
+
+
+def taking_arrays(method: Method) -> Method:
+    """Return the method of a norm so that its first argument may be an array instead of scores."""
+    if hasattr(method, "__wrapped__"):
+        return method
+
+    @functools.wraps(method)
+    def called(norm: Any, scores: Any, *args: Any, **settings: Any) -> Any:
+        if isinstance(scores, Scores):
+            return method(norm, scores, *args, **settings)
+        z = np.ascontiguousarray(scores, dtype=np.float64)
+        if z.ndim > 1:
+            # A matrix, or a tensor, whose shape the norm may not know yet.
+            shaped = norm.with_shape(z.shape) if z.ndim == 2 else norm
+            if shaped is norm and not norm.of_matrices:
+                raise ValueError(
+                    f"{type(norm).__name__}.{method.__name__}: a vector of shape (n,) is expected, "
+                    f"got shape {z.shape}; pass z.ravel()"
+                )
+            return getattr(shaped, method.__name__)(ArrayScores(z.ravel()), *args, **settings)
+        return method(norm, ArrayScores(z), *args, **settings)
+
+    return cast(Method, called)

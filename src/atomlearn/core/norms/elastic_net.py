@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.norm import Atom, Form, ProxJacobian, ProxPoint
-from atomlearn.core.interfaces.numbers import whole_number
+from atomlearn.core.interfaces.numbers import number_at_least
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.l2 import L2
 from atomlearn.core.norms.threshold import soft_threshold, weighted_l1_point
@@ -29,8 +29,10 @@ class ElasticNetNorm(VectorNorm):
 
     Parameters
     ----------
-    k : int >= 1
-        1 gives the l1 norm, the number of coordinates (or more) the l2 norm.
+    k : number >= 1
+        1 gives the l1 norm, the number of coordinates (or more) the l2 norm. Not only whole
+        numbers: a solution w of the elastic net, l1 plus squared l2 penalty, is one of this norm
+        with k = (||w||_1 / ||w||_2)^2.
 
     References
     ----------
@@ -44,12 +46,12 @@ class ElasticNetNorm(VectorNorm):
     5.0
     """
 
-    def __init__(self, k: int) -> None:
+    def __init__(self, k: float) -> None:
         self.k = k
 
     def check(self, n_features: int) -> None:
-        """Raise where k is not a whole number >= 1."""
-        whole_number("ElasticNetNorm", "k", self.k)
+        """Raise where k is not a finite number >= 1."""
+        number_at_least("ElasticNetNorm", "k", self.k, 1.0)
 
     def value(self, w: Array) -> float:
         """max(||w||_2, ||w||_1 / sqrt k)"""
@@ -65,34 +67,41 @@ class ElasticNetNorm(VectorNorm):
         """The support of the best atom, and further columns of large |z_j| up to ``count``."""
         columns, values, theta = self._best_atom(scores)
         # Where the largest scores tie, theta is their magnitude, and any k of them do.
-        size = max(int(np.count_nonzero(np.abs(values) > theta)), min(self.k, values.size))
+        size = int(np.count_nonzero(np.abs(values) > theta))
+        size = max(size, min(math.ceil(self._k()), values.size))
         return columns[:size] if count <= size else scores.top(count)[0]
 
     def best_atom(self, scores: Scores) -> Atom:
-        """S(z, theta) / ||S(z, theta)||_2; where it vanishes, k of the tied largest scores."""
+        """S(z, theta) / ||S(z, theta)||_2; where it vanishes, k of the tied largest scores.
+
+        The last of them with what k has beyond a whole number: ||a||_1 = sqrt k, ||a||_2 <= 1.
+        """
         columns, values, theta = self._best_atom(scores)
         shrunk = soft_threshold(values, theta)
         if not shrunk.any():
-            shrunk = np.sign(values) * (np.arange(values.size) < self.k)
+            share = np.clip(self._k() - np.arange(values.size), 0.0, 1.0) / self._root()
+            used = np.flatnonzero(share * values)
+            return Atom(columns[used], (np.sign(values) * share)[used])
         used = np.flatnonzero(shrunk)
-        if not used.size:
-            return Atom(columns[:0], values[:0])
         return Atom(columns[used], shrunk[used] / l2_norm(shrunk[used]))
 
     def _best_atom(self, scores: Scores) -> tuple[Columns, Array, float]:
         """Return columns and scores of the largest |z_j|, as many as theta needs, and theta."""
-        root = self._root()
-        count = min(4 * self.k, scores.n_columns)
+        k = self._k()
+        count = min(4 * math.ceil(k), scores.n_columns)
         while True:
             columns, values = scores.top(count)
-            theta = balance_level(values, root)
+            theta = balance_level(values, k)
             # Scores left out are at most the last one: up to theta they change nothing.
             if count >= scores.n_columns or theta >= abs(values[-1]):
                 return columns, values, theta
             count = min(4 * count, scores.n_columns)
 
+    def _k(self) -> float:
+        return number_at_least("ElasticNetNorm", "k", self.k, 1.0)
+
     def _root(self) -> float:
-        return math.sqrt(whole_number("ElasticNetNorm", "k", self.k))
+        return math.sqrt(self._k())
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         """One soft threshold and one scaling, in three regimes.
@@ -101,7 +110,7 @@ class ElasticNetNorm(VectorNorm):
         both are equal, and then the threshold is theta whatever the amount.
         """
         root = self._root()
-        theta = balance_level(v, root)
+        theta = balance_level(v, self._k())
         if theta == 0.0:
             return L2().prox_point(v, amount, form)
         shrunk = soft_threshold(v, theta)
@@ -120,7 +129,7 @@ class ElasticNetNorm(VectorNorm):
         direction = shrunk / length
 
         def jacobian() -> ProxJacobian:
-            return _balanced_jacobian(v, direction, gauge / length, self.k, amount, form)
+            return _balanced_jacobian(v, direction, gauge / length, self._k(), amount, form)
 
         return ProxPoint(gauge * direction, gauge, jacobian)
 
@@ -129,16 +138,15 @@ class ElasticNetNorm(VectorNorm):
         return ElasticNetNorm(self.k)
 
 
-def balance_level(v: Array, root: float) -> float:
-    """Return the least theta >= 0 with ||S(v, theta)||_1 <= root ||S(v, theta)||_2, root^2 = k.
+def balance_level(v: Array, k: float) -> float:
+    """Return the least theta >= 0 with ||S(v, theta)||_1 <= sqrt k ||S(v, theta)||_2.
 
     Over m active entries the balance is at mean - deviation * sqrt(k / (m - k)), which is never
     beyond theta; entries up to it drop out, until none does. O(n) a round, few rounds.
     """
-    k = round(root * root)
     scale = power_of_two(v)
     active = np.abs(v[v != 0]) / scale
-    if active.size == 0 or float(active.sum()) <= root * l2_norm(active):
+    if active.size == 0 or float(active.sum()) <= math.sqrt(k) * l2_norm(active):
         return 0.0
     theta, largest = 0.0, float(active.max())
     while active.size > k:
@@ -154,7 +162,7 @@ def balance_level(v: Array, root: float) -> float:
 
 
 def _balanced_jacobian(
-    v: Array, direction: Array, ratio: float, k: int, amount: float, form: Form
+    v: Array, direction: Array, ratio: float, k: float, amount: float, form: Form
 ) -> ProxJacobian:
     """Return ratio * (P - u u' - q q' / (m - k)) + a u u', u the direction of the m active entries.
 

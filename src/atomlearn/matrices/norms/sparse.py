@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces.design import Design
 from atomlearn.core.interfaces.norm import Term
 from atomlearn.core.interfaces.numbers import whole_number
+from atomlearn.core.norms.vectors import to_float64
 from atomlearn.matrices.designs.reshaped import as_matrix_design
 from atomlearn.matrices.found import Found, joined, merged, positive_part
 from atomlearn.matrices.norms import sparse_search, sparse_vectors
@@ -73,11 +74,18 @@ class SparseNorm(MatrixNorm):
         return sparse_gauge(self, W, gap)
 
     def value(self, w: NDArray[Any]) -> float:
-        """Raise: the value is as hard as the oracle; only bounds are computed."""
-        raise TypeError(
-            f"the value of {type(self).__name__} is NP-hard; "
-            "solvers.gauge_by_generation(norm, w) gives bounds on it"
-        )
+        """gauge(W) to 1e-6, for small matrices; else raise: it is as hard as the oracle."""
+        if np.ndim(w) == 2:
+            return float(self.with_shape(np.shape(w)).value(np.ravel(w)))
+        vector = to_float64(w)
+        self.check(vector.size)
+        known = self.gauge_bounds(vector, 1e-8) if vector.any() else (0.0, 0.0)
+        if known is None or not known[1] <= 1e-6 * known[0] < math.inf:
+            raise TypeError(
+                f"the value of {type(self).__name__} is NP-hard; "
+                "solvers.gauge_by_generation(norm, w) gives bounds on it"
+            )
+        return known[0]
 
     @abstractmethod
     def search_near(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
