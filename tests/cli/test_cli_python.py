@@ -72,7 +72,7 @@ def test_the_line_in_the_report_selects_the_same(
 
 
 def test_n_features_selects_what_the_feature_generator_does(tmp_path: Path) -> None:
-    """What differs by intention: blocks of N / 5 and the logistic loss, which gives probabilities.
+    """The defaults are the same, standardizing, batch and loss.
 
     Coefficients are proved to the gap asked for (``selected_tol``), where FeatureGenerator by
     itself stops at 1e-3 as the paper does; that changes no selection.
@@ -83,11 +83,10 @@ def test_n_features_selects_what_the_feature_generator_does(tmp_path: Path) -> N
     options = build_parser().parse_args([*words, "--quiet", "--out", str(tmp_path / "out")])
     options.given = words
     assert select(options) == 0
-    generator = FeatureGenerator(20, batch=4, loss="logistic")
-    generator.fit(StandardScaler().fit_transform(X), y)
+    generator = FeatureGenerator(20).fit(X, y)
     model = read_model(tmp_path / "out" / "model.json")
     assert [item.index for item in model.features] == sorted(generator.selected_.tolist())
-    assert "FeatureGenerator(batch=4" in (tmp_path / "out" / "report.html").read_text()
+    assert "FeatureGenerator(n_features=20" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_settings_in_the_model_are_those_of_the_fit_on_all_rows(tmp_path: Path) -> None:

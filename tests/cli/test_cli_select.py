@@ -16,7 +16,6 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from atomlearn import norms, solve
 from atomlearn.cli import main
-from atomlearn.cli.limits import Limits
 from atomlearn.cli.watching import Watch
 from atomlearn.core.solvers.progress import Progress
 from atomlearn.reports import read_model
@@ -282,7 +281,7 @@ def test_products_too_many_to_be_listed(
     storage: str, flag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Inputs are scaled instead of products: the written model is in units of the data."""
-    monkeypatch.setattr("atomlearn.cli.fitting.LIMITS", Limits(listed=20))
+    monkeypatch.setattr("atomlearn.estimators.units.MOST_LISTED", 20)
     rng = np.random.default_rng(9)
     X = rng.standard_normal((2000, 8))
     if flag == "--standardize":

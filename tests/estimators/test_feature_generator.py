@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from atomlearn import FeatureGenerator, norms, solve
 from atomlearn.core.paths import generation
+from atomlearn.core.solvers.stopping import Iterations
 from atomlearn.result import Status
 from atomlearn.solvers import run
 
@@ -48,7 +49,7 @@ def test_exactly_the_number_asked_for(loss: str, n_features: int, batch: int) ->
 
 def test_the_first_block_are_the_best_scores_at_zero() -> None:
     X, y = labels()
-    model = FeatureGenerator(4, 4, fit_intercept=False).fit(X, y)
+    model = FeatureGenerator(4, 4, fit_intercept=False, standardize=False).fit(X, y)
     scores = np.abs(X.T @ np.where(y == "b", 1.0, -1.0))
     np.testing.assert_array_equal(np.sort(model.selected_), np.sort(np.argsort(-scores)[:4]))
 
@@ -67,7 +68,7 @@ def test_it_finds_the_true_features_and_predicts() -> None:
 def test_scaling_is_the_best_one_for_the_weights() -> None:
     X, y = labels()
     batch = 4
-    model = FeatureGenerator(12, batch).fit(X, y)
+    model = FeatureGenerator(12, batch, standardize=False).fit(X, y)
     d, w = model.scaling_, model.coef_[0]
     assert d.shape == (200,)
     assert (d >= 0).all()
@@ -82,7 +83,7 @@ def test_the_optimum_is_that_of_the_squared_k_support_norm() -> None:
     X, y = labels(n=100, p=15)
     weight = np.random.default_rng(5).uniform(0.5, 2, 100)
     C = 0.05
-    model = FeatureGenerator(15, 3, C=C, loss="logistic", tol=1e-8)
+    model = FeatureGenerator(15, 3, C=C, loss="logistic", standardize=False, tol=1e-8)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         model.fit(X, y, weight)
@@ -115,7 +116,7 @@ def test_no_further_features_end_at_the_optimum(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(generation, "SETTLED", 1)
     X, y = labels()
     with pytest.warns(UserWarning, match="the optimum has only"):
-        model = FeatureGenerator(150, 10, C=0.05).fit(X, y)
+        model = FeatureGenerator(150, 10, 0.05, "squared_hinge", standardize=False).fit(X, y)
     whole = solve(
         X,
         np.where(y == model.classes_[1], 1.0, -1.0),
@@ -281,3 +282,32 @@ def test_all_groups_reach_the_optimum_whole() -> None:
     assert model.gap_ <= 1e-10 * model.objective_
     assert model.n_selected_ == np.unique(groups[model.selected_]).size
     assert model.selected_.size == 3 * model.n_selected_
+
+
+@pytest.mark.parametrize(("count", "batch"), [(1, 1), (10, 1), (20, 2), (100, 10), (1000, 20)])
+def test_a_block_is_no_more_than_a_tenth_of_what_is_asked_for(count: int, batch: int) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 1200))
+    model = FeatureGenerator(count, loss="squared", stop=Iterations(1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model.fit(X, X[:, 0])
+    assert model.results_[0].norm.k == batch
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("loss", ["squared_hinge", "squared"])
+def test_standardizing_is_what_a_scaler_in_front_does(kind: Any, loss: str) -> None:
+    """The same features are selected, and coefficients come back in the units of X."""
+    X, y = labels()
+    X = X * 10.0 ** np.random.default_rng(4).uniform(-2, 2, X.shape[1]) + 3.0
+    target = y if loss == "squared_hinge" else (y == "b") + 0.1 * X[:, 0]
+    weight = np.random.default_rng(5).uniform(0.5, 2, y.size)
+    own = FeatureGenerator(8, loss=loss).fit(kind(X), target, weight)
+    scaler = StandardScaler(with_mean=kind is np.asarray).fit(kind(X), sample_weight=weight)
+    outer = FeatureGenerator(8, loss=loss, standardize=False)
+    outer.fit(scaler.transform(kind(X)), target, weight)
+    np.testing.assert_array_equal(own.selected_, outer.selected_)
+    mine, theirs = np.atleast_2d(own.coef_)[0], np.atleast_2d(outer.coef_)[0]
+    np.testing.assert_allclose(mine * scaler.scale_, theirs, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(own._linear(X), outer._linear(scaler.transform(X)), atol=1e-6)

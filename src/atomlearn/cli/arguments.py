@@ -151,8 +151,7 @@ def _add_model(model: Any) -> None:
         type=_count,
         metavar="N",
         help="select exactly N features (feature generation; the default, with N = 50); with more "
-        "than two classes N for each class. From Python: FeatureGenerator on standardized data; "
-        "the report says with which parameters",
+        "than two classes N for each class. From Python: FeatureGenerator(n_features=N)",
     )
     model.add_argument(
         "--norm",
@@ -192,8 +191,8 @@ def _add_model(model: Any) -> None:
         "--batch",
         type=_count,
         metavar="B",
-        help="features taken in at a time with --n-features (default: N / 5, at most 10, but N / "
-        "50 where that is more)",
+        help="features taken in at a time with --n-features (default: N / 10, at most 10, but "
+        "N / 50 where that is more)",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -17,7 +17,7 @@ from atomlearn.cli.plan import Plan
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
 from atomlearn.core.data.parts import RowSubset
-from atomlearn.core.data.standardized import Standardized, moments_of, scales_of_inputs
+from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces import Design, Norm
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.problem.result import Result, Status
@@ -26,9 +26,8 @@ from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
 from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.estimators.regressor import AtomicRegressor
+from atomlearn.estimators.units import Units, as_they_are, standardized, too_many
 from atomlearn.maps.additive import Additive
-from atomlearn.maps.feature_map import map_of
-from atomlearn.maps.pairs.polynomial import Polynomial
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -87,13 +86,19 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What a way to fit gives back, in the units of the fit; ``model`` : the (last) estimator."""
+    """What a way to fit gives back; ``model`` : the (last) estimator.
+
+    moments, scaled_by : (columns, means, scales) and words, where estimators scale features
+    themselves.
+    """
 
     results: Sequence[Result]
     model: Any
     settings: dict[str, Any]
     gaps_on_selected: tuple[float | None, ...]
     chosen: tuple[Norm, float] | None = None
+    moments: tuple[tuple[Columns, Array, Array], ...] = ()
+    scaled_by: str = ""
 
 
 def fit(
@@ -104,7 +109,8 @@ def fit(
     An intercept that is not penalized makes centering change nothing but the rounding, so sparse
     data is only scaled (``center`` False) and stays sparse.
     """
-    units = _units(design, rows, plan, center)
+    part = _rows_of(design, rows, plan)
+    units = _units(part, plan, center)
     watch.labels = list(target.outputs) if len(target.outputs) > 1 else []
     how = _generate if plan.generates else _cross_validate if plan.cross_validates else _estimate
     with warnings.catch_warnings():
@@ -116,8 +122,9 @@ def fit(
     weights = np.zeros((len(results), columns.size))
     for row, result in zip(weights, results, strict=True):
         row[np.searchsorted(columns, result.columns)] = result.weights
-    means, scales, deviations = units.of(columns)
+    means, scales = _moments(outcome, units, columns)
     coefficients = weights / scales
+    deviations = moments_of(part, columns)[1]
     return Fitted(
         columns=columns,
         coefficients=coefficients,
@@ -130,66 +137,37 @@ def fit(
         n_rows=int(rows.size),
         gaps_on_selected=outcome.gaps_on_selected,
         chosen=outcome.chosen,
-        scaled_by=units.words,
-        additive=cast(Additive, units.design) if plan.additive else None,
-        in_python=units.in_python.format(_shown(outcome.model)),
+        scaled_by=outcome.scaled_by or units.words,
+        additive=cast(Additive, part) if plan.additive else None,
+        in_python=_in_python(outcome.model, plan, center),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Units:
-    """What is fitted to, and the way back: means, scales and deviations in units of the data.
-
-    words : what was done to the features; in_python : the same around an estimator, as text.
-    """
-
-    design: Design
-    of: Callable[[Columns], tuple[Array, Array, Array]]
-    words: str
-    in_python: str = "{}"
+def _moments(outcome: _Outcome, units: Units, columns: Columns) -> tuple[Array, Array]:
+    """Return the means and scales of columns in the fit, of the estimators' own where they have."""
+    means, scales = units.of(columns)
+    for mine, own_means, own_scales in outcome.moments:
+        places = np.searchsorted(columns, mine)
+        means[places], scales[places] = own_means, own_scales
+    return means, scales
 
 
-def _units(design: Design, rows: Rows, plan: Plan, center: bool) -> _Units:
-    part = design
-    if rows.size < design.shape[0]:
-        part = (design.with_rows(rows) if plan.additive else None) or RowSubset(design, rows)
-
-    def as_given(columns: Columns) -> tuple[Array, Array, Array]:
-        deviations = moments_of(part, columns)[1]
-        return np.zeros(columns.size), np.ones(columns.size), deviations
-
+def _units(design: Design, plan: Plan, center: bool) -> Units:
+    """Return the features in the units of a fit with a norm; generation sees to its own."""
     if plan.additive:
         scaled = ", of variance 1 each" if plan.standardize else ""
-        words = f"a curve for each column ({plan.additive}{scaled})"
-        given = f"Additive(X, {plan.additive!r}, normalize={plan.standardize})"
-        return _Units(part, as_given, words, f"{{}}.fit(designs.{given}, y)")
-    if not plan.standardize:
-        return _Units(part, as_given, "as they are")
-    if map_of(design).implicit and design.shape[1] > LIMITS.listed:
-        return _scaled_inputs(cast(Polynomial, design), part, rows)
-    standard = Standardized(part, center=center)
-
-    def divided(columns: Columns) -> tuple[Array, Array, Array]:
-        scales = standard.scales[columns]
-        return standard.means[columns], scales, scales
-
-    words = "divided by their standard deviation"
-    pipeline = "StandardScaler()" if center else "StandardScaler(with_mean=False)"
-    return _Units(standard, divided, words, f"make_pipeline({pipeline}, {{}})")
+        return as_they_are(design, f"a curve for each column ({plan.additive}{scaled})")
+    if plan.generates or not plan.standardize:
+        return as_they_are(design)
+    return standardized(design, center)
 
 
-def _scaled_inputs(design: Polynomial, part: Design, rows: Rows) -> _Units:
-    """Return products too many to be listed, of columns that are scaled instead."""
-    chosen = design if rows.size == design.shape[0] else design.with_rows(rows)
-    scales, name = scales_of_inputs(chosen.base)
-
-    def multiplied(columns: Columns) -> tuple[Array, Array, Array]:
-        i, j = chosen.pairs(columns)
-        factors = scales[i] * np.where(j < 0, 1.0, scales[j])
-        return np.zeros(columns.size), factors, moments_of(part, columns)[1]
-
-    words = f"products of columns divided by their {name}"
-    return _Units(chosen.scaled(1.0 / scales), multiplied, words)
+def _rows_of(design: Design, rows: Rows, plan: Plan) -> Design:
+    """Return the design of these rows, itself where it is all of them."""
+    if rows.size == design.shape[0]:
+        return design
+    own = design.with_rows(rows) if plan.additive or too_many(design) else None
+    return own or RowSubset(design, rows)
 
 
 def _generate(
@@ -204,9 +182,10 @@ def _generate(
     for values in target.columns(y):
         model = FeatureGenerator(
             plan.n_features or 1,
-            plan.block,
+            plan.batch or "auto",
             plan.C,
             plan.loss_for(target.task),
+            standardize=plan.standardize and not plan.additive,
             tol=plan.gap,
             selected_tol=0.5 * plan.gap,
             **watch.options,
@@ -226,7 +205,14 @@ def _generate(
         "C": plan.C,
         "loss": plan.loss_for(target.task),
     }
-    return _Outcome(results, models[0], settings, tuple(m.selected_gap_ for m in models))
+    return _Outcome(
+        results,
+        models[0],
+        settings,
+        tuple(model.selected_gap_ for model in models),
+        moments=tuple(model.moments_ for model in models) if plan.standardize else (),
+        scaled_by=models[0].scaled_by_ if plan.standardize else "",
+    )
 
 
 def _estimate(
@@ -294,7 +280,14 @@ def _settings(norm: Norm, alpha: float | None, plan: Plan, target: Target) -> di
     return settings | ({"alpha_chosen_by": plan.chosen_by} if plan.chosen_by else {})
 
 
-def _shown(model: Any) -> str:
-    """Return the estimator as one writes it in Python, without what watches it."""
+def _in_python(model: Any, plan: Plan, center: bool) -> str:
+    """Return what does the same from Python, without what watches it."""
     given = model.get_params(deep=False) | {"observers": None, "stop": None}
-    return " ".join(repr(type(model)(**given)).split())
+    shown = " ".join(repr(type(model)(**given)).split())
+    if plan.additive:
+        made = f"Additive(X, {plan.additive!r}, normalize={plan.standardize})"
+        return f"{shown}.fit(designs.{made}, y)"
+    if plan.generates or not plan.standardize:
+        return shown
+    scaler = "StandardScaler()" if center else "StandardScaler(with_mean=False)"
+    return f"make_pipeline({scaler}, {shown})"

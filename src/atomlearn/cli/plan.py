@@ -30,8 +30,8 @@ class Plan:
     --------
     >>> from atomlearn.cli.plan import Plan
     >>> plan = Plan(n_features=20)
-    >>> plan.block, plan.generates, plan.loss_for("regression")
-    (4, True, 'squared')
+    >>> plan.generates, plan.loss_for("regression"), plan.loss_for("classification")
+    (True, 'squared', 'logistic')
     """
 
     n_features: int | None = 50
@@ -46,12 +46,6 @@ class Plan:
     seed: int = 0
     additive: str | None = None
     chosen_by: str = ""
-
-    @property
-    def block(self) -> int:
-        """Features that generation takes in at a time: small finds better ones, large is faster."""
-        count = self.n_features or 1
-        return min(self.batch or max(1, min(10, count // 5), count // 50), count)
 
     @property
     def generates(self) -> bool:

@@ -30,9 +30,10 @@ from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.designs import is_opened
-from atomlearn.estimators.base import AtomicModel, coefficients_of
+from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, expanded, keep, task_of, whole
 from atomlearn.estimators.targets import checked_target, encoded
+from atomlearn.estimators.units import Units, as_they_are, block_of, standardized
 from atomlearn.maps.feature_map import FeatureMap, Inputs, map_of
 from atomlearn.maps.features import features_named
 
@@ -66,13 +67,15 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
     n_features : int, default=100
         Number of features to select (of groups, where ``groups`` is given); all of them where X
         has fewer.
-    batch : int, default=10
+    batch : "auto" or int, default="auto"
         Features (or groups) taken in one pass, B of the paper. Small: fewer and better features;
-        large: faster.
+        large: faster. "auto": a tenth of ``n_features``, 1 at least and 10 at most (but a
+        fiftieth where that is more).
     C : float, default=10.0
         Weight of the loss.
-    loss : {"squared_hinge", "logistic", "squared"} or Loss, default="squared_hinge"
-        The first two make this a classifier of two classes, "squared" makes it a regressor.
+    loss : {"logistic", "squared_hinge", "squared"} or Loss, default="logistic"
+        The first two make this a classifier of two classes, "squared" makes it a regressor. The
+        paper has the squared hinge; the logistic loss gives probabilities.
     features : str, default="linear"
         Features to select from: the columns of X; with "polynomial" also all squares and products
         of two, scaled as in the kernel (x'y + 1)^2 [1]_; with "interactions" the products
@@ -93,6 +96,11 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         Bound on passes.
     verbose : int, default=0
         Above 0, print one line a pass.
+    standardize : bool, default=True
+        Divide features by their standard deviations while selecting (centered, too, where there is
+        an intercept and X is dense); coefficients are in the units of X all the same. Products
+        are divided by deviations of their own, or where they are more than 2^22, the columns by
+        theirs; False keeps the scaling of "polynomial". Curves have variance 1 in any case.
     fit_intercept, observers, stop, time_limit
         As in ``AtomicRegressor``.
 
@@ -120,6 +128,10 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         see ``additive_map_``, and ``scaling_`` is of the inputs (of the terms with "anova").
     intercept_ : (1,) ndarray; float for regression
     classes_ : (2,) ndarray, for classification
+    moments_ : tuple of columns, means, scales
+        Of the selected columns: what was taken off and divided by while selecting.
+    scaled_by_ : str
+        The same in words.
     objective_, gap_ : float
         The objective at this point and a proved bound on its distance to the optimum over *all*
         features: what is given up by stopping at ``n_features``.
@@ -145,24 +157,24 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.preprocessing import scale
     >>> from atomlearn import FeatureGenerator
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> selector = FeatureGenerator(n_features=5, batch=2).fit(scale(X), y)
-    >>> selector.transform(scale(X)).shape
+    >>> selector = FeatureGenerator(n_features=5).fit(X, y)
+    >>> selector.transform(X).shape
     (569, 5)
     """
 
     def __init__(
         self,
         n_features: int = 100,
-        batch: int = 10,
+        batch: int | str = "auto",
         C: float = 10.0,
-        loss: str | Loss = "squared_hinge",
+        loss: str | Loss = "logistic",
         features: str = "linear",
         groups: Any = None,
         fit_intercept: bool = True,
         *,
+        standardize: bool = True,
         tol: float = 1e-6,
         selected_tol: float | None = None,
         max_iter: int = 1000,
@@ -188,14 +200,17 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         C = positive("C", self.C, "weight of the loss")
         settings = self._settings()
         whole("n_features", self.n_features)
-        whole("batch", self.batch)
+        if self.batch != "auto":
+            whole("batch", self.batch)
         features_named(self.features)
         loss = as_loss(self.loss)
         inputs = checked_design(self, X, reset=True)
         weight = C * check_weight(sample_weight, inputs.shape[0])
         target, classes = self._target(y, weight, loss)
         design = expanded(inputs, self.features, weight=weight)
-        problem, n_units = self._problem(design, target, loss, weight)
+        self.feature_map_ = map_of(design)
+        units = self._units(design, weight)
+        problem, n_units = self._problem(units.design, target, loss, weight)
         wanted = min(self.n_features, n_units)
         # Where all may be selected nothing is cut: the run ends at the optimum, in the order found.
         limit = wanted if wanted < n_units else None
@@ -211,8 +226,15 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
             settings.stop,
             self.selected_tol,
         )
-        self._record_selection(problem, result, classes, wanted)
+        self._record_selection(units, problem, result, classes, wanted)
         return self
+
+    def _units(self, design: Design, weight: Array) -> Units:
+        """Return the features in the units of the fit."""
+        if not self.standardize:
+            return as_they_are(design)
+        center = self.fit_intercept and not design.is_sparse
+        return standardized(design, center, weight)
 
     def _target(
         self, y: Any, weight: Array, loss: Loss
@@ -235,10 +257,11 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         self, design: Design, target: NDArray[Any], loss: Loss, weight: Array
     ) -> tuple[Problem, int]:
         """Return the problem, and how many features (or groups) there are to select from."""
-        n_units, groups = design.shape[1], map_of(design).column_groups(self.groups)
+        n_units, groups = design.shape[1], self.feature_map_.column_groups(self.groups)
         if groups is not None:
             n_units = KSupport(1, groups).partition(n_units).n_groups
-        norm = KSupport(min(self.batch, max(n_units, 1)), groups)
+        batch = block_of(self.n_features) if self.batch == "auto" else self.batch
+        norm = KSupport(min(int(batch), max(n_units, 1)), groups)
         problem = Problem.build(
             design,
             target,
@@ -250,13 +273,17 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         return problem, n_units
 
     def _record_selection(
-        self, problem: Problem, result: Result, classes: NDArray[Any] | None, wanted: int
+        self,
+        units: Units,
+        problem: Problem,
+        result: Result,
+        classes: NDArray[Any] | None,
+        wanted: int,
     ) -> None:
         state, norm = result.state, problem.regularizer.norm
         result.state = None
         self.selected_gap_ = state.selected_gap()
-        design = problem.design
-        map = self.feature_map_ = map_of(design)
+        map, n_columns = self.feature_map_, problem.design.shape[1]
         columns, rounds = state.selection()
         terms, first = np.unique(map.term_of(columns), return_index=True)
         in_order = np.argsort(first)
@@ -269,11 +296,16 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
             self.pairs_ = map.inputs_of(self.selected_)
         self.n_selected_ = int(state.units)
         # All columns of a term have one scaling.
-        columns, scaling = state.scaling(norm, design.shape[1])
+        columns, scaling = state.scaling(norm, n_columns)
         of_terms = [(map.term_of(columns), scaling)]
         rows = coefficient_rows(of_terms, map.n_terms, np.float64, map.implicit)
         self.scaling_ = single_row(rows)
-        self.coef_, self.intercept_ = coefficients_of([result], design), float(result.intercept)
+        means, scales = units.of(result.columns)
+        self.moments_, self.scaled_by_ = (result.columns, means, scales), units.words
+        weights = result.weights / scales
+        entries = [(result.columns, weights)]
+        self.coef_ = coefficient_rows(entries, result.n_features, result.dtype, map.implicit)
+        self.intercept_ = float(result.intercept - weights @ means)
         if classes is not None:
             self.classes_, self.intercept_ = classes, np.array([self.intercept_])
         else:

@@ -1,0 +1,88 @@
+"""Units: features divided by their deviations while selecting, and the way back to the data's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.data.standardized import Standardized, scales_of_inputs
+from atomlearn.core.interfaces import Design
+from atomlearn.maps.feature_map import map_of
+from atomlearn.maps.pairs.polynomial import Polynomial
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+#: So many products of two columns are scaled one by one (their moments take 32 MB each); beyond
+#: it their factors are.
+MOST_LISTED = 2**22
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What is fitted to, and the way back.
+
+    design : the scaled features; of : columns -> their means and scales in units of the data (a
+    column of the design is (x - mean) / scale); words : what was done.
+    """
+
+    design: Design
+    of: Callable[[Columns], tuple[Array, Array]]
+    words: str
+
+
+def too_many(design: Design) -> bool:
+    """Tell whether these are products too many to be scaled one by one."""
+    return map_of(design).implicit and design.shape[1] > MOST_LISTED
+
+
+def as_they_are(design: Design, words: str = "as they are") -> Units:
+    """Return the units of features that nothing is done to."""
+
+    def given(columns: Columns) -> tuple[Array, Array]:
+        return np.zeros(columns.size), np.ones(columns.size)
+
+    return Units(design, given, words)
+
+
+def standardized(design: Design, center: bool, weight: Array | None = None) -> Units:
+    """Return the features divided by their standard deviations, and centered where asked.
+
+    An intercept without penalty makes centering change nothing but the rounding, so data that is
+    sparse is only scaled. Products too many to be listed are products of scaled inputs instead,
+    which no centering belongs to.
+    """
+    if map_of(design).unit is not None:
+        return as_they_are(design, "of variance 1 each, as their map makes them")
+    if too_many(design):
+        return _of_scaled_inputs(cast(Polynomial, design))
+    standard = Standardized(design, center=center, weight=weight)
+
+    def divided(columns: Columns) -> tuple[Array, Array]:
+        return standard.means[columns], standard.scales[columns]
+
+    return Units(standard, divided, "divided by their standard deviation")
+
+
+def _of_scaled_inputs(design: Polynomial) -> Units:
+    scales, name = scales_of_inputs(design.base)
+
+    def multiplied(columns: Columns) -> tuple[Array, Array]:
+        i, j = design.pairs(columns)
+        return np.zeros(columns.size), scales[i] * np.where(j < 0, 1.0, scales[j])
+
+    words = f"products of columns divided by their {name}"
+    return Units(design.scaled(1.0 / scales), multiplied, words)
+
+
+def block_of(count: int) -> int:
+    """Return how many features generation takes in at a time where ``count`` are asked for.
+
+    Never more than a tenth: small blocks find better features, and of few each one counts. At
+    most 10, but a fiftieth where that is more, so that rounds stay below a hundred.
+    """
+    return max(1, min(10, count // 10), count // 50)
