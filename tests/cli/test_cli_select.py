@@ -416,6 +416,7 @@ def test_existing_files_are_replaced_and_no_temporary_ones_stay(
         "model.json",
         "report.html",
         "selected.csv",
+        "summary.json",
     ]
     assert json.loads((out / "model.json").read_text())["version"] == 1
 
@@ -497,7 +498,7 @@ def test_time_limit_ends_with_its_own_status(classes_csv: Path, tmp_path: Path) 
     assert read_model(out / "model.json").certificates[0].status == "TIME_LIMIT"
     page = (out / "report.html").read_text()
     assert "raise --time-limit" in page
-    assert "not at the goal" in page
+    assert "not to the gap asked for" in page
 
 
 def test_time_limit_during_cross_validation_is_an_error(
@@ -519,4 +520,8 @@ def test_without_jinja2_the_other_files_are_written(
     arguments = ("--target", "outcome", "--n-features", 2, "--out", out)
     assert run("select", classes_csv, *arguments) == 0
     assert 'pip install "atomlearn[report]"' in capsys.readouterr().err
-    assert sorted(entry.name for entry in out.iterdir()) == ["model.json", "selected.csv"]
+    assert sorted(entry.name for entry in out.iterdir()) == [
+        "model.json",
+        "selected.csv",
+        "summary.json",
+    ]

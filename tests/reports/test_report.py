@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from atomlearn.findings import Verdict
 from atomlearn.reports import (
     Content,
     FitSummary,
@@ -66,6 +67,7 @@ def make_content(name: str = "gene", **changes: object) -> Content:
             ((5, 1), (0, 4)),
             n_selected=3,
             overlap=2,
+            verdict=verdict(),
         ),
         class_counts=(("healthy", 22), ("sick", 18)),
         details=(("Loss", "logistic"),),
@@ -74,6 +76,11 @@ def make_content(name: str = "gene", **changes: object) -> Content:
         versions="atomlearn 0",
     )
     return replace(base, **changes)  # type: ignore[arg-type]
+
+
+def verdict(word: str = "better") -> Verdict:
+    how = dict.fromkeys(("score", "interval", "p_value", "verdict"), "somehow")
+    return Verdict(word, 0.93, "AUC", (0.8, 0.98), 0.5, 0.0001, 0.7, 10, how)  # type: ignore[arg-type]
 
 
 class Page(HTMLParser):
@@ -148,7 +155,9 @@ def test_the_page_is_self_contained_and_tells_the_result() -> None:
     assert ("name", "viewport") in page.attributes
     assert "prefers-color-scheme: dark" in text
     for words in (
-        "3 of 9 features predict",
+        "3 of 9 features predict outcome",
+        "Held-out AUC 0.930",
+        "interval 0.800 to 0.980",
         "90.0%",
         "guess: 60.0%",
         "gene 1",
@@ -156,7 +165,7 @@ def test_the_page_is_self_contained_and_tells_the_result() -> None:
         "0.0000001% above",
         "a note",
         "atomlearn select data.csv",
-        "proved",
+        "fitted exactly",
     ):
         assert words in page.words, words
     assert page.tags.count("svg") == 2
@@ -171,7 +180,7 @@ def test_a_fit_that_is_not_proved_says_so() -> None:
         status="time limit reached",
     )
     words = Page(report_html(make_content(fits=(fit,)))).words
-    assert "not at the goal" in words
+    assert "not to the gap asked for" in words
     assert "3.09% above" in words
     assert "time limit reached" in words
 
@@ -193,7 +202,7 @@ def test_feature_generation_tells_both_bounds() -> None:
 
 def test_no_features_many_features_many_classes() -> None:
     none = Page(report_html(make_content(selected=()))).words
-    assert "No feature helps to predict" in none
+    assert "No feature of 9 was selected for outcome" in none
     many = tuple(feature(rank, f"n{rank}") for rank in range(1, 2001))
     page = Page(report_html(make_content(selected=many)))
     assert "the other 1700 stand in selected.csv" in " ".join(page.words.split())

@@ -20,14 +20,22 @@ from atomlearn.cli.source import Source, read_source
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
 from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.interfaces import Deadline, Design
+from atomlearn.core.interfaces import Deadline, Design, Loss
 from atomlearn.core.losses import as_loss
+from atomlearn.findings.verdict import (
+    LONG_TAILED,
+    Verdict,
+    classification_verdict,
+    regression_verdict,
+)
 from atomlearn.maps.additive import Additive
 from atomlearn.reports.content import Content, HeldOut
 from atomlearn.reports.html import ReportUnavailable, write_report
 from atomlearn.reports.model_file import write_model
+from atomlearn.reports.summary import write_summary
 from atomlearn.reports.tables import summary_lines, write_selected_csv
 
+Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 
@@ -88,10 +96,7 @@ def select_from(source: Source, plan: Plan, way: Way) -> int:
 
 
 def _headline(content: Content) -> str:
-    return (
-        f"\n{content.data}: {len(content.selected)} of {content.n_features:,} features "
-        f"selected to predict {content.target}"
-    )
+    return f"\n{content.data}: {content.headline}"
 
 
 def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None, list[str], bool]:
@@ -162,14 +167,23 @@ def _held_out(
         n_selected=int(first.units.size),
         overlap=int(np.intersect1d(first.units, final.units).size),
         refitted=final is not first,
+        verdict=_verdict(target, test, decisions, as_loss(first.settings["loss"])),
     )
 
 
+def _verdict(target: Target, test: Rows, decisions: Array, loss: Loss) -> Verdict:
+    """Return whether the model predicts better than a guess, by the held-out rows."""
+    if target.classes is not None:
+        return classification_verdict(target.values[test], decisions)
+    return regression_verdict(target.values[test], decisions, ranks=loss.name in LONG_TAILED)
+
+
 def _write(folder: Path, source: Source, fitted: Fitted, content: Content) -> list[str]:
-    """Write the three files, each as a whole; return the names of those written."""
+    """Write the files, each as a whole; return the names of those written."""
     write_selected_csv(folder / "selected.csv", content)
     write_model(folder / "model.json", model_of(source, fitted))
-    written = ["selected.csv", "model.json"]
+    write_summary(folder / "summary.json", content)
+    written = ["selected.csv", "model.json", "summary.json"]
     try:
         write_report(folder / "report.html", content)
         written.append("report.html")

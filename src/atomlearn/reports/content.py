@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from atomlearn.core.problem.result import Record
+from atomlearn.findings.verdict import Verdict, no_verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,8 @@ class HeldOut:
 
     confusion[i][j] : rows of class i that were called class j (classification); truth and
     predicted : the numbers (regression); overlap : features that the model of the training rows
-    shares with the final one; refitted : False where the final model is that very model.
+    shares with the final one; refitted : False where the final model is that very model;
+    verdict : whether the model predicts better than a guess.
     """
 
     n_train: int
@@ -109,6 +111,7 @@ class HeldOut:
     n_selected: int = 0
     overlap: int = 0
     refitted: bool = True
+    verdict: Verdict | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +152,29 @@ class Content:
     command: str = ""
     versions: str = ""
     files: tuple[str, ...] = field(default=("selected.csv", "model.json"))
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the model predicts better than a guess; rows held out are what it is known by."""
+        if self.held_out is None or self.held_out.verdict is None:
+            return no_verdict("no rows were held out, so nobody knows whether the model predicts")
+        return self.held_out.verdict
+
+    @property
+    def headline(self) -> str:
+        """What was found, in words that claim no more than the verdict does."""
+        count, of = len(self.selected), f"{self.n_features:,}"
+        features = "feature" if count == 1 else "features"
+        if not count:
+            return f"No feature of {of} was selected for {self.target}"
+        if self.verdict.better:
+            verb = "predicts" if count == 1 else "predict"
+            return f"{count:,} of {of} features {verb} {self.target}"
+        if self.verdict.verdict == "no better":
+            return f"{count:,} selected {features}: no better than a guess of {self.target}"
+        if self.held_out is None:
+            return f"{count:,} of {of} features selected for {self.target}, not tested"
+        return f"Too few rows to tell whether {count:,} selected {features} predict {self.target}"
 
     @property
     def converged(self) -> bool:

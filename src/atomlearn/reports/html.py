@@ -47,7 +47,8 @@ def report_html(content: Content) -> str:
         drawings=drawings,
         rows=[_row(content, feature) for feature in content.selected[: STYLE.most_rows]],
         left_out=max(0, len(content.selected) - STYLE.most_rows),
-        headline=_headline(content),
+        verdict=content.verdict,
+        verdict_words=verdict_words(content),
         meaning=_meaning(content),
         confusion=_confusion(content),
         classes=_classes(content),
@@ -89,12 +90,32 @@ def _drawings(content: Content) -> dict[str, str]:
     return drawings
 
 
-def _headline(content: Content) -> str:
-    count = len(content.selected)
-    if not count:
-        return "No feature helps to predict"
-    verb = "predicts" if count == 1 else "predict"
-    return f"{count:,} of {content.n_features:,} features {verb}"
+def verdict_words(content: Content) -> list[str]:
+    """Return sentences that say the verdict, what it rests on, and what it does not say."""
+    verdict = content.verdict
+    if not verdict.n_rows:
+        return [f"Nothing is known of how well this model predicts: {verdict.how['verdict']}."]
+    name = verdict.score_name
+    first = {
+        "better": f"The selected features predict {content.target} better than a guess.",
+        "no better": f"On rows that the model has not seen it does no better than a guess of "
+        f"{content.target}: what is listed below is no finding.",
+        "too few rows to tell": "Too few rows were held out to tell this model from a guess of "
+        f"{content.target}.",
+    }[verdict.verdict]
+    low, high = verdict.interval
+    return [
+        first,
+        f"Held-out {name} {verdict.score:.3f} on {verdict.n_rows:,} rows "
+        f"({100 * verdict.interval_level:.0f}% interval {low:.3f} to {high:.3f}), a guess: "
+        f"{verdict.baseline:g}; a guess does as well with probability {p_words(verdict.p_value)}. "
+        f"From {name} {verdict.critical:.3f} on the verdict would be better.",
+    ]
+
+
+def p_words(p_value: float) -> str:
+    """Return a p-value as people read it."""
+    return "below 0.0001" if p_value < 1e-4 else f"{p_value:.2g}"
 
 
 def _meaning(content: Content) -> list[str]:

@@ -35,9 +35,11 @@ def selected_csv(content: Content) -> str:
 
 def summary_lines(content: Content, most: int = 10) -> list[str]:
     """Return the short table that a terminal shows: scores, gap and the first features."""
-    lines = []
+    lines = _verdict_lines(content)
     if content.held_out is not None:
         for score in content.held_out.scores:
+            if score.name == content.verdict.score_name:
+                continue
             lines.append(
                 f"  {'held-out ' + score.name:<28} {score.shown:>9}   "
                 f"({score.baseline_name}: {score.baseline_shown})"
@@ -47,7 +49,7 @@ def summary_lines(content: Content, most: int = 10) -> list[str]:
     )
     over = "on all features" if content.gap_on_selected is None else "on the selected features"
     lines.append(
-        f"  {'proved relative gap':<28} {content.headline_gap:>9.1e}   "
+        f"  {'fitted to a relative gap of':<28} {content.headline_gap:>9.1e}   "
         f"({over}; asked for {content.goal:.0e})"
     )
     if content.selected:
@@ -56,6 +58,20 @@ def summary_lines(content: Content, most: int = 10) -> list[str]:
         if len(content.selected) > most:
             lines.append(f"  ... and {len(content.selected) - most} more")
     return lines
+
+
+def _verdict_lines(content: Content) -> list[str]:
+    verdict = content.verdict
+    if not verdict.n_rows:
+        return [f"  verdict: {verdict.verdict}: {verdict.how['verdict']}"]
+    low, high = verdict.interval
+    percent = f"{100 * verdict.interval_level:.0f}%"
+    than = "" if verdict.verdict.startswith("too") else " than a guess"
+    return [
+        f"  verdict: {verdict.verdict}{than} (p = {verdict.p_value:.2g})",
+        f"  {'held-out ' + verdict.score_name:<28} {verdict.score:>9.3f}   "
+        f"({percent} interval {low:.3f} to {high:.3f}; a guess: {verdict.baseline:g})",
+    ]
 
 
 def _feature_lines(features: tuple[SelectedFeature, ...]) -> list[str]:
