@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import xlogy
 
 from atomlearn.core.interfaces.loss import Loss
 
@@ -23,29 +25,71 @@ def _as_labels(numbers: Array) -> Array:
 class LossOracle:
     """A loss as others write it.
 
-    expression(cp, y, z, s) : sum_i s_i loss(y_i, z_i) as a convex CVXPY expression of z, for the
-    module ``cp`` and constants y and s; targets(numbers) : valid targets, made of any numbers.
+    expression(cp, y, z, s, loss) : sum_i s_i loss(y_i, z_i) as a convex CVXPY expression of z, for
+    the module ``cp``, constants y and s, and the loss with its parameters (which ``oracle_of``
+    fills in); targets(numbers) : valid targets, made of any numbers.
     """
 
-    expression: Callable[[Any, Array, Any, Array], Any]
+    expression: Callable[..., Any]
     targets: Callable[[Array], Array]
+
+
+def _as_counts(numbers: Array) -> Array:
+    """Return whole numbers >= 0, many of them 0."""
+    return np.floor(np.exp(np.clip(numbers, -5.0, 5.0)))
+
+
+def _as_amounts(numbers: Array) -> Array:
+    """Return numbers > 0."""
+    return np.exp(np.clip(numbers, -5.0, 5.0))
+
+
+def _as_claims(numbers: Array) -> Array:
+    """Return zeros, and numbers > 0."""
+    return np.where(numbers > 0.0, np.exp(np.clip(numbers, -5.0, 5.0)), 0.0)
+
+
+def _tweedie(cp: Any, y: Array, z: Any, s: Array, loss: Any) -> Any:
+    A, B = 2.0 - loss.power, loss.power - 1.0
+    terms = cp.exp(A * z) / A + cp.multiply(y / B, cp.exp(-B * z))
+    return s @ terms - float(s @ y**A) / (A * B)
+
+
+def _negative_binomial(cp: Any, y: Array, z: Any, s: Array, loss: Any) -> Any:
+    theta, x = loss.theta, z - np.log(loss.theta)
+    terms = cp.multiply(y, cp.logistic(-x)) + theta * cp.logistic(x)
+    least = xlogy(y, y + theta) - xlogy(y, y) + theta * np.log1p(y / theta)
+    return s @ terms - float(s @ least)
 
 
 #: One line a loss, by its name. Suites over losses run for those that stand here.
 LOSS_ORACLES: dict[str, LossOracle] = {
     "squared": LossOracle(
-        lambda cp, y, z, s: 0.5 * cp.sum_squares(cp.multiply(np.sqrt(s), z - y)),
+        lambda cp, y, z, s, loss: 0.5 * cp.sum_squares(cp.multiply(np.sqrt(s), z - y)),
         lambda numbers: numbers,
     ),
     "logistic": LossOracle(
-        lambda cp, y, z, s: s @ cp.logistic(-cp.multiply(y, z)),
+        lambda cp, y, z, s, loss: s @ cp.logistic(-cp.multiply(y, z)),
         _as_labels,
     ),
     "squared_hinge": LossOracle(
-        lambda cp, y, z, s: (
+        lambda cp, y, z, s, loss: (
             0.5 * cp.sum_squares(cp.multiply(np.sqrt(s), cp.pos(1 - cp.multiply(y, z))))
         ),
         _as_labels,
+    ),
+    "poisson": LossOracle(
+        lambda cp, y, z, s, loss: s @ (cp.exp(z) - cp.multiply(y, z) + xlogy(y, y) - y),
+        _as_counts,
+    ),
+    "gamma": LossOracle(
+        lambda cp, y, z, s, loss: s @ (cp.multiply(y, cp.exp(-z)) + z - 1.0 - np.log(y)),
+        _as_amounts,
+    ),
+    "tweedie": LossOracle(_tweedie, _as_claims),
+    "negative_binomial": LossOracle(_negative_binomial, _as_counts),
+    "huber": LossOracle(
+        lambda cp, y, z, s, loss: 0.5 * s @ cp.huber(z - y, loss.delta), lambda numbers: numbers
     ),
 }
 
@@ -58,7 +102,7 @@ def oracle_of(loss: Loss) -> LossOracle:
             f"no independent optimum for the loss {loss!r}; add its CVXPY expression to "
             "testing/loss_oracles.py"
         )
-    return found
+    return LossOracle(partial(found.expression, loss=loss), found.targets)
 
 
 def targets_of(loss: Loss, numbers: Array) -> Array:

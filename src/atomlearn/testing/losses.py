@@ -215,13 +215,16 @@ class LossChecks:
 
         Where the curvature has no bound, as far as the loss itself is below the largest float.
         """
-        # exp(700) is about the largest float.
-        reach = np.inf if np.isfinite(self.loss.smoothness) else 700.0
         margins = np.array([0.0, *(s * m for m in (1.0, 30.0, 700.0, 800.0, 1e4) for s in (1, -1))])
-        prediction = np.repeat(margins[margins <= reach], 2)
+        prediction = np.repeat(margins, 2)
         y = self.targets(np.random.default_rng(0), prediction.size)
         if self.loss.is_classification:
             y = np.tile([-1.0, 1.0], prediction.size // 2)
+        if not np.isfinite(self.loss.smoothness):
+            # exp(700) is about the largest float.
+            beyond = np.isinf(self.per_sample(y, prediction, np.ones(prediction.size)))
+            assert np.all(np.abs(prediction[beyond]) > 700.0)
+            y, prediction = y[~beyond], prediction[~beyond]
         weight = np.ones(prediction.size)
         with np.errstate(all="raise", under="ignore"):
             value = self.loss.value(y, prediction, weight)

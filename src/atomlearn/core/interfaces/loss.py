@@ -38,6 +38,8 @@ class Loss(ABC):
     is_quadratic: ClassVar[bool] = False
     #: True when predictions give probabilities of the labels, see ``log_probabilities``.
     has_probabilities: ClassVar[bool] = False
+    #: True when the deviance is in units of a dispersion (a variance) that nobody gives.
+    dispersed: ClassVar[bool] = True
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Read ``is_classification`` of losses that were written before there was ``task``."""
@@ -110,6 +112,10 @@ class Loss(ABC):
         """
         return 0.0
 
+    def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
+        """Return a b near argmin_b f(linear + b), where a formula knows one; else ``start``."""
+        return start
+
     # --- what a prediction means ------------------------------------------------------------
 
     def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
@@ -118,6 +124,14 @@ class Loss(ABC):
         Of labels it is the probability of +1, where there is one. Any shape.
         """
         return prediction
+
+    def link(self, mean: NDArray[Any]) -> NDArray[Any]:
+        """Return the prediction whose ``mean`` this is."""
+        return mean
+
+    def deviance(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return twice the loss: minus twice the log-likelihood, less that of a perfect fit."""
+        return 2.0 * self.value(y, prediction, weight)
 
     def log_probabilities(self, prediction: NDArray[Any]) -> NDArray[Any]:
         """Return log P(-1) and log P(+1), (n_samples, 2), where ``has_probabilities``."""

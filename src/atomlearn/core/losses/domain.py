@@ -27,3 +27,8 @@ def per_unit_weight(dual: Array, weight: Array) -> Array | None:
     if np.any(dual[weightless] != 0.0):
         return None
     return np.divide(dual, weight, out=np.zeros_like(dual), where=~weightless)
+
+
+def where_weighted(prediction: Array, weight: Array) -> Array:
+    """Return the predictions, with 0 where s_i = 0: what an exponential makes of those is lost."""
+    return prediction if weight.all() else np.where(weight > 0.0, prediction, 0.0)

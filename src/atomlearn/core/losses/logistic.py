@@ -7,7 +7,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, logit
 
 from atomlearn.core.interfaces.loss import Loss, Task
 from atomlearn.core.losses.domain import EDGE_TOLERANCE, per_unit_weight, weighted_sum
@@ -47,6 +47,7 @@ class Logistic(Loss):
     name: ClassVar[str] = "logistic"
     task: ClassVar[Task] = "classification"
     has_probabilities: ClassVar[bool] = True
+    dispersed: ClassVar[bool] = False
     smoothness: ClassVar[float] = 0.25
 
     def check_target(self, y: object) -> Array:
@@ -99,6 +100,11 @@ class Logistic(Loss):
         """Return P(y = +1) = 1 / (1 + exp(-z))."""
         probability: NDArray[Any] = expit(prediction)
         return probability
+
+    def link(self, mean: NDArray[Any]) -> NDArray[Any]:
+        """Return log(p / (1 - p)) of the probability p of +1."""
+        logit_of: NDArray[Any] = logit(mean)
+        return logit_of
 
     def log_probabilities(self, prediction: NDArray[Any]) -> NDArray[Any]:
         """Return log P(-1) and log P(+1), which keep their digits where one of them is nearly 1."""

@@ -59,6 +59,7 @@ class Multinomial(Loss):
     n_classes: int
     name: ClassVar[str] = "multinomial"
     task: ClassVar[Task] = "classification"
+    dispersed: ClassVar[bool] = False
     has_probabilities: ClassVar[bool] = True
     smoothness: ClassVar[float] = 0.5
 

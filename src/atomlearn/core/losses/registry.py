@@ -10,9 +10,14 @@ import difflib
 from typing import TYPE_CHECKING
 
 from atomlearn.core.interfaces.loss import Loss, Task
+from atomlearn.core.losses.gamma import Gamma as Gamma
+from atomlearn.core.losses.huber import Huber as Huber
 from atomlearn.core.losses.logistic import Logistic as Logistic
+from atomlearn.core.losses.negative_binomial import NegativeBinomial as NegativeBinomial
+from atomlearn.core.losses.poisson import Poisson as Poisson
 from atomlearn.core.losses.squared import Squared as Squared
 from atomlearn.core.losses.squared_hinge import SquaredHinge as SquaredHinge
+from atomlearn.core.losses.tweedie import Tweedie as Tweedie
 
 _BY_NAME: dict[str, type[Loss]] = {
     kind.name: kind

@@ -45,6 +45,7 @@ class SquaredHinge(Loss):
 
     name: ClassVar[str] = "squared_hinge"
     task: ClassVar[Task] = "classification"
+    dispersed: ClassVar[bool] = False
     smoothness: ClassVar[float] = 1.0
 
     def check_target(self, y: object) -> Array:

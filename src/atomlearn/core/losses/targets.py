@@ -23,6 +23,20 @@ def regression_target(y: object) -> Array:
     return _finite(numbers)
 
 
+def positive_target(y: object, name: str, *, zero: bool) -> Array:
+    """Return y as ``regression_target`` does, all of it > 0, or >= 0 where ``zero`` may be."""
+    numbers = regression_target(y)
+    wrong = numbers < 0.0 if zero else numbers <= 0.0
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        bound = ">= 0" if zero else "> 0"
+        raise ValueError(
+            f"y must hold numbers {bound} for the loss {name!r}; received {numbers[first]:g} at "
+            f"index {first}. Check the target, or use the squared loss, which takes any numbers"
+        )
+    return numbers
+
+
 def binary_target(y: object) -> Array:
     """Return y as float64 labels -1 and +1; accepts {-1, +1}, {0, 1} and bool.
 

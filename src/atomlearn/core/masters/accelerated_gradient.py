@@ -141,6 +141,12 @@ class Acceleration:
         if self.refit_intercept:
             b = problem.optimal_intercept(at.ahead_linear, b)
         model, dual = _linearize(problem, at.ahead_linear, b, at.gradient, at.spare)
+        if not math.isfinite(model.value) and at.ahead_weights is not at.weights:
+            # The momentum led to where a steep loss overflows: forget it.
+            at.ahead_weights, at.ahead_linear = at.weights, at.linear
+            at.ahead_intercept = b = at.intercept
+            at.momentum = 1.0
+            model, dual = _linearize(problem, at.linear, b, None, None)
         at.spare = dual if self.into else None
         del dual
         following = self._line_search(problem, proximal, at, model, b)

@@ -64,7 +64,8 @@ class Regularizer:
         if self.form == "constrained":
             return self.amount * max(polar, 0.0)
         excess = polar - self.amount
-        return gauge_bound * excess if excess > 0 else 0.0
+        # A polar that is not a number proves nothing.
+        return 0.0 if excess <= 0 else gauge_bound * excess
 
     def multiplier(self, gauge: float, inner: float) -> float:
         """Return lambda with z in lambda * subdifferential of gauge at w, where <z, w> = inner."""

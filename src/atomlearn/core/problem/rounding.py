@@ -86,26 +86,34 @@ def rounding(
     # The prediction is off by no more than this; f then is by its slope, and by its curvature.
     off = growth(weights.size) * float(np.abs(weights) @ lengths.summed)
     shift = growth(weights.size) * float(np.abs(weights) @ np.abs(lengths.offsets))
-    total += slope * off + of_shift(problem, shift) + _curved(problem, off * off)
+    total += (
+        slope * off + of_shift(problem, shift, prediction) + _curved(problem, off * off, prediction)
+    )
     # Each score is off by its column's length; twice, as v sums to 0 up to rounding only.
     scores = ArrayScores(2.0 * growth(n_samples) * slope * lengths.scored)
     return total + _of_polar(problem, objective, polar) * _polar(problem, columns, scores)
 
 
-def of_shift(problem: Problem, shift: float) -> float:
+def of_shift(problem: Problem, shift: float, prediction: Array | None = None) -> float:
     """Return by how much f grows where an optimal intercept is off by ``shift``.
 
-    Its slope is zero there, so only the curvature counts.
+    Its slope is zero there, so only the curvature counts: that at ``prediction`` where the loss
+    has no bound on it.
     """
-    return _curved(problem, shift * shift * problem.y.size)
+    return _curved(problem, shift * shift * problem.y.size, prediction)
 
 
-def _curved(problem: Problem, square: float) -> float:
+def _curved(problem: Problem, square: float, prediction: Array | None) -> float:
     """Return the second-order term of f for predictions that are off by this sum of squares."""
-    smoothness = problem.loss.smoothness
-    if not (square and math.isfinite(smoothness)):
+    loss, weight = problem.loss, problem.weight
+    if not square:
         return 0.0
-    return 0.5 * smoothness * float(problem.weight.max()) * square
+    if math.isfinite(loss.smoothness):
+        return 0.5 * loss.smoothness * float(weight.max()) * square
+    if prediction is None:
+        return 0.0
+    # Over a move of a few roundings the curvature does not double.
+    return float(loss.curvature(problem.y, prediction, weight).max()) * square
 
 
 def _polar(problem: Problem, columns: Columns | None, scores: ArrayScores) -> float:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -92,7 +94,7 @@ def run(
     start = warm if warm is None or lift is None else lift.start(warm)
     clock = _Clock(counted, resumed[0] if resumed else None)
     inner = replace(inner, deadline=inner.deadline.sooner(stop.deadline(clock.began)))
-    with single_threaded_blas():
+    with single_threaded_blas(), _quiet(problem):
         state = solver.start(inner, start) if not resumed else resumed[0].state(inner, solver)
         progress = Progress(state, history=clock.history)
         progress.lowered = _way_back(lift, centered.origin)
@@ -105,6 +107,15 @@ def run(
         result = result.lowered(lift)
     result.norm = problem.regularizer.norm
     return result
+
+
+def _quiet(problem: Problem) -> np.errstate:
+    """Return what silences overflow where trial steps may meet it, as steep losses do.
+
+    A point of an infinite objective is left, and what is not a number proves nothing.
+    """
+    kind: Literal["ignore"] | None = None if math.isfinite(problem.loss.smoothness) else "ignore"
+    return np.errstate(over=kind, invalid=kind)
 
 
 def _loop(

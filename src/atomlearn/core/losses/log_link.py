@@ -1,0 +1,129 @@
+"""Losses of means that are exponentials of predictions: Poisson, gamma and what lies between."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from atomlearn.core.interfaces.loss import Loss
+from atomlearn.core.losses.deviance import deviance_explained
+from atomlearn.core.losses.domain import per_unit_weight, weighted_sum, where_weighted
+
+Array = NDArray[np.float64]
+
+#: Exponents at which slopes stop: exp(700) is nearly the largest float. A slope cut there is still
+#: a dual point, and a value beyond is infinite, so that no certificate is made of it.
+LARGEST_EXPONENT = 700.0
+
+
+def exponential(exponent: NDArray[Any]) -> NDArray[Any]:
+    """Return exp(x), infinite without a warning where it is beyond the largest float."""
+    with np.errstate(over="ignore"):
+        result: NDArray[Any] = np.exp(exponent)
+    return result
+
+
+def logarithm(mean: NDArray[Any]) -> NDArray[Any]:
+    """Return log(x), -infinity at 0 without a warning."""
+    with np.errstate(divide="ignore"):
+        result: NDArray[Any] = np.log(mean)
+    return result
+
+
+def log_or_zero(y: Array) -> Array:
+    """Return log y where y > 0, else 0."""
+    return np.log(y, out=np.zeros_like(y), where=y > 0.0)
+
+
+class LogLink(Loss):
+    """A loss whose mean is exp(z): what all of them share; not for direct use."""
+
+    def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
+        """Return exp(z)."""
+        return exponential(prediction)
+
+    def link(self, mean: NDArray[Any]) -> NDArray[Any]:
+        """Return log of the mean."""
+        return logarithm(mean)
+
+    def score(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return D^2, the share of the deviance of the best constant that is explained."""
+        return deviance_explained(self, y, prediction, weight)
+
+    @property
+    def score_name(self) -> str:
+        """What ``score`` is called."""
+        return "D^2"
+
+
+class PowerVariance(LogLink):
+    """Half the deviance where the variance is a power of the mean, with A + B = 1 as ``exponents``.
+
+    loss(y, z) = y^A (expm1(A d) / A + expm1(-B d) / B), d = z - log y, and exp(A z) / A at y = 0:
+    the power of the variance is 1 + B. The limits are d for expm1(A d) / A at A = 0 (gamma), and
+    -d for expm1(-B d) / B at B = 0 (Poisson). Not for direct use.
+    """
+
+    @property
+    @abstractmethod
+    def exponents(self) -> tuple[float, float]:
+        """A >= 0 and B >= 0 with A + B = 1."""
+
+    def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
+        """Return log (sum_i s_i y_i exp(-B z_i) / sum_i s_i exp(A z_i)), the minimum itself."""
+        A, B = self.exponents
+        counted = (weight > 0.0) & (y > 0.0)
+        if not counted.any():
+            return start
+        above = logsumexp(-B * linear[counted], b=weight[counted] * y[counted])
+        everywhere = weight > 0.0
+        return float(above - logsumexp(A * linear[everywhere], b=weight[everywhere]))
+
+    def value(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return sum_i s_i loss(y_i, z_i)."""
+        (A, B), z = self.exponents, where_weighted(prediction, weight)
+        nothing = y == 0.0
+        d = np.where(nothing, 0.0, z - log_or_zero(y))
+        with np.errstate(over="ignore"):
+            each = _expm1_over(d, A) + _expm1_over(-d, B)
+            # Opposite terms nearly cancel around d = 0, where rounding may leave less than 0.
+            np.maximum(each, 0.0, out=each)
+            each *= y**A
+            if nothing.any():
+                each[nothing] = np.exp(A * z[nothing]) / A
+            return weighted_sum(weight, each)
+
+    def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return s_i (exp(A z_i) - y_i exp(-B z_i))."""
+        (A, B), z = self.exponents, where_weighted(prediction, weight)
+        result = exponential(np.minimum(A * z, LARGEST_EXPONENT))
+        result -= y * exponential(np.minimum(-B * z, LARGEST_EXPONENT))
+        result *= weight
+        return result
+
+    def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return s_i (A exp(A z_i) + B y_i exp(-B z_i))."""
+        (A, B), z = self.exponents, where_weighted(prediction, weight)
+        result = A * exponential(np.minimum(A * z, LARGEST_EXPONENT))
+        result += B * y * exponential(np.minimum(-B * z, LARGEST_EXPONENT))
+        result *= weight
+        return result
+
+    def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
+        """Return sum_i s_i sup_z (a_i z - loss(y_i, z)), a_i = u_i / s_i; ``inf`` outside."""
+        slope = per_unit_weight(dual, weight)
+        each = None if slope is None else self.supremum(slope, y)
+        return float("inf") if each is None else weighted_sum(weight, each)
+
+    @abstractmethod
+    def supremum(self, slope: Array, y: Array) -> Array | None:
+        """Return sup_z (a_i z - loss(y_i, z)) for each i; None where one of them is infinite."""
+
+
+def _expm1_over(x: Array, rate: float) -> Array:
+    """Return expm1(rate x) / rate, which is x at the limit 0."""
+    return np.expm1(rate * x) / rate if rate > 0.0 else x

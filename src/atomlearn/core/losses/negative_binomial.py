@@ -1,0 +1,126 @@
+"""The negative binomial loss, for counts that spread more than Poisson's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, xlogy
+
+from atomlearn.core.interfaces.numbers import positive_number
+from atomlearn.core.losses.domain import (
+    EDGE_TOLERANCE,
+    per_unit_weight,
+    weighted_sum,
+    where_weighted,
+)
+from atomlearn.core.losses.log_link import LogLink, log_or_zero
+from atomlearn.core.losses.targets import positive_target
+
+Array = NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True)
+class NegativeBinomial(LogLink):
+    """f(z) = sum_i s_i ((y_i + theta) log((m_i + theta) / (y_i + theta)) - y_i log(m_i / y_i)).
+
+    Half the deviance of counts y_i >= 0 with mean m_i = exp(z_i) and variance m_i + m_i^2 / theta.
+    For a *given* theta it is convex in z with the logarithm for link: log(exp(z) + theta) is, and
+    the rest is linear. (Over theta and z together it is not; with the link log(m / (m + theta)),
+    which is the canonical one, predictions would have to stay below 0.) Choose theta by
+    cross-validation, or from a fit of another package.
+
+    Parameters
+    ----------
+    theta : float, default=1.0
+        Shape; ``1 / theta`` is the alpha of statsmodels. The larger, the nearer to ``Poisson``.
+
+    Notes
+    -----
+    With q_i = m_i / (m_i + theta) the gradient is u_i = s_i ((y_i + theta) q_i - y_i), so that a
+    dual point has a_i = u_i / s_i in [-y_i, theta]. There the conjugate is the sum of
+    s_i ((a_i + y_i) log(1 + a_i / y_i) + (theta - a_i) log(1 - a_i / theta)) + u_i log y_i, and
+    elsewhere it is infinite.
+
+    References
+    ----------
+    J. M. Hilbe. Negative Binomial Regression. 2nd edition, Cambridge University Press, 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.losses import NegativeBinomial
+    >>> y, s = np.array([0.0, 3.0]), np.ones(2)
+    >>> NegativeBinomial(theta=1.0).gradient(y, np.zeros(2), s).tolist()
+    [0.5, -1.0]
+    """
+
+    theta: float = 1.0
+    name: ClassVar[str] = "negative_binomial"
+    smoothness: ClassVar[float] = float("inf")
+    dispersed: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        positive_number("NegativeBinomial", "theta", self.theta)
+
+    def check_target(self, y: object) -> Array:
+        """Return y as float64, all of it >= 0."""
+        return positive_target(y, self.name, zero=True)
+
+    def value(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return half the deviance, never negative; see the class."""
+        z, theta = where_weighted(prediction, weight), float(self.theta)
+        some = y > 0.0
+        d = np.where(some, z - log_or_zero(y), 0.0)
+        q = y / (y + theta)
+        with np.errstate(over="ignore"):
+            # log((m + theta) / (y + theta)); of small distances d nothing cancels.
+            near = np.log1p(q * np.expm1(np.clip(d, -1.0, 1.0)))
+        far = np.logaddexp(
+            -np.log1p(y / theta), d + np.where(some, np.log(np.where(some, q, 1)), 0)
+        )
+        growth = np.where(np.abs(d) < 1.0, near, far)
+        each = np.where(some, (y + theta) * growth - y * d, 0.0)
+        np.maximum(each, 0.0, out=each)
+        each[~some] = theta * np.logaddexp(0.0, z[~some] - np.log(theta))
+        return weighted_sum(weight, each)
+
+    def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return s_i (theta q_i - y_i (1 - q_i))."""
+        x = where_weighted(prediction, weight) - np.log(self.theta)
+        result = self.theta * expit(x)
+        result -= y * expit(-x)
+        result *= weight
+        return np.asarray(result)
+
+    def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return s_i (y_i + theta) q_i (1 - q_i)."""
+        x = where_weighted(prediction, weight) - np.log(self.theta)
+        result = (y + self.theta) * expit(x) * expit(-x)
+        result *= weight
+        return np.asarray(result)
+
+    def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
+        """Return the conjugate of the class, ``inf`` where some u_i / s_i leaves its interval."""
+        a, theta = per_unit_weight(dual, weight), float(self.theta)
+        if a is None:
+            return float("inf")
+        # "not all inside" rather than "any outside": a NaN is outside too.
+        edge = 1.0 + EDGE_TOLERANCE
+        if not np.all((a >= -edge * y) & (a <= edge * theta)):
+            return float("inf")
+        np.clip(a, -y, theta, out=a)
+        some = y > 0.0
+        ratio = np.divide(a, y, out=np.zeros_like(y), where=some)
+        each = np.where(some, (a + y) * _log1p(ratio), xlogy(a, a / theta))
+        each += (theta - a) * _log1p(-a / theta)
+        each += xlogy(a, np.where(some, y, theta))
+        return weighted_sum(weight, each)
+
+
+def _log1p(x: Array) -> Array:
+    """Return log(1 + x) for x >= -1, with 0 at -1, where it meets a factor 0."""
+    return np.log1p(x, out=np.zeros_like(x), where=x > -1.0)

@@ -1,0 +1,77 @@
+"""The Poisson loss, for counts and rates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+
+from atomlearn.core.losses.domain import EDGE_TOLERANCE
+from atomlearn.core.losses.log_link import PowerVariance
+from atomlearn.core.losses.targets import positive_target
+
+Array = NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True)
+class Poisson(PowerVariance):
+    """f(z) = sum_i s_i (exp(z_i) - y_i z_i + y_i log y_i - y_i), y_i >= 0, mean exp(z_i).
+
+    Half the deviance, which is never negative; less a constant it is minus the log-likelihood.
+    Rates are counts per exposure with the exposures for weights, or counts with ``offset`` the
+    logarithms of the exposures: both are the same fit.
+
+    Notes
+    -----
+    The gradient is u_i = s_i (exp(z_i) - y_i), so that a dual point has m_i = y_i + u_i / s_i >= 0.
+    There the conjugate is sum_i s_i (m_i log m_i - m_i - y_i log y_i + y_i); elsewhere infinite.
+    The curvature exp(z_i) has no bound: solvers search for their steps.
+
+    Where all counts are zero the best intercept is -infinity. A fit then ends at one whose mean
+    underflows to 0.
+
+    References
+    ----------
+    P. McCullagh, J. A. Nelder. Generalized Linear Models. 2nd edition, Chapman and Hall, 1989;
+    chapter 6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.losses import Poisson
+    >>> y, s = np.array([0.0, 3.0]), np.ones(2)
+    >>> Poisson().gradient(y, np.zeros(2), s).tolist(), Poisson().value(y[1:], np.log(y[1:]), s[1:])
+    ([1.0, -2.0], 0.0)
+    """
+
+    name: ClassVar[str] = "poisson"
+    smoothness: ClassVar[float] = float("inf")
+    dispersed: ClassVar[bool] = False
+
+    @property
+    def exponents(self) -> tuple[float, float]:
+        """1 and 0: the variance is the mean."""
+        return 1.0, 0.0
+
+    def check_target(self, y: object) -> Array:
+        """Return y as float64, all of it >= 0."""
+        return positive_target(y, self.name, zero=True)
+
+    def supremum(self, slope: Array, y: Array) -> Array | None:
+        """Return m log m - m - y log y + y of m = y + slope >= 0."""
+        # "not all inside" rather than "any outside": a NaN is outside too.
+        if not np.all(slope >= -y * (1.0 + EDGE_TOLERANCE)):
+            return None
+        np.maximum(slope, -y, out=slope)
+        some = y > 0.0
+        # Around slope = 0 the logarithm of the ratio, so that nothing cancels.
+        ratio = np.divide(slope, y, out=np.zeros_like(y), where=some)
+        log_ratio = np.log1p(ratio, out=np.zeros_like(y), where=ratio > -1.0)
+        result = np.where(some, (y + slope) * log_ratio, xlogy(slope, slope))
+        result -= slope
+        result += xlogy(slope, np.where(some, y, 1.0))
+        return np.asarray(result)
