@@ -13,6 +13,7 @@ from atomlearn.core.norms.restricted import Restricted
 from atomlearn.core.norms.user import UserNorm
 from atomlearn.lifting.hierarchy import Hierarchy
 from atomlearn.lifting.latent import Chains, LatentGroups
+from atomlearn.lifting.latent_ksupport import LatentKSupport
 from atomlearn.lifting.operators import Operators
 from atomlearn.lifting.trees import Trees
 from atomlearn.lifting.union import Union
@@ -35,6 +36,7 @@ __all__ = [
     "KSupport",
     "LInf",
     "LatentGroups",
+    "LatentKSupport",
     "Nonnegative",
     "Operators",
     "Restricted",
@@ -53,6 +55,7 @@ __all__ = [
 # The names of the wings' norms, beside those of the core.
 NAMES.update(
     latentgroups=(LatentGroups, ("groups",)),
+    latentksupport=(LatentKSupport, ("k", "groups")),
     chains=(Chains, ("length",)),
     trees=(Trees, ("groups",)),
     hierarchy=(Hierarchy, ()),

@@ -6,7 +6,7 @@ import copy
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,6 +131,8 @@ class LatentNorm(LiftedNorm):
     """
 
     weights: Any
+    #: Whether any two sets are nested or disjoint, so that they can be searched from a root down.
+    nested: ClassVar[bool] = False
 
     @property
     def absolute(self) -> bool:

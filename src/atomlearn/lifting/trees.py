@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +81,8 @@ class Trees(LatentGroups):
     >>> round(norm.value(np.array([0.0, 3.0, 4.0])), 6)
     5.0
     """
+
+    nested: ClassVar[bool] = True
 
     @classmethod
     def from_parents(cls, parents: Any, nodes: Any = None, weights: Any = None) -> Trees:
@@ -179,7 +181,7 @@ class TreeGroups(Groups):
         if not isinstance(scores, LiftedScores):
             return super().polar(scores)
         best = self.search(scores, 1)
-        return float(self._ratings(scores)[best].max(initial=0.0))
+        return float(self.ratings(scores)[best].max(initial=0.0))
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """Whole groups of largest rating, until there are ``count`` columns."""
@@ -199,7 +201,7 @@ class TreeGroups(Groups):
         the least weight inside, reaches the count-th best rating so far.
         """
         forest = self.forest
-        ratings = self._ratings(scores)
+        ratings = self.ratings(scores)
         bounds = ratings * self.weights / self._lightest
         frontier = forest.levels[0] if forest.levels else np.zeros(0, dtype=np.int64)
         found = np.zeros(0, dtype=np.int64)
@@ -220,5 +222,6 @@ class TreeGroups(Groups):
                 break
         return found
 
-    def _ratings(self, scores: LiftedScores) -> Array:
+    def ratings(self, scores: LiftedScores) -> Array:
+        """Return ||z_B||_2 / delta_B of every set, summed from the leaves up."""
         return scores.once(self, lambda: np.sqrt(self.forest.squares(scores.base)) / self.weights)

@@ -20,6 +20,7 @@ from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l1 import L1
 from atomlearn.core.norms.l2 import L2
 from atomlearn.core.norms.ordered import LInf
+from atomlearn.lifting.latent_ksupport import TreeKSupport
 
 #: An expression of the gauge at the variable w, and the constraints that go with it.
 Model = tuple[Any, list[Any]]
@@ -95,4 +96,5 @@ GAUGES: dict[type[Norm], Callable[[Any, Any, Any], Model]] = {
     Nonnegative: _nonnegative,
     Groups: _groups,
     KSupport: _ksupport,
+    TreeKSupport: _ksupport,
 }

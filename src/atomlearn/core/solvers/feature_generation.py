@@ -118,6 +118,9 @@ class FeatureGeneration(Solver):
     problem at w; ``state`` of the result has the blocks, the scaling vector d, the order of
     selection and the shift.
 
+    The first block is that of alpha = C for every sample, as the paper has it. With an intercept
+    this is not the dual of the best constant, so classifications then begin with one more pass.
+
     Parameters
     ----------
     master : Master or None
@@ -194,7 +197,12 @@ class FeatureGeneration(Solver):
         )
         restricted = self._subproblem(problem, state)
         state.restricted_objective = restricted.objective(omega, state.prediction)
-        return self._price(problem, state)
+        state = self._price(problem, state)
+        if problem.fit_intercept and problem.loss.is_classification and not members.size:
+            # alpha = C 1 is the slope at predictions of zero, not at the best intercept.
+            v = -problem.loss_gradient(np.zeros_like(linear))
+            state.candidate = self._candidate(problem, norm, state, problem.design.scores(v))
+        return state
 
     def saved(self, state: GenerationState) -> dict[str, NDArray[Any]]:
         """Return blocks, weights and the order of selection, for a checkpoint."""
@@ -315,24 +323,19 @@ class FeatureGeneration(Solver):
         price = problem.price(state.columns, state.weights, state.prediction)
         state.certificate = price.certificate
         norm = _check(problem)
-        active = _units(norm, state.columns, problem.design.shape[1])
-        state.units = np.unique(active).size
-        state.candidate = self._candidate(problem, norm, state, price.scores, active)
+        state.units = np.unique(_units(norm, state.columns, problem.design.shape[1])).size
+        state.candidate = self._candidate(problem, norm, state, price.scores)
         state.exhausted = self._reason(state, before)
         return state
 
     def _candidate(
-        self,
-        problem: Problem,
-        norm: KSupport,
-        state: GenerationState,
-        scores: Scores,
-        active: Columns,
+        self, problem: Problem, norm: KSupport, state: GenerationState, scores: Scores
     ) -> Columns:
         """Return the B best features or groups, best first, cut where n_features is reached."""
         best: Columns = norm.best_columns(scores, 1)
         best = best[scores.at(best) != 0]
         if self.n_features is not None:
+            active = _units(norm, state.columns, problem.design.shape[1])
             units = _units(norm, best, problem.design.shape[1])
             new, first = np.unique(units, return_index=True)
             new = new[np.argsort(first, kind="stable")]
