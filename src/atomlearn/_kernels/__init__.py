@@ -36,6 +36,15 @@ from atomlearn._kernels.ksupport import (
     ksupport_prox_exhaustive,
     ksupport_prox_two_step,
 )
+from atomlearn._kernels.many import (
+    FoundColumns,
+    found_csc,
+    found_csr,
+    found_dense,
+    many_csc,
+    many_csr,
+    many_dense,
+)
 from atomlearn._kernels.pairs import (
     PairLimits,
     PairScratch,
@@ -78,6 +87,7 @@ __all__ = [
     "STORED_TYPES",
     "ActiveFactor",
     "CodedColumns",
+    "FoundColumns",
     "NewtonOutcome",
     "NewtonStatus",
     "PairLimits",
@@ -91,6 +101,9 @@ __all__ = [
     "code_histograms",
     "count_genotypes",
     "factor_ridge",
+    "found_csc",
+    "found_csr",
+    "found_dense",
     "gather_dense",
     "gather_genotypes",
     "group_newton",
@@ -103,6 +116,9 @@ __all__ = [
     "ksupport_prox_box_norm",
     "ksupport_prox_exhaustive",
     "ksupport_prox_two_step",
+    "many_csc",
+    "many_csr",
+    "many_dense",
     "matrix_product_csr",
     "max_threads",
     "padded",

@@ -71,6 +71,29 @@ def factor_ridge(
     out: Array,
     /,
 ) -> None: ...
+def many_dense(
+    x: Data,
+    rows_contiguous: bool,
+    v: Array,
+    count: int,
+    majors: Positions | None,
+    scale: Array | None,
+    out: Array,
+    /,
+) -> tuple[Positions, Array, Array]: ...
+def many_sparse(
+    data: Data,
+    indices: Indices,
+    indptr: Indices,
+    by_columns: bool,
+    n_columns: int,
+    v: Array,
+    count: int,
+    columns: Positions | None,
+    scale: Array | None,
+    out: Array,
+    /,
+) -> tuple[Positions, Array, Array]: ...
 def sparse_pairs(
     data: Data,
     indices: Indices,

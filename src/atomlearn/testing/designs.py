@@ -272,13 +272,16 @@ class DesignChecks:
     def test_many_scores_are_those_of_each(self) -> None:
         design, array = self.build()
         V = np.column_stack(self.vectors(array.shape[0]))
-        everything = np.arange(array.shape[1])
-        counted = Counted(design)
-        found = counted.scores_many(V)
-        assert len(found) == V.shape[1] == counted.scores_calls
-        assert counted.passes == design.passes_of_many(V.shape[1])
-        for scores, v in zip(found, V.T, strict=True):
-            assert_within(scores.at(everything), array.T @ v, self.bound(left=v))
+        everything, exact, counted = np.arange(array.shape[1]), array.T @ V, Counted(design)
+        bounds = np.maximum(0.6 * np.abs(exact).max(axis=0), 1e-30)
+        found, large = counted.scores_many(V), counted.scores_above(V, bounds)
+        assert counted.passes == 2 * design.passes_of_many(V.shape[1])
+        for scores, some, v, z, bound in zip(found, large, V.T, exact.T, bounds, strict=True):
+            error = self.bound(left=v)
+            assert_within(scores.at(everything), z, error)
+            columns, values = some.above(bound)
+            assert_within(values, z[columns], error[columns])
+            assert set(columns) >= set(np.flatnonzero(np.abs(z) >= bound + 2 * error))
 
     def test_answers_stay_when_the_arrays_that_were_passed_change(self) -> None:
         """Scores may be asked long after the pass, when the caller has used v again."""

@@ -46,5 +46,7 @@ auto by_index(const Array& array, F&& f) {
 void bind_pairs(nb::module_& m);
 // Products at sampled positions, in sampled_module.cpp.
 void bind_sampled(nb::module_& m);
+// Products with several vectors at once, in many_module.cpp.
+void bind_many(nb::module_& m);
 
 }  // namespace atomlearn

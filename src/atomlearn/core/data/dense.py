@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.found import FoundScores
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.parts import ColumnView
 from atomlearn.core.data.scores import ArrayScores
@@ -84,6 +85,20 @@ class DenseDesign(Design):
             z[columns] += _kernels.scores_dense(piece, spread[rows])
         return ArrayScores(z)
 
+    def scores_many(self, V: Array) -> Sequence[Scores]:
+        if not self._is_contiguous:
+            return super().scores_many(V)
+        return [ArrayScores(z) for z in _kernels.many_dense(self._X, V, self._rows)]
+
+    def scores_above(self, V: Array, bounds: Array) -> Sequence[Scores]:
+        if not self._is_contiguous:
+            return self.scores_many(V)
+        found = _kernels.found_dense(self._X, V, bounds, self._rows)
+        return FoundScores.of(found, bounds, self.shape[1])
+
+    def passes_of_many(self, count: int) -> float:
+        return 1.0 if self._is_contiguous and count else float(count)
+
     def gather(self, columns: Columns) -> DenseBlock:
         if self._is_contiguous:
             return DenseBlock(_kernels.gather_dense(self._X, columns, self._rows, self._X.dtype))
@@ -155,6 +170,14 @@ class DenseColumns(ColumnView):
         # The columns of X are the rows of its transpose.
         rows = self.design._X.T
         return ArrayScores(_kernels.predict_dense(rows, self.design._spread(v), self.columns))
+
+    def scores_many(self, V: Array) -> Sequence[Scores]:
+        vectors = np.column_stack([self.design._spread(v) for v in V.T])
+        many = _kernels.many_dense(self.design._X, vectors, columns=self.columns)
+        return [ArrayScores(z) for z in many]
+
+    def passes_of_many(self, count: int) -> float:
+        return 1.0 if count else 0.0
 
     def predict(self, weights: Array) -> Array:
         result = _kernels.scores_dense(self.design._X.T, weights, self.columns)

@@ -57,6 +57,9 @@ class Forwarding(Design):
     def scores_many(self, V: Array) -> Sequence[Scores]:
         return self.inner.scores_many(V)
 
+    def scores_above(self, V: Array, bounds: Array) -> Sequence[Scores]:
+        return self.inner.scores_above(V, bounds)
+
     def passes_of_many(self, count: int) -> float:
         return self.inner.passes_of_many(count)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,12 @@ class Lifted(Design):
 
     def scores(self, v: Array) -> Scores:
         return self.expansion.scores(self.design.scores(v))
+
+    def scores_many(self, V: Array) -> Sequence[Scores]:
+        return [self.expansion.scores(z) for z in self.design.scores_many(V)]
+
+    def passes_of_many(self, count: int) -> float:
+        return self.design.passes_of_many(count)
 
     def gather(self, columns: Columns) -> Block:
         features, local = self.expansion.columns(columns)

@@ -41,6 +41,8 @@ class Limits:
     products_together: int = 5
     #: Rows of float32 columns that are made float64 at a time.
     converted_rows: int = 4096
+    #: Entries up to which data stored by rows is copied by columns for many vectors (1.5 GB).
+    turned_entries: int = 2**27
     #: Coefficients of up to so many implicit columns are given back dense (512 MB in float64).
     most_dense: int = 2**26
 

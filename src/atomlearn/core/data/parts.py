@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,15 @@ class SpreadRows(Design):
     def scores(self, v: Array) -> Scores:
         return self.design.scores(self._spread(v))
 
+    def scores_many(self, V: Array) -> Sequence[Scores]:
+        return self.design.scores_many(self._spread(V))
+
+    def scores_above(self, V: Array, bounds: Array) -> Sequence[Scores]:
+        return self.design.scores_above(self._spread(V), bounds)
+
+    def passes_of_many(self, count: int) -> float:
+        return self.design.passes_of_many(count)
+
     def gather(self, columns: Columns) -> Block:
         return rows_of(self.design.gather(columns), self.rows)
 
@@ -130,7 +140,7 @@ class SpreadRows(Design):
 
     def _spread(self, v: Array) -> Array:
         # A row taken twice gets both values: its sum is what X'v needs.
-        spread = np.zeros(self.design.shape[0])
+        spread = np.zeros((self.design.shape[0], *v.shape[1:]))
         np.add.at(spread, self.rows, v)
         return spread
 
@@ -206,6 +216,13 @@ class _PickedColumns(ColumnView):
 
     def scores(self, v: Array) -> Scores:
         return ArrayScores(np.ascontiguousarray(self.design.scores(v).at(self.columns)))
+
+    def scores_many(self, V: Array) -> Sequence[Scores]:
+        many = self.design.scores_many(V)
+        return [ArrayScores(np.ascontiguousarray(z.at(self.columns))) for z in many]
+
+    def passes_of_many(self, count: int) -> float:
+        return self.design.passes_of_many(count)
 
     @property
     def listable(self) -> bool:

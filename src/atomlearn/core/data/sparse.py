@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from atomlearn.core.data.compressed import (
     search_rows,
     take_compressed,
 )
+from atomlearn.core.data.found import FoundScores
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.parts import ColumnView
 from atomlearn.core.data.scores import ArrayScores
@@ -44,7 +46,7 @@ class SparseDesign(Design):
     (array([ 1., 16.]), 2)
     """
 
-    __slots__ = ("_by_columns", "_data", "_full", "_indices", "_indptr", "_shape")
+    __slots__ = ("_by_columns", "_data", "_full", "_indices", "_indptr", "_shape", "_turned")
 
     def __init__(self, X: Any) -> None:
         kind = X.format if is_sparse(X) else type(X).__name__
@@ -59,6 +61,7 @@ class SparseDesign(Design):
                 "as_design(X) converts it once"
             )
         self._by_columns = X.format == "csc"
+        self._turned: SparseDesign | None = None
         self._shape = (int(X.shape[0]), int(X.shape[1]))
         data, indices, indptr = checked_parts(X)
         if has_duplicates(indices, indptr):
@@ -119,6 +122,34 @@ class SparseDesign(Design):
             return ArrayScores(_kernels.scores_csc(*self._parts, v))
         return ArrayScores(_kernels.scores_csr(*self._parts, v, self._shape[1]))
 
+    def scores_many(self, V: Array) -> Sequence[Scores]:
+        by_columns = self._own_columns()
+        if by_columns is None:
+            return [ArrayScores(z) for z in _kernels.many_csr(*self._parts, V, self._shape[1])]
+        return [ArrayScores(z) for z in _kernels.many_csc(*by_columns._parts, V)]
+
+    def scores_above(self, V: Array, bounds: Array) -> Sequence[Scores]:
+        by_columns = self._own_columns()
+        if by_columns is None:
+            found = _kernels.found_csr(*self._parts, V, bounds, self._shape[1])
+        else:
+            found = _kernels.found_csc(*by_columns._parts, V, bounds)
+        return FoundScores.of(found, bounds, self._shape[1])
+
+    def passes_of_many(self, count: int) -> float:
+        return 1.0 if count else 0.0
+
+    def _own_columns(self) -> SparseDesign | None:
+        """Return the same data by columns: many vectors at once would be spread over all of z.
+
+        Data stored by rows is copied once; None where the copy would be large.
+        """
+        if self._by_columns:
+            return self
+        if self._turned is None and self.nonzeros <= LIMITS.turned_entries:
+            self._turned = SparseDesign(self.matrix().tocsc())
+        return self._turned
+
     def predict(self, weights: Array) -> Array:
         """Return X w for a dense w: one pass."""
         if self._by_columns:
@@ -137,6 +168,8 @@ class SparseDesign(Design):
         if self._by_columns:
             data, indices, indptr = take_compressed(*self._parts, columns)
         else:
+            if self._turned is not None:
+                return self._turned.gather(columns)
             data, indices, indptr = search_rows(*self._parts, columns, n_features)
         return block_of((data, indices, indptr), n_samples, self._full)
 
@@ -157,6 +190,13 @@ class SparseColumns(ColumnView):
     def scores(self, v: Array) -> Scores:
         # The columns of X are the rows of its transpose.
         return ArrayScores(_kernels.predict_csr(*self.design._parts, v, rows=self.columns))
+
+    def scores_many(self, V: Array) -> Sequence[Scores]:
+        many = _kernels.many_csc(*self.design._parts, V, columns=self.columns)
+        return [ArrayScores(z) for z in many]
+
+    def passes_of_many(self, count: int) -> float:
+        return 1.0 if count else 0.0
 
     def predict(self, weights: Array) -> Array:
         parts, n_samples = self.design._parts, self.shape[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,16 @@ class Affine(Design):
         if self._centered:
             z = z - self.means * v.sum()
         return ArrayScores(z * self.factors)
+
+    def scores_many(self, V: Array) -> Sequence[Scores]:
+        totals = V.sum(axis=0)
+        many = [scores.full() for scores in self.design.scores_many(V)]
+        if self._centered:
+            many = [z - self.means * total for z, total in zip(many, totals, strict=True)]
+        return [ArrayScores(z * self.factors) for z in many]
+
+    def passes_of_many(self, count: int) -> float:
+        return self.design.passes_of_many(count)
 
     def gather(self, columns: Columns) -> Block:
         return _standardize(self.design.gather(columns), self.means[columns], self.factors[columns])

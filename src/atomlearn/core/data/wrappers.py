@@ -75,6 +75,13 @@ class Concatenated(Design):
     def scores(self, v: Array) -> Scores:
         return ConcatenatedScores([design.scores(v) for design in self.designs])
 
+    def scores_many(self, V: Array) -> Sequence[Scores]:
+        parts = [design.scores_many(V) for design in self.designs]
+        return [ConcatenatedScores(each) for each in zip(*parts, strict=True)]
+
+    def passes_of_many(self, count: int) -> float:
+        return max(design.passes_of_many(count) for design in self.designs)
+
     def gather(self, columns: Columns) -> Block:
         owner = np.searchsorted(self._starts, columns, side="right") - 1
         order = np.argsort(owner, kind="stable")
@@ -171,6 +178,11 @@ class Counted(Forwarding):
         self._counts.passes += self._share * self.inner.passes_of_many(V.shape[1])
         self._counts.scores_calls += V.shape[1]
         return self.inner.scores_many(V)
+
+    def scores_above(self, V: Array, bounds: Array) -> Sequence[Scores]:
+        self._counts.passes += self._share * self.inner.passes_of_many(V.shape[1])
+        self._counts.scores_calls += V.shape[1]
+        return self.inner.scores_above(V, bounds)
 
     def gather(self, columns: Columns) -> Block:
         self._counts.columns_gathered += columns.shape[0]

@@ -52,6 +52,16 @@ class Scores(ABC):
             "use a norm that asks for the best columns only, or an explicit design"
         )
 
+    def above(self, bound: float) -> tuple[Columns, Array]:
+        r"""Return the columns with \|z_j\| >= bound > 0, largest first, with their z_j."""
+        count = 1024
+        while True:
+            columns, values = self.top(count)
+            inside = np.abs(values) >= bound
+            if columns.size >= self.n_columns or not inside.all():
+                return columns[inside], values[inside]
+            count *= 4
+
     def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
         """Return the l2 norm of z over each of ``n_groups`` disjoint groups, given j's label."""
         z = self.full()
@@ -130,8 +140,16 @@ class Design(ABC):
         """Return the scores of each column of ``V`` (n_samples, m), as ``scores`` would."""
         return [self.scores(np.ascontiguousarray(v)) for v in V.T]
 
+    def scores_above(self, V: Array, bounds: Array) -> Sequence[Scores]:
+        r"""Return as ``scores_many`` scores, of which only the large ones need be known.
+
+        Those of column j are, for all vectors k, where \|z_jk\| >= bounds_k > 0 for one of them.
+        What is asked beyond raises LookupError. By default all of them are known.
+        """
+        return self.scores_many(V)
+
     def passes_of_many(self, count: int) -> float:
-        """Return how often ``scores_many`` reads the data for so many vectors."""
+        """Return how often ``scores_many`` and ``scores_above`` read the data for many vectors."""
         return float(count)
 
     def predict(self, weights: Array) -> Array:

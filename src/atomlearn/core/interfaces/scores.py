@@ -40,6 +40,12 @@ class ArrayScores(Scores):
         """Return all of z: the stored array itself, so read-only use."""
         return self._z
 
+    def above(self, bound: float) -> tuple[Columns, Array]:
+        columns = np.flatnonzero(np.abs(self._z) >= bound)
+        values = self._z[columns]
+        order = np.argsort(-np.abs(values), kind="stable")
+        return columns[order], values[order]
+
     def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
         return _kernels.group_norms(self._z, labels, n_groups)
 

@@ -234,12 +234,14 @@ class Problem:
         gauge: float | None = None,
         tolerance: float = 0.0,
         lengths: Lengths | None = None,
+        scores: Scores | None = None,
     ) -> Pricing:
         """Return the scores at a point and its certificate: one pass over the data.
 
         ``columns`` None means all columns, in order; ``prediction`` is X w + b with the optimal b;
         ``gauge``, ``tolerance`` : see ``pricing.priced``. The gap holds what rounding may have
-        hidden, of which ``lengths`` of the columns tell more.
+        hidden, of which ``lengths`` of the columns tell more. ``scores`` : those of
+        ``negative_gradient(prediction)``, where they were formed together with others'.
         """
         v = self.negative_gradient(prediction)
         price = priced(
@@ -248,7 +250,7 @@ class Problem:
             weights,
             prediction,
             v,
-            self.design.scores(v),
+            self.design.scores(v) if scores is None else scores,
             gauge=gauge,
             tolerance=tolerance,
         )

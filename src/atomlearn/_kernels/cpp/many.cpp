@@ -1,0 +1,390 @@
+// Sums of many vectors at once: each entry of X is loaded once and multiplied with a row of V, whose
+// sums stay in registers. Products and sums are float64 whatever X is stored in.
+#include "many.hpp"
+
+#include <cstring>
+#include <type_traits>
+
+namespace atomlearn {
+namespace {
+
+typedef double Lanes __attribute__((vector_size(64)));
+constexpr Index kLanes = kVectorLanes;
+
+// Rows of V that stay in the second-level cache while columns stream past, in numbers.
+constexpr Index kTileNumbers = 1 << 16;
+// Columns whose sums are collected before they are looked at.
+constexpr Index kColumns = 60;
+// Row-wise X: columns and rows of a tile that is copied before it is used.
+constexpr Index kStrip = 512;
+constexpr Index kStripRows = 32;
+// Entries of a column of float32 that are converted together.
+constexpr Index kConverted = 256;
+
+ATOMLEARN_INLINE void load(const double* x, Lanes& out) {
+    std::memcpy(&out, x, sizeof out);
+}
+ATOMLEARN_INLINE void store(double* x, const Lanes& value) {
+    std::memcpy(x, &value, sizeof value);
+}
+
+typedef std::int64_t Bits __attribute__((vector_size(64)));
+
+// Where |z_k| scale_k >= 1 for some k; keeps the largest |z_k|.
+// NaN is found, and is the largest: whoever asks learns that the data has it.
+ATOMLEARN_INLINE void compare(const double* z, Index width, const double* scale, double* largest,
+                              Bits& over) {
+    constexpr std::int64_t kSize = std::numeric_limits<std::int64_t>::max();
+    for (Index k = 0; k < width; k += kLanes) {
+        Lanes value, factor, most;
+        load(z + k, value);
+        load(scale + k, factor);
+        load(largest + k, most);
+        const Lanes size = (Lanes)((Bits)value & kSize);
+        over |= ~(size * factor < 1.0);
+        store(largest + k, size <= most ? most : size);
+    }
+}
+
+ATOMLEARN_INLINE bool any(const Bits& over) {
+    std::int64_t all = 0;
+    for (Index l = 0; l < kLanes; ++l) all |= over[l];
+    return all != 0;
+}
+
+// Appends to `asked` the columns that are found. A few together first: most have none.
+ATOMLEARN_CLONES void look_at(const double* sums, Index count, Index width, const double* scale,
+                              double* largest, std::vector<Index>& asked) {
+    constexpr Index kFew = 12;
+    for (Index first = 0; first < count; first += kFew) {
+        const Index end = std::min(first + kFew, count);
+        Bits some = {};
+        for (Index j = first; j < end; ++j) compare(sums + j * width, width, scale, largest, some);
+        if (!any(some)) continue;
+        for (Index j = first; j < end; ++j) {
+            Bits over = {};
+            compare(sums + j * width, width, scale, largest, over);
+            if (any(over)) asked.push_back(j);
+        }
+    }
+}
+
+// Takes the sums of some columns, rows of `width` numbers, in order of the columns.
+class Sink {
+public:
+    Sink(const Several& v, const Wanted& wanted) : v_(v), wanted_(wanted) {
+        if (wanted.scale) found.largest.assign(static_cast<std::size_t>(v.width), 0.0);
+    }
+
+    void take(Index first, Index count, const double* sums) {
+        if (wanted_.stored) {
+            for (Index k = 0; k < v_.count; ++k) {
+                double* out = wanted_.stored + k * wanted_.n_columns + first;
+                for (Index j = 0; j < count; ++j) out[j] = sums[j * v_.width + k];
+            }
+        }
+        if (!wanted_.scale) return;
+        asked_.clear();
+        look_at(sums, count, v_.width, wanted_.scale, found.largest.data(), asked_);
+        for (const Index j : asked_) {
+            const double* z = sums + j * v_.width;
+            found.columns.push_back(first + j);
+            found.values.insert(found.values.end(), z, z + v_.width);
+        }
+    }
+
+    Found found;
+
+private:
+    const Several& v_;
+    const Wanted& wanted_;
+    std::vector<Index> asked_;
+};
+
+// sums[c, :] += sum_i x_c[i] V[i, :] for C columns and `L` lanes of vectors.
+template <int L, int C>
+ATOMLEARN_INLINE void add_columns(const double* const* x, Index n, const double* v, Index width,
+                                  double* sums) {
+    Lanes acc[C][L] = {};
+    for (Index i = 0; i < n; ++i) {
+        Lanes row[L];
+        for (int l = 0; l < L; ++l) load(v + i * width + l * kLanes, row[l]);
+        for (int c = 0; c < C; ++c)
+            for (int l = 0; l < L; ++l) acc[c][l] += x[c][i] * row[l];
+    }
+    for (int c = 0; c < C; ++c) {
+        for (int l = 0; l < L; ++l) {
+            Lanes before;
+            double* place = sums + c * width + l * kLanes;
+            load(place, before);
+            store(place, before + acc[c][l]);
+        }
+    }
+}
+
+// The same for columns of any type, a piece at a time: one conversion for all vectors.
+template <class T, int L, int C>
+ATOMLEARN_INLINE void add_some(const T* const* x, Index n, const double* v, Index width,
+                               double* sums) {
+    if constexpr (std::is_same_v<T, double>) {
+        add_columns<L, C>(x, n, v, width, sums);
+    } else {
+        double converted[C][kConverted];
+        const double* at[C];
+        for (int c = 0; c < C; ++c) at[c] = converted[c];
+        for (Index start = 0; start < n; start += kConverted) {
+            const Index count = std::min(kConverted, n - start);
+            for (int c = 0; c < C; ++c)
+                for (Index i = 0; i < count; ++i)
+                    converted[c][i] = static_cast<double>(x[c][start + i]);
+            add_columns<L, C>(at, count, v + start * width, width, sums);
+        }
+    }
+}
+
+template <class T, int L, int C>
+ATOMLEARN_CLONES void add_all(const T* const* x, Index count, Index n, const double* v, Index width,
+                              double* sums) {
+    Index c = 0;
+    for (; c + C <= count; c += C) add_some<T, L, C>(x + c, n, v, width, sums + c * width);
+    for (; c < count; ++c) add_some<T, L, 1>(x + c, n, v, width, sums + c * width);
+}
+
+// All vectors, in blocks of 32, 16 and 8.
+template <class T>
+void add_block(const T* const* x, Index count, Index n, const Several& v, Index row, double* sums) {
+    for (Index k = 0; k < v.width;) {
+        const Index left = v.width - k;
+        const double* part = v.data + row * v.width + k;
+        if (left >= 4 * kLanes) {
+            add_all<T, 4, 5>(x, count, n, part, v.width, sums + k);
+            k += 4 * kLanes;
+        } else if (left >= 2 * kLanes) {
+            add_all<T, 2, 10>(x, count, n, part, v.width, sums + k);
+            k += 2 * kLanes;
+        } else {
+            add_all<T, 1, 12>(x, count, n, part, v.width, sums + k);
+            k += kLanes;
+        }
+    }
+}
+
+template <class T>
+void columns_of(const Majors<T>& x, Range columns, const Several& v, Sink& sink) {
+    const Index rows = std::max<Index>(256, kTileNumbers / v.width);
+    // Where V does not fit into the cache, more columns share each tile of it.
+    const Index together = x.length <= rows ? kColumns : 8 * kColumns;
+    std::vector<double> sums(static_cast<std::size_t>(together * v.width));
+    std::vector<const T*> at(static_cast<std::size_t>(together));
+    for (Index first = columns.begin; first < columns.end; first += together) {
+        const Index count = std::min(together, columns.end - first);
+        std::fill(sums.begin(), sums.end(), 0.0);
+        for (Index row = 0; row < x.length; row += rows) {
+            for (Index c = 0; c < count; ++c) at[c] = x.at(first + c) + row;
+            const Index n = std::min(rows, x.length - row);
+            for (Index c = 0; c < count; c += kColumns)
+                add_block(at.data() + c, std::min(kColumns, count - c), n, v, row,
+                          sums.data() + c * v.width);
+        }
+        sink.take(first, count, sums.data());
+    }
+}
+
+// sums[k, :] += sum_i V[i, k] x[i, :] over a copied tile, for 8 vectors and 16 columns.
+ATOMLEARN_CLONES void add_tile(const double* tile, Index rows, const double* v, Index width,
+                               double* sums) {
+    for (Index k = 0; k < width; k += kLanes) {
+        for (Index j = 0; j < kStrip; j += 2 * kLanes) {
+            Lanes left[kLanes], right[kLanes];
+            double* out = sums + k * kStrip + j;
+#pragma GCC unroll 8
+            for (Index l = 0; l < kLanes; ++l) {
+                load(out + l * kStrip, left[l]);
+                load(out + l * kStrip + kLanes, right[l]);
+            }
+            for (Index i = 0; i < rows; ++i) {
+                Lanes x, y;
+                load(tile + i * kStrip + j, x);
+                load(tile + i * kStrip + j + kLanes, y);
+                const double* weights = v + i * width + k;
+#pragma GCC unroll 8
+                for (Index l = 0; l < kLanes; ++l) {
+                    left[l] += weights[l] * x;
+                    right[l] += weights[l] * y;
+                }
+            }
+#pragma GCC unroll 8
+            for (Index l = 0; l < kLanes; ++l) {
+                store(out + l * kStrip, left[l]);
+                store(out + l * kStrip + kLanes, right[l]);
+            }
+        }
+    }
+}
+
+// Copies rows of a tile as float64, the next row being fetched meanwhile.
+template <class T>
+ATOMLEARN_CLONES void copy_tile(const Majors<T>& x, Index row, Index n, Index first, Index count,
+                                double* tile) {
+    for (Index i = 0; i < n; ++i) {
+        const T* source = x.at(row + i) + first;
+        const T* next = x.at(std::min(row + i + 1, x.count - 1)) + first;
+        double* target = tile + i * kStrip;
+        for (Index j = 0; j < count; j += kLanes) {
+            __builtin_prefetch(next + j);
+            const Index end = std::min(j + kLanes, count);
+            for (Index c = j; c < end; ++c) target[c] = static_cast<double>(source[c]);
+        }
+        std::fill(target + count, target + kStrip, 0.0);
+    }
+}
+
+template <class T>
+void rows_of(const Majors<T>& x, Range columns, const Several& v, Sink& sink) {
+    const auto size = static_cast<std::size_t>(kStrip * v.width);
+    std::vector<double> tile(static_cast<std::size_t>(kStrip * kStripRows));
+    std::vector<double> sums(size), turned(size);
+    for (Index first = columns.begin; first < columns.end; first += kStrip) {
+        const Index count = std::min(kStrip, columns.end - first);
+        std::fill(sums.begin(), sums.end(), 0.0);
+        for (Index row = 0; row < x.count; row += kStripRows) {
+            const Index n = std::min(kStripRows, x.count - row);
+            copy_tile(x, row, n, first, count, tile.data());
+            add_tile(tile.data(), n, v.data + row * v.width, v.width, sums.data());
+        }
+        for (Index j = 0; j < count; ++j)
+            for (Index k = 0; k < v.width; ++k)
+                turned[j * v.width + k] = sums[k * kStrip + j];
+        sink.take(first, count, turned.data());
+    }
+}
+
+// sums of a few columns for `L` lanes of vectors, the rows of V some entries ahead being fetched.
+template <class T, class I, int L>
+ATOMLEARN_CLONES void add_entries(const Compressed<T, I>& x, Index first, Index columns,
+                                  const double* v, Index width, double* sums) {
+    constexpr Index kAhead = 16;
+    const Index last = x.end(x.count - 1) - 1;
+    for (Index c = 0; c < columns; ++c) {
+        Lanes acc[L] = {};
+        const Index end = x.end(first + c);
+        for (Index e = x.begin(first + c); e < end; ++e) {
+            const double* next = v + static_cast<Index>(x.indices[std::min(e + kAhead, last)]) * width;
+            for (int l = 0; l < L; ++l) __builtin_prefetch(next + l * kLanes);
+            const double* row = v + static_cast<Index>(x.indices[e]) * width;
+            const double value = static_cast<double>(x.data[e]);
+            for (int l = 0; l < L; ++l) {
+                Lanes lanes;
+                load(row + l * kLanes, lanes);
+                acc[l] += value * lanes;
+            }
+        }
+        for (int l = 0; l < L; ++l) store(sums + c * width + l * kLanes, acc[l]);
+    }
+}
+
+template <class T, class I>
+void sparse_columns(const Compressed<T, I>& x, Range columns, const Several& v, Sink& sink) {
+    std::vector<double> sums(static_cast<std::size_t>(kColumns * v.width));
+    for (Index first = columns.begin; first < columns.end; first += kColumns) {
+        const Index count = std::min(kColumns, columns.end - first);
+        for (Index k = 0; k < v.width;) {
+            const Index left = v.width - k;
+            if (left >= 4 * kLanes) {
+                add_entries<T, I, 4>(x, first, count, v.data + k, v.width, sums.data() + k);
+                k += 4 * kLanes;
+            } else if (left >= 2 * kLanes) {
+                add_entries<T, I, 2>(x, first, count, v.data + k, v.width, sums.data() + k);
+                k += 2 * kLanes;
+            } else {
+                add_entries<T, I, 1>(x, first, count, v.data + k, v.width, sums.data() + k);
+                k += kLanes;
+            }
+        }
+        sink.take(first, count, sums.data());
+    }
+}
+
+template <class T, class I>
+ATOMLEARN_CLONES void scatter(const Compressed<T, I>& x, Range columns, const Several& v,
+                              double* sums) {
+    for (Index row = 0; row < x.count; ++row) {
+        const double* weights = v.data + row * v.width;
+        for (Index e = x.begin(row); e < x.end(row); ++e) {
+            const Index column = static_cast<Index>(x.indices[e]);
+            if (column < columns.begin || column >= columns.end) continue;
+            const double value = static_cast<double>(x.data[e]);
+            double* out = sums + (column - columns.begin) * v.width;
+            for (Index k = 0; k < v.width; k += kLanes) {
+                Lanes sum, lanes;
+                load(out + k, sum);
+                load(weights + k, lanes);
+                store(out + k, sum + value * lanes);
+            }
+        }
+    }
+}
+
+// Every thread reads all rows, and adds up what falls into its own columns.
+template <class T, class I>
+void sparse_rows(const Compressed<T, I>& x, Range columns, const Several& v, Sink& sink) {
+    std::vector<double> sums(static_cast<std::size_t>(columns.size() * v.width), 0.0);
+    scatter(x, columns, v, sums.data());
+    sink.take(columns.begin, columns.size(), sums.data());
+}
+
+// Runs body(range of columns, sink) over all columns and puts what was found in their order.
+template <class Body>
+Found over_columns(Index n_columns, Index parts, int threads, const Several& v,
+                   const Wanted& wanted, Body&& body) {
+    std::vector<Sink> sinks;
+    sinks.reserve(static_cast<std::size_t>(parts));
+    for (Index part = 0; part < parts; ++part) sinks.emplace_back(v, wanted);
+#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
+    for (Index part = 0; part < parts; ++part)
+        body(piece(n_columns, part, parts, kColumns), sinks[static_cast<std::size_t>(part)]);
+    Found all = std::move(sinks[0].found);
+    for (std::size_t part = 1; part < sinks.size(); ++part) {
+        const Found& more = sinks[part].found;
+        all.columns.insert(all.columns.end(), more.columns.begin(), more.columns.end());
+        all.values.insert(all.values.end(), more.values.begin(), more.values.end());
+        for (std::size_t k = 0; k < all.largest.size(); ++k)
+            if (!(more.largest[k] <= all.largest[k])) all.largest[k] = more.largest[k];
+    }
+    return all;
+}
+
+}  // namespace
+
+template <class T>
+Found dense_many(const Majors<T>& x, bool rows_contiguous, const Several& v, const Wanted& wanted) {
+    const Index n_columns = rows_contiguous ? x.length : x.count;
+    const int threads = threads_for(x.count * x.length * std::max<Index>(1, v.width / 8));
+    const Index parts = threads == 1 ? 1 : std::clamp<Index>(n_columns / kStrip, 1, 16 * threads);
+    return over_columns(n_columns, parts, threads, v, wanted, [&](Range columns, Sink& sink) {
+        rows_contiguous ? rows_of(x, columns, v, sink) : columns_of(x, columns, v, sink);
+    });
+}
+
+template <class T, class I>
+Found sparse_many(const Compressed<T, I>& x, bool by_columns, const Several& v,
+                  const Wanted& wanted) {
+    const Index n_columns = by_columns ? x.count : x.length;
+    const Index entries = x.count ? x.end(x.count - 1) : 0;
+    const int threads = threads_for(entries * v.width);
+    const Index parts = threads == 1 || !by_columns ? threads : 16 * threads;
+    return over_columns(n_columns, parts, threads, v, wanted, [&](Range columns, Sink& sink) {
+        by_columns ? sparse_columns(x, columns, v, sink) : sparse_rows(x, columns, v, sink);
+    });
+}
+
+#define ATOMLEARN_INSTANTIATE(T)                                                               \
+    template Found dense_many<T>(const Majors<T>&, bool, const Several&, const Wanted&);       \
+    template Found sparse_many<T, std::int32_t>(const Compressed<T, std::int32_t>&, bool,      \
+                                                const Several&, const Wanted&);                \
+    template Found sparse_many<T, std::int64_t>(const Compressed<T, std::int64_t>&, bool,      \
+                                                const Several&, const Wanted&);
+ATOMLEARN_INSTANTIATE(float)
+ATOMLEARN_INSTANTIATE(double)
+
+}  // namespace atomlearn
