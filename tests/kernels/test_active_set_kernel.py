@@ -192,12 +192,77 @@ def test_the_gradient_at_the_start_stands_for_the_linear_term() -> None:
     A = rng.standard_normal((40, 20))
     gram, linear = A.T @ A, A.T @ rng.standard_normal(40)
     start = np.maximum(rng.standard_normal(20), 0.0)
-    full = gram + 0.2 + 0.1 * np.eye(20)
-    c, _ = active_set_qp(gram, linear, start, coupling=0.2, ridge=0.1, radius=1.0)
-    other, _ = active_set_qp(
-        gram, full @ start - linear, start, coupling=0.2, ridge=0.1, radius=1.0, from_gradient=True
+    form: dict[str, Any] = {"coupling": 0.2, "ridge": 0.1, "radius": 1.0, "level": 0.3}
+    slope = gram @ start + 0.1 * start - linear
+    for signed in (False, True):
+        c, _ = active_set_qp(gram, linear, start, signed=signed, **form)
+        other, _ = active_set_qp(gram, slope, start, from_gradient=True, signed=signed, **form)
+        assert_allclose(other, c, atol=1e-12)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    m=st.integers(1, 4),
+    n=st.integers(1, 6),
+    kind=st.sampled_from(KINDS),
+    form=st.sampled_from([form for form in FORMS if "equality" not in form]),
+    level=st.sampled_from([0.0, 0.1, 2.0]),
+    priced=st.booleans(),
+    batch=st.integers(1, 3),
+    seed=st.integers(0, 10**6),
+)
+def test_weights_of_either_sign_are_two_atoms_each(
+    m: int, n: int, kind: str, form: dict[str, Any], level: float, priced: bool, batch: int,
+    seed: int,
+) -> None:  # fmt: skip
+    """An atom and its negative with weights >= 0: the same minimum, from any start."""
+    rng = np.random.default_rng(seed)
+    A = images_of(kind, n, m, rng)
+    p = rng.uniform(0.3, 3.0, m) if priced else np.ones(m)
+    gram, linear = A.T @ A, A.T @ rng.standard_normal(n)
+    start = rng.standard_normal(m) * rng.integers(0, 2, m)
+    c, outcome = active_set_qp(
+        gram, linear, start, price=p, batch=batch, level=level, signed=True, **form
     )
-    assert_allclose(other, c, atol=1e-12)
+    assert outcome.status in (QPStatus.OPTIMAL, QPStatus.INEXACT)
+    plain = {name: number for name, number in form.items() if name != "ridge"}
+    ridge = form.get("ridge", 0.0) * np.eye(m)
+    both, prices = (
+        np.block([[gram + ridge, -gram - ridge], [-gram - ridge, gram + ridge]]),
+        np.r_[p, p],
+    )
+    lines = np.r_[linear, -linear] - level * prices
+    other, _ = exact_twins.active_set_qp(both, lines, price=prices, **plain)
+    spent, radius = float(prices @ other), form.get("radius", math.inf)
+    if spent > radius:
+        other = other * (radius / spent)
+    magnitudes = np.r_[np.maximum(c, 0.0), np.maximum(-c, 0.0)]
+    assert prices @ magnitudes <= radius * (1 + 1e-12)
+    best = value(both, lines, other, plain, prices)
+    reached = value(both, lines, magnitudes, plain, prices)
+    size = 1.0 + float(np.abs(lines) @ magnitudes)
+    assert reached <= best + 1e-9 * size, (outcome, reached, best)
+    if kind in ("gaussian", "integers"):
+        assert_allclose(reached, best, rtol=0, atol=1e-8 * size)
+
+
+def test_weights_change_their_sign_on_the_factor_that_is_kept() -> None:
+    """A path of targets that turns round: warm starts end where fresh ones do."""
+    rng = np.random.default_rng(12)
+    A = rng.standard_normal((60, 25))
+    gram, here = A.T @ A, rng.standard_normal(60)
+    there = rng.standard_normal(60) - here
+    for form in ({}, {"coupling": 0.5}, {"radius": 1.0}):
+        state, c, turned = ActiveFactor(), np.zeros(25), 0
+        for share in np.linspace(0, 1, 6):
+            linear = A.T @ ((1 - share) * here + share * there)
+            before = c
+            c, outcome = active_set_qp(gram, linear, c, state=state, level=2.0, signed=True, **form)
+            fresh, _ = active_set_qp(gram, linear, np.zeros(25), level=2.0, signed=True, **form)
+            assert outcome.status is QPStatus.OPTIMAL
+            assert_allclose(c, fresh, atol=1e-10)
+            turned += int((c * before < 0).sum())
+        assert turned > 0
 
 
 @pytest.mark.parametrize("radius", [1e-200, 1e-12, 1e12, 1e150])

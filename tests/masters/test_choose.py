@@ -36,23 +36,23 @@ def pairs(size: int) -> Norm:
 
 KINDS = [
     # norm, loss, block, what else differs, the master
-    (norms.L1(), "squared", dense(50, 20), {}, "SemismoothNewton"),
+    (norms.L1(), "squared", dense(50, 20), {}, "SequentialQP"),
     (norms.KSupport(3), "logistic", dense(50, 20), {}, "SemismoothNewton"),
     (norms.KSupport(3), "squared_hinge", dense(50, 20), {"intercept": True}, "SemismoothNewton"),
-    (norms.L1(), "squared", dense(50, 20), {"tau": 1.0}, "SemismoothNewton"),
+    (norms.L1(), "squared", dense(50, 20), {"tau": 1.0}, "SequentialQP"),
     (pairs(20), "squared", dense(50, 20), {}, "ScalingNewton"),
     (pairs(20), "logistic", dense(50, 20), {"intercept": True}, "ScalingNewton"),
     (pairs(20), "squared", dense(50, 20), {"form": "constrained"}, "ScalingNewton"),
     (pairs(20), "squared", dense(50, 20), {"tau": 1.0}, "SemismoothNewton"),
-    (norms.L1(), "squared", dense(50, 501), {}, "WorkingSets SemismoothNewton"),
-    (norms.L1(), "squared", dense(50, 500), {}, "SemismoothNewton"),
+    (norms.L1(), "squared", dense(50, 501), {}, "WorkingSets SequentialQP"),
+    (norms.L1(), "squared", dense(50, 500), {}, "SequentialQP"),
     (pairs(502), "logistic", dense(3000, 502), {}, "WorkingSets ScalingNewton"),
     # The kernel for groups takes so small a block whole.
     (pairs(600), "squared", dense(50, 600), {}, "ScalingNewton"),
-    (norms.L1(), "squared", dense(2000, 20), {}, "CompressedSamples WorkingSets SemismoothNewton"),
-    (norms.L1(), "squared", dense(1999, 20), {}, "SemismoothNewton"),
-    (norms.L1(), "squared", dense(2000, 23), {}, "SemismoothNewton"),
-    (norms.L1(), "logistic", dense(2000, 20), {}, "SemismoothNewton"),
+    (norms.L1(), "squared", dense(2000, 20), {}, "SequentialQP"),
+    (norms.L1(), "squared", dense(1999, 20), {}, "SequentialQP"),
+    (norms.L1(), "squared", dense(2000, 23), {}, "SequentialQP"),
+    (norms.L1(), "logistic", dense(2000, 20), {}, "SequentialQP"),
     (pairs(20), "squared", dense(2000, 20), {}, "CompressedSamples WorkingSets ScalingNewton"),
     (
         norms.L1(),

@@ -40,6 +40,23 @@ class TestSequentialQP(RaysChecks):
     master = SequentialQP()
 
 
+class TestActiveSetQPOnL1(MasterChecks):
+    master = ActiveSetQP(batch=3)
+    norm = L1()
+    norms = (Scaled(L1(), 2.0), Groups(np.arange(16), weights=np.linspace(0.5, 2.0, 16)))
+    correlated = L1()
+    awkward = L1()
+    losses = ("squared",)
+
+
+class TestSequentialQPOnL1(MasterChecks):
+    master = SequentialQP()
+    norm = L1()
+    norms = (Scaled(L1(), 2.0), Groups(np.arange(16), weights=np.linspace(0.5, 2.0, 16)))
+    correlated = L1()
+    awkward = L1()
+
+
 class TestInteriorPointOnGroups(MasterChecks):
     master = InteriorPoint()
     norm = Groups(GROUPS)

@@ -176,6 +176,8 @@ def active_set(
     ridge: float,
     radius: float,
     equality: bool,
+    level: float,
+    is_signed: bool,
     factor: Array,
     order: Positions,
     counts: Positions,

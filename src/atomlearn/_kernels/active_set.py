@@ -1,4 +1,4 @@
-"""Active-set quadratic programming over a cone or a simplex, warm-started, factor kept."""
+"""Active-set quadratic programming over a cone, a simplex, or with a price on |c|."""
 
 from __future__ import annotations
 
@@ -110,11 +110,16 @@ def active_set_qp(
     ridge: float = 0.0,
     radius: float = math.inf,
     equality: bool = False,
+    level: float = 0.0,
+    signed: bool = False,
     from_gradient: bool = False,
     batch: int = 1,
     max_pivots: int = 100_000,
 ) -> tuple[Array, QPOutcome]:
-    """argmin_c 1/2 c'(H + coupling p p' + ridge I)c - linear'c over c >= 0 [and p'c <= radius].
+    """argmin_c 1/2 c'(H + coupling p p' + ridge I)c - linear'c + level p'c over c >= 0.
+
+    And over p'c <= radius where that is finite. With ``signed`` over c of either sign, p'|c| in
+    the place of p'c: the lasso, the squared l1 norm, the l1 ball.
 
     Algorithm 2 of Vinyes, Obozinski 2017 (Nocedal, Wright 2006, chapter 16): full steps to the
     minimum over the atoms in use, drop steps where a weight reaches zero on the way, the atom of
@@ -126,9 +131,9 @@ def active_set_qp(
     gram : (m, m) float64, rows contiguous
         H, symmetric positive semidefinite.
     linear : (m,)
-        The linear term; where ``from_gradient``, the gradient at ``weights`` instead.
+        The linear term; where ``from_gradient``, H c + ridge c - linear at ``weights`` instead.
     weights : (m,)
-        Warm start: positive entries are in use. Made feasible first.
+        Warm start: entries that are not zero are in use. Made feasible first.
     state : ActiveFactor
         What an earlier call with the same H, price, coupling and ridge among the atoms in use
         left behind; updated. None: start afresh.
@@ -136,6 +141,10 @@ def active_set_qp(
         p; all ones where None.
     radius, equality
         p'c <= radius (no bound where infinite), or p'c = radius.
+    level : float
+        Factor of p'c, >= 0.
+    signed : bool
+        Whether weights have either sign.
     batch : int
         Atoms that may enter at once.
     max_pivots : int
@@ -151,7 +160,7 @@ def active_set_qp(
     matrix = _hessian(gram, size)
     line = _checks.weights(linear, "linear", size)
     prices = None if price is None else _positive(price, size)
-    for name, number in (("coupling", coupling), ("ridge", ridge)):
+    for name, number in (("coupling", coupling), ("ridge", ridge), ("level", level)):
         if not 0 <= number < math.inf:
             raise ValueError(f"{name} must be finite and >= 0, got {number!r}")
     if not radius > 0 or (equality and (radius == math.inf or not size)):
@@ -168,7 +177,8 @@ def active_set_qp(
     figures = np.array([state.sigma, 0.0, 0.0, 0.0])
     code = _native.active_set(
         matrix, line, from_gradient, prices, float(coupling), float(ridge), float(radius),
-        bool(equality), state.factor, state.order, counts, figures, point, entering, pivots,
+        bool(equality), float(level), bool(signed), state.factor, state.order, counts, figures,
+        point, entering, pivots,
     )  # fmt: skip
     if code > QPStatus.NOT_FINITE:
         raise ValueError(

@@ -253,8 +253,8 @@ class RaysChecks(MasterChecks):
                 case = Case(loss, form, True, strength=strength, n_samples=60, seed=41)
                 self.solve(self.block_problem(case, self.norm), gap=max(self.gap, 1e-7))
 
-    def test_refuses_norms_that_are_not_of_rays(self) -> None:
+    def test_refuses_norms_without_prices(self) -> None:
         """The message names the norm and what to use."""
-        problem = self.block_problem(Case(self.losses[0]), L1())
+        problem = self.block_problem(Case(self.losses[0]), L2())
         with pytest.raises(TypeError, match="Nonnegative"):
             self.master.solve(problem, np.zeros(problem.design.shape[1]), 0.0, 1e-6)

@@ -9,6 +9,10 @@
 // dominated by the null direction, along which some weight reaches zero and its atom leaves: the
 // move of the min-norm-point algorithm [Wolfe 1976], without a case of its own.
 //
+// Where weights have either sign, the price of an atom is too: p_j = sign(c_j) cost_j, and that of
+// an atom outside has the sign with which it would enter. An atom whose weight passes through zero
+// leaves, and comes back with the other sign.
+//
 // Where p'c = radius binds, sigma p p' is added to Q: a constant on that plane, which makes the
 // factor exist where atoms are affinely, though not linearly, independent.
 #include "active_set.hpp"
@@ -44,6 +48,7 @@ class Loop {
           n_(program.size),
           scale_(size_of(n_)),
           root_(size_of(n_)),
+          sign_(size_of(n_), 1.0),
           gradient_(size_of(n_)),
           column_(size_of(n_) + 1),
           direction_(size_of(n_)),
@@ -74,7 +79,8 @@ class Loop {
 
   private:
     static std::size_t size_of(Index n) { return static_cast<std::size_t>(n); }
-    double price(Index j) const { return p_.price ? p_.price[j] : 1.0; }
+    double cost(Index j) const { return p_.price ? p_.price[j] : 1.0; }
+    double price(Index j) const { return sign_[size_of(j)] * cost(j); }
     double& at(std::vector<double>& v, Index j) { return v[static_cast<std::size_t>(j)]; }
     const double* row(Index j) const { return p_.gram + j * p_.stride; }
     double entry(Index i, Index j) const {
@@ -107,11 +113,12 @@ class Loop {
         double mean = 0.0;
         double total = 0.0;
         for (Index j = 0; j < n_; ++j) {
-            const double own = price(j);
+            const double own = cost(j);
             at(scale_, j) = std::fabs(row(j)[j]) + p_.coupling * own * own + p_.ridge;
             mean += at(scale_, j) / (own * own) / static_cast<double>(n_);
-            c_[j] = c_[j] > 0.0 ? c_[j] : 0.0;
-            total += own * c_[j];
+            if (p_.is_signed && c_[j] < 0.0) at(sign_, j) = -1.0;
+            if (!(at(sign_, j) * c_[j] > 0.0)) c_[j] = 0.0;
+            total += price(j) * c_[j];
             if (!std::isfinite(p_.linear[j])) return false;
         }
         if (!std::isfinite(mean) || !std::isfinite(total)) return false;
@@ -120,6 +127,9 @@ class Loop {
         // The gradient at the start tells `linear`, but only before the start is moved.
         std::copy(p_.linear, p_.linear + n_, linear_.begin());
         if (p_.linear_is_gradient) add_product(linear_.data(), -1.0);
+        if (p_.is_signed)
+            for (Index j = 0; j < n_; ++j)
+                if (c_[j] == 0.0 && at(linear_, j) < 0.0) at(sign_, j) = -1.0;
         for (Index j = 0; j < n_; ++j)
             if (at(root_, j) > 0.0)
                 target_ = std::max(target_, std::fabs(at(linear_, j)) / at(root_, j));
@@ -146,8 +156,9 @@ class Loop {
         Index best = 0;
         double least = kInfinity;
         for (Index j = 0; j < n_; ++j) {
-            const double weight = p_.radius / price(j);
-            const double alone = weight * (0.5 * weight * at(scale_, j) - at(linear_, j));
+            const double weight = p_.radius / cost(j);
+            const double alone =
+                weight * (0.5 * weight * at(scale_, j) - at(sign_, j) * at(linear_, j));
             if (alone < least) {
                 least = alone;
                 best = j;
@@ -156,26 +167,30 @@ class Loop {
         return best;
     }
 
-    // target = target * sign + Q c over all weights > 0 (with sign = -1: Q c - target).
-    void add_product(double* target, double sign) {
-        double total = 0.0;
-        for (Index j = 0; j < n_; ++j) target[j] *= sign;
+    // target = target * factor + (gram + ridge I) c over all weights in use.
+    void add_product(double* target, double factor) {
+        for (Index j = 0; j < n_; ++j) target[j] *= factor;
         for (Index k = 0; k < n_; ++k) {
             if (c_[k] == 0.0) continue;
             add_multiple(target, c_[k], row(k), n_);
             target[k] += p_.ridge * c_[k];
-            total += price(k) * c_[k];
         }
-        if (p_.coupling > 0.0)
-            for (Index j = 0; j < n_; ++j) target[j] += p_.coupling * total * price(j);
     }
 
-    // g = Qc - linear; the multiplier nu makes g_j + nu p_j vanish on average over the weights.
+    // g = Qc - linear + level p; the multiplier nu makes g_j + nu p_j vanish on average over the
+    // weights.
     void refresh_gradient() {
         std::copy(linear_.begin(), linear_.end(), gradient_.begin());
         add_product(gradient_.data(), -1.0);
+        if (p_.is_signed)
+            for (Index j = 0; j < n_; ++j)
+                if (!active_[size_of(j)]) at(sign_, j) = at(gradient_, j) > 0.0 ? -1.0 : 1.0;
+        const double common = p_.level + (p_.coupling > 0.0 ? p_.coupling * spent() : 0.0);
+        if (common != 0.0)
+            for (Index j = 0; j < n_; ++j) at(gradient_, j) += common * price(j);
         reach_ = 0.0;
-        for (Index t = 0; t < s_.count; ++t) reach_ += at(root_, s_.order[t]) * c_[s_.order[t]];
+        for (Index t = 0; t < s_.count; ++t)
+            reach_ += at(root_, s_.order[t]) * std::fabs(c_[s_.order[t]]);
         multiplier_ = 0.0;
         common_ = 0.0;
         if (!tight_) return;
@@ -184,23 +199,23 @@ class Loop {
         multiplier_ = -inner / p_.radius;
         for (Index t = 0; t < s_.count; ++t) {
             const Index j = s_.order[t];
-            common_ = std::max(common_, own_terms(j) / price(j));
+            common_ = std::max(common_, own_terms(j) / cost(j));
         }
     }
 
     double reduced(Index j) { return at(gradient_, j) + multiplier_ * price(j); }
     // The size of the terms whose sum g_j is; ||a_j|| ||y|| is what a_j'y is rounded at.
     double own_terms(Index j) {
-        return std::fabs(at(linear_, j)) + at(root_, j) * (reach_ + target_);
+        return std::fabs(at(linear_, j)) + p_.level * cost(j) + at(root_, j) * (reach_ + target_);
     }
     // The multiplier is as exact as the least exact gradient it comes from.
-    double terms(Index j) { return own_terms(j) + common_ * price(j); }
+    double terms(Index j) { return own_terms(j) + common_ * cost(j); }
 
     double value() {
         double total = 0.0;
         for (Index t = 0; t < s_.count; ++t) {
             const Index j = s_.order[t];
-            total += 0.5 * c_[j] * (at(gradient_, j) - at(linear_, j));
+            total += 0.5 * c_[j] * (at(gradient_, j) + p_.level * price(j) - at(linear_, j));
         }
         return total;
     }
@@ -209,7 +224,9 @@ class Loop {
     void bring_factor_up_to_date() {
         const bool same_mode = (s_.sigma > 0.0) == tight_;
         const bool same_scale = s_.sigma < 1e3 * sigma_ && sigma_ < 1e3 * s_.sigma;
-        if (!same_mode || (tight_ && !same_scale)) {
+        // Of prices that change their sign only the Gram matrix's own factor stays.
+        const bool turned = p_.is_signed && (tight_ || p_.coupling > 0.0);
+        if (!same_mode || (tight_ && !same_scale) || turned) {
             forget();
             s_.sigma = tight_ ? sigma_ : 0.0;
         }
@@ -219,7 +236,7 @@ class Loop {
         for (Index t = s_.count - 1; t >= 0; --t)
             if (c_[s_.order[t]] == 0.0) remove(t);
         for (Index j = 0; j < n_; ++j)
-            if (c_[j] > 0.0 && !active_[size_of(j)]) append(j);
+            if (c_[j] != 0.0 && !active_[size_of(j)]) append(j);
         j_changed();
     }
 
@@ -348,9 +365,10 @@ class Loop {
         double length = 1.0;
         Index leaving = -1;
         for (Index t = 0; t < s_.count; ++t) {
-            const double now = c_[s_.order[t]];
-            const double move = at(direction_, t);
-            at(before_, t) = now;
+            const double side = at(sign_, s_.order[t]);
+            const double now = side * c_[s_.order[t]];
+            const double move = side * at(direction_, t);
+            at(before_, t) = c_[s_.order[t]];
             if (now + move <= 0.0 && move < 0.0 && now < -move * length) {
                 length = now / -move;
                 leaving = t;
@@ -401,7 +419,7 @@ class Loop {
     void move_along(double length, Index leaving) {
         for (Index t = 0; t < s_.count; ++t) {
             const double there = at(before_, t) + length * at(direction_, t);
-            c_[s_.order[t]] = there > 0.0 ? there : 0.0;
+            c_[s_.order[t]] = at(sign_, s_.order[t]) * there > 0.0 ? there : 0.0;
         }
         if (leaving >= 0) c_[s_.order[leaving]] = 0.0;
         if (tight_) {
@@ -415,7 +433,7 @@ class Loop {
         const double now = value();
         double size = 0.0;
         for (Index t = 0; t < s_.count; ++t)
-            size += std::fabs(at(linear_, s_.order[t])) * c_[s_.order[t]];
+            size += std::fabs(at(linear_, s_.order[t]) * c_[s_.order[t]]);
         if (now < value_ - 1e-15 * size) {
             std::fill(blocked_.begin(), blocked_.end(), char{0});
             release_blocked_ = false;
@@ -448,7 +466,7 @@ class Loop {
         double most = 0.0;
         for (Index j = 0; j < n_; ++j) {
             if (active_[size_of(j)] || blocked_[size_of(j)]) continue;
-            const double wanted = -reduced(j);
+            const double wanted = -at(sign_, j) * reduced(j);
             if (!(wanted > kNoise * terms(j))) continue;
             const double gain = at(scale_, j) > 0.0 ? wanted / at(root_, j) : kInfinity;
             if (gain > most) {
@@ -465,6 +483,7 @@ class Loop {
     Index batch_;
     Index n_;
     std::vector<double> scale_, root_;  // Q_jj without sigma, as a sum of magnitudes; its root
+    std::vector<double> sign_;          // of each weight; outside, with which it would enter
     std::vector<double> gradient_, column_, direction_, toward_price_, before_, linear_;
     std::vector<char> active_, blocked_;
     QPOutcome out_;

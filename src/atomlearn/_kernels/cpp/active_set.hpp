@@ -5,19 +5,22 @@
 
 namespace atomlearn {
 
-// min 1/2 c'Qc - linear'c  over c >= 0, with Q = gram + coupling p p' + ridge I; and p'c <= radius
-// where that is finite, p'c = radius where `equality`. `size` atoms, rows of gram `stride` apart.
+// min 1/2 c'Qc - linear'c + level p'c  over c >= 0, with Q = gram + coupling p p' + ridge I; and
+// p'c <= radius where that is finite, p'c = radius where `equality`. Where `is_signed`, over c of
+// either sign, with p_j = sign(c_j) price_j. `size` atoms, rows of gram `stride` apart.
 struct QuadraticProgram {
     const double* gram;
     Index stride;
     Index size;
     const double* linear;
-    bool linear_is_gradient;  // `linear` is the gradient at the start instead
+    bool linear_is_gradient;  // `linear` is gram c + ridge c - linear at the start c instead
     const double* price;      // null: all ones
     double coupling;
     double ridge;
     double radius;
     bool equality;
+    double level = 0.0;
+    bool is_signed = false;
 };
 
 // The atoms in use and the factor of their part of Q, kept between calls: `order` lists them in

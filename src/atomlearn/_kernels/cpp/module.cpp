@@ -285,10 +285,10 @@ void threshold(const Vector& v, double level, const OutVector& out) {
 // the multiplier of the radius.
 int active_set_program(const DoubleMatrix& gram, const Doubles& linear, bool linear_is_gradient,
                        const std::optional<Doubles>& price, double coupling, double ridge,
-                       double radius, bool equality, const OutDoubleMatrix& factor,
-                       const OutPositions& order, const OutPositions& counts,
-                       const OutDoubles& figures, const OutDoubles& weights, Index batch,
-                       Index max_pivots) {
+                       double radius, bool equality, double level, bool is_signed,
+                       const OutDoubleMatrix& factor, const OutPositions& order,
+                       const OutPositions& counts, const OutDoubles& figures,
+                       const OutDoubles& weights, Index batch, Index max_pivots) {
     const nb::gil_scoped_release release;
     const QuadraticProgram program{gram.data(),
                                    Index{gram.stride(0)},
@@ -299,7 +299,9 @@ int active_set_program(const DoubleMatrix& gram, const Doubles& linear, bool lin
                                    coupling,
                                    ridge,
                                    radius,
-                                   equality};
+                                   equality,
+                                   level,
+                                   is_signed};
     ActiveFactor state{factor.data(),    static_cast<Index>(factor.shape(1)),
                        order.data(),     counts.data()[0],
                        counts.data()[1], figures.data()[0]};
@@ -404,8 +406,8 @@ NB_MODULE(_native, m) {
     m.def("norms_of_groups", &norms_of_groups, nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert());
     m.def("active_set", &active_set_program, nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg());
     m.def("provide_blas", &provide_blas, nb::arg(), nb::arg());
     m.def("group_newton", &scalings_of_groups, nb::arg().noconvert(), nb::arg(),

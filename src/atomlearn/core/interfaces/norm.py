@@ -250,6 +250,10 @@ class Norm(ABC):
         """
         return None
 
+    def l1_weights(self, n_features: int) -> Array | None:
+        """Return p with gauge(w) = sum_j p_j |w_j|, 0 < p_j < inf; None for other norms."""
+        return None
+
     def least_polar(self, z: Array, error: Array) -> float:
         """Return a lower bound on gauge°(z*) over all z* with |z_j* - z_j| <= error_j, >= 0."""
         return 0.0

@@ -1,11 +1,11 @@
-"""Active-set QP: the corrective step of [V] on rays, for the squared loss.
+"""Active-set QP: the corrective step of [V] on rays and for the l1 norm, for the squared loss.
 
-min over c >= 0 of  f(A c + b) + (tau/2) c'Mc + R(c)  with gauge(c) = p'c: each column of the
-block is an atom's image with a coefficient >= 0. For the squared loss this is a small quadratic
-program in c with the matrix H = A'SA (of centered columns where there is an intercept), which a
-kernel solves by full steps and drop steps [V, Algorithm 2] on a Cholesky factor updated by rank
-one. H and the factor are kept by the block while it grows by new columns, so a call after one new
-atom costs a column of H and a pivot or two.
+min over c of  f(A c + b) + (tau/2) c'Mc + R(c)  with gauge(c) = p'|c|, over c >= 0 where each
+column of the block is an atom's image, over c of either sign for the l1 norm. For the squared loss
+this is a small quadratic program in c with the matrix H = A'SA (of centered columns where there is
+an intercept), which a kernel solves by full steps and drop steps [V, Algorithm 2] on a Cholesky
+factor updated by rank one. H and the factor are kept by the block while it grows by new columns,
+so a call after one new atom costs a column of H and a pivot or two.
 
 [V] M. Vinyes, G. Obozinski 2017, section 3.2. Nocedal, Wright 2006, chapter 16.5.
 """
@@ -31,13 +31,30 @@ Columns = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class ActiveSetQP(Master):
-    """Re-fit the weights of rays by an active-set QP: squared loss, all three forms.
+class Prices:
+    """gauge(c) = sum_j price_j |c_j|, finite for c >= 0 only unless ``signed``."""
 
-    For norms with prices: ``Nonnegative(L1())``, scaled or with a weight for each column. Columns
-    of positive weight in the warm start are the first active set. On a ``CachedBlock`` the Gram
-    matrix and its factor are kept from call to call; on other blocks they are computed afresh,
-    O(n m^2). ``Refit.steps`` counts pivots.
+    price: Array
+    signed: bool
+
+    def gauge(self, weights: Array) -> float:
+        """Return the gauge of a feasible point."""
+        return float(self.price @ (np.abs(weights) if self.signed else weights))
+
+    def polar(self, slopes: Array) -> float:
+        """Return max_j z_j / p_j, of magnitudes where ``signed``."""
+        sizes = np.abs(slopes) if self.signed else slopes
+        return float((sizes / self.price).max(initial=0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveSetQP(Master):
+    """Re-fit weights by an active-set QP: rays and the l1 norm, squared loss, all three forms.
+
+    For norms with prices: ``L1()`` and ``Nonnegative(L1())``, scaled or with a weight for each
+    column. Columns with a weight in the warm start are the first active set. On a ``CachedBlock``
+    the Gram matrix and its factor are kept from call to call; on other blocks they are computed
+    afresh, O(n m^2). ``Refit.steps`` counts pivots.
 
     Parameters
     ----------
@@ -68,24 +85,24 @@ class ActiveSetQP(Master):
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
-        price = check_rays(problem)
+        prices = check_prices(problem)
         if not problem.loss.is_quadratic:
             raise TypeError(
                 f"ActiveSetQP is for the squared loss and other quadratic ones, got "
                 f"{type(problem.loss).__name__}; use SequentialQP"
             )
         block = CachedBlock.of(block_of(problem))
-        inside = feasible(problem, price, weights)
-        best, steps = ray_point(problem, price, inside, block.dot(inside), intercept), 0
-        while best.refit.gap > gap_target and price.size and steps < self.max_pivots:
+        inside = feasible(problem, prices, weights)
+        best, steps = priced_point(problem, prices, inside, block.dot(inside), intercept), 0
+        while best.refit.gap > gap_target and weights.size and steps < self.max_pivots:
             if problem.deadline.passed:
                 break
             left = pivots_at_a_time(
-                problem, price.size, min(TUNING.pivots, self.max_pivots - steps)
+                problem, weights.size, min(TUNING.pivots, self.max_pivots - steps)
             )
-            moved, outcome = self._pivots(problem, block, price, best, left)
+            moved, outcome = self._pivots(problem, block, prices, best, left)
             steps += outcome.pivots
-            trial = ray_point(problem, price, moved, block.dot(moved), best.refit.intercept)
+            trial = priced_point(problem, prices, moved, block.dot(moved), best.refit.intercept)
             # A few pivots may be steps of length zero; many that gain nothing are rounding.
             unfinished = outcome.status is QPStatus.PIVOT_LIMIT and left < TUNING.pivots
             if not (unfinished or trial.improves(best)):
@@ -98,41 +115,43 @@ class ActiveSetQP(Master):
         return best.refit
 
     def _pivots(
-        self, problem: Problem, block: CachedBlock, price: Array, at: Candidate, most: int
+        self, problem: Problem, block: CachedBlock, prices: Prices, at: Candidate, most: int
     ) -> tuple[Array, QPOutcome]:
         curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
         if np.array_equal(curvature, problem.weight):
             curvature = problem.weight  # one array from call to call: its Gram matrix is kept
         growing = block.growing_gram(curvature, problem.fit_intercept)
-        coupling, radius = model_terms(problem.regularizer)
+        level, coupling, radius = model_terms(problem.regularizer)
         matrix, ridge = with_ridge(problem, growing.matrix)
         # The factor of H + tau M is told from that of H + tau I by the sign.
         kept = problem.tau if problem.metric is None else -problem.tau
         return active_set_qp(
             matrix,
-            gradient_of(problem, price, at),
+            slope_of(problem, at),
             at.refit.weights,
-            state=growing.factor(coupling, kept, price),
-            price=price,
+            state=growing.factor(coupling, kept, prices.price),
+            price=prices.price,
+            level=level,
             coupling=coupling,
             ridge=ridge,
             radius=radius,
+            signed=prices.signed,
             from_gradient=True,
             batch=self.batch,
             max_pivots=most,
         )
 
 
-def ray_point(
-    problem: Problem, price: Array, weights: Array, linear: Array, intercept: float
+def priced_point(
+    problem: Problem, prices: Prices, weights: Array, linear: Array, intercept: float
 ) -> Candidate:
-    """Return the point with its certificate; gauge and polar of rays are a sum and a maximum."""
+    """Return the point with its certificate; gauge and polar are a sum and a maximum."""
     intercept = problem.optimal_intercept(linear, intercept)
     prediction = linear + intercept
     v = problem.negative_gradient(prediction)
     scores = block_of(problem).transpose_dot(v)
     slopes = scores - problem.ridge_slope(weights) if problem.tau else scores
-    gauge, polar = float(price @ weights), float((slopes / price).max(initial=0.0))
+    gauge, polar = prices.gauge(weights), prices.polar(slopes)
     certificate = problem.certificate(weights, prediction, v, gauge, (polar, polar))
     refit = Refit(weights, intercept, prediction, certificate.gap, certificate.objective)
     return Candidate(refit, scores)
@@ -145,35 +164,42 @@ def pivots_at_a_time(problem: Problem, size: int, most: int) -> int:
     return min(most, max(10, int(TUNING.slice_work / (size * size))))
 
 
-def check_rays(problem: Problem) -> Array:
-    """Return p with gauge(c) = p'c, or raise TypeError where the problem is not one of rays."""
-    size = problem.design.shape[1]
-    norm = problem.regularizer.norm
-    price = norm.prices(size)
-    if price is None:
+def prices_of(problem: Problem) -> Prices | None:
+    """Return the prices of a norm that is a weighted sum of weights or of their magnitudes."""
+    norm, size = problem.regularizer.norm, problem.design.shape[1]
+    signed = norm.l1_weights(size)
+    price = norm.prices(size) if signed is None else signed
+    return None if price is None else Prices(price, signed is not None)
+
+
+def check_prices(problem: Problem) -> Prices:
+    """Return the prices, or raise TypeError where the norm has none."""
+    prices = prices_of(problem)
+    if prices is None:
         raise TypeError(
-            f"this master re-fits rays, columns with coefficients >= 0 and a gauge that is a "
-            f"weighted sum of them, got {norm!r}; use norms.Nonnegative(norms.L1()), or "
-            "SemismoothNewton for other norms"
+            "this master re-fits columns whose gauge is a weighted sum of their weights' "
+            f"magnitudes, got {problem.regularizer.norm!r}; use norms.L1() or "
+            "norms.Nonnegative(norms.L1()), or SemismoothNewton for other norms"
         )
     block_of(problem)
-    return price
+    return prices
 
 
-def feasible(problem: Problem, price: Array, weights: Array) -> Array:
+def feasible(problem: Problem, prices: Prices, weights: Array) -> Array:
     """Return the weights, shrunk into the domain of R where they lie outside."""
-    inside = np.maximum(weights, 0.0)
+    inside = np.array(weights) if prices.signed else np.maximum(weights, 0.0)
     if problem.regularizer.form == "constrained":
-        gauge, radius = float(price @ inside), problem.regularizer.amount
+        gauge, radius = prices.gauge(inside), problem.regularizer.amount
         if gauge > radius * (1.0 + 1e-12):
             inside *= radius / gauge
     return inside
 
 
-def model_terms(regularizer: Regularizer) -> tuple[float, float]:
-    """Return (coupling, radius): the factor of (p'c)^2 / 2, and the bound on p'c."""
+def model_terms(regularizer: Regularizer) -> tuple[float, float, float]:
+    """Return (level, coupling, radius): factors of p'c and (p'c)^2 / 2, and the bound on p'c."""
     form, amount = regularizer.form, regularizer.amount
-    return (amount if form == "squared" else 0.0), (amount if form == "constrained" else math.inf)
+    level, coupling = amount * (form == "penalized"), amount * (form == "squared")
+    return level, coupling, amount if form == "constrained" else math.inf
 
 
 def with_ridge(
@@ -186,14 +212,9 @@ def with_ridge(
     return hessian + problem.tau * metric, 0.0
 
 
-def gradient_of(problem: Problem, price: Array, at: Candidate) -> Array:
-    """Return the gradient at c >= 0 of all that is differentiable there: f, the ridge, and R."""
+def slope_of(problem: Problem, at: Candidate) -> Array:
+    """Return the gradient at the point of f and the ridge term, not of R."""
     gradient = -at.scores
     if problem.tau:
         gradient += problem.ridge_slope(at.refit.weights)
-    form, amount = problem.regularizer.form, problem.regularizer.amount
-    if form == "penalized":
-        gradient += amount * price
-    elif form == "squared":
-        gradient += amount * float(price @ at.refit.weights) * price
     return gradient

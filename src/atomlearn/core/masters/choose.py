@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from atomlearn.core.interfaces import Master, Refit
+from atomlearn.core.interfaces import Block, Master, Refit
+from atomlearn.core.masters.active_set import prices_of
 from atomlearn.core.masters.compressed import CompressedSamples, is_compressible
 from atomlearn.core.masters.coupled_newton import CoupledNewton, is_coupled
 from atomlearn.core.masters.newton import Array, SemismoothNewton
 from atomlearn.core.masters.scaling_newton import ScalingNewton, is_group_problem
+from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.masters.working_sets import WorkingSets
 from atomlearn.core.problem.problem import Problem
 
@@ -22,6 +24,8 @@ def choose_master(problem: Problem) -> Master:
     norm                                                    master
     ======================================================  ====================
     ``Groups`` without a ridge term, any loss and form      ``ScalingNewton``
+    l1, or l1 over w >= 0, with a weight for each column,   ``SequentialQP``
+    over plain columns, unless the loss couples predictions
     every other norm with a proximal map                    ``SemismoothNewton``
     ======================================================  ====================
 
@@ -33,7 +37,7 @@ def choose_master(problem: Problem) -> Master:
     the loss couples predictions (several classes), up to   ``CoupledNewton``
     2000 columns, no intercept of its own and no ridge
     squared loss over many more samples than columns, or    ``CompressedSamples``
-    over a block of several tasks
+    over a block of several tasks; but not ``SequentialQP``
     more than 500 columns, unless as many are free          ``WorkingSets``
     anything else                                           nothing
     ======================================================  ====================
@@ -52,15 +56,26 @@ def choose_master(problem: Problem) -> Master:
     >>> from atomlearn import designs, losses, norms, problem
     >>> block = designs.as_design(np.eye(3)).gather(np.arange(3))
     >>> level = problem.Regularizer(norms.L1(), "penalized", 0.1)
-    >>> choose_master(problem.Problem.build(block, np.ones(3), losses.Squared(), level))
-    SemismoothNewton(check_every=10, max_steps=20000)
+    >>> task = problem.Problem.build(block, np.ones(3), losses.Squared(), level)
+    >>> type(choose_master(task)).__name__
+    'SequentialQP'
     """
+    if is_priced(problem):
+        sets = WorkingSets(SequentialQP(fallback=SemismoothNewton()))
+        return sets if sets.splits(problem) else sets.master
     sets = WorkingSets(ScalingNewton() if is_group_problem(problem) else SemismoothNewton())
     if is_coupled(problem):
         return CoupledNewton(sets)
     if is_compressible(problem):
         return CompressedSamples(sets)
     return sets if sets.splits(problem) else sets.master
+
+
+def is_priced(problem: Problem) -> bool:
+    """Return whether the problem is one for QPs: l1, or rays, over columns of no structure."""
+    block = problem.design
+    plain = isinstance(block, Block) and block.bare.keeps_gram and problem.loss.coupled == 1
+    return plain and prices_of(problem) is not None
 
 
 @dataclass(frozen=True, slots=True)

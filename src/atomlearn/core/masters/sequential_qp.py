@@ -1,4 +1,4 @@
-"""Sequential quadratic programming on rays: the active-set QP for every smooth loss.
+"""Sequential quadratic programming on rays and for l1: the active-set QP for every smooth loss.
 
 [V] leaves smooth losses to future work, by sequential quadratic programming. At a point c with
 optimal intercept the model of f is its second-order expansion with H = A'DA, D = diag(f''), less
@@ -23,12 +23,13 @@ from atomlearn._kernels import QPStatus, active_set_qp
 from atomlearn.core.interfaces import Block, Master, Refit
 from atomlearn.core.masters.active_set import (
     ActiveSetQP,
-    check_rays,
+    Prices,
+    check_prices,
     feasible,
-    gradient_of,
     model_terms,
     pivots_at_a_time,
-    ray_point,
+    priced_point,
+    slope_of,
     with_ridge,
 )
 from atomlearn.core.masters.candidate import Candidate, block_of
@@ -41,7 +42,7 @@ Columns = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class SequentialQP(Master):
-    """Re-fit the weights of rays for any smooth loss: Newton models, an active-set QP, a search.
+    """Re-fit rays, or weights under l1, for any smooth loss: Newton models, a QP, a search.
 
     A step costs a Gram matrix of the columns in use and those that want in, O(n k^2), the pivots
     of its QP, and a few products with the block. The squared loss is left to ``ActiveSetQP``.
@@ -55,6 +56,8 @@ class SequentialQP(Master):
         Bound on Newton steps; then the best point is returned with its gap.
     max_pivots : int
         Bound on pivots of one QP.
+    fallback : Master, optional
+        Goes on from the best point where rounding ends the steps before the target.
 
     References
     ----------
@@ -76,21 +79,33 @@ class SequentialQP(Master):
     batch: int = 1
     max_steps: int = 500
     max_pivots: int = 10_000
+    fallback: Master | None = None
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
-        price = check_rays(problem)
+        refit = self._solve(problem, weights, intercept, gap_target)
+        unfinished = refit.gap > gap_target and weights.size and not problem.deadline.passed
+        if unfinished and self.fallback is not None:
+            steps = refit.steps
+            refit = self.fallback.solve(problem, refit.weights, refit.intercept, gap_target)
+            refit.steps += steps
+        return refit
+
+    def _solve(
+        self, problem: Problem, weights: Array, intercept: float, gap_target: float
+    ) -> Refit:
+        prices = check_prices(problem)
         if problem.loss.is_quadratic:
             quadratic = ActiveSetQP(self.batch, self.max_pivots)
             return quadratic.solve(problem, weights, intercept, gap_target)
-        inside = feasible(problem, price, weights)
-        best = ray_point(problem, price, inside, block_of(problem).dot(inside), intercept)
+        inside = feasible(problem, prices, weights)
+        best = priced_point(problem, prices, inside, block_of(problem).dot(inside), intercept)
         damping, idle, steps = 0.0, 0, 0
-        while best.refit.gap > gap_target and price.size and idle < TUNING.damped_patience:
+        while best.refit.gap > gap_target and weights.size and idle < TUNING.damped_patience:
             if steps >= self.max_steps or problem.deadline.passed:
                 break
             steps += 1
-            trial, length = self._step(problem, price, best, damping)
+            trial, length = self._step(problem, prices, best, damping)
             progress = trial is not None and trial.improves(best)
             halved = trial is not None and trial.refit.gap < 0.5 * best.refit.gap
             lower = trial is not None and (
@@ -107,23 +122,26 @@ class SequentialQP(Master):
         return best.refit
 
     def _step(
-        self, problem: Problem, price: Array, at: Candidate, damping: float
+        self, problem: Problem, prices: Prices, at: Candidate, damping: float
     ) -> tuple[Candidate | None, float]:
         """Return the point one model leads to and the length of the step; (None, 0) if nowhere."""
-        chosen = _chosen(problem, price, at)
+        slope = slope_of(problem, at)
+        chosen = _chosen(problem, prices, at, slope)
         if not chosen.size:
             return None, 0.0
-        start, gradient = at.refit.weights[chosen], gradient_of(problem, price, at)[chosen]
+        start = at.refit.weights[chosen]
         model, ridge = _model(problem, at, chosen, damping)
-        coupling, radius = model_terms(problem.regularizer)
+        level, coupling, radius = model_terms(problem.regularizer)
         target, outcome = active_set_qp(
             model,
-            gradient,
+            slope[chosen],
             start,
-            price=price[chosen],
+            price=prices.price[chosen],
+            level=level,
             coupling=coupling,
             ridge=ridge,
             radius=radius,
+            signed=prices.signed,
             from_gradient=True,
             batch=self.batch,
             max_pivots=pivots_at_a_time(problem, chosen.size, self.max_pivots),
@@ -131,25 +149,25 @@ class SequentialQP(Master):
         if outcome.status is QPStatus.NOT_FINITE:
             return None, 0.0
         # At the end of the way, zeros are exact zeros.
-        end = np.zeros(price.size)
+        end = np.zeros(slope.size)
         end[chosen] = target
-        return _search(problem, price, at, end, float(gradient @ (target - start)))
+        return _search(problem, prices, at, end, float(slope[chosen] @ (target - start)))
 
 
-def _chosen(problem: Problem, price: Array, at: Candidate) -> Columns:
+def _chosen(problem: Problem, prices: Prices, at: Candidate, slope: Array) -> Columns:
     """Return the columns in use and those that want in, the most violated ones if many."""
-    weights = at.refit.weights
-    reduced = gradient_of(problem, price, at)
-    if problem.regularizer.form == "constrained":
-        gauge = float(price @ weights)
-        if gauge >= problem.regularizer.amount * (1.0 - 1e-12):
-            reduced += max(0.0, -float(reduced @ weights) / gauge) * price
+    weights, regularizer = at.refit.weights, problem.regularizer
+    gauge = prices.gauge(weights)
+    # What a unit of the gauge costs at this point; in the ball, only where its bound is reached.
+    cost = regularizer.multiplier(gauge, -float(slope @ weights))
+    if regularizer.form == "constrained" and gauge < regularizer.amount * (1.0 - 1e-12):
+        cost = 0.0
+    gains = (np.abs(slope) if prices.signed else -slope) / prices.price
     used = np.flatnonzero(weights)
-    wanting = np.flatnonzero((weights == 0.0) & (reduced < 0.0))
+    wanting = np.flatnonzero((weights == 0.0) & (gains > cost))
     most = 50 + used.size
     if wanting.size > most:
-        ratings = reduced[wanting] / price[wanting]
-        wanting = wanting[np.argpartition(ratings, most)[:most]]
+        wanting = wanting[np.argpartition(-gains[wanting], most)[:most]]
     return np.union1d(used, wanting)
 
 
@@ -171,15 +189,17 @@ def _model(problem: Problem, at: Candidate, chosen: Columns, damping: float) -> 
 
 
 def _search(
-    problem: Problem, price: Array, at: Candidate, end: Array, slope: float
+    problem: Problem, prices: Prices, at: Candidate, end: Array, slope: float
 ) -> tuple[Candidate | None, float]:
     """Armijo search on F from c toward ``end``, with the intercept optimal everywhere.
 
-    ``slope`` is the derivative of F at the start: R is linear or a smooth square along the way.
+    ``slope`` is the derivative of the smooth part; R is convex, so that the whole way promises at
+    most this much more than any part of it. [Tseng, Yun 2009, doi:10.1007/s10107-007-0170-0]
     """
+    refit, value = at.refit, problem.regularizer.value
+    slope += value(prices.gauge(end)) - value(prices.gauge(refit.weights))
     if not (slope < 0.0 and np.isfinite(end).all()):
         return None, 0.0
-    refit = at.refit
     linear = refit.prediction - refit.intercept
     change = block_of(problem).dot(end - refit.weights)
     rounding = 1e-14 * abs(refit.objective)
@@ -188,9 +208,9 @@ def _search(
         weights = end if length == 1.0 else (1.0 - length) * refit.weights + length * end
         there = linear + length * change
         intercept = problem.optimal_intercept(there, refit.intercept)
-        objective = problem.objective(weights, there + intercept)
+        objective = problem.objective(weights, there + intercept, prices.gauge(weights))
         if objective <= refit.objective + TUNING.armijo * length * slope + rounding:
             exact = block_of(problem).dot(weights)
-            return ray_point(problem, price, weights, exact, intercept), length
+            return priced_point(problem, prices, weights, exact, intercept), length
         length *= 0.5 if length > 0.1 else 0.2
     return None, 0.0

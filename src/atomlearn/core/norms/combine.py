@@ -172,6 +172,11 @@ class Scaled(Wrapper):
         inner = self.norm.prices(n_features)
         return None if inner is None else self.factor * inner
 
+    def l1_weights(self, n_features: int) -> Array | None:
+        """factor times those of the norm inside, where it is an l1 norm."""
+        inner = self.norm.l1_weights(n_features)
+        return None if inner is None else self.factor * inner
+
 
 class Nonnegative(Wrapper):
     """gauge(w) = norm(w) where w >= 0, infinite elsewhere; polar norm°(max(z, 0)).
@@ -273,13 +278,7 @@ class Nonnegative(Wrapper):
 
     def prices(self, n_features: int) -> Array | None:
         """The weights of the l1 norm inside, scaled or in groups of one; None for other norms."""
-        groups = self.norm.as_groups(n_features)
-        if groups is None:
-            return None
-        partition, weights = groups.parts(n_features)
-        if partition.n_groups < n_features:
-            return None
-        return np.ones(n_features) if weights is None else weights[partition.labels]
+        return self.norm.l1_weights(n_features)
 
 
 def _masked(jacobian: ProxJacobian, keep: NDArray[np.bool_]) -> ProxJacobian:

@@ -102,6 +102,13 @@ class Groups(GroupedNorm):
             v, partition, lambda norms: weighted_l1_point(norms, weights, amount, form)
         )
 
+    def l1_weights(self, n_features: int) -> Array | None:
+        """Those of the groups, where each has one column; else None."""
+        partition, weights = self.parts(n_features)
+        if partition.n_groups < n_features:
+            return None
+        return np.ones(n_features) if weights is None else weights[partition.labels]
+
     def restrict(self, columns: Columns, n_features: int) -> Groups:
         """The same norm over these columns, with the weights of the groups they touch."""
         partition, weights = self.parts(n_features)

@@ -63,6 +63,10 @@ class L1(VectorNorm):
         """Groups of one column."""
         return Groups(Partition(np.arange(n_features), n_features, n_features))
 
+    def l1_weights(self, n_features: int) -> Array:
+        """All ones."""
+        return np.ones(n_features)
+
     def possible_support(self, z: Array, error: Array, polar: float) -> Mask:
         """w_j != 0 only where |z_j*| = max_i |z_i*|."""
         return reaches_largest(least(z, error), most(z, error), polar)
