@@ -419,6 +419,5 @@ NB_MODULE(_native, m) {
     watch_forks();
     m.def("max_threads", &threads_allowed);
     bind_many(m);
-    m.def("max_threads", &omp_get_max_threads);
     m.def("threshold", &threshold, nb::arg().noconvert(), nb::arg(), nb::arg().noconvert());
 }
