@@ -22,8 +22,6 @@ from atomlearn.testing.problems import cvxpy_optimum
 
 Array = NDArray[np.float64]
 
-TREE = [[0, 1, 2, 3, 4], [0, 1], [2, 3, 4], [2, 3], [5, 6, 7], [5], [6, 7], [8, 9]]
-
 
 def sets_of(seed: int, tree: bool) -> tuple[LatentKSupport, list[list[int]], int]:
     """Return a norm of random sets over 8 features, the sets, lone ones too, and k."""
@@ -138,13 +136,6 @@ class TestLists(NormChecks):
     n_features = 9
     accuracy = 1e-7  # values are an upper bound, by alternating directions
     changes = {"k": 1}
-
-
-class TestTree(NormChecks):
-    norm = LatentKSupport(2, Trees(TREE))
-    n_features = 10
-    accuracy = 1e-7
-    changes = {"k": 3}
 
 
 def test_bad_groups_are_refused() -> None:

@@ -92,12 +92,26 @@ def _take_shape(estimator: Any, n_features: int, names: list[str] | None, reset:
         )
 
 
-def expanded(design: Design, features: str, weight: Array | None = None) -> Design:
+def expanded(
+    design: Design,
+    features: str,
+    weight: Array | None = None,
+    scales: tuple[float, float] = (1.0, 1.0),
+) -> Design:
     """Return the design of what ``features`` names: columns, their products, curves, surfaces.
 
-    ``weight`` : of the samples that the map is made from.
+    ``weight`` : of the samples that the map is made from; ``scales`` : gamma and r of the kernels
+    that have them.
     """
-    return features_named(features).make(design, weight)
+    kind = features_named(features)
+    if tuple(scales) == (1.0, 1.0):
+        return kind.make(design, weight)
+    if kind.scaled is None:
+        raise ValueError(
+            f"gamma and r are those of features='polynomial', got features={features!r}; leave "
+            "them at 1"
+        )
+    return kind.scaled(design, *scales)
 
 
 def grouped(norm: str | Norm, design: Design) -> str | Norm:

@@ -13,26 +13,26 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from atomlearn.core.data.coefficients import as_columns, coefficient_rows, single_row
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Design, Loss
 from atomlearn.core.losses import as_loss
-from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.paths.generation import generated
 from atomlearn.core.problem.checks import check_weight, positive
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.problem.result import Result
+from atomlearn.core.problem.result import Result, Status
+from atomlearn.core.solvers.feature_generation import FeatureGeneration
 from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.designs import is_opened
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, expanded, keep, task_of, whole
-from atomlearn.estimators.targets import checked_target, encoded
+from atomlearn.estimators.selection import Selected, debiased, norm_over, target_of
+from atomlearn.estimators.targets import checked_target
 from atomlearn.estimators.units import Units, as_they_are, block_of, standardized
 from atomlearn.maps.feature_map import FeatureMap, Inputs, map_of
 from atomlearn.maps.features import features_named
@@ -85,8 +85,10 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         curves of them, as ``designs.Additive(X, normalize=True)`` makes it; ``curve(j)`` is that
         of input j. With "anova" terms are selected: a curve of an input, or a surface of two
         inputs (``designs.Anova``), all of which are searched; ``surface(i, j)`` is one of them.
-    groups : list of lists of columns, or array of labels (n_features_in_,), optional
-        Disjoint groups to select whole, of columns of X; not with products or "anova".
+    groups : list of lists of columns, array of labels (n_features_in_,), or norm, optional
+        Groups to select whole, of columns of X; not with products or "anova". Lists may overlap:
+        a feature then has a copy in each of its groups; a norm such as ``norms.Trees(...)`` stands
+        for its sets (``norms.LatentKSupport``). ``n_features`` and ``batch`` count groups.
     tol : float, default=1e-6
         Relative duality gap at which a solution with fewer features is taken for optimal.
     selected_tol : float, optional
@@ -103,6 +105,14 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         theirs; False keeps the scaling of "polynomial". Curves have variance 1 in any case.
     fit_intercept, observers, stop, time_limit
         As in ``AtomicRegressor``.
+    gamma, r : float > 0, default=1.0
+        Of the kernel (gamma x'y + r)^2, with ``features="polynomial"``.
+    outer_tol, max_blocks : float, int, optional
+        epsilon_c and T of the paper: stop once a pass lowers the objective by at most this share
+        of its first value, or after so many passes, whatever ``n_features``.
+    debias : float, optional
+        C of a re-fit over the selected features with a ridge alone [1]_: ``coef_`` is then that of
+        ``debiased_``, its Result; ``objective_`` and ``gap_`` are those of the selection.
 
     Attributes
     ----------
@@ -182,6 +192,11 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         observers: Sequence[Observer] | None = None,
         stop: StoppingRule | None = None,
         time_limit: float | None = None,
+        gamma: float = 1.0,
+        r: float = 1.0,
+        outer_tol: float | None = None,
+        max_blocks: int | None = None,
+        debias: float | None = None,
     ) -> None:
         keep(self, locals())
 
@@ -206,8 +221,8 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         loss = as_loss(self.loss)
         inputs = checked_design(self, X, reset=True)
         weight = C * check_weight(sample_weight, inputs.shape[0])
-        target, classes = self._target(y, weight, loss)
-        design = expanded(inputs, self.features, weight=weight)
+        target, classes = target_of(self, y, weight, loss)
+        design = expanded(inputs, self.features, weight, (self.gamma, self.r))
         self.feature_map_ = map_of(design)
         units = self._units(design, weight)
         problem, n_units = self._problem(units.design, target, loss, weight)
@@ -216,8 +231,9 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         limit = wanted if wanted < n_units else None
         observers = (*settings.observers, *((PrintProgress(every=1),) if self.verbose else ()))
         problem = replace(problem, deadline=settings.deadline)
+        lifted, lift = problem.entered(lifts=True)
         result = generated(
-            problem,
+            lifted,
             limit,
             wanted,
             settings.gap,
@@ -225,8 +241,15 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
             observers,
             settings.stop,
             self.selected_tol,
+            FeatureGeneration(outer_tolerance=self.outer_tol, max_blocks=self.max_blocks),
         )
-        self._record_selection(units, problem, result, classes, wanted)
+        selected = Selected.of(lifted, result.state, lift)
+        result = result if lift is None else result.lowered(lift)
+        self.debiased_ = None
+        if self.debias is not None:
+            factor = positive("debias", self.debias, "C of the re-fit") / C
+            self.debiased_ = debiased(problem, result, factor)
+        self._record_selection(units, selected, result, classes, wanted)
         return self
 
     def _units(self, design: Design, weight: Array) -> Units:
@@ -236,32 +259,13 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         center = self.fit_intercept and not design.is_sparse
         return standardized(design, center, weight)
 
-    def _target(
-        self, y: Any, weight: Array, loss: Loss
-    ) -> tuple[NDArray[Any], NDArray[Any] | None]:
-        """Return the target as the loss takes it, and the two labels of a classification."""
-        target = checked_target(self, y, weight.size)
-        if not loss.is_classification:
-            return loss.check_target(target), None
-        kind = type_of_target(target, input_name="y", raise_unknown=True)
-        if kind != "binary":
-            raise ValueError(
-                f"Only binary classification is supported. The type of the target is {kind}. Use "
-                "sklearn.multiclass.OneVsRestClassifier around this estimator, or loss='squared' "
-                "where y is a quantity"
-            )
-        classes, codes = encoded(self, target, weight)
-        return np.where(codes == 1, 1.0, -1.0), classes
-
     def _problem(
         self, design: Design, target: NDArray[Any], loss: Loss, weight: Array
     ) -> tuple[Problem, int]:
         """Return the problem, and how many features (or groups) there are to select from."""
-        n_units, groups = design.shape[1], self.feature_map_.column_groups(self.groups)
-        if groups is not None:
-            n_units = KSupport(1, groups).partition(n_units).n_groups
+        groups = self.feature_map_.column_groups(self.groups)
         batch = block_of(self.n_features) if self.batch == "auto" else self.batch
-        norm = KSupport(min(int(batch), max(n_units, 1)), groups)
+        norm, n_units = norm_over(int(batch), groups, design.shape[1])
         problem = Problem.build(
             design,
             target,
@@ -275,16 +279,14 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
     def _record_selection(
         self,
         units: Units,
-        problem: Problem,
+        selected: Selected,
         result: Result,
         classes: NDArray[Any] | None,
         wanted: int,
     ) -> None:
-        state, norm = result.state, problem.regularizer.norm
-        result.state = None
+        state, result.state = result.state, None
         self.selected_gap_ = state.selected_gap()
-        map, n_columns = self.feature_map_, problem.design.shape[1]
-        columns, rounds = state.selection()
+        map, columns, rounds = self.feature_map_, selected.columns, selected.rounds
         terms, first = np.unique(map.term_of(columns), return_index=True)
         in_order = np.argsort(first)
         self.selected_, self.rounds_ = terms[in_order], rounds[np.sort(first)]
@@ -296,21 +298,22 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
             self.pairs_ = map.inputs_of(self.selected_)
         self.n_selected_ = int(state.units)
         # All columns of a term have one scaling.
-        columns, scaling = state.scaling(norm, n_columns)
-        of_terms = [(map.term_of(columns), scaling)]
+        of_terms = [(map.term_of(selected.scaled), selected.scaling)]
         rows = coefficient_rows(of_terms, map.n_terms, np.float64, map.implicit)
         self.scaling_ = single_row(rows)
-        means, scales = units.of(result.columns)
-        self.moments_, self.scaled_by_ = (result.columns, means, scales), units.words
-        weights = result.weights / scales
-        entries = [(result.columns, weights)]
+        point = result if self.debiased_ is None else self.debiased_
+        means, scales = units.of(point.columns)
+        self.moments_, self.scaled_by_ = (point.columns, means, scales), units.words
+        weights = point.weights / scales
+        entries = [(point.columns, weights)]
         self.coef_ = coefficient_rows(entries, result.n_features, result.dtype, map.implicit)
-        self.intercept_ = float(result.intercept - weights @ means)
+        self.intercept_ = float(point.intercept - weights @ means)
         if classes is not None:
             self.classes_, self.intercept_ = classes, np.array([self.intercept_])
         else:
             self.coef_ = single_row(self.coef_)
-        self._report([result], complete=self.n_selected_ >= wanted or result.converged)
+        chosen = result.converged or result.status is Status.SELECTED
+        self._report([result], complete=self.n_selected_ >= wanted or chosen)
         if self.n_selected_ < wanted and result.converged:
             warnings.warn(
                 f"the optimum has only {self.n_selected_} of the {wanted} features asked for; "

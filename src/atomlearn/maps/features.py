@@ -17,11 +17,13 @@ from atomlearn.maps.pairs.polynomial import Polynomial, PolynomialMap
 class Features:
     """One entry of the table: the class of the map, known before any data, and its maker.
 
-    make(X, sample_weight) returns the design of the rows that the map is made from.
+    make(X, sample_weight) returns the design of the rows that the map is made from;
+    scaled(X, gamma, r) that of a kernel (gamma x'y + r)^degree, None for maps without one.
     """
 
     kind: type[FeatureMap]
     make: Callable[[Design, Array | None], Design]
+    scaled: Callable[[Design, float, float], Design] | None = None
 
 
 def _curves(kernel: str, X: Design, weight: Array | None) -> Design:
@@ -30,9 +32,18 @@ def _curves(kernel: str, X: Design, weight: Array | None) -> Design:
 
 def _products(squares: bool | None, X: Design, weight: Array | None) -> Design:
     """Return products as they are, with squares or without; scaled as in [T] where None."""
+    X = _inputs(X)
+    return Polynomial(X) if squares is None else Polynomial.interactions(X, squares=squares)
+
+
+def _polynomial(X: Design, gamma: float, r: float) -> Design:
+    return Polynomial(_inputs(X), gamma=gamma, r=r)
+
+
+def _inputs(X: Design) -> Design:
     if map_of(X).implicit:
         raise ValueError("X is a Polynomial design already; pass its inputs, or features='linear'")
-    return Polynomial(X) if squares is None else Polynomial.interactions(X, squares=squares)
+    return X
 
 
 #: What ``features=`` may name. A new map is one line here.
@@ -40,7 +51,7 @@ FEATURES = {
     "linear": Features(Inputs, lambda X, weight: X),
     "interactions": Features(PolynomialMap, partial(_products, False)),
     "quadratic": Features(PolynomialMap, partial(_products, True)),
-    "polynomial": Features(PolynomialMap, partial(_products, None)),
+    "polynomial": Features(PolynomialMap, partial(_products, None), _polynomial),
     "splines": Features(AdditiveMap, partial(_curves, "splines")),
     "intersection": Features(AdditiveMap, partial(_curves, "intersection")),
     "additive_gaussian": Features(AdditiveMap, partial(_curves, "gaussian")),

@@ -32,6 +32,7 @@ def generated(
     observers: Sequence[Observer] = (),
     also_stop: StoppingRule | None = None,
     selected_tol: float | None = None,
+    solver: FeatureGeneration | None = None,
 ) -> Result:
     """Return the result of feature generation, of ``wanted`` features where there are so many.
 
@@ -39,9 +40,9 @@ def generated(
     features than are wanted, generation would come to it in ever smaller steps: once it finds no
     further features for some rounds, column generation solves the problem. ``also_stop`` is one
     more rule that ends generation; ``selected_tol`` the relative gap over the selected features
-    to which the last round is solved.
+    to which the last round is solved; ``solver`` has the paper's own rules, if any.
     """
-    solver = FeatureGeneration(n_features=limit, final_tolerance=selected_tol)
+    solver = replace(solver or FeatureGeneration(), n_features=limit, final_tolerance=selected_tol)
     stop: StoppingRule = RelativeGap(tol) | Iterations(max_iter)
     if also_stop is not None:
         stop = stop | also_stop
