@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.interfaces import Loss, Norm, Solver
+from atomlearn.core.interfaces import Design, Loss, Norm, Solver
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.losses import as_loss
-from atomlearn.core.norms.names import named
+from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm
-from atomlearn.core.problem.checks import positive
+from atomlearn.core.problem.checks import check_free, positive
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
@@ -40,6 +40,8 @@ def solve(
     tau: float = 0.0,
     intercept: bool = False,
     sample_weight: object = None,
+    offset: object = None,
+    unpenalized: object = None,
     gap: float = 1e-6,
     max_iter: int = 1000,
     solver: Solver | None = None,
@@ -48,7 +50,7 @@ def solve(
     warm_start: Result | WarmStart | None = None,
     time_limit: float | None = None,
 ) -> Result:
-    """Minimise  sum_i s_i loss(y_i, x_i'w + b) + (tau/2) ||w||^2 + R(w)  to a proved gap.
+    """Minimise  sum_i s_i loss(y_i, x_i'w + b + o_i) + (tau/2) ||w||^2 + R(w)  to a proved gap.
 
     R(w) = level * gauge(w) ("penalized"), (level/2) * gauge(w)^2 ("squared"), or 0 where
     gauge(w) <= radius ("constrained").
@@ -74,6 +76,13 @@ def solve(
         Whether to fit an unpenalized intercept b.
     sample_weight : array (n_samples,), optional
         Weights s_i >= 0, not all zero.
+    offset : array (n_samples,), optional
+        Numbers o_i added to the predictions, such as the logarithm of an exposure.
+    unpenalized : indices, mask or names of columns, optional
+        Columns that neither the norm nor the ridge term sees, such as age and sex: f is minimized
+        over their coefficients as over the intercept. In the norm their entries are at whatever
+        is best for it: 0, for norms that no sign and no zero makes larger. They may depend on each
+        other; ``coef`` has their coefficients in their places.
     gap : float
         Relative duality gap to prove: gap / abs(objective).
     max_iter : int
@@ -108,34 +117,57 @@ def solve(
     weights included.
     """
     gap = positive("gap", gap, "relative duality gap to prove, for example 1e-6")
-    if isinstance(max_iter, bool) or not isinstance(max_iter, (int, np.integer)) or max_iter < 0:
-        raise ValueError(
-            f"max_iter must be a whole number >= 0, for example 1000, got {max_iter!r}"
-        )
+    rules = _rules(gap, max_iter, stop, time_limit)
     amount = _amount(form, level, radius)
     shape: tuple[int, ...] = getattr(y, "shape", ())
+    names = None if unpenalized is None else feature_names(X)
     if len(shape) == 2 and shape[1] > 1:
         for read in SEVERAL_TARGETS:
             X, y, sample_weight = read(X, y, sample_weight, intercept)
     the_loss, the_norm = as_loss(loss), named(as_norm(norm), feature_names(X))
     regularizer = Regularizer(the_norm, form, amount)
+    design = as_design(X)
     problem = Problem.build(
-        as_design(X),
+        design,
         y,
         the_loss,
         regularizer,
         tau=tau,
         fit_intercept=intercept,
         sample_weight=sample_weight,
+        offset=None if offset is None else np.reshape(np.asarray(offset), -1),
+        unpenalized=_free(unpenalized, names, shape, design),
     )
+    warm = warm_start.warm_start() if isinstance(warm_start, Result) else warm_start
+    solver = default_solver(the_norm, gap) if solver is None else solver
+    return run(problem, solver, rules, observers, warm)
+
+
+def _rules(
+    gap: float, max_iter: int, stop: StoppingRule | None, time_limit: float | None
+) -> StoppingRule:
+    """Return the rule that ends the solve."""
+    if isinstance(max_iter, bool) or not isinstance(max_iter, (int, np.integer)) or max_iter < 0:
+        raise ValueError(
+            f"max_iter must be a whole number >= 0, for example 1000, got {max_iter!r}"
+        )
     rules: StoppingRule = RelativeGap(gap) | Iterations(max_iter)
     if stop is not None:
         rules = rules | stop
     if time_limit is not None:
         rules = rules | Seconds(positive("time_limit", time_limit, "seconds, for example 60"))
-    warm = warm_start.warm_start() if isinstance(warm_start, Result) else warm_start
-    solver = default_solver(the_norm, gap) if solver is None else solver
-    return run(problem, solver, rules, observers, warm)
+    return rules
+
+
+def _free(
+    unpenalized: object, names: list[str] | None, shape: tuple[int, ...], design: Design
+) -> object:
+    """Return free columns by index; of several targets a column of X is a row of W."""
+    free = named_columns(unpenalized, names, "unpenalized")
+    if free is None or len(shape) != 2 or shape[1] <= 1:
+        return free
+    rows = check_free(free, design.shape[1] // shape[1])
+    return (rows[:, None] * shape[1] + np.arange(shape[1])).reshape(-1)
 
 
 def _amount(form: str, level: float | None, radius: float | None) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
 
 #: What a loss is for: numbers, labels, or times of which some are only known to be exceeded.
 Task = Literal["regression", "classification", "survival"]
@@ -36,6 +37,8 @@ class Loss(ABC):
     smoothness: ClassVar[float]
     #: True when loss'' does not depend on z: one Newton step is exact.
     is_quadratic: ClassVar[bool] = False
+    #: True when loss(y, z + c) = loss(y - c, z): what is added to predictions may be taken off y.
+    translates: ClassVar[bool] = False
     #: True when predictions give probabilities of the labels, see ``log_probabilities``.
     has_probabilities: ClassVar[bool] = False
     #: True when the deviance is in units of a dispersion (a variance) that nobody gives.
@@ -60,6 +63,29 @@ class Loss(ABC):
         Everything else is a sum over such groups of samples, and may be computed piece by piece.
         """
         return 1
+
+    # --- what is around a loss of the targets alone -----------------------------------------
+
+    @property
+    def bare(self) -> Loss:
+        """The loss without offsets and free columns around it: what scores predictions."""
+        return self
+
+    def part(self, rows: Rows | slice) -> Loss:
+        """Return the loss of these samples: itself, unless it holds something of each sample."""
+        return self
+
+    def absorbed(self, y: Array) -> tuple[Loss, Array]:
+        """Return a loss and targets with the same f, where an offset can be taken off y."""
+        return self, y
+
+    def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
+        """Return what rounding leaves open in f(z) + f*(u) beside the sizes of y, z and u."""
+        return 0.0
+
+    def free_part(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, float]:
+        """Return coefficients of free columns, and an intercept, that f is minimized over."""
+        return np.zeros(0), 0.0
 
     # --- what solvers need ------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,3 +34,10 @@ def per_unit_weight(dual: Array, weight: Array) -> Array | None:
 def where_weighted(prediction: Array, weight: Array) -> Array:
     """Return the predictions, with 0 where s_i = 0: what an exponential makes of those is lost."""
     return prediction if weight.all() else np.where(weight > 0.0, prediction, 0.0)
+
+
+def rounded(one: Array, other: Array) -> float:
+    """Return by how much the sum of products of two vectors may be off, as floats are rounded."""
+    eps = float(np.finfo(np.float64).eps)
+    lengths = math.sqrt(float(one @ one)) * math.sqrt(float(other @ other))
+    return eps * (4.0 + math.sqrt(one.size)) * lengths

@@ -26,6 +26,12 @@ def pieces(loss: Loss, n_samples: int) -> Iterator[slice]:
         yield slice(start, start + size)
 
 
+def each(loss: Loss, n_samples: int) -> Iterator[tuple[slice, Loss]]:
+    """Yield the same slices, each with the loss of its samples."""
+    for piece in pieces(loss, n_samples):
+        yield piece, loss.part(piece)
+
+
 def shifted(linear: Array, shift: float) -> Array:
     """Return linear + shift; the very array where there is no shift."""
     return linear + shift if shift else linear
@@ -34,8 +40,8 @@ def shifted(linear: Array, shift: float) -> Array:
 def value(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0) -> float:
     """Return f(linear + shift)."""
     return sum(
-        loss.value(y[part], shifted(linear[part], shift), weight[part])
-        for part in pieces(loss, y.size)
+        own.value(y[part], shifted(linear[part], shift), weight[part])
+        for part, own in each(loss, y.size)
     )
 
 
@@ -53,32 +59,34 @@ def gradient(
         return loss.gradient(y, shifted(linear, shift), weight)
     result = np.empty(y.size) if out is None else out
     for part in parts:
-        result[part] = loss.gradient(y[part], shifted(linear[part], shift), weight[part])
+        own = loss.part(part)
+        result[part] = own.gradient(y[part], shifted(linear[part], shift), weight[part])
     return result
 
 
 def conjugate(loss: Loss, y: Array, dual: Array, weight: Array, factor: float = 1.0) -> float:
     """Return f*(factor dual)."""
     return sum(
-        loss.conjugate(y[part], factor * dual[part], weight[part]) for part in pieces(loss, y.size)
+        own.conjugate(y[part], factor * dual[part], weight[part])
+        for part, own in each(loss, y.size)
     )
 
 
 def slope(loss: Loss, y: Array, linear: Array, weight: Array, shift: float) -> tuple[float, float]:
     """Return the sum of f'(linear + shift), and that of its magnitudes."""
     total, size = 0.0, 0.0
-    for part in pieces(loss, y.size):
-        each = loss.gradient(y[part], shifted(linear[part], shift), weight[part])
-        total += float(each.sum())
-        size += float(np.abs(each, out=each).sum())
+    for part, own in each(loss, y.size):
+        slopes = own.gradient(y[part], shifted(linear[part], shift), weight[part])
+        total += float(slopes.sum())
+        size += float(np.abs(slopes, out=slopes).sum())
     return total, size
 
 
 def curvature(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0) -> float:
     """Return the sum of the curvatures at linear + shift."""
     return sum(
-        float(loss.curvature(y[part], shifted(linear[part], shift), weight[part]).sum())
-        for part in pieces(loss, y.size)
+        float(own.curvature(y[part], shifted(linear[part], shift), weight[part]).sum())
+        for part, own in each(loss, y.size)
     )
 
 

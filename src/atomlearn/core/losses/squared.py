@@ -41,6 +41,7 @@ class Squared(Loss):
     name: ClassVar[str] = "squared"
     smoothness: ClassVar[float] = 1.0
     is_quadratic: ClassVar[bool] = True
+    translates: ClassVar[bool] = True
 
     def check_target(self, y: object) -> Array:
         """Return y as float64; any finite numbers will do."""

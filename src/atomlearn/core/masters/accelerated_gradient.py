@@ -105,11 +105,11 @@ class Linearization:
             return direct, reached
         loss, y, s = problem.loss, problem.y, problem.weight
         longest, largest, symmetrized = 0.0, 0.0, 0.0
-        for part in pieces.pieces(loss, y.size):
+        for part, own in pieces.each(loss, y.size):
             z = pieces.shifted(self.linear[part], self.shift)
             trial = pieces.shifted(linear[part], shift)
-            turn = loss.gradient(y[part], trial, s[part])
-            turn -= loss.gradient(y[part], z, s[part])
+            turn = own.gradient(y[part], trial, s[part])
+            turn -= own.gradient(y[part], z, s[part])
             move = trial - z
             symmetrized += float(turn @ move)
             longest = max(longest, float(np.abs(move).max(initial=0.0)))

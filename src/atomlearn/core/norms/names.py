@@ -20,6 +20,19 @@ def named(norm: Norm, names: Sequence[str] | None) -> Norm:
     return norm if names is None else norm.with_names(list(names))
 
 
+def named_columns(columns: Any, names: Sequence[str] | None, owner: str) -> Any:
+    """Return columns by index, from names and patterns of them; indices and masks as they are."""
+    if columns is None or not (isinstance(columns, str) or _has_strings(columns)):
+        return columns
+    if names is None:
+        raise ValueError(
+            f"{owner}: {columns!r} names columns, but those of X have no names; pass a data frame, "
+            "or indices"
+        )
+    place = {name: number for number, name in enumerate(names)}
+    return np.array(_resolve(columns, owner, place, owner, "error"), dtype=np.int64)
+
+
 def named_groups(groups: Any, names: Sequence[str], owner: str) -> Any:
     """Return disjoint groups by index, from groups by name; what needs no names is left alone."""
     if groups is None or not needs_names(groups):

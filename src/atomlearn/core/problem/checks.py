@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
 
 
 def positive(name: str, value: object, what: str) -> float:
@@ -54,3 +55,55 @@ def check_weight(sample_weight: object, n_samples: int) -> Array:
     if not weight.any():
         raise ValueError("sample_weight is zero for every sample; give at least one a weight > 0")
     return weight
+
+
+def check_offset(offset: object, n_samples: int) -> Array:
+    """Return the offset as float64 of shape (n_samples,), or say what is wrong."""
+    try:
+        given = np.asarray(offset)
+        if given.dtype.kind == "c":
+            raise TypeError("it is complex; pass its real part")
+        numbers = given.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"offset must be an array of numbers: {error}") from error
+    if numbers.ndim == 0:
+        numbers = np.full(n_samples, float(numbers))
+    if numbers.shape != (n_samples,):
+        raise ValueError(
+            f"offset must have shape ({n_samples},), one number a sample; got {numbers.shape}"
+        )
+    if not np.isfinite(numbers).all():
+        position = int(np.flatnonzero(~np.isfinite(numbers))[0])
+        raise ValueError(
+            f"offset[{position}] is {numbers[position]}; offsets must be finite (the logarithm of "
+            "an exposure of 0 is not: leave such samples out)"
+        )
+    return numbers
+
+
+def check_free(columns: object, n_features: int) -> Columns:
+    """Return free columns as increasing int64 indices, or say what is wrong with them."""
+    given = np.asarray(columns)
+    if given.dtype == np.bool_:
+        if given.shape != (n_features,):
+            raise ValueError(
+                f"unpenalized: a mask must have shape ({n_features},), one entry a column; got "
+                f"{given.shape}"
+            )
+        return np.flatnonzero(given)
+    if given.size and given.dtype.kind not in "iu":
+        raise TypeError(
+            "unpenalized must be indices, a mask or names of columns; got an array of "
+            f"{given.dtype}"
+        )
+    if given.ndim > 1:
+        raise ValueError(f"unpenalized must be a list of columns; got shape {given.shape}")
+    indices = given.reshape(-1).astype(np.int64)
+    if indices.size and int(indices.min()) >= -n_features:
+        indices = np.where(indices < 0, indices + n_features, indices)
+    if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < n_features:
+        raise ValueError(
+            f"unpenalized: columns must lie in [0, {n_features}), got values from "
+            f"{indices.min()} to {indices.max()}"
+        )
+    return np.unique(indices)

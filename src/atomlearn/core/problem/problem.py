@@ -17,9 +17,9 @@ from atomlearn.core.interfaces import (
     Loss,
     Scores,
 )
-from atomlearn.core.losses import pieces
+from atomlearn.core.losses import FreeColumns, Offset, pieces
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
-from atomlearn.core.problem.checks import check_weight
+from atomlearn.core.problem.checks import check_free, check_offset, check_weight
 from atomlearn.core.problem.pricing import Pricing, priced
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Certificate
@@ -34,6 +34,9 @@ class Problem:
     """min over w, b of  f(X w + b) + (tau/2) ||w||^2 + R(w),  f(z) = sum_i s_i loss(y_i, z_i).
 
     y, weight : (n_samples,) float64, checked; ``fit_intercept`` adds the unpenalized b;
+    ``offset`` (n_samples,) is added to all predictions, and ``free`` are columns that nothing
+    penalizes: both are parts of ``loss`` (``losses.Offset``, ``losses.FreeColumns``, which has the
+    intercept too), so that f is minimized over them at every X w, and solvers need not know.
     ``deadline``, set by ``run``, is when masters and long steps should return what they have;
     ``metric`` M makes the ridge term (tau/2) w'Mw: U'U, where w are weights of atoms U.
     ``origin`` was taken off the targets, and is added to the intercept that is given back.
@@ -65,6 +68,8 @@ class Problem:
     deadline: Deadline = field(default_factory=Deadline.never)
     metric: Array | None = None
     origin: float = 0.0
+    offset: Array | None = None
+    free: Columns | None = None
 
     @classmethod
     def build(
@@ -77,6 +82,8 @@ class Problem:
         tau: float = 0.0,
         fit_intercept: bool = False,
         sample_weight: object = None,
+        offset: object = None,
+        unpenalized: object = None,
     ) -> Problem:
         """Check every part, and that the parts fit together, before any arithmetic."""
         n_samples, n_features = design.shape
@@ -97,7 +104,41 @@ class Problem:
         weight = check_weight(sample_weight, n_samples)
         if not isinstance(fit_intercept, (bool, np.bool_)) and fit_intercept not in (0, 1):
             raise TypeError(f"the intercept is fitted or not: True or False, got {fit_intercept!r}")
-        return cls(loss, design, target, weight, regularizer, float(tau), bool(fit_intercept))
+        problem = cls(loss, design, target, weight, regularizer, float(tau), bool(fit_intercept))
+        return problem.with_offset(offset).freed(unpenalized)
+
+    def with_offset(self, offset: object) -> Problem:
+        """Return the problem with numbers added to all predictions; itself where None."""
+        if offset is None:
+            return self
+        numbers = check_offset(offset, self.y.size)
+        return replace(self, loss=Offset(self.loss, numbers), offset=numbers)
+
+    def freed(self, unpenalized: object) -> Problem:
+        """Return the problem with these columns free of any penalty, gathered once.
+
+        As columns of X they stay where they are: what they explain has no scores left, so that a
+        norm that does not grow where an entry is set to 0 leaves them at 0.
+        """
+        columns = self.design.shape[1]
+        free = None if unpenalized is None else check_free(unpenalized, columns)
+        if free is None or not free.size:
+            return self
+        Z = np.asarray(self.design.gather(free).dense(), dtype=np.float64)
+        loss = FreeColumns(self.loss, Z, self.fit_intercept)
+        return replace(self, loss=loss, fit_intercept=False, free=free)
+
+    def of_rows(self, rows: Columns, design: Design, weight: Array) -> Problem:
+        """Return the problem of these samples, whose data is ``design``, with other weights."""
+        offset = None if self.offset is None else self.offset[rows]
+        return replace(
+            self,
+            loss=self.loss.part(rows),
+            design=design,
+            y=self.y[rows],
+            weight=weight,
+            offset=offset,
+        )
 
     def restricted_to(self, block: Design, columns: Columns) -> Problem:
         """Return the same problem over the given columns, whose data is ``block``."""
@@ -140,11 +181,26 @@ class Problem:
         The same problem, as long as ``origin`` is added to the intercept; but residuals of targets
         such as 1e6 + noise lose no digits.
         """
-        c = self.loss.translation(self.y, self.weight) if self.fit_intercept else 0.0
-        return replace(self, y=self.y - c, origin=self.origin + c) if c else self
+        loss, y = self.loss.absorbed(self.y)
+        same = self if loss is self.loss else replace(self, loss=loss, y=y)
+        has_intercept = self.fit_intercept or self.free is not None
+        c = loss.translation(y, self.weight) if has_intercept else 0.0
+        return replace(same, y=y - c, origin=self.origin + c) if c else same
 
-    def given_back(self, certificate: Certificate, intercept: float) -> Certificate:
-        """Return the certificate of the point with the intercept as it is given back, a float."""
+    def free_part(self, prediction: Array) -> tuple[Array, float]:
+        """Return the coefficients of the free columns, and their intercept less ``origin``."""
+        return self.loss.free_part(self.y, prediction, self.weight)
+
+    def given_back(
+        self, certificate: Certificate, intercept: float, prediction: Array
+    ) -> Certificate:
+        """Return the certificate of the point as it is given back, all of it as floats."""
+        loss = self.loss
+        if isinstance(loss, FreeColumns):
+            g, b = self.free_part(prediction)
+            b = (b + self.origin) - self.origin
+            value = loss.value_at(self.y, prediction, self.weight, g, b)
+            return certificate.widened(0.0, max(value - self.loss_value(prediction), 0.0))
         if not self.origin:
             return certificate
         rounded = intercept + self.origin

@@ -278,11 +278,40 @@ class Result:
             lifted=(self.columns, self.weights),
         )
 
-    def predict(self, X: object) -> Array:
-        """Return X w + b for new samples: (n,), or (n, n_tasks) where W has a column a task.
+    def with_free(self, free: Columns, coefficients: Array, intercept: float) -> Result:
+        """Return the result with the coefficients of the free columns, and their intercept."""
+        columns = np.union1d(self.columns, free)
+        weights = np.zeros(columns.size)
+        weights[np.searchsorted(columns, self.columns)] = self.weights
+        weights[np.searchsorted(columns, free)] += coefficients
+        used = np.flatnonzero(weights)
+        parts = self.matrix_parts
+        if parts is not None:
+            parts = (*parts, MatrixPart(None, 1.0, 0.0, columns=free, weights=coefficients))
+        return replace(
+            self,
+            columns=columns[used],
+            weights=weights[used],
+            intercept=self.intercept + intercept,
+            matrix_parts=parts,
+        )
+
+    def predict(self, X: object, offset: object = None) -> Array:
+        """Return X w + b (+ offset) for new samples: (n,), or (n, n_tasks) for a column a task.
 
         These are the predictions that the loss is of: its inverse link makes means of them.
         """
+        linear = self._linear(X)
+        if offset is None:
+            return linear
+        numbers = np.asarray(offset, dtype=np.float64)
+        if numbers.shape not in ((), linear.shape):
+            raise ValueError(
+                f"offset must have shape {linear.shape}, as predictions have; got {numbers.shape}"
+            )
+        return linear + numbers
+
+    def _linear(self, X: object) -> Array:
         design = as_design(X)
         n_features = design.shape[1]
         if n_features == self.n_features:

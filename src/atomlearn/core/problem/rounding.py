@@ -81,6 +81,7 @@ def rounding(
     slope, size = _length(dual), _length(prediction)
     target = 0.0 if problem.loss.is_classification else _length(problem.y)
     total = growth(n_samples) * (objective + slope * (size + target))
+    total += problem.loss.slack(problem.y, prediction, dual, problem.weight)
     if lengths is None or not weights.size:
         return total
     # The prediction is off by no more than this; f then is by its slope, and by its curvature.

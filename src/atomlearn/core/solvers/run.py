@@ -105,6 +105,8 @@ def run(
     result = _result(inner, chosen, status, progress)
     if lift is not None:
         result = result.lowered(lift)
+    if problem.free is not None:
+        result = result.with_free(problem.free, *inner.free_part(chosen.prediction))
     result.norm = problem.regularizer.norm
     return result
 
@@ -131,7 +133,9 @@ def _loop(
     stall = Stall()
     try:
         while True:
-            state.certificate = problem.given_back(state.certificate, state.intercept)
+            state.certificate = problem.given_back(
+                state.certificate, state.intercept, state.prediction
+            )
             progress.state = state
             clock.read(progress)
             progress.record()

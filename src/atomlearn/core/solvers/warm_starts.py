@@ -45,6 +45,12 @@ def checked_warm_start(warm: object, problem: Problem) -> WarmStart:
     if not (np.isfinite(weights).all() and np.isfinite(warm.intercept)):
         raise ValueError("warm_start: weights and intercept must be finite; start without it")
     weights = weights.astype(np.float64, copy=False)
+    parts = warm.matrix_parts
+    if problem.free is not None:
+        # What is free is minimized over at the penalized part of every point.
+        others = ~np.isin(columns, problem.free)
+        columns, weights = columns[others], weights[others]
+        parts = None if parts is None else tuple(part for part in parts if part.norm is not None)
     norm = problem.regularizer.norm
     # Norms are compared where there are atoms to lose: a digest reads all of their parameters.
     legal = not warm.atoms or warm.norm is None or same_norm(warm.norm, norm)
@@ -54,4 +60,5 @@ def checked_warm_start(warm: object, problem: Problem) -> WarmStart:
         weights=weights,
         intercept=float(warm.intercept),
         atoms=warm.atoms if legal else (),
+        matrix_parts=parts,
     )

@@ -113,9 +113,9 @@ class _Sweeps:
         problem, shift = self.problem, self.intercept
         slope = problem.loss_gradient(self.linear, shift)
         curvature = np.empty_like(slope)
-        for part in pieces.pieces(problem.loss, slope.size):
+        for part, own in pieces.each(problem.loss, slope.size):
             z = pieces.shifted(self.linear[part], shift)
-            curvature[part] = problem.loss.curvature(problem.y[part], z, problem.weight[part])
+            curvature[part] = own.curvature(problem.y[part], z, problem.weight[part])
         before = self.left if to_left else self.right
         fit = self.steps.left if to_left else self.steps.right
         after = fit(slope, curvature, self.left, self.right, self.price)

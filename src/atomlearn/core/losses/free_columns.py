@@ -1,0 +1,295 @@
+"""FreeColumns: a loss minimized over the coefficients of columns that nothing penalizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import qr, solve_triangular
+
+from atomlearn.core.interfaces.loss import Loss, Rows
+from atomlearn.core.losses.domain import EDGE_TOLERANCE, rounded
+
+Array = NDArray[np.float64]
+
+#: A column whose distance from the span of the others is below this part of its length is left
+#: out: its coefficient is 0, and no prediction changes by more than that part.
+COLLINEAR = 1e-9
+
+
+class FreeColumns(Loss):
+    """f~(z) = min over g and b of f(z + Z g + b): covariates beside an intercept, both free.
+
+    What is never penalized is no part of the solvers: they see a convex loss of X w alone, whose
+    derivatives v satisfy Z'v = 0 (and sum v = 0), whatever the norm, the form and the design. So
+    the dual point is feasible for the free columns, and the gap proves the whole problem.
+
+    Parameters
+    ----------
+    inner : Loss
+    columns : (n_samples, q) float64
+        Z. Columns may depend on each other, and on the intercept.
+    intercept : bool
+        Whether b is free too.
+
+    Notes
+    -----
+    An orthonormal basis Q of the columns takes their place: f~(z) = min over c of f(z + Q c), by
+    Newton's method with a line search, O(n r^2) a step for r basis vectors; exact in one step for
+    the squared loss. The conjugate is f*(u) where Q'u = 0 and infinite elsewhere, since f~ does
+    not change along Q. What Newton leaves of Q'u is taken off by factors of the entries of u, near
+    1 and none above it, so that u stays in the domain of f*, which holds 0; what rounding leaves
+    even then is part of the gap (``slack``).
+
+    References
+    ----------
+    R. T. Rockafellar. Convex Analysis. Princeton University Press, 1970; theorem 16.3.
+    R. Frisch, F. V. Waugh. Partial time regressions as compared with individual trends.
+    Econometrica 1 (1933) 387-401, doi:10.2307/1907330 (the squared loss).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.losses import FreeColumns, Squared
+    >>> y, s = np.array([1.0, 2.0, 3.0]), np.ones(3)
+    >>> loss = FreeColumns(Squared(), np.array([[0.0], [1.0], [2.0]]), intercept=True)
+    >>> round(loss.value(y, np.zeros(3), s), 12)
+    0.0
+    >>> g, b = loss.free_part(y, np.zeros(3), s)
+    >>> g.round(6), round(b, 6)
+    (array([1.]), 1.0)
+    """
+
+    is_quadratic = False
+
+    def __init__(self, inner: Loss, columns: Array, intercept: bool) -> None:
+        self.inner = inner
+        self.columns = columns
+        self.intercept = intercept
+        self.basis, self._back = _basis(columns, intercept)
+        self._describe(inner)
+
+    def _describe(self, inner: Loss) -> None:
+        self.name: str = inner.name  # type: ignore[misc]
+        self.task = inner.task  # type: ignore[misc]
+        self.smoothness: float = inner.smoothness  # type: ignore[misc]
+        self.has_probabilities: bool = inner.has_probabilities  # type: ignore[misc]
+
+    @property
+    def coupled(self) -> int:
+        """All samples: they share the coefficients."""
+        return 0
+
+    @property
+    def bare(self) -> Loss:
+        """The loss of predictions that hold what the free columns add."""
+        return self.inner.bare
+
+    def part(self, rows: Rows | slice) -> Loss:
+        """Return the loss of these samples, with coefficients of their own."""
+        if isinstance(rows, slice) and rows.indices(self.columns.shape[0]) == (
+            0,
+            self.columns.shape[0],
+            1,
+        ):
+            return self
+        return FreeColumns(self.inner.part(rows), self.columns[rows], self.intercept)
+
+    def absorbed(self, y: Array) -> tuple[Loss, Array]:
+        """Return the same over the loss inside, where that takes an offset off y."""
+        inner, target = self.inner.absorbed(y)
+        if inner is self.inner:
+            return self, y
+        other: FreeColumns = object.__new__(FreeColumns)
+        other.inner, other.columns, other.intercept = inner, self.columns, self.intercept
+        other.basis, other._back = self.basis, self._back
+        other._describe(inner)
+        return other, target
+
+    def check_target(self, y: object) -> Array:
+        """Return the targets as the loss itself does."""
+        return self.inner.check_target(y)
+
+    def translation(self, y: Array, weight: Array) -> float:
+        """Return that of the loss inside, where an intercept takes it up."""
+        return self.inner.translation(y, weight) if self.intercept else 0.0
+
+    def value(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return f at the best coefficients."""
+        return self.inner.value(y, self.shifted(y, prediction, weight), weight)
+
+    def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return f' at the best coefficients, with Q'u = 0 to rounding."""
+        dual = self.inner.gradient(y, self.shifted(y, prediction, weight), weight)
+        # A loss that couples samples has a domain that factors lead out of; what is left counts.
+        return self._balanced(dual) if self.inner.coupled == 1 else dual
+
+    def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
+        """Return f*(u) where Q'u is zero to rounding, else ``inf``."""
+        allowed = 64 * EDGE_TOLERANCE * float(np.sqrt(dual @ dual))
+        if not np.all(np.abs(self.basis.T @ dual) <= allowed):
+            return float("inf")
+        return self.inner.conjugate(y, dual, weight)
+
+    def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return the curvature of f at the best coefficients: a bound, since they follow z."""
+        return self.inner.curvature(y, self.shifted(y, prediction, weight), weight)
+
+    def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
+        """Return c and K of f at the best coefficients; K has one column more a basis vector.
+
+        With H the Hessian of f, that of f~ is H - H Q (Q'H Q)^+ Q'H.
+        """
+        z = self.shifted(y, prediction, weight)
+        c, K = self.inner.coupling(y, z, weight)
+        HQ = c[:, None] * self.basis
+        if K.shape[1]:
+            HQ -= np.asarray(K @ np.asarray(K.T @ self.basis))
+        values, vectors = np.linalg.eigh(self.basis.T @ HQ)
+        kept = values > 1e-12 * float(np.abs(values).max(initial=0.0))
+        own = HQ @ (vectors[:, kept] / np.sqrt(values[kept]))
+        if not K.shape[1]:
+            return c, own
+        return c, sparse.hstack([sparse.csc_array(K), sparse.csc_array(own)], format="csc")
+
+    def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
+        """Return what <Q'u, c> may be, of a point and of the optimum, as Q'u is zero to rounding.
+
+        The coefficients of an optimum are taken for no larger than ten times those of this point
+        and of all predictions here.
+        """
+        c = self._optimal(y, prediction, weight)[0]
+        sizes = float(np.linalg.norm(c)) + float(np.linalg.norm(prediction))
+        left = float(np.linalg.norm(self.basis.T @ dual)) + rounded(dual, self.basis[:, :1].ravel())
+        return 10.0 * left * sizes + self.inner.slack(y, prediction, dual, weight)
+
+    def shifted(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return z + Z g + b at the best coefficients, (n_samples,)."""
+        return self._optimal(y, prediction, weight)[1]
+
+    def free_part(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, float]:
+        """Return g (q,) and b; 0 for columns that others make up for."""
+        found = self._back @ self._optimal(y, prediction, weight)[0]
+        return (found[1:], float(found[0])) if self.intercept else (found, 0.0)
+
+    def value_at(
+        self, y: Array, prediction: Array, weight: Array, coefficients: Array, intercept: float
+    ) -> float:
+        """Return f(z + Z g + b) at coefficients as they are given back."""
+        z = prediction + (self.columns @ coefficients + intercept)
+        return self.inner.value(y, z, weight)
+
+    def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
+        """Return the expected target at a prediction that holds the free columns."""
+        return self.inner.mean(prediction)
+
+    def log_probabilities(self, prediction: NDArray[Any]) -> NDArray[Any]:
+        """Return the probabilities at a prediction that holds the free columns."""
+        return self.inner.log_probabilities(prediction)
+
+    def mean_loss(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return the mean loss at predictions that hold the free columns."""
+        return self.inner.mean_loss(y, prediction, weight)
+
+    def score(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return the score of predictions that hold the free columns."""
+        return self.inner.score(y, prediction, weight)
+
+    @property
+    def score_name(self) -> str:
+        """What ``score`` is called."""
+        return self.inner.score_name
+
+    def _optimal(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Array]:
+        """Return argmin_c f(z + Q c) and z + Q c there, by Newton steps with a line search."""
+        Q, inner = self.basis, self.inner
+        c, z = np.zeros(Q.shape[1]), prediction
+        value, dual = inner.value(y, z, weight), inner.gradient(y, z, weight)
+        slope = Q.T @ dual
+        for _ in range(100):
+            size = float(np.abs(slope).max(initial=0.0))
+            if size <= 2e-16 * float(np.sqrt(dual @ dual)):
+                break
+            step = self._step(y, z, weight, slope)
+            promised = -float(slope @ step)
+            # Below this the values cannot tell any more, but slopes can.
+            fine, length, better = promised <= 1e-11 * abs(value), 1.0, False
+            for _ in range(4 if fine else 60):
+                trial = c + length * step
+                there = prediction + Q @ trial
+                reached = inner.value(y, there, weight)
+                if fine or reached <= value - 1e-4 * length * promised:
+                    turned = inner.gradient(y, there, weight)
+                    ahead = Q.T @ turned
+                    better = not fine or float(np.abs(ahead).max()) < 0.9 * size
+                    if better:
+                        break
+                length *= 0.5
+            if not better:
+                break
+            c, z, value, dual, slope = trial, there, reached, turned, ahead
+        return c, z
+
+    def _step(self, y: Array, z: Array, weight: Array, slope: Array) -> Array:
+        """Return -H^-1 slope of the Hessian over the basis, made definite where it is not."""
+        Q = self.basis
+        if self.inner.coupled == 1:
+            H = Q.T @ (self.inner.curvature(y, z, weight)[:, None] * Q)
+        else:
+            diagonal, K = self.inner.coupling(y, z, weight)
+            H = Q.T @ (diagonal[:, None] * Q)
+            if K.shape[1]:
+                pulled = np.asarray(K.T @ Q)
+                H = H - pulled.T @ pulled
+        values, vectors = np.linalg.eigh(H)
+        largest = float(values.max(initial=0.0))
+        if not (np.isfinite(largest) and largest > 0):
+            return np.asarray(-slope / max(float(weight.max()), 1e-300))
+        values = np.maximum(values, 1e-13 * largest)
+        return np.asarray(-(vectors @ ((vectors.T @ slope) / values)))
+
+    def _balanced(self, dual: Array) -> Array:
+        """Return u with Q'u = 0 to rounding: u_i (1 - sign(u_i) (Q t)_i), then shrunk alike."""
+        Q, magnitudes = self.basis, np.abs(dual)
+        M = Q.T @ (magnitudes[:, None] * Q)
+        most = 1.0
+        for _ in range(2):
+            surplus = Q.T @ dual
+            if not surplus.any():
+                break
+            t = np.linalg.lstsq(M, surplus, rcond=1e-14)[0]
+            factors = 1.0 - np.sign(dual) * (Q @ t)
+            dual = dual * factors
+            most *= max(1.0, float(factors.max()))
+        return dual / most if most > 1.0 else dual
+
+
+def _basis(columns: Array, intercept: bool) -> tuple[Array, Array]:
+    """Return Q (n, r) with orthonormal columns that spans [1, Z], and B with Q = [1, Z] B.
+
+    Columns are taken less their means where there is an intercept, and in units of their lengths:
+    a year and a share are equals then. Those that others make up for are left out.
+    """
+    n_samples, size = columns.shape
+    means = columns.mean(axis=0) if intercept and n_samples else np.zeros(size)
+    centered = columns - means
+    lengths = np.sqrt(np.einsum("ij,ij->j", centered, centered))
+    plain = np.sqrt(np.einsum("ij,ij->j", columns, columns))
+    used = np.flatnonzero(lengths > COLLINEAR * plain)
+    Q, kept = np.zeros((n_samples, 0)), used
+    R = np.zeros((0, 0))
+    if used.size:
+        Q, R, order = qr(centered[:, used] / lengths[used], mode="economic", pivoting=True)
+        rank = int(np.count_nonzero(np.abs(np.diag(R)) > COLLINEAR))
+        Q, R, kept = Q[:, :rank], R[:rank, :rank], used[order[:rank]]
+    inverse = solve_triangular(R, np.eye(R.shape[0])) if kept.size else np.zeros((0, 0))
+    back = np.zeros((size, kept.size))
+    back[kept] = inverse / lengths[kept, None]
+    if not intercept:
+        return np.asfortranarray(Q), back
+    one = np.full((n_samples, 1), 1.0 / np.sqrt(max(n_samples, 1)))
+    top = np.concatenate([[one[0, 0] if n_samples else 0.0], -(means @ back)])
+    back = np.vstack([top, np.hstack([np.zeros((size, 1)), back])])
+    return np.asfortranarray(np.hstack([one, Q])), back

@@ -1,0 +1,127 @@
+"""Offset: a loss of predictions to which known numbers are added."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.loss import Loss, Rows
+from atomlearn.core.losses.domain import rounded
+
+Array = NDArray[np.float64]
+
+
+class Offset(Loss):
+    """f_o(z) = f(z + o): the offset o is known, and no coefficient multiplies it.
+
+    The logarithm of an exposure beside counts, or the predictions of another model. It is one more
+    part of the loss, so every certificate, norm, solver and design works with it as it is.
+
+    Parameters
+    ----------
+    inner : Loss
+    offset : (n_samples,) float64
+        One finite number a prediction.
+
+    Notes
+    -----
+    The conjugate is f_o*(u) = sup_z <u, z> - f(z + o) = f*(u) - <u, o>: the dual gains a linear
+    term, and what it may be does not change.
+
+    References
+    ----------
+    R. T. Rockafellar. Convex Analysis. Princeton University Press, 1970; theorem 12.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.losses import Offset, Squared
+    >>> y, s = np.array([1.0, 3.0]), np.ones(2)
+    >>> Offset(Squared(), np.array([0.0, 2.0])).value(y, np.ones(2), s)
+    0.0
+    """
+
+    def __init__(self, inner: Loss, offset: Array) -> None:
+        self.inner = inner
+        self.offset = offset
+        self.name: str = inner.name  # type: ignore[misc]
+        self.task = inner.task  # type: ignore[misc]
+        self.smoothness: float = inner.smoothness  # type: ignore[misc]
+        self.is_quadratic: bool = inner.is_quadratic  # type: ignore[misc]
+        self.has_probabilities: bool = inner.has_probabilities  # type: ignore[misc]
+
+    @property
+    def coupled(self) -> int:
+        """As the loss itself."""
+        return self.inner.coupled
+
+    @property
+    def bare(self) -> Loss:
+        """The loss of predictions that hold the offset."""
+        return self.inner.bare
+
+    def part(self, rows: Rows | slice) -> Loss:
+        """Return the loss of these samples, with their offsets."""
+        return Offset(self.inner.part(rows), self.offset[rows])
+
+    def absorbed(self, y: Array) -> tuple[Loss, Array]:
+        """Return the loss itself and y - o, where loss(y, z + o) = loss(y - o, z)."""
+        if not self.inner.translates:
+            return self, y
+        return self.inner, y - self.offset
+
+    def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
+        """Return what the sums with o may be off by."""
+        return rounded(dual, self.offset)
+
+    def check_target(self, y: object) -> Array:
+        """Return the targets as the loss itself does."""
+        return self.inner.check_target(y)
+
+    def value(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return f(z + o)."""
+        return self.inner.value(y, prediction + self.offset, weight)
+
+    def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return f'(z + o)."""
+        return self.inner.gradient(y, prediction + self.offset, weight)
+
+    def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
+        """Return f*(u) - <u, o>."""
+        return self.inner.conjugate(y, dual, weight) - float(dual @ self.offset)
+
+    def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return f''(z + o)."""
+        return self.inner.curvature(y, prediction + self.offset, weight)
+
+    def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
+        """Return c and K of f at z + o."""
+        return self.inner.coupling(y, prediction + self.offset, weight)
+
+    def align(self, y: Array, prediction: Array, target: Array) -> Array:
+        """Return the nearest points of the same derivative, less the offset."""
+        offset = self.offset
+        return self.inner.align(y, prediction + offset, target + offset) - offset
+
+    def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
+        """Return the expected target at a prediction that holds the offset."""
+        return self.inner.mean(prediction)
+
+    def log_probabilities(self, prediction: NDArray[Any]) -> NDArray[Any]:
+        """Return the probabilities at a prediction that holds the offset."""
+        return self.inner.log_probabilities(prediction)
+
+    def mean_loss(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return the mean loss at predictions that hold the offset."""
+        return self.inner.mean_loss(y, prediction, weight)
+
+    def score(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return the score of predictions that hold the offset."""
+        return self.inner.score(y, prediction, weight)
+
+    @property
+    def score_name(self) -> str:
+        """What ``score`` is called."""
+        return self.inner.score_name

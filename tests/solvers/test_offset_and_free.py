@@ -1,0 +1,155 @@
+"""Offsets and free columns: one problem with them, and one that says the same without them."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from atomlearn import norms, solve
+from atomlearn.losses import as_loss
+from atomlearn.testing.gauges import gauge_model
+from atomlearn.testing.loss_oracles import oracle_of, targets_of
+
+cp = pytest.importorskip("cvxpy")
+
+GROUPS = [list(range(start, start + 3)) for start in range(0, 15, 3)]
+NORMS = {"l1": norms.L1(), "k": norms.KSupport(4), "groups": norms.Groups(GROUPS)}
+FORMS = ("penalized", "squared", "constrained")
+LOSSES = ("squared", "logistic", "squared_hinge")
+
+
+def data(seed, loss, n_samples=30, n_features=15):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_samples, n_features))
+    X[:, 1] += 50.0
+    X[:, 2] = X[:, 0] - X[:, 1]  # three columns that depend on each other
+    z = X[:, 3:] @ (np.arange(12) % 4 == 0) + rng.standard_normal(n_samples)
+    y = targets_of(as_loss(loss), z + 0.3)
+    return X, y, rng.integers(0, 4, n_samples).astype(float), rng.standard_normal(n_samples)
+
+
+def optimum(X, y, loss, norm, form, amount, weight, offset, free, tau, intercept):
+    """F* by CVXPY, with the free coefficients as variables of their own."""
+    w, b = cp.Variable(X.shape[1]), cp.Variable() if intercept else 0.0
+    z = X @ w + b + (0.0 if offset is None else offset)
+    if free:
+        z = z + X[:, free] @ cp.Variable(len(free))
+    smooth = oracle_of(as_loss(loss)).expression(cp, y, z, weight)
+    smooth += 0.5 * tau * cp.sum_squares(w)
+    gauge, constraints = gauge_model(cp, norm.on(X.shape[1]), w)
+    constraints += [w[j] == 0 for j in free or ()]
+    penalty = {"penalized": amount * gauge, "squared": 0.5 * amount * cp.square(gauge)}
+    if form == "constrained":
+        constraints.append(gauge <= amount)
+    program = cp.Problem(cp.Minimize(smooth + penalty.get(form, 0.0)), constraints)
+    program.solve(solver="CLARABEL")
+    return float(program.value)
+
+
+def objective(result, X, y, loss, norm, form, amount, weight, offset, free, tau):
+    """F at what was given back; free columns have no part in the norm."""
+    coef = result.coef.copy()
+    smooth = as_loss(loss).value(y, result.predict(X, offset), weight)
+    coef[free or []] = 0.0
+    gauge = norm.on(X.shape[1]).value(coef)
+    penalty = {"penalized": amount * gauge, "squared": 0.5 * amount * gauge**2}
+    assert form != "constrained" or gauge <= amount * (1 + 1e-9)
+    return smooth + penalty.get(form, 0.0) + 0.5 * tau * float(coef @ coef)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", NORMS)
+def test_the_gap_holds_the_optimum(loss, form, name):
+    settings = itertools.product((False, True), (None, [1], [0, 1, 2]), (False, True), (0.0, 0.5))
+    first = len(loss) + len(form) + len(name)
+    for seed, (intercept, free, has_offset, tau) in enumerate(settings):
+        if (seed + first) % 5:
+            continue  # each combination of three meets a fifth of the others
+        X, y, weight, offset = data(seed, loss)
+        if not has_offset:
+            offset = None
+        amount = 1.0 if form == "constrained" else 0.8
+        result = solve(
+            X,
+            y,
+            loss=loss,
+            norm=NORMS[name],
+            form=form,
+            tau=tau,
+            intercept=intercept,
+            sample_weight=weight,
+            offset=offset,
+            unpenalized=free,
+            gap=1e-7,
+            **{"radius" if form == "constrained" else "level": amount},
+        )
+        assert result.converged
+        parts = (loss, NORMS[name], form, amount, weight, offset, free, tau)
+        found = objective(result, X, y, *parts)
+        assert_allclose(result.objective, found, rtol=1e-9, atol=1e-12)
+        best = optimum(X, y, *parts, intercept)
+        assert -1e-5 * (1 + best) <= found - best <= result.gap + 1e-6 * (1 + best)
+
+
+def test_free_columns_are_partialled_out():
+    """Frisch, Waugh and Lovell: regress both on the free columns, then fit the residuals."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 30)) + 3.0, rng.standard_normal(60)
+    Z = np.column_stack([np.ones(60), X[:, :4]])
+    off = np.eye(60) - Z @ np.linalg.pinv(Z)
+    plain = solve(off @ X[:, 4:], off @ y, level=2.0, gap=1e-12)
+    free = solve(X, y, level=2.0, intercept=True, unpenalized=range(4), gap=1e-12)
+    assert_allclose(free.coef[4:], plain.coef, atol=1e-7)
+    assert_allclose(free.objective, plain.objective, rtol=1e-10)
+    g = np.linalg.lstsq(Z, y - X[:, 4:] @ plain.coef, rcond=None)[0]
+    assert_allclose(np.append(free.intercept, free.coef[:4]), g, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_an_offset_is_a_column_with_coefficient_one(loss):
+    X, y, weight, offset = data(3, loss)
+    settings = {"loss": loss, "level": 0.5, "sample_weight": weight, "intercept": True, "gap": 1e-9}
+    result = solve(X, y, offset=offset, **settings)
+    # The same numbers as two halves, of which one is in a free column and has to find its 1.
+    column = np.column_stack([X, offset])
+    other = solve(column, y, unpenalized=[15], offset=0.0 * offset, **settings)
+    assert other.objective <= result.objective + result.gap
+    fixed = solve(column, y, unpenalized=[15], offset=offset, **settings)
+    assert_allclose(fixed.coef[15], other.coef[15] - 1.0, atol=1e-4)
+    assert_allclose(fixed.objective, other.objective, rtol=1e-8)
+
+
+def test_targets_far_from_zero_lose_no_digits():
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((50, 20)), 1e6 + rng.standard_normal(50)
+    result = solve(X, y, level=1.0, intercept=True, unpenalized=[0], gap=1e-8)
+    other = solve(X, y - 1e6, level=1.0, intercept=True, unpenalized=[0], gap=1e-8)
+    assert result.converged
+    assert_allclose(result.intercept - 1e6, other.intercept, atol=1e-6)
+    assert_allclose(result.coef, other.coef, atol=1e-6)
+
+
+def test_names_masks_and_indices_say_the_same():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(2)
+    X, y = rng.standard_normal((30, 4)), rng.standard_normal(30)
+    frame = pandas.DataFrame(X, columns=["age", "sex", "gene1", "gene2"])
+    by_name = solve(frame, y, level=1.0, unpenalized=["sex", "age"])
+    by_mask = solve(frame, y, level=1.0, unpenalized=np.array([True, True, False, False]))
+    by_index = solve(X, y, level=1.0, unpenalized=[-4, 1])
+    assert np.array_equal(by_name.coef, by_mask.coef)
+    assert np.array_equal(by_name.coef, by_index.coef)
+    with pytest.raises(ValueError, match=r"unpenalized.*'height'"):
+        solve(frame, y, level=1.0, unpenalized=["height"])
+    with pytest.raises(ValueError, match="names"):
+        solve(X, y, level=1.0, unpenalized=["age"])
+    with pytest.raises(ValueError, match=r"\[0, 4\)"):
+        solve(X, y, level=1.0, unpenalized=[7])
+    with pytest.raises(ValueError, match="offset must have shape"):
+        solve(X, y, level=1.0, offset=np.zeros(7))
+    with pytest.raises(ValueError, match=r"offset\[3\]"):
+        solve(X, y, level=1.0, offset=np.where(np.arange(30) == 3, np.inf, 0.0))
