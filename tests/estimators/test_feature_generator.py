@@ -369,3 +369,18 @@ def test_de_biasing_is_a_ridge_on_what_was_selected() -> None:
     assert_allclose(model.intercept_, ridge.intercept, atol=1e-5)
     assert model.debiased_.relative_gap <= 1e-7
     assert model.objective_ == plain.objective_
+
+
+def test_covariates_are_free_and_an_offset_is_added() -> None:
+    """Covariates are in the model, and no part of the selection."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((200, 30))
+    known = 2.0 * rng.standard_normal(200)
+    y = X[:, 3] - X[:, 7] + 5.0 * X[:, 0] + known + 0.1 * rng.standard_normal(200)
+    frame = pd.DataFrame(X, columns=[f"v{j}" for j in range(30)])
+    model = FeatureGenerator(2, loss="squared", unpenalized=["v0"]).fit(frame, y, offset=known)
+    assert sorted(model.selected_.tolist()) == [3, 7]
+    assert model.coef_[0] == pytest.approx(5.0, abs=0.05)
+    assert set(np.flatnonzero(model.coef_)) == {0, 3, 7}
+    residual = y - known - model.predict(frame)
+    np.testing.assert_allclose(residual @ (X[:, 0] - X[:, 0].mean()), 0.0, atol=1e-6)

@@ -19,6 +19,7 @@ from atomlearn.core.data.coefficients import as_columns, coefficient_rows, singl
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Design, Loss
 from atomlearn.core.losses import as_loss
+from atomlearn.core.norms.names import named_columns
 from atomlearn.core.paths.generation import generated
 from atomlearn.core.problem.checks import check_weight, positive
 from atomlearn.core.problem.problem import Problem
@@ -105,6 +106,8 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         theirs; False keeps the scaling of "polynomial". Curves have variance 1 in any case.
     fit_intercept, observers, stop, time_limit
         As in ``AtomicRegressor``.
+    unpenalized : columns by number, mask or name, optional
+        Covariates: in the model in any case, without penalty, and none of the ``n_features``.
     gamma, r : float > 0, default=1.0
         Of the kernel (gamma x'y + r)^2, with ``features="polynomial"``.
     outer_tol, max_blocks : float, int, optional
@@ -197,6 +200,7 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         outer_tol: float | None = None,
         max_blocks: int | None = None,
         debias: float | None = None,
+        unpenalized: Any = None,
     ) -> None:
         keep(self, locals())
 
@@ -210,8 +214,13 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
             tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FeatureGenerator:
-        """Select features of X (n_samples, n_features_in) for y, weighted by ``sample_weight``."""
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
+    ) -> FeatureGenerator:
+        """Select features of X (n_samples, n_features_in) for y, weighted by ``sample_weight``.
+
+        ``offset`` (n_samples,) is added to X w + b.
+        """
         C = positive("C", self.C, "weight of the loss")
         settings = self._settings()
         whole("n_features", self.n_features)
@@ -225,7 +234,7 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         design = expanded(inputs, self.features, weight, (self.gamma, self.r))
         self.feature_map_ = map_of(design)
         units = self._units(design, weight)
-        problem, n_units = self._problem(units.design, target, loss, weight)
+        problem, n_units = self._problem(units.design, target, loss, weight, offset)
         wanted = min(self.n_features, n_units)
         # Where all may be selected nothing is cut: the run ends at the optimum, in the order found.
         limit = wanted if wanted < n_units else None
@@ -260,12 +269,13 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         return standardized(design, center, weight)
 
     def _problem(
-        self, design: Design, target: NDArray[Any], loss: Loss, weight: Array
+        self, design: Design, target: NDArray[Any], loss: Loss, weight: Array, offset: Any
     ) -> tuple[Problem, int]:
         """Return the problem, and how many features (or groups) there are to select from."""
         groups = self.feature_map_.column_groups(self.groups)
         batch = block_of(self.n_features) if self.batch == "auto" else self.batch
         norm, n_units = norm_over(int(batch), groups, design.shape[1])
+        names = getattr(self, "feature_names_in_", None)
         problem = Problem.build(
             design,
             target,
@@ -273,7 +283,11 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
             Regularizer(norm, "squared", 1.0),
             fit_intercept=self.fit_intercept,
             sample_weight=weight,
+            offset=offset,
+            unpenalized=named_columns(self.unpenalized, names, type(self).__name__),
         )
+        if problem.free is not None and self.groups is None:
+            n_units -= problem.free.size
         return problem, n_units
 
     def _record_selection(
