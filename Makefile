@@ -56,7 +56,7 @@ bench: $(BENCH)
 	$(BENCH_VENV)/bin/python benchmarks/run.py $(BENCH_ARGS)
 
 clean:
-	rm -rf build dist docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf build dist docs/_build docs/api/generated docs/gallery docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests docs -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -f $(RUNTIME) $(DEVELOP) $(BENCH)
 

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
+import warnings
+from pathlib import Path
 from typing import Any
+
+import matplotlib as mpl
 
 import atomlearn
 
@@ -19,11 +25,16 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+    "sphinxcontrib.programoutput",
 ]
 myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.zip"]
 templates_path = ["_templates"]
 html_theme = "furo"
 html_title = f"atomlearn {release}"
@@ -37,6 +48,32 @@ autodoc_typehints = "none"
 smartquotes = False  # two primes are a second derivative
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+
+# Every example runs at each change of it, and any warning in it is an error.
+mpl.use("agg")
+warnings.simplefilter("error", category=FutureWarning)
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"plot_",
+    "subsection_order": [
+        f"../examples/gallery/{room}"
+        for room in ("start", "norms", "responses", "trust", "features", "matrices", "data")
+    ]
+    + ["../examples/gallery/optimization"],
+    "abort_on_example_error": True,
+    "show_memory": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+    "download_all_examples": False,
+    "min_reported_time": 5,
+}
+# The command line's reference is what the installed command says.
+programoutput_prompt_template = "$ {command}\n{output}"
+programoutput_use_ansi = False
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+os.environ["COLUMNS"] = "90"
+copybutton_exclude = ".linenos, .gp, .go"
 
 _CODE = re.compile(r"(``[^`]+``|`[^`]+`)")
 _BAR = re.compile(r"(?<!\\)\|")

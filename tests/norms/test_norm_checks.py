@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from atomlearn.norms import (
     L1,
@@ -153,3 +154,13 @@ class TestRestrictedKSupport(RestrictedChecks):
 class TestRestrictedGroups(RestrictedChecks):
     norm = Restricted(KSupport(2, LABELS), RestrictedChecks.allowed.tolist())
     n_features = 10
+
+
+def test_weights_of_groups_by_their_size() -> None:
+    groups = [[0, 1, 2, 3], [5]]
+    named, given = Groups(groups, "sqrt_size"), Groups(groups, [2.0, 1.0])
+    w = np.arange(1.0, 8.0)
+    assert named.value(w) == given.value(w)
+    assert named.on(7).value(w) == given.value(w)
+    with pytest.raises(ValueError, match="'sqrt_size', one number a group"):
+        Groups(groups, "size").value(w)

@@ -31,10 +31,11 @@ class Groups(GroupedNorm):
     groups : list of index lists, or label array
         Disjoint groups of columns; a column in no list, or with a negative label, is a group of
         its own. Lists may name columns, or patterns of them ("dose_*"), where X has names.
-    weights : None or array-like
+    weights : None, "sqrt_size" or array-like
         One weight > 0 for each listed group, in the order of the lists, or in the sorted order
-        of the labels. None: all ones (use sqrt(size) to balance groups of unequal size). Columns
-        in no group have weight 1.
+        of the labels. None: all ones. "sqrt_size": the square root of the number of columns,
+        which keeps large groups from being cheaper for each column. Columns in no group have
+        weight 1.
 
     References
     ----------
@@ -146,11 +147,15 @@ class Groups(GroupedNorm):
         # A partition whose groups are all listed was read before, and its weights with it.
         if partition is self.groups and partition.n_listed == partition.n_groups:
             return partition, np.asarray(self.weights, dtype=np.float64)
-        weights = np.asarray(self.weights, dtype=np.float64)
+        if isinstance(self.weights, str):
+            weights = self._named_weights(partition)
+        else:
+            weights = np.asarray(self.weights, dtype=np.float64)
         if weights.shape != (partition.n_listed,):
             raise ValueError(
                 f"Groups: weights must hold one number for each of the {partition.n_listed} "
-                f"groups, got shape {weights.shape}; give one a group, or None for all ones"
+                f"groups, got shape {weights.shape}; give one a group, 'sqrt_size', or None "
+                "for all ones"
             )
         if not (np.isfinite(weights).all() and (weights > 0).all()):
             position = int(np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))[0])
@@ -160,3 +165,12 @@ class Groups(GroupedNorm):
             )
         missing = partition.n_groups - partition.n_listed
         return partition, np.concatenate([weights, np.ones(missing)])
+
+    def _named_weights(self, partition: Partition) -> Array:
+        """Return the weights that a name stands for, one a listed group."""
+        if self.weights != "sqrt_size":
+            raise ValueError(
+                f"Groups: weights must be 'sqrt_size', one number a group, or None for all ones; "
+                f"got {self.weights!r}"
+            )
+        return np.sqrt(partition.sizes[: partition.n_listed].astype(np.float64))
