@@ -31,6 +31,7 @@ from atomlearn.estimators.checks import (
     amount_of,
     as_solver,
     checked_design,
+    free_columns,
     grouped,
     names_of,
     whole,
@@ -59,6 +60,7 @@ class AtomicModel(BaseEstimator):
     observers: Sequence[Observer] | None = None
     stop: StoppingRule | None = None
     time_limit: float | None = None
+    unpenalized: Any = None
     n_features_in_: int
     coef_: NDArray[Any]
     intercept_: Any
@@ -99,7 +101,13 @@ class AtomicModel(BaseEstimator):
             fit_intercept=self.fit_intercept,
             sample_weight=data.weight,
         )
-        return [first, *(replace(first, y=data.loss.check_target(y)) for y in data.targets[1:])]
+        others = (replace(first, y=data.loss.check_target(y)) for y in data.targets[1:])
+        free = free_columns(self, design)
+        offsets = [None] * len(data.targets) if data.offset is None else data.offset.T
+        return [
+            problem.with_offset(offset).freed(free)
+            for problem, offset in zip([first, *others], offsets, strict=True)
+        ]
 
     def _fit(self, data: Checked, settings: Settings, n_jobs: int | None = None) -> None:
         """Fit ``norm`` at ``alpha`` (or ``radius``) to checked data."""
@@ -236,8 +244,8 @@ class AtomicModel(BaseEstimator):
                 stacklevel=3,
             )
 
-    def _linear(self, X: Any) -> NDArray[Any]:
-        """Return X coef' + intercept, shape (n_samples, n_outputs), in the dtype of X."""
+    def _linear(self, X: Any, offset: Any = None) -> NDArray[Any]:
+        """Return X coef' + intercept + offset, (n_samples, n_outputs), in the dtype of X."""
         check_is_fitted(self)
         design = self._expanded(checked_design(self, X, reset=False))
         columns, weights = nonzero_coefficients(self.coef_)
@@ -249,6 +257,8 @@ class AtomicModel(BaseEstimator):
             block = design.gather(columns)
             linear = [block.dot(row) for row in weights]
         values = np.stack(linear, axis=1) + self.intercept_
+        if offset is not None:
+            values += offset_of(offset, values.shape)
         in_dtype: NDArray[Any] = values.astype(design.dtype, copy=False)
         return in_dtype
 
@@ -267,6 +277,17 @@ def nonzeros_of(result: Result) -> tuple[NDArray[np.int64], Array]:
     whole = np.sum([part.dense((result.n_features,)) for part in result.matrix_parts], axis=0)
     columns = np.flatnonzero(whole)
     return columns, whole[columns]
+
+
+def offset_of(offset: Any, shape: tuple[int, ...]) -> Array:
+    """Return an offset of predictions of this shape (n_samples, n_outputs), or what is wrong."""
+    numbers = np.asarray(offset, dtype=np.float64)
+    if numbers.shape == shape:
+        return numbers
+    if numbers.shape == shape[:1] and shape[1] == 1:
+        return numbers[:, None]
+    wanted = shape[:1] if shape[1] == 1 else shape
+    raise ValueError(f"offset must have shape {wanted}, as the predictions; got {numbers.shape}")
 
 
 def _joint_status(results: Sequence[Result]) -> Status:

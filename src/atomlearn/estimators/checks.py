@@ -16,7 +16,8 @@ from atomlearn.core.interfaces.loss import Task
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
-from atomlearn.core.problem.checks import positive
+from atomlearn.core.norms.names import named_columns
+from atomlearn.core.problem.checks import check_free, positive
 from atomlearn.designs import as_design, feature_names, is_opened
 from atomlearn.maps.feature_map import FeatureMap, map_of
 from atomlearn.maps.features import features_named
@@ -135,6 +136,17 @@ def grouped(norm: str | Norm, design: Design) -> str | Norm:
         return KSupport(norm.k, map.column_groups())
     weights = None if norm.weights is None else map.weights_of_groups(norm.weights)
     return Groups(map.column_groups(), weights)
+
+
+def free_columns(estimator: Any, design: Design) -> Columns | None:
+    """Return the columns of the design that ``unpenalized`` means: those of these inputs."""
+    names = getattr(estimator, "feature_names_in_", None)
+    known = None if names is None else list(names)
+    given = named_columns(getattr(estimator, "unpenalized", None), known, "unpenalized")
+    if given is None:
+        return None
+    map = map_of(design)
+    return map.main_columns(check_free(given, map.n_inputs))
 
 
 def names_of(estimator: Any, map: FeatureMap, columns: Columns) -> list[str]:

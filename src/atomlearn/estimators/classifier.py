@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 
 from atomlearn.core.interfaces import Loss, Norm, Solver
@@ -61,35 +62,40 @@ class LinearClassifier(ClassifierMixin, AtomicModel):
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> Checked:
         return checked_classification(self, X, y, sample_weight, self.class_weight)
 
-    def decision_function(self, X: Any) -> NDArray[Any]:
-        """Return X w + b: (n_samples,) for two classes, else (n_samples, n_classes)."""
-        values = self._linear(X)
+    def decision_function(self, X: Any, offset: Any = None) -> NDArray[Any]:
+        """Return X w + b (+ offset): (n_samples,) for two classes, else (n_samples, n_classes)."""
+        values = self._linear(X, offset)
         return values[:, 0] if values.shape[1] == 1 else values
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Return the label of the largest decision value, shape (n_samples,)."""
-        values = self._linear(X)
+        values = self._linear(X, offset)
         if values.shape[1] == 1:
             labels: NDArray[Any] = self.classes_[(values[:, 0] > 0).astype(np.int64)]
         else:
             labels = self.classes_[np.argmax(values, axis=1)]
         return labels
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """Return the share of labels that are right, weighted."""
+        labels = self.predict(X, offset)
+        return float(accuracy_score(y, labels, sample_weight=sample_weight))
+
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> NDArray[Any]:
+    def predict_proba(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Return P(class | x), shape (n_samples, n_classes); for the logistic loss.
 
         Two classes: 1 / (1 + exp(-decision)). More: the one-against-rest values scaled to sum 1,
         or the softmax where the loss is multinomial.
         """
-        probabilities: NDArray[Any] = np.exp(self.predict_log_proba(X))
+        probabilities: NDArray[Any] = np.exp(self.predict_log_proba(X, offset))
         return probabilities
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> NDArray[Any]:
+    def predict_log_proba(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Return log P(class | x), shape (n_samples, n_classes); for the logistic loss."""
         joint = getattr(self, "multi_class", "ovr") == "multinomial"
-        return log_probabilities(as_loss(self.loss), self._linear(X), joint)
+        return log_probabilities(as_loss(self.loss), self._linear(X, offset), joint)
 
 
 class AtomicClassifier(LinearClassifier):
@@ -113,6 +119,9 @@ class AtomicClassifier(LinearClassifier):
         "squared_hinge" is max(0, 1 - y z)^2 / 2.
     multi_class : {"ovr", "multinomial"}, default="ovr"
         How more than two classes are fitted; two classes are one problem either way.
+    unpenalized : indices, mask or names of inputs, optional
+        Covariates that are not penalized, such as age and sex: fitted like the intercept, and
+        always kept. With ``features`` beyond "linear": their own columns or curves.
     class_weight : dict, "balanced" or None, default=None
         Factors on the sample weights by class; "balanced" gives each class the same total.
     warm_start : bool, default=False
@@ -187,6 +196,7 @@ class AtomicClassifier(LinearClassifier):
         features: str = "linear",
         multi_class: str = "ovr",
         fit_intercept: bool = True,
+        unpenalized: Any = None,
         class_weight: Any = None,
         tol: float = 1e-6,
         max_iter: int = 1000,
@@ -200,12 +210,23 @@ class AtomicClassifier(LinearClassifier):
     ) -> None:
         keep(self, locals())
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AtomicClassifier:
-        """Fit to X (n_samples, n_features) and labels y, weighted by ``sample_weight``."""
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
+    ) -> AtomicClassifier:
+        """Fit to X (n_samples, n_features) and labels y, weighted by ``sample_weight``.
+
+        ``offset`` (n_samples,) is added to the decisions X w + b; (n_samples, n_classes) where
+        there are more than two.
+        """
         settings = self._settings()
-        data = self._checked(X, y, sample_weight)
+        data = self._checked(X, y, sample_weight).with_offset(offset)
         assert data.classes is not None
         together = loss_of_classes(self.multi_class, data.loss, data.classes.size)
+        if together is not None and offset is not None:
+            raise ValueError(
+                "multi_class='multinomial' takes no offset; use multi_class='ovr', or fit two "
+                "classes"
+            )
         if together is None:
             self._fit(data, settings, self.n_jobs)
             return self

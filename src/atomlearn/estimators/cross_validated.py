@@ -72,12 +72,18 @@ class CrossValidatedModel(AtomicModel):
             )
         return router
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> float:
+    def score(
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, **params: Any
+    ) -> float:
         """Return the value of ``scoring`` on (X, y); accuracy or R^2 where scoring is None."""
         raise_unless_routed(params, self, "score")
         if self.scoring is None:
-            value: float = super().score(X, y, sample_weight=sample_weight)
+            value: float = super().score(X, y, sample_weight, offset)
             return value
+        if offset is not None:
+            raise ValueError(
+                f"score by scoring={self.scoring!r} takes no offset; score predict(X, offset)"
+            )
         if sample_weight is not None:
             params["sample_weight"] = sample_weight
         if routing_enabled():
@@ -122,11 +128,16 @@ class CrossValidatedModel(AtomicModel):
             ]
         )
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
-        """Choose norm and alpha, fit to all of X and y; ``params`` are routed metadata."""
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, **params: Any
+    ) -> Self:
+        """Choose norm and alpha, fit to all of X and y; ``params`` are routed metadata.
+
+        ``offset`` (n_samples,) is added to the predictions, held-out ones too.
+        """
         settings = self._settings()
         for_splitter, for_scorer = self._route(sample_weight, params)
-        data = self._checked(X, y, sample_weight)
+        data = self._checked(X, y, sample_weight).with_offset(offset)
         folds = self._folds(X, data.y, for_splitter)
         score = None if self.scoring is None else self._score_of(data, for_scorer)
         results = self._search(data, folds, score, settings)
@@ -193,7 +204,7 @@ class DecidedRegressor(LinearRegressor):
     def __init__(self, loss: str | Loss = "squared") -> None:
         self.loss = loss
 
-    def _linear(self, X: Array) -> Array:
+    def _linear(self, X: Array, offset: Any = None) -> Array:
         return X
 
 
@@ -210,7 +221,7 @@ class DecidedClassifier(LinearClassifier):
         labels: NDArray[Any] = self.classes
         return labels
 
-    def _linear(self, X: Array) -> Array:
+    def _linear(self, X: Array, offset: Any = None) -> Array:
         return X
 
 
@@ -230,7 +241,7 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         Size of the default grid.
     alpha_ratio : float, optional
         Range of the default grid, see ``paths.level_grid``.
-    form, loss, features, fit_intercept, tol, max_iter, solver, stop
+    form, loss, features, fit_intercept, unpenalized, tol, max_iter, solver, stop
         As in ``AtomicRegressor``.
     cv : int, splitter, iterable of (train, test) or None, default=None
         None means 5 folds.
@@ -293,6 +304,7 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         loss: str | Loss = "squared",
         features: str = "linear",
         fit_intercept: bool = True,
+        unpenalized: Any = None,
         tol: float = 1e-6,
         max_iter: int = 1000,
         solver: str | Solver = "auto",
@@ -318,7 +330,7 @@ class AtomicClassifierCV(CrossValidatedModel, LinearClassifier):
     ----------
     norms, alphas, n_alphas, alpha_ratio, selection, n_jobs, verbose, observers, stop, time_limit
         As in ``AtomicRegressorCV``.
-    form, loss, features, fit_intercept, class_weight, tol, max_iter, solver
+    form, loss, features, fit_intercept, unpenalized, class_weight, tol, max_iter, solver
         As in ``AtomicClassifier``. Class weights are those of all data, also in the folds.
     cv : int, splitter, iterable of (train, test) or None, default=None
         None means 5 folds, stratified by class.
@@ -362,6 +374,7 @@ class AtomicClassifierCV(CrossValidatedModel, LinearClassifier):
         loss: str | Loss = "logistic",
         features: str = "linear",
         fit_intercept: bool = True,
+        unpenalized: Any = None,
         class_weight: Any = None,
         tol: float = 1e-6,
         max_iter: int = 1000,

@@ -17,7 +17,12 @@ from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, checked_loss, expanded, keep
-from atomlearn.estimators.matrices.tasks import checked_tasks, fit_tasks, is_of_tasks
+from atomlearn.estimators.matrices.tasks import (
+    absorbable,
+    checked_tasks,
+    fit_tasks,
+    is_of_tasks,
+)
 from atomlearn.estimators.targets import Checked, checked_regression, checked_target, normalized
 
 Array = NDArray[np.float64]
@@ -34,17 +39,22 @@ class LinearRegressor(RegressorMixin, AtomicModel):
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> Checked:
         return checked_regression(self, X, y, sample_weight)
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the expected target at X w + b, shape (n_samples,), or (n_samples, n_tasks).
+    def decision_function(self, X: Any, offset: Any = None) -> NDArray[Any]:
+        """Return X w + b (+ offset), shape (n_samples,), or (n_samples, n_tasks)."""
+        values = self._linear(X, offset)
+        return values if values.shape[1] > 1 else values[:, 0]
+
+    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
+        """Return the expected target at X w + b (+ offset), (n_samples,) or (n_samples, n_tasks).
 
         It is X w + b itself for the squared loss, and what the link of another makes of it.
         """
-        values = as_loss(self.loss).mean(self._linear(X))
+        values = as_loss(self.loss).mean(self._linear(X, offset))
         return values if values.shape[1] > 1 else values[:, 0]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """Return the score of the loss, 1 at best: R^2 for the squared loss; the mean of tasks."""
-        decisions, loss = self._linear(X).astype(np.float64), as_loss(self.loss)
+        decisions, loss = self._linear(X, offset).astype(np.float64), as_loss(self.loss)
         n_samples, n_tasks = decisions.shape
         weight = check_weight(sample_weight, n_samples)
         Y = checked_tasks(y, n_samples) if is_of_tasks(y) else checked_target(self, y, n_samples)
@@ -89,6 +99,9 @@ class AtomicRegressor(LinearRegressor):
         ``designs.Anova(X, normalize=True)`` does, with groups "terms" and ``surface(i, j)``.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalized.
+    unpenalized : indices, mask or names of inputs, optional
+        Covariates that are not penalized either, such as age and sex: fitted like the intercept,
+        and always kept. With ``features`` beyond "linear": their own columns or curves.
     tol : float, default=1e-6
         Relative duality gap to prove.
     max_iter : int, default=1000
@@ -170,6 +183,7 @@ class AtomicRegressor(LinearRegressor):
         loss: str | Loss = "squared",
         features: str = "linear",
         fit_intercept: bool = True,
+        unpenalized: Any = None,
         tol: float = 1e-6,
         max_iter: int = 1000,
         solver: str | Solver = "auto",
@@ -181,10 +195,11 @@ class AtomicRegressor(LinearRegressor):
     ) -> None:
         keep(self, locals())
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AtomicRegressor:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> AtomicRegressor:
         """Fit to X (n_samples, n_features) and y (n_samples,), weighted by ``sample_weight``.
 
-        y (n_samples, n_tasks) fits all tasks together.
+        y (n_samples, n_tasks) fits all tasks together. ``offset`` (n_samples,) is added to the
+        predictions X w + b, such as the logarithm of an exposure beside counts.
         """
         settings = self._settings()
         if is_of_tasks(y):
@@ -193,7 +208,9 @@ class AtomicRegressor(LinearRegressor):
             design = expanded(inputs, self.features, weight=weight)
             loss = checked_loss(self.loss, "regression")
             targets = checked_tasks(y, design.shape[0])
+            if offset is not None:
+                targets = targets - absorbable(offset, loss, targets.shape)
             fit_tasks(self, design, targets, weight, loss, settings)
             return self
-        self._fit(self._checked(X, y, sample_weight), settings)
+        self._fit(self._checked(X, y, sample_weight).with_offset(offset), settings)
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from atomlearn.core.interfaces import Design, Loss
-from atomlearn.core.problem.checks import check_weight
+from atomlearn.core.problem.checks import check_offset, check_weight
 from atomlearn.estimators.checks import checked_design, checked_loss, expanded
 
 Array = NDArray[np.float64]
@@ -26,7 +26,8 @@ class Checked:
     design : what ``features`` makes of X; y : (n_samples,) what was given, labels or numbers;
     targets : of each output the same as the loss takes it, for more than two classes one vector of
     -1 and +1 a class; weight : (n_samples,) with sum 1, those of classes included; classes :
-    sorted labels, and codes : (n_samples,) their positions in it, None for a regression.
+    sorted labels, and codes : (n_samples,) their positions in it, None for a regression; offset :
+    (n_samples, n_outputs) what is added to the predictions.
     """
 
     design: Design
@@ -36,6 +37,28 @@ class Checked:
     loss: Loss
     classes: NDArray[Any] | None = None
     codes: NDArray[np.int64] | None = None
+    offset: Array | None = None
+
+    def with_offset(self, offset: Any) -> Checked:
+        """Return the data with numbers added to predictions: one a sample, or one an output too."""
+        if offset is None:
+            return self
+        n_samples, n_outputs = self.y.shape[0], len(self.targets)
+        numbers = np.asarray(offset)
+        if numbers.ndim < 2 and n_outputs > 1 and numbers.size:
+            raise ValueError(
+                f"offset must have shape ({n_samples}, {n_outputs}), one number a sample and "
+                f"class; got {numbers.shape}"
+            )
+        columns = numbers.T if numbers.ndim == 2 else [offset]
+        if len(columns) != n_outputs:
+            raise ValueError(
+                f"offset must have shape ({n_samples},) or ({n_samples}, {n_outputs}), one number "
+                f"a sample and output; got {numbers.shape}"
+            )
+        return replace(
+            self, offset=np.column_stack([check_offset(column, n_samples) for column in columns])
+        )
 
 
 def checked_regression(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Checked:

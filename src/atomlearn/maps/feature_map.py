@@ -88,6 +88,10 @@ class FeatureMap(ABC):
             raise ValueError(f"names must name the {self.n_inputs} inputs, got {len(names)} names")
         return [str(name) for name in names]
 
+    def main_columns(self, inputs: ArrayLike) -> Columns:
+        """Return the columns of these inputs by themselves, none of their products."""
+        return np.asarray(inputs, dtype=np.int64)
+
     def column_groups(self, groups: Any = None) -> Any:
         """Return the group of each column where groups of inputs are selected whole.
 
@@ -182,6 +186,10 @@ class TermMap(FeatureMap):
         given = np.asarray(columns, dtype=np.int64)
         found: Columns = np.searchsorted(self.starts, given, side="right") - 1
         return found
+
+    def main_columns(self, inputs: ArrayLike) -> Columns:
+        """Return the columns of the curves of these inputs: their terms are the first ones."""
+        return self.columns_of(inputs)
 
     def columns_of(self, terms: ArrayLike) -> Columns:
         """Return the columns of these terms, term after term."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.standardized import centered
 from atomlearn.core.interfaces import Design, Loss
-from atomlearn.core.losses import FreeIntercepts, Multinomial
+from atomlearn.core.losses import FreeColumns, FreeIntercepts, Multinomial
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
@@ -47,10 +47,18 @@ class TaskProblem:
         W[result.columns] = result.weights
         return W.reshape(self.shape)
 
+    def freed(self, columns: NDArray[np.int64]) -> TaskProblem:
+        """Return the problem with these columns of X free of any penalty, for all tasks."""
+        n_tasks = self.offsets.size
+        entries = columns[:, None] * n_tasks + np.arange(n_tasks)
+        return replace(self, problem=self.problem.freed(entries.reshape(-1)))
+
     def intercepts(self, W: Array) -> Array:
         """Return the optimal intercepts at W for the columns as they were given: one pass."""
         b = self.offsets - self.means @ W
         loss = self.problem.loss
+        if isinstance(loss, FreeColumns):
+            loss = loss.inner
         if isinstance(loss, FreeIntercepts):
             design = self.problem.design
             assert isinstance(design, Tasks)

@@ -10,6 +10,7 @@ from scipy import sparse
 from scipy.linalg import qr, solve_triangular
 
 from atomlearn.core.interfaces.loss import Loss, Rows
+from atomlearn.core.losses.around import Around
 from atomlearn.core.losses.domain import EDGE_TOLERANCE, rounded
 
 Array = NDArray[np.float64]
@@ -19,7 +20,7 @@ Array = NDArray[np.float64]
 COLLINEAR = 1e-9
 
 
-class FreeColumns(Loss):
+class FreeColumns(Around):
     """f~(z) = min over g and b of f(z + Z g + b): covariates beside an intercept, both free.
 
     What is never penalized is no part of the solvers: they see a convex loss of X w alone, whose
@@ -65,27 +66,15 @@ class FreeColumns(Loss):
     is_quadratic = False
 
     def __init__(self, inner: Loss, columns: Array, intercept: bool) -> None:
-        self.inner = inner
+        self.describe(inner)
         self.columns = columns
         self.intercept = intercept
         self.basis, self._back = _basis(columns, intercept)
-        self._describe(inner)
-
-    def _describe(self, inner: Loss) -> None:
-        self.name: str = inner.name  # type: ignore[misc]
-        self.task = inner.task  # type: ignore[misc]
-        self.smoothness: float = inner.smoothness  # type: ignore[misc]
-        self.has_probabilities: bool = inner.has_probabilities  # type: ignore[misc]
 
     @property
     def coupled(self) -> int:
         """All samples: they share the coefficients."""
         return 0
-
-    @property
-    def bare(self) -> Loss:
-        """The loss of predictions that hold what the free columns add."""
-        return self.inner.bare
 
     def part(self, rows: Rows | slice) -> Loss:
         """Return the loss of these samples, with coefficients of their own."""
@@ -103,14 +92,10 @@ class FreeColumns(Loss):
         if inner is self.inner:
             return self, y
         other: FreeColumns = object.__new__(FreeColumns)
-        other.inner, other.columns, other.intercept = inner, self.columns, self.intercept
+        other.describe(inner)
+        other.columns, other.intercept = self.columns, self.intercept
         other.basis, other._back = self.basis, self._back
-        other._describe(inner)
         return other, target
-
-    def check_target(self, y: object) -> Array:
-        """Return the targets as the loss itself does."""
-        return self.inner.check_target(y)
 
     def translation(self, y: Array, weight: Array) -> float:
         """Return that of the loss inside, where an intercept takes it up."""
@@ -180,27 +165,6 @@ class FreeColumns(Loss):
         """Return f(z + Z g + b) at coefficients as they are given back."""
         z = prediction + (self.columns @ coefficients + intercept)
         return self.inner.value(y, z, weight)
-
-    def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
-        """Return the expected target at a prediction that holds the free columns."""
-        return self.inner.mean(prediction)
-
-    def log_probabilities(self, prediction: NDArray[Any]) -> NDArray[Any]:
-        """Return the probabilities at a prediction that holds the free columns."""
-        return self.inner.log_probabilities(prediction)
-
-    def mean_loss(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return the mean loss at predictions that hold the free columns."""
-        return self.inner.mean_loss(y, prediction, weight)
-
-    def score(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return the score of predictions that hold the free columns."""
-        return self.inner.score(y, prediction, weight)
-
-    @property
-    def score_name(self) -> str:
-        """What ``score`` is called."""
-        return self.inner.score_name
 
     def _optimal(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Array]:
         """Return argmin_c f(z + Q c) and z + Q c there, by Newton steps with a line search."""

@@ -53,6 +53,7 @@ class Huber(Loss):
 
     delta: float = 1.345
     name: ClassVar[str] = "huber"
+    translates: ClassVar[bool] = True
     smoothness: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.loss import Loss, Rows
+from atomlearn.core.losses.around import Around
 from atomlearn.core.losses.domain import rounded
 
 Array = NDArray[np.float64]
 
 
-class Offset(Loss):
+class Offset(Around):
     """f_o(z) = f(z + o): the offset o is known, and no coefficient multiplies it.
 
     The logarithm of an exposure beside counts, or the predictions of another model. It is one more
@@ -44,23 +45,14 @@ class Offset(Loss):
     """
 
     def __init__(self, inner: Loss, offset: Array) -> None:
-        self.inner = inner
+        self.describe(inner)
         self.offset = offset
-        self.name: str = inner.name  # type: ignore[misc]
-        self.task = inner.task  # type: ignore[misc]
-        self.smoothness: float = inner.smoothness  # type: ignore[misc]
         self.is_quadratic: bool = inner.is_quadratic  # type: ignore[misc]
-        self.has_probabilities: bool = inner.has_probabilities  # type: ignore[misc]
 
     @property
     def coupled(self) -> int:
         """As the loss itself."""
         return self.inner.coupled
-
-    @property
-    def bare(self) -> Loss:
-        """The loss of predictions that hold the offset."""
-        return self.inner.bare
 
     def part(self, rows: Rows | slice) -> Loss:
         """Return the loss of these samples, with their offsets."""
@@ -75,10 +67,6 @@ class Offset(Loss):
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
         """Return what the sums with o may be off by."""
         return rounded(dual, self.offset)
-
-    def check_target(self, y: object) -> Array:
-        """Return the targets as the loss itself does."""
-        return self.inner.check_target(y)
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return f(z + o)."""
@@ -105,23 +93,6 @@ class Offset(Loss):
         offset = self.offset
         return self.inner.align(y, prediction + offset, target + offset) - offset
 
-    def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
-        """Return the expected target at a prediction that holds the offset."""
-        return self.inner.mean(prediction)
-
-    def log_probabilities(self, prediction: NDArray[Any]) -> NDArray[Any]:
-        """Return the probabilities at a prediction that holds the offset."""
-        return self.inner.log_probabilities(prediction)
-
-    def mean_loss(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return the mean loss at predictions that hold the offset."""
-        return self.inner.mean_loss(y, prediction, weight)
-
-    def score(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return the score of predictions that hold the offset."""
-        return self.inner.score(y, prediction, weight)
-
-    @property
-    def score_name(self) -> str:
-        """What ``score`` is called."""
-        return self.inner.score_name
+    def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
+        """Return a b near argmin_b f(linear + o + b), where a formula knows one."""
+        return self.inner.best_shift(y, linear + self.offset, weight, start)

@@ -178,17 +178,14 @@ def _one_fold(
     passes, n_selected, gaps = np.zeros((3, levels.size))
     for output, problem in enumerate(problems):
         weight = problem.weight[train]
-        part = replace(
-            problem,
-            design=training,
-            y=problem.y[train],
-            weight=weight * (problem.weight.sum() / weight.sum()),
-            regularizer=replace(problem.regularizer, norm=norm),
-        )
+        part = problem.of_rows(train, training, weight * (problem.weight.sum() / weight.sum()))
+        part = replace(part, regularizer=replace(problem.regularizer, norm=norm))
         solutions = path_of(part, levels, settings.share(len(problems) - output))
         if solutions.results[-1].status is Status.INTERRUPTED:
             raise KeyboardInterrupt("cross-validation was interrupted before a level was chosen")
         decisions[:, :, output] = solutions.predict(testing)
+        if problem.offset is not None:
+            decisions[:, :, output] += problem.offset[test]
         passes += [result.passes for result in solutions.results]
         n_selected += solutions.n_selected
         gaps = np.maximum(gaps, solutions.relative_gaps)

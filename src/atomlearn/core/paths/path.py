@@ -15,7 +15,7 @@ from atomlearn.core.interfaces import Design, Loss, Norm, Solver
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.losses import as_loss
-from atomlearn.core.norms.names import named
+from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm
 from atomlearn.core.paths.levels import check_levels, largest_useful_level, level_grid
 from atomlearn.core.paths.settings import Settings
@@ -115,6 +115,8 @@ def path(
     tau: float = 0.0,
     intercept: bool = False,
     sample_weight: object = None,
+    offset: object = None,
+    unpenalized: object = None,
     gap: float = 1e-6,
     max_iter: int = 1000,
     solver: Solver | None = None,
@@ -124,7 +126,9 @@ def path(
 
     Parameters
     ----------
-    X, y, loss, norm, form, tau, intercept, sample_weight, gap, max_iter, solver, observers
+    X, y, loss, norm, form, tau, intercept, sample_weight, offset, unpenalized, gap, max_iter
+        As in ``solve``. A fit to some rows has coefficients of its own for free columns.
+    solver, observers
         As in ``solve``.
     levels : array, optional
         Levels (radii of the constrained form) to solve at, in any order. Default: a grid.
@@ -142,7 +146,8 @@ def path(
     Each level starts from the solution before it, which leaves about two passes over the data a
     level: one to find the new columns and one to prove the gap.
     """
-    regularizer = Regularizer(named(as_norm(norm), feature_names(X)), form, 1.0)
+    names = feature_names(X)
+    regularizer = Regularizer(named(as_norm(norm), names), form, 1.0)
     problem = Problem.build(
         as_design(X),
         y,
@@ -151,6 +156,8 @@ def path(
         tau=tau,
         fit_intercept=intercept,
         sample_weight=sample_weight,
+        offset=offset,
+        unpenalized=named_columns(unpenalized, names, "unpenalized"),
     )
     if levels is None:
         grid = level_grid(largest_useful_level(problem), n_levels, ratio, form)

@@ -12,7 +12,7 @@ from atomlearn.core.interfaces import Design, Loss
 from atomlearn.core.norms.names import named
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.estimators.checks import amount_of, grouped, names_of
+from atomlearn.estimators.checks import amount_of, free_columns, grouped, names_of
 from atomlearn.maps.feature_map import map_of
 from atomlearn.matrices.norms.rows import over_tasks
 from atomlearn.matrices.tasks import task_problem
@@ -38,6 +38,21 @@ def checked_tasks(y: Any, n_samples: int) -> Array:
     return Y
 
 
+def absorbable(offset: Any, loss: Loss, shape: tuple[int, ...]) -> Array:
+    """Return an offset (n_samples, n_tasks) that may be taken off the targets instead."""
+    if not loss.translates:
+        raise ValueError(
+            f"an offset for several targets at once needs a loss of differences y - z such as "
+            f"'squared', and loss is {loss.name!r}; fit one target at a time"
+        )
+    numbers = np.asarray(offset, dtype=np.float64)
+    if numbers.shape != shape or not np.isfinite(numbers).all():
+        raise ValueError(
+            f"offset must hold finite numbers of shape {shape}, one a target; got {numbers.shape}"
+        )
+    return numbers
+
+
 def fit_tasks(
     estimator: Any,
     design: Design,
@@ -56,6 +71,9 @@ def fit_tasks(
     norm = over_tasks(norm, design.shape[1], Y.shape[1])
     regularizer = Regularizer(norm, estimator.form, amount_of(estimator))
     task = task_problem(design, Y, weight, loss, regularizer, bool(estimator.fit_intercept))
+    free = free_columns(estimator, design)
+    if free is not None:
+        task = task.freed(free)
     starts = estimator._starts(1, task.problem.design.shape[1], classes)
     [result] = estimator._solve([task.problem], starts, settings=settings)
     if classes is not None:

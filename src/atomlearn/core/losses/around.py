@@ -1,0 +1,65 @@
+"""Around: a loss around another one, which says what predictions mean as that one does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.loss import Loss
+
+Array = NDArray[np.float64]
+
+
+class Around(Loss):
+    """A loss whose predictions lack what it adds to them; scores and means are of whole ones."""
+
+    inner: Loss
+
+    def describe(self, inner: Loss) -> None:
+        """Take name, task and smoothness over."""
+        self.inner = inner
+        self.name: str = inner.name  # type: ignore[misc]
+        self.task = inner.task  # type: ignore[misc]
+        self.smoothness: float = inner.smoothness  # type: ignore[misc]
+        self.has_probabilities: bool = inner.has_probabilities  # type: ignore[misc]
+        self.dispersed: bool = inner.dispersed  # type: ignore[misc]
+
+    @property
+    def bare(self) -> Loss:
+        """The loss of predictions with all that is added to them."""
+        return self.inner.bare
+
+    def check_target(self, y: object) -> Array:
+        """Return the targets as the loss inside does."""
+        return self.inner.check_target(y)
+
+    def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
+        """Return the expected target at a whole prediction."""
+        return self.inner.mean(prediction)
+
+    def link(self, mean: NDArray[Any]) -> NDArray[Any]:
+        """Return the whole prediction whose ``mean`` this is."""
+        return self.inner.link(mean)
+
+    def deviance(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return the deviance at whole predictions."""
+        return self.inner.deviance(y, prediction, weight)
+
+    def log_probabilities(self, prediction: NDArray[Any]) -> NDArray[Any]:
+        """Return the probabilities at a whole prediction."""
+        return self.inner.log_probabilities(prediction)
+
+    def mean_loss(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return the mean loss at whole predictions."""
+        return self.inner.mean_loss(y, prediction, weight)
+
+    def score(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return the score of whole predictions."""
+        return self.inner.score(y, prediction, weight)
+
+    @property
+    def score_name(self) -> str:
+        """What ``score`` is called."""
+        return self.inner.score_name
