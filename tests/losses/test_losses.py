@@ -14,7 +14,16 @@ from sklearn.metrics import r2_score
 
 from atomlearn.core.interfaces.loss import Loss
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
-from atomlearn.losses import Logistic, Squared, SquaredHinge, as_loss, loss_names
+from atomlearn.losses import (
+    Logistic,
+    NegativeBinomial,
+    Quantile,
+    Squared,
+    SquaredHinge,
+    Tweedie,
+    as_loss,
+    loss_names,
+)
 from atomlearn.testing import tolerances
 from atomlearn.testing.losses import LossChecks
 
@@ -23,6 +32,27 @@ for _name in loss_names():
     _loss = as_loss(_name)
     _suite = f"Test{type(_loss).__name__}"
     globals()[_suite] = type(_suite, (LossChecks,), {"loss": _loss})
+
+
+class TestSmoothQuantile(LossChecks):
+    loss = Quantile(0.3).smoothed(0.2)
+
+
+class TestTweedieNearPoisson(LossChecks):
+    loss = Tweedie(1.05)
+
+
+class TestTweedieNearGamma(LossChecks):
+    loss = Tweedie(1.9)
+
+
+class TestNegativeBinomialOfLittleSpread(LossChecks):
+    loss = NegativeBinomial(40.0)
+
+
+class TestQuantileNearTheEdge(LossChecks):
+    loss = Quantile(0.95)
+
 
 LOSSES = (Squared(), Logistic(), SquaredHinge())
 numbers = st.floats(min_value=-1e4, max_value=1e4, allow_nan=False)

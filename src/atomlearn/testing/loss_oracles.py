@@ -91,6 +91,10 @@ LOSS_ORACLES: dict[str, LossOracle] = {
     "huber": LossOracle(
         lambda cp, y, z, s, loss: 0.5 * s @ cp.huber(z - y, loss.delta), lambda numbers: numbers
     ),
+    "quantile": LossOracle(
+        lambda cp, y, z, s, loss: s @ cp.maximum(loss.q * (y - z), (1 - loss.q) * (z - y)),
+        lambda numbers: numbers,
+    ),
 }
 
 

@@ -138,6 +138,14 @@ class Loss(ABC):
         """
         return 0.0
 
+    def smoothed(self, width: float) -> Loss | None:
+        """Return a smooth loss for one with kinks, None for one without: see ``Quantile``.
+
+        It is max over slopes a of a z - loss*(a) - width/2 a^2, a unit of weight. Slopes of a loss
+        with kinks are at most 1, and it translates: loss(y, z + c) = loss(y - c, z).
+        """
+        return None
+
     def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
         """Return a b near argmin_b f(linear + b), where a formula knows one; else ``start``."""
         return start

@@ -30,7 +30,8 @@ class State:
     float64; intercept : scalar; prediction : (n_samples,) = X[:, columns] @ weights + intercept;
     certificate : objective and gap there; iteration : steps made; exhausted : the reason, once
     the solver knows that no further step of its own can change the point; patience : steps without
-    progress after which the run has stalled, infinite where there is something new to try.
+    progress after which the run has stalled, infinite where there is something new to try;
+    smoothing : the smooth problem that the state is of, where the loss has kinks.
     """
 
     columns: Columns
@@ -41,6 +42,7 @@ class State:
     iteration: int = 0
     exhausted: Status | None = None
     patience: float = math.inf
+    smoothing: Any = None
 
     def merit(self) -> float:
         """Return what the steps of the solver minimise: F here, unless it is a bound of F."""
@@ -162,6 +164,13 @@ class Solver(ABC):
     @abstractmethod
     def step(self, problem: Problem, state: Any) -> State:
         """Return the state after one that this solver made; its certificate is of its own point."""
+
+    def moved(self, problem: Problem, state: Any) -> State:
+        """Return the state of the same point in a problem with a slightly different loss.
+
+        ``state.certificate`` is about what it will be. One pass, unless the solver knows better.
+        """
+        return self.start(problem, state.warm_start())
 
     def saved(self, state: Any) -> Arrays:
         """Return what a state is made of, for a checkpoint: its point, and its atoms if any."""

@@ -39,6 +39,14 @@ def log_or_zero(y: Array) -> Array:
     return np.log(y, out=np.zeros_like(y), where=y > 0.0)
 
 
+def vanishing(linear: Array, rate: float = 1.0) -> float:
+    """Return the best shift of targets that are all 0, as floats tell it from -infinity.
+
+    All of exp(rate (z_i + b)) underflow to 0.
+    """
+    return -(float(linear.max(initial=0.0)) + 750.0 / rate)
+
+
 class LogLink(Loss):
     """A loss whose mean is exp(z): what all of them share; not for direct use."""
 
@@ -78,7 +86,7 @@ class PowerVariance(LogLink):
         A, B = self.exponents
         counted = (weight > 0.0) & (y > 0.0)
         if not counted.any():
-            return start
+            return vanishing(linear, A)
         above = logsumexp(-B * linear[counted], b=weight[counted] * y[counted])
         everywhere = weight > 0.0
         return float(above - logsumexp(A * linear[everywhere], b=weight[everywhere]))

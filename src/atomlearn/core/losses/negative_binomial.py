@@ -16,7 +16,7 @@ from atomlearn.core.losses.domain import (
     weighted_sum,
     where_weighted,
 )
-from atomlearn.core.losses.log_link import LogLink, log_or_zero
+from atomlearn.core.losses.log_link import LogLink, log_or_zero, vanishing
 from atomlearn.core.losses.targets import positive_target
 
 Array = NDArray[np.float64]
@@ -69,6 +69,11 @@ class NegativeBinomial(LogLink):
     def check_target(self, y: object) -> Array:
         """Return y as float64, all of it >= 0."""
         return positive_target(y, self.name, zero=True)
+
+    def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
+        """Return ``start``; where all counts are 0, a shift whose means underflow."""
+        nothing = not np.any((y > 0.0) & (weight > 0.0))
+        return vanishing(linear) - abs(np.log(self.theta)) if nothing else start
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return half the deviance, never negative; see the class."""

@@ -15,6 +15,7 @@ from atomlearn.core.losses.huber import Huber as Huber
 from atomlearn.core.losses.logistic import Logistic as Logistic
 from atomlearn.core.losses.negative_binomial import NegativeBinomial as NegativeBinomial
 from atomlearn.core.losses.poisson import Poisson as Poisson
+from atomlearn.core.losses.quantile import Quantile as Quantile
 from atomlearn.core.losses.squared import Squared as Squared
 from atomlearn.core.losses.squared_hinge import SquaredHinge as SquaredHinge
 from atomlearn.core.losses.tweedie import Tweedie as Tweedie

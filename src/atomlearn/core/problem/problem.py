@@ -204,7 +204,10 @@ class Problem:
         if not self.origin:
             return certificate
         rounded = intercept + self.origin
-        return certificate.widened(0.0, of_shift(self, (rounded - self.origin) - intercept))
+        shift = (rounded - self.origin) - intercept
+        if self.loss.smoothed(1.0) is not None:
+            return certificate.widened(0.0, abs(shift) * float(self.weight.sum()))
+        return certificate.widened(0.0, of_shift(self, shift))
 
     # --- values -----------------------------------------------------------------------------
 
@@ -338,12 +341,12 @@ class Problem:
         objective = smooth + 0.5 * square + self.regularizer.value(gauge)
         base = objective + 0.5 * square
         low, high = polar
-        gap = self._gap(base, objective, dual, high)
+        gap = self.gap_at(base, objective, dual, high)
         # Where the best atom is only searched for, the gap it would give is told apart.
-        searched = self._gap(base, objective, dual, low) if low < high else None
+        searched = self.gap_at(base, objective, dual, low) if low < high else None
         return Certificate(objective, gap, high, searched)
 
-    def _gap(self, base: float, objective: float, v: Array, polar: float) -> float:
+    def gap_at(self, base: float, objective: float, v: Array, polar: float) -> float:
         """Return the gap at the dual point -v, or at it scaled into feasibility, for this polar."""
         # F >= level * gauge at the optimum, because losses are bounded below by zero.
         bound = objective / self.regularizer.amount

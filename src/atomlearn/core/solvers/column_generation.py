@@ -205,6 +205,11 @@ class ColumnGeneration(Solver):
         )
         return self._price(problem, self._without_idle(following), state)
 
+    def moved(self, problem: Problem, state: ActiveState) -> ActiveState:
+        """Return the same state: the next step re-fits it, and its pass prices it."""
+        state.refit_gap, state.exhausted, state.scope = np.inf, None, None
+        return state
+
     def _refit(
         self, restricted: Problem, weights: Array, state: ActiveState, n_features: int
     ) -> Refit:

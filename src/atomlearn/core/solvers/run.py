@@ -24,6 +24,7 @@ from atomlearn.core.solvers.progress import (
     Stall,
     Watching,
 )
+from atomlearn.core.solvers.smoothing import SmoothedSteps
 from atomlearn.core.solvers.stopping import StoppingRule, check_rule
 from atomlearn.core.solvers.warm_starts import checked_warm_start
 
@@ -84,6 +85,8 @@ def run(
     watching = _watching((*observers, *solver.observers))
     if warm is not None:
         warm = checked_warm_start(warm, problem)
+    if problem.loss.smoothed(1.0) is not None:
+        solver = SmoothedSteps(solver)
     counted = design if isinstance(design := problem.design, Counted) else Counted(design)
     problem = replace(problem, design=counted)
     resumed = [known for o in watching if (known := o.begin(problem, solver)) is not None]

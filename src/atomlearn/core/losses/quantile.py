@@ -1,0 +1,209 @@
+"""The pinball loss, for quantiles, and the smooth loss that its fits are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.loss import Loss
+from atomlearn.core.interfaces.numbers import positive_number
+from atomlearn.core.losses.deviance import deviance_explained
+from atomlearn.core.losses.domain import EDGE_TOLERANCE, per_unit_weight, weighted_sum
+from atomlearn.core.losses.quantiles import weighted_quantile
+from atomlearn.core.losses.targets import regression_target
+
+Array = NDArray[np.float64]
+
+
+class _Pinball(Loss):
+    """What the pinball loss and its smooth relative share: the slopes that there are."""
+
+    q: float
+
+    def check_target(self, y: object) -> Array:
+        """Return y as float64; any finite numbers will do."""
+        return regression_target(y)
+
+    def slopes(self, dual: Array, weight: Array) -> Array | None:
+        """Return u_i / s_i, cut at the edges -q and 1 - q; None where some lies outside."""
+        slope = per_unit_weight(dual, weight)
+        # "not all inside" rather than "any outside": a NaN is outside too.
+        slack = EDGE_TOLERANCE
+        if slope is None or not np.all((slope >= -self.q - slack) & (slope <= 1 - self.q + slack)):
+            return None
+        return np.clip(slope, -self.q, 1.0 - self.q, out=slope)
+
+
+@final
+@dataclass(frozen=True)
+class Quantile(_Pinball):
+    """f(z) = sum_i s_i (q max(0, y_i - z_i) + (1 - q) max(0, z_i - y_i)): the pinball loss.
+
+    Its best constant is the q-quantile of y; at q = 1/2 the loss is half the absolute error.
+
+    Parameters
+    ----------
+    q : float, default=0.5
+        Which quantile, between 0 and 1.
+
+    Notes
+    -----
+    A dual point has u_i / s_i in [-q, 1 - q]; there the conjugate is sum_i u_i y_i, and elsewhere
+    it is infinite. The loss has a kink at y_i, where the fit of a few samples ends up, and any
+    slope between -q and 1 - q is one there. So solvers minimize smooth losses instead,
+
+        max over a in [-q, 1 - q]^n of  sum_i s_i (a_i (z_i - y_i) - width/2 (a_i - c_i)^2),
+
+    one after the other, c the dual point of the last one: the method of multipliers, which needs
+    no width near 0. Each dual point is one of the pinball loss too, and the gap that is proved is
+    that of the pinball loss itself.
+
+    References
+    ----------
+    R. Koenker, G. Bassett. Regression quantiles. Econometrica 46 (1978) 33-50.
+    R. T. Rockafellar. Augmented Lagrangians and applications of the proximal point algorithm in
+    convex programming. Mathematics of Operations Research 1 (1976) 97-116.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import solve
+    >>> from atomlearn.losses import Quantile
+    >>> y = np.array([0.0, 1.0, 2.0, 3.0, 100.0])
+    >>> fit = solve(np.zeros((5, 1)), y, loss=Quantile(0.7), level=1.0, intercept=True)
+    >>> round(fit.intercept, 6), fit.converged
+    (3.0, True)
+    """
+
+    q: float = 0.5
+    name: ClassVar[str] = "quantile"
+    smoothness: ClassVar[float] = float("inf")
+
+    def __post_init__(self) -> None:
+        if not positive_number("Quantile", "q", self.q) < 1.0:
+            raise ValueError(f"Quantile: q must be between 0 and 1, got {self.q!r}")
+
+    def value(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return sum_i s_i max(-q (z_i - y_i), (1 - q) (z_i - y_i))."""
+        over = prediction - y
+        each = np.maximum(-self.q * over, (1.0 - self.q) * over)
+        return weighted_sum(weight, each)
+
+    def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return s_i (1 - q) above y_i and -s_i q below; 0 at y_i, which is a slope there."""
+        over = prediction - y
+        slope = np.where(over > 0.0, 1.0 - self.q, np.where(over < 0.0, -self.q, 0.0))
+        slope *= weight
+        return slope
+
+    def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
+        """Return sum_i u_i y_i, ``inf`` where some u_i / s_i is not in [-q, 1 - q]."""
+        return float("inf") if self.slopes(dual, weight) is None else float(dual @ y)
+
+    def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return 0: the loss is linear but for its kinks."""
+        return np.zeros(y.size)
+
+    def align(self, y: Array, prediction: Array, target: Array) -> Array:
+        """Return the point nearest to target_i on the same side of y_i."""
+        above = np.maximum(target, np.nextafter(y, np.inf))
+        below = np.minimum(target, np.nextafter(y, -np.inf))
+        return np.where(prediction > y, above, np.where(prediction < y, below, prediction))
+
+    def smoothed(self, width: float) -> SmoothQuantile:
+        """Return the smooth relative, which is less by no more than width / 2 a unit of weight."""
+        return SmoothQuantile(self.q, width)
+
+    def translation(self, y: Array, weight: Array) -> float:
+        """Return the weighted q-quantile of y."""
+        return weighted_quantile(y, weight, self.q)
+
+    def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
+        """Return the weighted q-quantile of the residuals, the minimum itself."""
+        return weighted_quantile(y - linear, weight, self.q)
+
+    def score(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return the share of the loss of the best constant that is explained."""
+        return deviance_explained(self, y, prediction, weight)
+
+    @property
+    def score_name(self) -> str:
+        """What ``score`` is called."""
+        return "D^2"
+
+
+@final
+@dataclass(frozen=True)
+class SmoothQuantile(_Pinball):
+    """f(z) = sum_i s_i max over a in [-q, 1 - q] of a (z_i - y_i) - width/2 a^2.
+
+    Least squares within ``width`` times a slope of y_i, the pinball loss less a constant beyond.
+    Parameters and use: see ``Quantile``.
+
+    References
+    ----------
+    Y. Nesterov. Smooth minimization of non-smooth functions. Mathematical Programming 103 (2005)
+    127-152, doi:10.1007/s10107-004-0552-5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.losses import Quantile
+    >>> smooth = Quantile(0.5).smoothed(0.1)
+    >>> smooth.gradient(np.zeros(3), np.array([-9.0, 0.01, 9.0]), np.ones(3)).round(6).tolist()
+    [-0.5, 0.1, 0.5]
+    """
+
+    q: float
+    width: float
+    name: ClassVar[str] = "quantile"
+    #: 1 / width, which is kept back: columns that it would rule out are not ruled out for good.
+    smoothness: ClassVar[float] = float("inf")
+
+    def _slope(self, y: Array, prediction: Array) -> Array:
+        slope = prediction - y
+        slope /= self.width
+        return np.clip(slope, -self.q, 1.0 - self.q, out=slope)
+
+    def value(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return sum_i s_i (a_i (z_i - y_i) - width/2 a_i^2) at the best slopes a."""
+        slope = self._slope(y, prediction)
+        return weighted_sum(weight, slope * (prediction - y - 0.5 * self.width * slope))
+
+    def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return s_i a_i."""
+        slope = self._slope(y, prediction)
+        slope *= weight
+        return slope
+
+    def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
+        """Return sum_i u_i y_i + width/2 u_i^2 / s_i in the box, ``inf`` elsewhere."""
+        slope = self.slopes(dual, weight)
+        if slope is None:
+            return float("inf")
+        return float(dual @ y) + 0.5 * self.width * float(dual @ slope)
+
+    def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return s_i / width where the slope is not at an edge, kinks included, else 0."""
+        slope = (prediction - y) / self.width
+        inside = (slope >= -self.q) & (slope <= 1.0 - self.q)
+        return np.where(inside, weight / self.width, 0.0)
+
+    def align(self, y: Array, prediction: Array, target: Array) -> Array:
+        """Return z_i where the slope is not at an edge, else the point beyond it nearest to t_i."""
+        # A few roundings further out, where the slope is cut as floats too.
+        slack = 4.0 * np.spacing(np.abs(y) + self.width)
+        above = np.maximum(target, y + self.width * (1.0 - self.q) + slack)
+        below = np.minimum(target, y - self.width * self.q - slack)
+        slope = self._slope(y, prediction)
+        result = np.where(slope >= 1.0 - self.q, above, prediction)
+        return np.where(slope <= -self.q, below, result)
+
+    def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
+        """Return ``start`` where it has a curvature to go on from, else the quantile."""
+        if self.curvature(y, linear + start, weight).any():
+            return start
+        return weighted_quantile(y - linear, weight, self.q)

@@ -1,0 +1,183 @@
+"""SmoothedSteps: losses with kinks, solved by a row of smooth problems and certified as they are.
+
+With f(z) = max over u of <u, z> - f*(u), the problem of a loss f with kinks is replaced by that of
+
+    f_k(z) = max over u of  <u, z> - f*(u) - width/2 sum_i s_i (u_i / s_i - c_i)^2,
+
+which is smooth: the loss ``smoothed(width)`` with the targets y - width c. Its solution is a step
+of the proximal point method on the dual, with c the dual point of the step before: it ends after
+finitely many of them where f is piecewise linear, for any width. Every dual point of f_k lies in
+the domain of f*, so the scores of one pass prove a gap of f itself. [Rockafellar 1976]
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces import Loss, Solver, State
+from atomlearn.core.interfaces.solver import Arrays, WarmStart
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import Certificate, Status
+from atomlearn.core.problem.rounding import rounding
+
+Array = NDArray[np.float64]
+
+#: The first width, in mean residuals of the start, and what it is multiplied with each time. Wide
+#: problems are easy and narrow ones are near; measured on 40 problems of 100 x 300.
+FIRST, FACTOR, LEAST = 0.1, 0.3, 1e-7
+#: The smooth problem is left once its gap is this share of the whole, which others have to close.
+ENOUGH = 0.1
+#: Smooth problems in a row that bring nothing, after which rounding rules.
+PATIENCE = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Smoothing:
+    """Which smooth problem a state is of.
+
+    loss, y : its loss and its targets; width : of it; certificate : of the state in it; gap :
+    the least exact gap so far; idle : smooth problems since then.
+    """
+
+    loss: Loss
+    y: Array
+    width: float
+    certificate: Certificate | None = None
+    gap: float = math.inf
+    idle: int = 0
+
+    def of(self, problem: Problem) -> Problem:
+        """Return the smooth problem."""
+        return replace(problem, loss=self.loss, y=self.y)
+
+    def following(self, problem: Problem, dual: Array) -> Smoothing:
+        """Return the next smooth problem, around the dual point -v."""
+        s = problem.weight
+        center = np.divide(-dual, s, out=np.zeros_like(dual), where=s > 0.0)
+        width = self.width * FACTOR
+        loss = problem.loss.smoothed(width)
+        assert loss is not None
+        return Smoothing(loss, problem.y - width * center, width, None, self.gap, self.idle + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class SmoothedSteps(Solver):
+    """The steps of another solver on smooth problems, for a loss that is ``smoothed``.
+
+    Not for direct use: ``run`` takes it where the loss has kinks.
+
+    Parameters
+    ----------
+    inner : Solver
+        Takes the steps.
+
+    References
+    ----------
+    R. T. Rockafellar 1976, doi:10.1287/moor.1.2.97.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import solve
+    >>> y = np.array([1.0, 2.0, 4.0])
+    >>> solve(np.eye(3), y, loss="quantile", level=0.3).coef.round(6).tolist()
+    [1.0, 2.0, 4.0]
+    """
+
+    inner: Solver
+
+    @property
+    def lifts(self) -> bool:  # type: ignore[override]
+        """As the solver inside."""
+        return self.inner.lifts
+
+    @property
+    def state_format(self) -> str:  # type: ignore[override]
+        """As the solver inside."""
+        return self.inner.state_format
+
+    def start(self, problem: Problem, warm: WarmStart | None = None) -> State:
+        """Return the state of the first smooth problem there."""
+        at = self._first(problem)
+        return self._judged(problem, self.inner.start(at.of(problem), warm), at)
+
+    def step(self, problem: Problem, state: Any) -> State:
+        """Return the state after a step of the solver inside."""
+        at: Smoothing = state.smoothing
+        assert at.certificate is not None
+        iteration = state.iteration
+        state.certificate, state.exhausted = at.certificate, None
+        following = self.inner.step(at.of(problem), state)
+        following.iteration = iteration + 1
+        return self._judged(problem, following, at)
+
+    def saved(self, state: Any) -> Arrays:
+        """As the solver inside."""
+        return self.inner.saved(state)
+
+    def restored(self, problem: Problem, arrays: Arrays) -> State:
+        """Return the state that was saved, in the first smooth problem."""
+        at = self._first(problem)
+        return self._judged(problem, self.inner.restored(at.of(problem), arrays), at)
+
+    def _first(self, problem: Problem) -> Smoothing:
+        flat = np.zeros(problem.y.size)
+        level = problem.loss_value(flat, problem.optimal_intercept(flat))
+        width = FIRST * level / float(problem.weight.sum()) or 1.0
+        loss = problem.loss.smoothed(width)
+        assert loss is not None
+        return Smoothing(loss, problem.y, width)
+
+    def _judged(self, problem: Problem, state: State, at: Smoothing) -> State:
+        """Certify the state in the problem itself, and choose what it goes on in."""
+        smooth, known = at.of(problem), state.certificate
+        v = smooth.negative_gradient(state.prediction)
+        exact = _exact(problem, smooth, state, v)
+        done = known.gap <= ENOUGH * exact.gap or state.exhausted is not None
+        better = exact.gap <= 0.9 * at.gap
+        at = replace(at, certificate=known, gap=min(at.gap, exact.gap))
+        if better:
+            at = replace(at, idle=0)
+        if done and exact.gap > 0.0:
+            following = at.following(problem, v)
+            moved = following.of(problem)
+            iteration = state.iteration
+            state.certificate = replace(
+                known,
+                objective=known.objective
+                + moved.loss_value(state.prediction)
+                - smooth.loss_value(state.prediction),
+                gap=exact.gap,
+            )
+            state = self.inner.moved(moved, state)
+            state.iteration = iteration
+            at = replace(following, certificate=state.certificate)
+        perfect = exact.objective <= problem.negligible
+        state.exhausted = Status.PERFECT_FIT if perfect else None
+        state.patience = 3 if at.idle >= PATIENCE else math.inf
+        state.certificate, state.smoothing = exact, at
+        return state
+
+
+def _exact(problem: Problem, smooth: Problem, state: State, v: Array) -> Certificate:
+    """Return the certificate in the problem itself from that in the smooth one: no pass."""
+    known, prediction = state.certificate, state.prediction
+    raised = problem.loss_value(prediction) - smooth.loss_value(prediction)
+    objective = known.objective + raised
+    square = 0.0
+    if problem.tau:
+        square = float(state.weights @ problem.ridge_slope(state.weights))
+    gap = problem.gap_at(objective + 0.5 * square, objective, v, known.polar)
+    # Slopes jump at the kinks: those of the edges bound what a move of the prediction changes.
+    steepest = np.asarray(problem.weight, dtype=np.float64)
+    columns, lengths = state.columns, getattr(state, "lengths", None)
+    lost = rounding(
+        problem, columns, state.weights, prediction, steepest, objective, known.polar, lengths
+    )
+    searched = None if known.search_gap is None else max(0.0, gap - known.gap + known.search_gap)
+    return Certificate(objective, gap, known.polar, searched).widened(lost)
