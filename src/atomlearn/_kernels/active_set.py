@@ -160,9 +160,7 @@ def active_set_qp(
     matrix = _hessian(gram, size)
     line = _checks.weights(linear, "linear", size)
     prices = None if price is None else _positive(price, size)
-    for name, number in (("coupling", coupling), ("ridge", ridge), ("level", level)):
-        if not 0 <= number < math.inf:
-            raise ValueError(f"{name} must be finite and >= 0, got {number!r}")
+    _check_factors(coupling=coupling, ridge=ridge, level=level)
     if not radius > 0 or (equality and (radius == math.inf or not size)):
         raise ValueError(
             f"radius must be > 0 (finite, for at least one atom, where equality), got {radius!r} "
@@ -190,6 +188,12 @@ def active_set_qp(
     if code == QPStatus.NOT_FINITE:
         state.forget()
     return point, QPOutcome(QPStatus(code), full, drop, afresh, smallest, drift, multiplier)
+
+
+def _check_factors(**factors: float) -> None:
+    for name, number in factors.items():
+        if not 0 <= number < math.inf:
+            raise ValueError(f"{name} must be finite and >= 0, got {number!r}")
 
 
 def _hessian(gram: Array, size: int) -> Array:

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,11 +42,12 @@ os.register_at_fork(after_in_child=_unlocked)
 
 
 @cache
-def _controller() -> ThreadpoolController:
+def _blas() -> list[Any]:
     # Made at the first use: by then NumPy's and SciPy's BLAS are loaded, each has its own threads.
     import scipy.linalg  # noqa: F401
 
-    return ThreadpoolController()
+    libraries = ThreadpoolController().lib_controllers
+    return [library for library in libraries if library.user_api == "blas"]
 
 
 @contextmanager
@@ -60,8 +62,16 @@ def single_threaded_blas() -> Iterator[None]:
         yield
         return
     try:
-        with _controller().limit(limits=1, user_api="blas"):
+        # By hand: the context manager of threadpoolctl takes as long as a small fit's pass.
+        libraries = _blas()
+        before = [library.get_num_threads() for library in libraries]
+        try:
+            for library in libraries:
+                library.set_num_threads(1)
             yield
+        finally:
+            for library, threads in zip(libraries, before, strict=True):
+                library.set_num_threads(threads)
     finally:
         lock.release()
 

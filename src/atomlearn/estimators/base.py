@@ -168,6 +168,8 @@ class AtomicModel(BaseEstimator):
             interrupted = interrupted or result.status is Status.INTERRUPTED
             return result
 
+        if len(problems) == 1:
+            return [one(0)]
         results: list[Result] = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
             delayed(one)(number) for number in range(len(problems))
         )

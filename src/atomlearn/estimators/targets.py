@@ -77,15 +77,23 @@ def checked_classification(
     """Return the data of a classification, or say what is wrong with X, y or the weights."""
     inputs = checked_design(estimator, X, reset=True)
     target = checked_target(estimator, y, inputs.shape[0])
-    check_classification_targets(target)
+    if not _are_whole(target):
+        check_classification_targets(target)
     weight = unlabeled = check_weight(sample_weight, inputs.shape[0])
     classes, codes = encoded(estimator, target, weight)
-    weight = weight * class_weights(class_weight, classes, codes, weight)[codes]
+    if class_weight is not None:
+        weight = weight * class_weights(class_weight, classes, codes, weight)[codes]
     # Labels do not decide what the curves of an input look like: nor do their weights.
     design = expanded(inputs, estimator.features, weight=unlabeled)
     loss = checked_loss(estimator.loss, "classification")
     targets = signs(classes.size, codes)
     return Checked(design, target, targets, normalized(weight), loss, classes, codes)
+
+
+def _are_whole(target: NDArray[Any]) -> bool:
+    """Return whether labels are whole numbers, which are labels whatever they are."""
+    kind = target.dtype.kind
+    return kind in "biu" or (kind == "f" and bool((target == np.rint(target)).all()))
 
 
 def signs(n_classes: int, codes: NDArray[np.int64]) -> list[Array]:
@@ -115,6 +123,9 @@ def checked_target(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
         )
+    plain = type(y) is np.ndarray and y.dtype == np.float64 and y.shape == (n_samples,)
+    if plain and np.isfinite(y).all():
+        return np.asarray(y)
     # Not np.iscomplexobj, which what is merely like an array may refuse.
     if np.asarray(y).dtype.kind == "c":
         raise ValueError("Complex data not supported: y is complex; pass y.real")

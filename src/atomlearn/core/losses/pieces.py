@@ -26,6 +26,11 @@ def pieces(loss: Loss, n_samples: int) -> Iterator[slice]:
         yield slice(start, start + size)
 
 
+def is_one(loss: Loss, n_samples: int) -> bool:
+    """Return whether all samples are one piece, and nothing needs to be cut."""
+    return n_samples <= PIECE or not 0 < loss.coupled <= PIECE
+
+
 def each(loss: Loss, n_samples: int) -> Iterator[tuple[slice, Loss]]:
     """Yield the same slices, each with the loss of its samples."""
     for piece in pieces(loss, n_samples):
@@ -39,6 +44,8 @@ def shifted(linear: Array, shift: float) -> Array:
 
 def value(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0) -> float:
     """Return f(linear + shift)."""
+    if is_one(loss, y.size):
+        return loss.value(y, shifted(linear, shift), weight)
     return sum(
         own.value(y[part], shifted(linear[part], shift), weight[part])
         for part, own in each(loss, y.size)
@@ -54,18 +61,18 @@ def gradient(
     out: Array | None = None,
 ) -> Array:
     """Return f'(linear + shift), (n_samples,); in ``out`` where it is given."""
-    parts = list(pieces(loss, y.size))
-    if len(parts) == 1 and out is None:
+    if out is None and is_one(loss, y.size):
         return loss.gradient(y, shifted(linear, shift), weight)
     result = np.empty(y.size) if out is None else out
-    for part in parts:
-        own = loss.part(part)
+    for part, own in each(loss, y.size):
         result[part] = own.gradient(y[part], shifted(linear[part], shift), weight[part])
     return result
 
 
 def conjugate(loss: Loss, y: Array, dual: Array, weight: Array, factor: float = 1.0) -> float:
     """Return f*(factor dual)."""
+    if is_one(loss, y.size):
+        return loss.conjugate(y, factor * dual, weight)
     return sum(
         own.conjugate(y[part], factor * dual[part], weight[part])
         for part, own in each(loss, y.size)

@@ -157,6 +157,8 @@ class SequentialQP(Master):
 def _chosen(problem: Problem, prices: Prices, at: Candidate, slope: Array) -> Columns:
     """Return the columns in use and those that want in, the most violated ones if many."""
     weights, regularizer = at.refit.weights, problem.regularizer
+    if weights.size <= TUNING.few_columns:
+        return np.arange(weights.size)
     gauge = prices.gauge(weights)
     # What a unit of the gauge costs at this point; in the ball, only where its bound is reached.
     cost = regularizer.multiplier(gauge, -float(slope @ weights))
@@ -200,17 +202,16 @@ def _search(
     slope += value(prices.gauge(end)) - value(prices.gauge(refit.weights))
     if not (slope < 0.0 and np.isfinite(end).all()):
         return None, 0.0
-    linear = refit.prediction - refit.intercept
-    change = block_of(problem).dot(end - refit.weights)
-    rounding = 1e-14 * abs(refit.objective)
-    intercept, length = refit.intercept, 1.0
+    enough = refit.objective + 1e-14 * abs(refit.objective)
+    weights, linear, length = end, block_of(problem).dot(end), 1.0
+    start = refit.prediction - refit.intercept
+    change = linear - start
     for _ in range(40):
-        weights = end if length == 1.0 else (1.0 - length) * refit.weights + length * end
-        there = linear + length * change
-        intercept = problem.optimal_intercept(there, refit.intercept)
-        objective = problem.objective(weights, there + intercept, prices.gauge(weights))
-        if objective <= refit.objective + TUNING.armijo * length * slope + rounding:
-            exact = block_of(problem).dot(weights)
-            return priced_point(problem, prices, weights, exact, intercept), length
+        # Most steps are whole ones: the certificate is what is wanted there.
+        trial = priced_point(problem, prices, weights, linear, refit.intercept)
+        if trial.refit.objective <= enough + TUNING.armijo * length * slope:
+            return trial, length
         length *= 0.5 if length > 0.1 else 0.2
+        weights = (1.0 - length) * refit.weights + length * end
+        linear = start + length * change
     return None, 0.0

@@ -40,6 +40,7 @@ class Tuning:
 
     pivots : between two of so many an interrupt is heard.
     first_damping, faded : damping after a step that was cut short, and when it is zero again.
+    few_columns : columns whose whole Hessian costs less than choosing among them.
     damped_patience : steps in a row without progress, each damped more.
 
     CompressedSamples
@@ -109,6 +110,7 @@ class Tuning:
     pivots: int = 1000
     first_damping: float = 1e-4
     faded: float = 1e-8
+    few_columns: int = 50
     damped_patience: int = 12
 
     many_samples: int = 2000

@@ -352,10 +352,10 @@ class Problem:
         bound = objective / self.regularizer.amount
         gap = base + self.loss_conjugate(v, -1.0)
         gap += self.regularizer.conjugate(polar, bound)
-        if not self.tau and self.regularizer.form == "penalized" and polar > 0:
+        level = self.regularizer.amount
+        if not self.tau and self.regularizer.form == "penalized" and polar > level:
             # The classical alternative: the dual point scaled into gauge°(z) <= level.
-            shrink = min(1.0, self.regularizer.amount / polar)
-            gap = min(gap, objective + self.loss_conjugate(v, -shrink))
+            gap = min(gap, objective + self.loss_conjugate(v, -level / polar))
         if np.isnan(gap):
             gap = math.inf
         # F itself bounds F - F*, as losses and norms are bounded below by zero.

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from atomlearn.core.problem.problem import Problem
 
 Array = NDArray[np.float64]
+EPS = float(np.finfo(np.float64).eps)
 Columns = NDArray[np.int64]
 
 
@@ -59,7 +60,7 @@ class Lengths:
 
 def growth(count: int) -> float:
     """Return the relative error of a sum of so many terms: a few times eps * sqrt(count)."""
-    return float(np.finfo(np.float64).eps) * (4.0 + math.sqrt(count))
+    return EPS * (4.0 + math.sqrt(count))
 
 
 def rounding(

@@ -216,7 +216,7 @@ class ColumnGeneration(Solver):
         """Re-fit loosely, then to what would be best, unless asking the data is cheaper."""
         target = max(self._gap_target(state), restricted.negligible)
         intercept = state.intercept + float(state.lengths.offsets @ state.weights)
-        if state.free:
+        if state.free or restricted.design.shape[0] * weights.size <= self.pace.small:
             return self.master.solve(restricted, weights, intercept, target)
         loose = (
             max(target, self.pace.loose * state.certificate.gap)
