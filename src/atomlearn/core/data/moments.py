@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 #: Least ratio of a Cholesky factor's diagonal entries: below it Q counts as singular, and the
 #: factor is made of its eigenvectors.
 SINGULAR = 1e-6
-#: Eigenvalues and asymmetry up to this share of the largest entry are rounding.
+#: Asymmetry, and eigenvalues below zero, up to this share of the largest are numbers rounded.
 ROUNDING = 1e-10
 #: What b may have outside of the range of Q, relative to b: rounding of numbers kept as floats.
 OUTSIDE = 1e-6
@@ -59,7 +59,8 @@ def from_moments(gram: Any, correlation: ArrayLike) -> tuple[DenseDesign | Spars
     samples than Q (an LD reference panel), shrink Q first: (1 - s) Q + s I has all b in its range.
 
     The optimal value of the quadratic alone is ``result.objective - 0.5 * target @ target``. Gaps
-    hold for R and t as they are; R'R is Q but for rounding, a few eps ||Q||. A relative gap is one
+    hold for R and t as they are; R'R is Q but for rounding, a few eps ||Q||, and but for negative
+    eigenvalues up to 1e-10 of the largest, which are taken for zero. A relative gap is one
     of the objective with c; for c of the squared loss, 1/2 ||y||^2, add
     1/2 (||y||^2 - ||t||^2).
 
@@ -152,7 +153,7 @@ def _factored(Q: Array, b: Array, largest: float, name: str) -> tuple[Array, Arr
             f"from_moments: {name} has the eigenvalue {values[0]:.3g}, but must be positive "
             "semidefinite; shrink it, (1 - s) * Q + s * np.eye(len(Q))"
         )
-    kept = values > ROUNDING * float(values[-1])
+    kept = values > 4.0 * b.size * np.finfo(np.float64).eps * float(values[-1])
     # Nothing kept: Q = 0, a row of zeros stands for it.
     roots = np.sqrt(values[kept])
     R = roots[:, None] * vectors[:, kept].T if kept.any() else np.zeros((1, b.size))

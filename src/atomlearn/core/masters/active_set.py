@@ -114,6 +114,29 @@ class ActiveSetQP(Master):
         best.refit.steps = steps
         return best.refit
 
+    def minimize(
+        self, H: Array, b: Array, c0: Array | None = None, total: float | None = None
+    ) -> tuple[Array, Columns]:
+        """argmin over c >= 0 of 1/2 c'Hc + b'c, from c0: [V] Algorithm 2 in its own form.
+
+        H is symmetric positive semidefinite, (t, t); c0 may be left out for zero. With ``total``
+        the sum of c is that number (the simplicial problem). Returns c and J, the positions of its
+        positive entries, increasing.
+        """
+        size = np.size(b)
+        start = np.zeros(size) if c0 is None else np.asarray(c0, dtype=np.float64)
+        bound = math.inf if total is None else float(total)
+        c, _ = active_set_qp(
+            np.ascontiguousarray(H, dtype=np.float64),
+            -np.asarray(b, dtype=np.float64),
+            start,
+            radius=bound,
+            equality=total is not None,
+            batch=self.batch,
+            max_pivots=self.max_pivots,
+        )
+        return c, np.flatnonzero(c).astype(np.int64)
+
     def _pivots(
         self, problem: Problem, block: CachedBlock, prices: Prices, at: Candidate, most: int
     ) -> tuple[Array, QPOutcome]:

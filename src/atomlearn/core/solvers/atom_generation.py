@@ -21,6 +21,7 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
 from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.core.solvers.gauge import warm_atoms
+from atomlearn.core.solvers.moments import Moments
 from atomlearn.core.solvers.refit import RayFit, RayMaster, refit_on_rays
 
 Array = NDArray[np.float64]
@@ -37,7 +38,8 @@ class RayState(State):
     atoms : U; shares : (t,) c, whose sum is the bound on gauge(w) of the certificate;
     candidates : the best atoms at this point, best first; refit_gap : certified gap of the re-fit
     that led here; master_steps : steps (pivots) of the master so far; truncated : atoms
-    that backward steps have removed so far (``CoGEnT``).
+    that backward steps have removed so far (``CoGEnT``); moments : the problem over X'X where the
+    steps are made there: then ``prediction`` has its rows, but where the gap is proved over X.
     """
 
     atoms: AtomSet | None = None
@@ -46,6 +48,7 @@ class RayState(State):
     refit_gap: float = np.inf
     master_steps: int = 0
     truncated: int = 0
+    moments: Moments | None = None
 
     def parts(self) -> tuple[tuple[Atom, float], ...]:
         return () if self.atoms is None else self.atoms.parts(self.shares)
@@ -75,7 +78,9 @@ class AtomGeneration(Solver):
     ----------
     master : Master
         Re-fits the weights of the atoms: a problem over the block X U with the norm sum c on
-        c >= 0. Where tau > 0 there is a ridge term with U'U, which ``SequentialQP`` alone knows.
+        c >= 0. The default is [V] Algorithm 2 (``ActiveSetQP``) where the loss is quadratic, and
+        sequential quadratic programming elsewhere. Where tau > 0 there is a ridge term with U'U,
+        which these two alone know.
     batch : int
         Atoms one pass asks for. The second and further ones are the best on the coordinates that
         those before left alone, so they are only found for norms with sparse atoms.
@@ -83,10 +88,16 @@ class AtomGeneration(Solver):
         The master is asked for this fraction of the outer gap.
     tolerance : float
         Relative gap that will be asked of the whole; the master is not asked for much less.
+    moments : bool
+        With the squared loss, and 4 times as many samples as features (1000 of them at most),
+        steps are made on Q = X'X and X'y, as in [V] section 3.3, for which X is read once.
+        False: a pass over X a step.
+    warm_start, prune : bool
+        False: variants of [V], each re-fit from zero, and atoms of weight zero staying.
 
     References
     ----------
-    [V] Vinyes, Obozinski 2017, Algorithm 1 and Proposition 1.
+    [V] Vinyes, Obozinski 2017, Algorithms 1 and 2, section 3.3 and Proposition 1.
 
     Examples
     --------
@@ -104,24 +115,35 @@ class AtomGeneration(Solver):
     batch: int = 1
     inner_ratio: float = 1e-2
     tolerance: float = 1e-6
+    moments: bool = True
+    warm_start: bool = True
+    prune: bool = True
 
     def __post_init__(self) -> None:
         whole_number("AtomGeneration", "batch", self.batch)
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> RayState:
         """Begin at zero, or at the warm start as one atom w / gauge(w): one pass."""
-        atoms, shares, intercept = warm_atoms(problem, warm, cached=True)
-        return priced(problem, atoms, shares, intercept, self.batch, self.tolerance)
+        moments = Moments.of(problem) if self.moments else None
+        inner = problem if moments is None else moments.until(problem.deadline)
+        atoms, shares, intercept = warm_atoms(inner, warm, cached=True)
+        state = priced(inner, atoms, shares, intercept, self.batch, self.tolerance)
+        return state if moments is None else moments.told(problem, state, self.tolerance)
 
     def step(self, problem: Problem, state: RayState) -> RayState:
         """Add the candidates, re-fit, drop zeros, price: one pass over the data."""
         assert state.atoms is not None
-        atoms, shares = with_candidates(problem, state)
+        moments = state.moments
+        inner = problem if moments is None else moments.until(problem.deadline)
+        atoms, shares = with_candidates(inner, state)
         n_new = atoms.size - state.atoms.size
         target = gap_target(problem, state, n_new, self.inner_ratio, self.tolerance)
-        fit = refit_on_rays(problem, self.master, atoms, shares, state.intercept, target)
-        atoms, fit = without_zeros(atoms, fit)
-        return following(problem, state, atoms, fit, self.batch, self.tolerance)
+        begin = shares if self.warm_start else np.zeros_like(shares)
+        fit = refit_on_rays(inner, self.master, atoms, begin, state.intercept, target)
+        if self.prune:
+            atoms, fit = without_zeros(atoms, fit)
+        after = following(inner, state, atoms, fit, self.batch, self.tolerance)
+        return after if moments is None else moments.told(problem, after, self.tolerance)
 
 
 def with_candidates(problem: Problem, state: RayState) -> tuple[AtomSet, Array]:
