@@ -20,7 +20,7 @@ BENCH := $(BENCH_VENV)/.installed
 # An environment for development serves the demo too: no second build.
 DEMO := $(firstword $(wildcard $(DEVELOP)) $(RUNTIME))
 
-.PHONY: demo test lint format types docs bench clean
+.PHONY: demo test fuzz sanitize lint format types docs bench clean
 
 demo: $(DEMO)
 	$(BIN)/atomlearn demo
@@ -29,6 +29,11 @@ demo: $(DEMO)
 # For one process, with the output of a debugger: make test PYTEST_ARGS="-n 0 tests/norms".
 test: $(DEVELOP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -x -q -n auto --dist worksteal $(PYTEST_ARGS)
+
+# Mutated files, shared between all readers: each is read, or refused in one line.
+N ?= 10000
+fuzz: $(DEVELOP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz -n $(N)
 
 lint: $(DEVELOP)
 	$(BIN)/ruff check $(PYTHON_SOURCES)

@@ -186,3 +186,17 @@ def test_the_report_needs_only_what_it_says(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
     with pytest.raises(html.ReportUnavailable, match="atomlearn\\[report\\]"):
         html.report_html(None)  # type: ignore[arg-type]
+
+
+def test_a_fault_of_our_own_is_one_line_with_a_code_of_its_own(monkeypatch, capsys) -> None:
+    def fails(options: object) -> int:
+        raise AssertionError("columns\nof different length")
+
+    monkeypatch.setattr("atomlearn.cli.command_line._run", fails)
+    assert main(["demo"]) == 70
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("atomlearn: internal error: AssertionError: columns of different length")
+    assert "ATOMLEARN_DEBUG=1" in line
+    monkeypatch.setenv("ATOMLEARN_DEBUG", "1")
+    with pytest.raises(AssertionError):
+        main(["demo"])

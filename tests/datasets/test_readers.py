@@ -291,7 +291,7 @@ def test_libsvm_predictions_keep_the_columns_of_the_fit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1 3:1 2:1\n", "not a readable libsvm file .*ascending"),
+        ("1 3:1 2:1\n", "not a readable libsvm file.*ascending"),
         ("1 1:one\n", "not a readable libsvm file"),
         ("1,2 1:1\n", "not a readable libsvm file"),
         ("1\n-1\n", "holds no data"),

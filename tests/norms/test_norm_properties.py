@@ -114,3 +114,18 @@ def test_jacobian_maps_v_to_the_point(v, k, step):
         point = norm.prox_point(v, step, "squared")
         product = point.jacobian().apply(v)
         assert_allclose(product, point.point, atol=1e-10 * float(np.abs(v).max()))
+
+
+@pytest.mark.parametrize("shrink", [0.5, 1e-8, 1e-20, 1e-31, 1e-90])
+@pytest.mark.parametrize("k", [1, 2])
+def test_projections_far_inside_keep_a_jacobian(k, shrink):
+    """k = 1, a radius far below the gauge: entries of d cancel, and their Jacobian once was 0/0."""
+    rng = np.random.default_rng(5)
+    for v in (np.array([0.04167818, 0.12167086, 0.0]), rng.normal(size=4)):
+        radius = shrink * float(np.abs(v).sum())
+        point = KSupport(k=k).prox_point(v, radius, "constrained")
+        dense = point.jacobian().dense()
+        assert np.isfinite(dense).all()
+        np.testing.assert_allclose(dense, dense.T, atol=1e-12)
+        values = np.linalg.eigvalsh(dense)
+        assert -1e-9 <= values.min() <= values.max() <= 1 + 1e-9

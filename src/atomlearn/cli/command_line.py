@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -11,13 +13,25 @@ from collections.abc import Sequence
 from atomlearn.cli.arguments import build_parser
 from atomlearn.cli.errors import CommandError
 
+#: EX_SOFTWARE of sysexits.h.
+INTERNAL_ERROR = 70
+#: What the system says of a place that takes nothing more, and what to do.
+_PLACES = {
+    errno.ENOSPC: "free some space, or give another place",
+    errno.EDQUOT: "free some space, or give another place",
+    errno.EFBIG: "raise the limit (ulimit -f), or give another place",
+    errno.EROFS: "give a place that can be written to",
+}
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
     0 done; 2 something is wrong, said in one line with the remedy; 130 interrupted with Ctrl-C
-    (``select`` still writes what it has). ATOMLEARN_DEBUG=1 shows tracebacks.
+    (``select`` still writes what it has); 70 a fault of atomlearn itself, also in one line.
+    ATOMLEARN_DEBUG=1 shows tracebacks.
     """
+    _never_choke()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         options = build_parser().parse_args(given)
@@ -44,6 +58,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         print(f"atomlearn: error: {_one_line(error)}", file=sys.stderr)
         return 2
+    except Exception as error:
+        if debugging:
+            raise
+        message = " ".join(str(error).split())
+        print(
+            f"atomlearn: internal error: {type(error).__name__}: {message}; this is a fault of "
+            "atomlearn. Please report it with the traceback that ATOMLEARN_DEBUG=1 shows",
+            file=sys.stderr,
+        )
+        return INTERNAL_ERROR
+
+
+def _never_choke() -> None:
+    """Have letters that the terminal cannot show written as their numbers (LC_ALL=C)."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -55,8 +86,10 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _one_line(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.strerror and error.filename is not None:
-        return f"{error.filename}: {error.strerror.lower()}; check the path and its permissions"
+    if isinstance(error, OSError) and error.strerror:
+        remedy = _PLACES.get(error.errno or 0, "check the path and its permissions")
+        where = "" if error.filename is None else f"{error.filename}: "
+        return f"{where}{error.strerror.lower()}; {remedy}"
     if isinstance(error, MemoryError):
         return f"out of memory ({error}); select from fewer columns, or from fewer rows"
     message = " ".join(str(error).split())

@@ -17,14 +17,9 @@ def demo(options: argparse.Namespace) -> int:
     """Run the command; return 0, or 130 after Ctrl-C."""
     from sklearn.datasets import load_breast_cancer
 
-    way = Way(output_folder(options.out), quiet=options.quiet)
     bunch = load_breast_cancer()
     names = [str(name) for name in bunch.feature_names]
     features = Features(bunch.data, names, interactions=True)
-    way.say(
-        f"breast cancer, {bunch.data.shape[0]} tumors: 30 measurements, their squares and all "
-        f"their pairs make {features.n_features} features"
-    )
     source = Source(
         name="breast cancer (scikit-learn)",
         features=features,
@@ -32,4 +27,10 @@ def demo(options: argparse.Namespace) -> int:
         target=prepare_target(bunch.target_names[bunch.target], "diagnosis", "auto", None),
         command=shlex.join(["atomlearn", *options.given]),
     )
-    return select_from(source, Plan(n_features=20), way)
+    with output_folder(options.out) as folder:
+        way = Way(folder, quiet=options.quiet)
+        way.say(
+            f"breast cancer, {bunch.data.shape[0]} tumors: 30 measurements, their squares and all "
+            f"their pairs make {features.n_features} features"
+        )
+        return select_from(source, Plan(n_features=20), way)

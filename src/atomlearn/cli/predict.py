@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from atomlearn.cli.errors import CommandError
 from atomlearn.reports.atomic_write import write_text
+from atomlearn.reports.cells import inert
 from atomlearn.reports.model import SavedModel
 from atomlearn.reports.model_file import read_model
 from atomlearn.storage.formats.registry import format_of
@@ -94,7 +95,7 @@ def predictions_csv(model: SavedModel, scores: Array) -> str:
     if probabilities is not None:
         header += [f"probability[{label}]" for label in model.classes]
         columns = np.hstack([scores, probabilities])
-    writer.writerow(header)
+    writer.writerow(map(inert, header))
     for label, row in zip(labels, columns.tolist(), strict=True):
-        writer.writerow([label, *row])
+        writer.writerow([inert(label), *row])
     return stream.getvalue()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -61,23 +63,35 @@ class Way:
 def select(options: argparse.Namespace) -> int:
     """Run the command; return 0, or 130 after Ctrl-C (the files are written then, too)."""
     plan = read_plan(options)
-    way = Way(
-        output_folder(options.out),
-        options.test_fraction,
-        options.time_limit,
-        options.quiet,
-        None if options.checkpoint is None else Path(options.checkpoint),
-    )
-    return select_from(read_source(options, plan, way.say), plan, way)
+    with output_folder(options.out) as folder:
+        way = Way(
+            folder,
+            options.test_fraction,
+            options.time_limit,
+            options.quiet,
+            None if options.checkpoint is None else Path(options.checkpoint),
+        )
+        return select_from(read_source(options, plan, way.say), plan, way)
 
 
-def output_folder(out: str) -> Path:
-    """Return the folder, made where needed: before the fit, so that no result has no place."""
+@contextmanager
+def output_folder(out: str) -> Iterator[Path]:
+    """Yield the folder, made where needed: before the fit, so that no result has no place.
+
+    Where nothing was written to it in the end, what was made goes again.
+    """
     folder = Path(out)
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
     if folder.exists() and not folder.is_dir():
         raise CommandError(f"--out {out} is a file; give a folder, which is made where needed")
     folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    try:
+        yield folder
+    except BaseException:
+        with suppress(OSError):  # not empty: something is in it
+            for place in made:
+                place.rmdir()
+        raise
 
 
 def select_from(source: Source, plan: Plan, way: Way) -> int:

@@ -10,6 +10,8 @@ from pathlib import Path
 def write_text(path: str | Path, text: str) -> None:
     """Write ``text`` as UTF-8; readers see the old file or the new one, never half of one."""
     target = Path(path)
+    # Names of files come with stand-ins for their bytes where the locale is not UTF-8 (LC_ALL=C).
+    text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     handle, temporary = tempfile.mkstemp(
         dir=target.parent, prefix=f".{target.name}.", suffix=".tmp"
     )

@@ -7,11 +7,15 @@ import io
 from pathlib import Path
 
 from atomlearn.reports.atomic_write import write_text
+from atomlearn.reports.cells import inert
 from atomlearn.reports.content import Content, SelectedFeature
 
 
 def write_selected_csv(path: str | Path, content: Content) -> None:
-    """Write one line a selected feature, by rank; floats read back to the same bits."""
+    """Write one line a selected feature, by rank; floats read back to the same bits.
+
+    Names that a spreadsheet would run stand behind an apostrophe (``cells.inert``).
+    """
     write_text(path, selected_csv(content))
 
 
@@ -24,12 +28,14 @@ def selected_csv(content: Content) -> str:
     header = ["rank", "feature", "index"]
     header += [f"coefficient{suffix}" for suffix in suffixes]
     header += [f"standardized_coefficient{suffix}" for suffix in suffixes]
-    writer.writerow([*header, "scaling", "found_in_pass"])
+    writer.writerow(map(inert, [*header, "scaling", "found_in_pass"]))
     for feature in content.selected:
         numbers = [repr(value) for value in (*feature.coefficients, *feature.standardized)]
         scaling = "" if feature.scaling is None else repr(feature.scaling)
         found = "" if feature.found is None else feature.found
-        writer.writerow([feature.rank, feature.name, feature.index, *numbers, scaling, found])
+        writer.writerow(
+            [feature.rank, inert(feature.name), feature.index, *numbers, scaling, found]
+        )
     return stream.getvalue()
 
 

@@ -55,6 +55,9 @@ class Pattern:
             ones = unclipped >= 1.0
             # Rounding can leave a trace of d > 0 beside k entries that have used up the budget.
             middle = (unclipped > 0.0) & ~ones & (np.count_nonzero(ones) < k)
+            if not (ones.any() or middle.any()):
+                # mu is so large that t |v| - mu cancels: every entry that is left lies between.
+                middle = point != 0
             pattern = cls(k, mu, point, ones, middle)
         largest = v[pattern.ones]
         pattern.n_ones = largest.size
@@ -215,7 +218,10 @@ def _jacobian(v: Array, pattern: Pattern, form: Form) -> ProxJacobian:
         of_ones = pattern.square_of_ones / (1.0 + mu) ** 3
         of_middle = level * level * share
         if form == "constrained":
-            coefficient = -1.0 / (of_ones + count * of_middle)
+            # The length of n cancels; of a unit length nothing underflows, however large mu.
+            length = float(np.abs(gradient).max(initial=0.0)) or 1.0
+            gradient, shrunk = gradient / length, shrunk / length
+            coefficient = -1.0 / float(gradient @ shrunk)
         else:
             coefficient = mu / (of_ones + budget * of_middle)
         factors.append(shrunk)

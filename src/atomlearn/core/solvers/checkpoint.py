@@ -7,7 +7,6 @@ import json
 import math
 import os
 import time
-import zipfile
 from collections.abc import Callable
 from dataclasses import astuple
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from atomlearn.core.data.numpy_files import load_npz
 from atomlearn.core.interfaces import Solver
 from atomlearn.core.interfaces.solver import Arrays
 from atomlearn.core.problem.problem import Problem
@@ -141,8 +141,7 @@ def _write(
 
 def _read(file: Path, digest: str, entries: Any, kind: str) -> Resumed | None:
     try:
-        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            held = {key: archive[key] for key in archive.files}
+        held = load_npz(file)[0]
         about = json.loads(held["about"].item())
         history = [_record(row) for row in held["history"].tolist()]
         arrays = {key[6:]: held[key] for key in held if key.startswith("state_")}
@@ -150,7 +149,7 @@ def _read(file: Path, digest: str, entries: Any, kind: str) -> Resumed | None:
             raise ValueError(f"it is version {about['version']!r} of {about['format']!r}")
         same_solver = about["solver"] == kind
         numbers = int(about["iteration"]), float(about["passes"]), float(about["seconds"])
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise ValueError(
             f"the checkpoint {file} cannot be read ({error}); remove it to begin afresh"
         ) from error
@@ -167,7 +166,7 @@ def _read(file: Path, digest: str, entries: Any, kind: str) -> Resumed | None:
             f"the checkpoint {file} is of the solver {about['solver'] or 'default'}; go on with "
             "that one, or give another folder"
         )
-    return Resumed(arrays, *numbers, history)
+    return Resumed(arrays, *numbers, history, f"the checkpoint {file}")
 
 
 def _record(row: list[float]) -> Record:

@@ -10,6 +10,7 @@ from typing import ClassVar
 from atomlearn.core.interfaces.solver import Arrays, Solver, State, WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Record, Status
+from atomlearn.core.solvers.warm_starts import checked_warm_start
 
 
 def unchanged(warm: WarmStart) -> WarmStart:
@@ -78,7 +79,7 @@ class Resumed:
     """What is known of a problem from a run that was cut short.
 
     arrays : of the state, as ``Solver.saved`` gave them; iteration, passes, seconds, history : as
-    they were.
+    they were; where : what messages call the place that it was read from.
     """
 
     arrays: Arrays
@@ -86,10 +87,19 @@ class Resumed:
     passes: float
     seconds: float
     history: list[Record]
+    where: str = "the checkpoint"
 
     def state(self, problem: Problem, solver: Solver) -> State:
         """Return the state to go on from: its gap is proved afresh, by a pass over the data."""
-        state = solver.restored(problem, self.arrays)
+        try:
+            if not solver.state_format:
+                checked_warm_start(WarmStart.of_arrays(self.arrays), problem)
+            state = solver.restored(problem, self.arrays)
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"{self.where} holds no state of {type(solver).__name__} that can be gone on from "
+                f"({error}); remove it to begin afresh"
+            ) from error
         state.iteration = self.iteration
         return state
 

@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.storage.conversion.sharing import SHARING
-from atomlearn.storage.store.store_file import as_bytes, digest
+from atomlearn.storage.store.store_file import FILES, as_bytes, digest
 
 _JOURNAL = "journal.json"
 SPILL = "spill"
+#: All that a conversion puts into its folder; a folder with anything else is somebody's.
+_OURS = {_JOURNAL, SPILL, *FILES}
 
 
 def sync_folder(folder: Path) -> None:
@@ -62,7 +64,9 @@ class Workplace:
         return time.monotonic() - self._recorded >= SHARING.record_s
 
     def __enter__(self) -> Workplace:
-        self.folder.mkdir(parents=True, exist_ok=True)
+        if self.folder.is_symlink():
+            raise ValueError(f"{self.folder} is a link, where work would be lost; remove it")
+        self.folder.mkdir(exist_ok=True)
         self._lock = os.open(self.folder, os.O_RDONLY)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -81,6 +85,10 @@ class Workplace:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        # A fault of the data is there the next time, too: nothing of the work can be gone on from.
+        lost = isinstance(error, ValueError) or (error is not None and not self.state)
+        if lost and not self.is_complete:
+            shutil.rmtree(self.folder, ignore_errors=True)
         os.close(self._lock)
 
     def _read(self) -> None:
@@ -96,8 +104,15 @@ class Workplace:
         if same:
             self.state, self.resumed = state, bool(state)
             return
-        for entry in self.folder.iterdir():
-            if entry.is_dir():
+        entries = list(self.folder.iterdir())
+        for entry in entries:
+            if entry.name.removesuffix(".new") not in _OURS:
+                raise ValueError(
+                    f"{entry} is no file of a conversion, and {self.folder} would be cleared; move "
+                    "it away"
+                )
+        for entry in entries:
+            if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry)
             else:
                 entry.unlink()

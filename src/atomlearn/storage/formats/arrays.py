@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from atomlearn.core.data.held import short
+from atomlearn.core.data.numpy_files import load_npy, load_npz
+from atomlearn.core.data.understood import FAULTS, understood
 from atomlearn.storage.formats.table import (
     DataTable,
     Request,
@@ -18,6 +20,7 @@ from atomlearn.storage.formats.table import (
     finite_matrix,
     finite_values,
     near_names,
+    sparse_size,
     tidy_target,
 )
 
@@ -47,7 +50,7 @@ def read_npy(path: Path, request: Request) -> DataTable:
     The target is ``last`` or the number of a column (counting from 0), or another .npy file;
     without one, all columns are features.
     """
-    X, y, target = _load_npy(path), None, request.target
+    X, y, target = load_npy(path), None, request.target
     if X.ndim != 2:
         raise ValueError(f"{path} has shape {X.shape}; expected (n_samples, n_columns)")
     column = _npy_column(target, X.shape[1])
@@ -85,14 +88,17 @@ def scale_of(arrays: Arrays, path: Path) -> NDArray[Any] | None:
     scale = arrays.get("scale")
     if scale is None or np.all(scale == 1):
         return None
-    if not np.all((scale != 0) & np.isfinite(scale)):
+    if scale.dtype.kind not in "iuf" or not np.all((scale != 0) & np.isfinite(scale)):
         raise ValueError(f"scale of {path} must be finite and not zero: X is divided by it")
+    if scale.ndim > 1:
+        raise ValueError(f"scale of {path} has shape {scale.shape}; expected one number a column")
     return scale
 
 
 def sparse_form(arrays: Arrays, path: Path) -> str:
     """Return ``csr`` or ``csc``, as ``scipy.sparse.save_npz`` notes it."""
-    form = str(arrays.get("format", np.array("csr")).astype(np.str_).item())
+    with understood(path, "sparse matrix"):
+        form = str(arrays.get("format", np.array("csr")).astype(np.str_).item())
     if form not in ("csr", "csc"):
         raise ValueError(f"{path} is a sparse matrix in {form!r} format; save it as csr or csc")
     return form
@@ -100,6 +106,11 @@ def sparse_form(arrays: Arrays, path: Path) -> str:
 
 def _sparse(arrays: Arrays, path: Path) -> Any:
     data, indices, indptr, shape = (arrays[key] for key in SPARSE_KEYS)
+    if arrays["shape"].shape != (2,) or any(arrays[key].ndim != 1 for key in SPARSE_KEYS):
+        raise ValueError(
+            f"{path} is a broken sparse matrix: shape must be two numbers and data, indices and "
+            "indptr vectors"
+        )
     container = sp.csr_matrix if sparse_form(arrays, path) == "csr" else sp.csc_matrix
     if data.size == 1 and indices.size != 1:
         data = np.full(indices.size, data.ravel()[0])
@@ -110,11 +121,13 @@ def _sparse(arrays: Arrays, path: Path) -> Any:
                 f"{path} is a broken sparse matrix: {key} has type {arrays[key].dtype}; expected "
                 "whole numbers"
             )
+    n_rows, n_columns = (int(size) for size in shape)
+    sparse_size(path, (n_rows, n_columns), indices.size, max(n_rows, n_columns))
     try:
-        X = container((values, indices, indptr), shape=tuple(shape.tolist()))
+        X = container((values, indices, indptr), shape=(n_rows, n_columns))
         X.check_format(full_check=True)
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{path} is a broken sparse matrix: {error}") from error
+    except FAULTS as error:
+        raise ValueError(f"{path} is a broken sparse matrix: {short(error)}") from error
     X.sum_duplicates()
     return X
 
@@ -157,7 +170,7 @@ def target_from_file(name: str, path: Path) -> NDArray[Any]:
     """Return the target of another .npy file, looked for here and beside ``path``."""
     for candidate in (Path(name), path.parent / name):
         if candidate.suffix == ".npy" and candidate.is_file():
-            return tidy_target(_load_npy(candidate), f"the target {candidate}")
+            return tidy_target(load_npy(candidate), f"the target {candidate}")
     raise ValueError(
         f"{path} has no target {name!r}: expected 'last', the number of a column (counting from "
         "0), or an .npy file of targets (looked for here and beside the data)"
@@ -173,23 +186,3 @@ def _npy_column(target: str | None, n_columns: int) -> int | None:
     if int(target) >= n_columns:
         raise ValueError(f"target {target} is not a column: there are {n_columns}, from 0")
     return int(target)
-
-
-def load_npz(path: Path, leave: tuple[str, ...] = ()) -> tuple[dict[str, NDArray[Any]], set[str]]:
-    """Return the arrays of an .npz file but those to ``leave``, and all keys.
-
-    Pickled objects are refused.
-    """
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in archive.files if key not in leave}
-            return arrays, set(archive.files)
-    except (ValueError, zipfile.BadZipFile, EOFError, AttributeError) as error:
-        raise ValueError(f"{path} is not a readable .npz file: {error}") from error
-
-
-def _load_npy(path: Path) -> NDArray[Any]:
-    try:
-        return np.asarray(np.load(path, allow_pickle=False))
-    except (ValueError, EOFError) as error:
-        raise ValueError(f"{path} is not a readable .npy file: {error}") from error

@@ -9,7 +9,9 @@ import io
 import lzma
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
+
+from atomlearn.core.data.understood import understood
 
 _OPENERS: Mapping[str, Callable[[Path, Any], Any]] = {
     ".gz": gzip.open,
@@ -18,15 +20,47 @@ _OPENERS: Mapping[str, Callable[[Path, Any], Any]] = {
 }
 
 
+class _Decompressed(io.RawIOBase):
+    """The bytes inside a compressed file; a damaged one is an error of one line."""
+
+    def __init__(self, path: Path, opener: Callable[[Path, Any], Any]) -> None:
+        self._path, self._stream = path, opener(path, "rb")
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        with self._understood():
+            return int(self._stream.readinto(buffer))
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        with self._understood():
+            return int(self._stream.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self._stream.tell())
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+    def _understood(self) -> Any:
+        kind = f"{self._path.suffix.lower()} file"
+        return understood(self._path, kind, "; it is damaged or cut off, copy it afresh")
+
+
 def open_text(path: Path) -> TextIO:
     """Open a UTF-8 text file (with or without byte order mark), .gz, .bz2 and .xz included."""
-    opener = _OPENERS.get(path.suffix.lower(), open)
-    return io.TextIOWrapper(opener(path, "rb"), encoding="utf-8-sig", newline="")
+    return io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig", newline="")
 
 
-def open_bytes(path: Path) -> Any:
+def open_bytes(path: Path) -> BinaryIO:
     """Open a file for its bytes, those inside where it is compressed; ``seek`` counts them."""
-    return _OPENERS.get(path.suffix.lower(), open)(path, "rb")
+    opener = _OPENERS.get(path.suffix.lower())
+    return path.open("rb") if opener is None else io.BufferedReader(_Decompressed(path, opener))
 
 
 def suffix_of(path: Path) -> str:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import zipfile
+import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from atomlearn.core.data.numpy_files import Archive, Header, load_npz
+from atomlearn.core.data.understood import understood
 from atomlearn.storage.formats.arrays import (
     SPARSE_KEYS,
-    load_npz,
     named_target,
     names_of,
     no_matrix,
@@ -22,8 +23,9 @@ from atomlearn.storage.formats.arrays import (
     sparse_form,
     target_from_file,
 )
+from atomlearn.storage.formats.limits import fits
 from atomlearn.storage.formats.sources import About, ColumnSource, RowPiece, RowSource
-from atomlearn.storage.formats.table import Request
+from atomlearn.storage.formats.table import Request, sparse_size
 
 Names = Sequence[str] | None
 
@@ -33,24 +35,18 @@ class FlatArray:
 
     def __init__(self, path: Path, member: str | None = None) -> None:
         self.path, self.member = path, member
-        try:
-            if member is None:
-                self._stream: BinaryIO = path.open("rb")
-            else:
-                archive = zipfile.ZipFile(path)
-                self._stream = cast(BinaryIO, archive.open(member + ".npy"))
-            version = np.lib.format.read_magic(self._stream)
-            read = {
-                (1, 0): np.lib.format.read_array_header_1_0,
-                (2, 0): np.lib.format.read_array_header_2_0,
-            }[version]
-            self.shape, self.fortran, self.dtype = read(self._stream)
-        except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            raise ValueError(f"{path} is not a readable NumPy file: {error}") from error
+        if member is None:
+            self._stream: BinaryIO = path.open("rb")
+            stored = path.stat().st_size
+        else:
+            with Archive(path) as archive:
+                self._stream, stored = archive.open(member)
+        header = Header(self._stream, stored, self.name)
+        self.shape, self.fortran, self.dtype = header.shape, header.fortran, header.dtype
         if self.dtype.kind not in "biuf":
             raise ValueError(f"{self.name} holds {self.dtype}; expected real numbers")
-        self._begin = self._stream.tell()
-        self.size = int(np.prod(self.shape, dtype=np.int64))
+        self._begin = header.begin
+        self.size = math.prod(self.shape)
 
     def __del__(self) -> None:
         if hasattr(self, "_stream"):
@@ -63,11 +59,10 @@ class FlatArray:
 
     def read(self, start: int, count: int) -> NDArray[Any]:
         """Return entries in the order in which they are stored."""
-        self._stream.seek(self._begin + start * self.dtype.itemsize)
-        try:
+        fits(self.name, "a piece of it", count * self.dtype.itemsize)
+        with understood(self.path, "NumPy file"):
+            self._stream.seek(self._begin + start * self.dtype.itemsize)
             content = self._stream.read(count * self.dtype.itemsize)
-        except zipfile.BadZipFile as error:
-            raise ValueError(f"{self.path} is damaged: {error}") from error
         if len(content) != count * self.dtype.itemsize:
             raise ValueError(
                 f"{self.name} ends too early: {self.size:,} entries were announced; the file is "
@@ -117,9 +112,12 @@ class Compressed:
         self.data, self.indices = data, indices
         self.indptr = np.asarray(indptr).astype(np.int64)
         self.n_minor = n_minor
-        steps = np.diff(self.indptr)
         stored = int(indices.size)
-        if self.indptr[0] != 0 or (steps < 0).any() or int(self.indptr[-1]) > stored:
+        if (
+            self.indptr[0] != 0
+            or (self.indptr[1:] < self.indptr[:-1]).any()
+            or int(self.indptr[-1]) > stored
+        ):
             raise ValueError(
                 f"the sparse array is broken: indptr goes from {self.indptr[0]} to "
                 f"{self.indptr[-1]} and there are {stored} indices"
@@ -209,6 +207,12 @@ def sparse_source(
     """Return the source of data, indices and indptr, the first two read by ranges."""
     data, indices, indptr = parts
     n_minor, n_major = shape[::-1] if form == "csr" else shape
+    where = "the sparse array"
+    if indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
+        raise ValueError(f"{where} is broken: indptr and indices must be whole numbers")
+    if data.size not in (1, indices.size):
+        raise ValueError(f"{where} is broken: {data.size} values and {indices.size} indices")
+    sparse_size(where, shape, int(indices.size), max(shape))
     if indptr.shape != (n_major + 1,):
         raise ValueError(
             f"the sparse array is broken: indptr must have {n_major + 1} entries, got {indptr.size}"
@@ -223,11 +227,18 @@ def open_npz(path: Path, request: Request) -> RowSource | ColumnSource:
     y = named_target(small, request.target, path)[1]
     if "X" in keys:
         array = FlatArray(path, "X")
+        if len(array.shape) != 2:
+            raise ValueError(f"{array.name} has shape {array.shape}; expected two dimensions")
         found = names_of(small, array.shape[-1])
         return dense_source(array, found, scale_of(small, path), y)
     if not keys.issuperset(SPARSE_KEYS):
         raise no_matrix(sorted(keys), path)
-    n_rows, n_columns = (int(size) for size in small["shape"])
+    size = small["shape"]
+    if size.shape != (2,) or size.dtype.kind not in "iu" or small["indptr"].dtype.kind not in "iu":
+        raise ValueError(
+            f"{path} is a broken sparse matrix: shape and indptr must be whole numbers"
+        )
+    n_rows, n_columns = (int(number) for number in size)
     found = names_of(small, n_columns)
     parts = FlatArray(path, "data"), FlatArray(path, "indices"), small["indptr"]
     shape, form = (n_rows, n_columns), sparse_form(small, path)

@@ -12,10 +12,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from atomlearn.core.data.understood import understood
 from atomlearn.storage.formats.compressed import open_bytes
-from atomlearn.storage.formats.limits import LIMITS
+from atomlearn.storage.formats.limits import LIMITS, fits
 from atomlearn.storage.formats.sources import About, RowPiece, RowSource
-from atomlearn.storage.formats.table import DataTable, Request, Schema, tidy_target
+from atomlearn.storage.formats.table import (
+    DataTable,
+    Request,
+    Schema,
+    sparse_size,
+    tidy_target,
+)
 
 
 def looks_like_libsvm(line: str) -> bool:
@@ -37,6 +44,8 @@ def read_libsvm(path: Path, request: Request) -> DataTable:
             f"{path} has columns without names, but the model was fitted to named columns; give "
             "it data in the format it was fitted to"
         )
+    # Parsed by the time its shape is known, so that its text has to fit first.
+    fits(path, "its text, parsed,", LIMITS.parsed * path.stat().st_size)
     with open_bytes(path) as stream:
         counted_from_zero, labels = _parse(stream, path)
     if counted_from_zero.shape[0] == 0 or counted_from_zero.nnz == 0:
@@ -102,10 +111,8 @@ def _parse(stream: Any, path: Path, where: str = "") -> tuple[sp.csr_matrix, NDA
     # Imported here: scikit-learn's datasets take longer to import than most files to read.
     from sklearn.datasets import load_svmlight_file
 
-    try:
-        return load_svmlight_file(stream, zero_based=True)  # type: ignore[no-any-return]
-    except ValueError as error:
-        raise ValueError(
-            f"{path} is not a readable libsvm file{where} ({error}); expected lines of "
-            "'label index:value index:value ...' with ascending indices"
-        ) from error
+    remedy = "; expected lines of 'label index:value index:value ...' with ascending indices"
+    with understood(path, f"libsvm file{where}", remedy):
+        X, y = load_svmlight_file(stream, zero_based=True)
+    sparse_size(path, X.shape, X.nnz, X.shape[1])
+    return X, y

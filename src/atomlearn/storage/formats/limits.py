@@ -1,8 +1,16 @@
-"""Limits: what files of data may hold, and how much of one is read at a time."""
+"""Limits: what files of data may hold, and how much of one is read at a time.
+
+No size that a file declares is believed before it was held against the bytes that the file has and
+the memory that is free: ``hold`` and ``fits``.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from atomlearn.core.data.held import BELIEVED as BELIEVED
+from atomlearn.core.data.held import fits as fits
+from atomlearn.core.data.held import hold as hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +28,10 @@ class Limits:
     parsed: int = 4
     #: Genotypes packed at a time.
     genotypes: int = 2**24
+    #: Columns that sparse data may have however little of it there is (a vector over them takes
+    #: 512 MB), and beyond that for each stored entry: a wrong index makes 10^9 of them.
+    sparse_columns: int = 2**26
+    columns_per_entry: int = 1000
 
 
 LIMITS = Limits()

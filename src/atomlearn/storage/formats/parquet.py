@@ -8,9 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.data.understood import understood
 from atomlearn.storage.formats.compressed import imported
+from atomlearn.storage.formats.limits import fits
 from atomlearn.storage.formats.sources import About, ColumnSource
 from atomlearn.storage.formats.table import Request, require_name
+
+_KIND = "Parquet file"
 
 
 class ParquetColumns(ColumnSource):
@@ -20,11 +24,10 @@ class ParquetColumns(ColumnSource):
         target, exclude = request.target, request.exclude
         known = None if request.schema is None else request.schema.names
         pq = imported("pyarrow.parquet", "pyarrow", path)
-        try:
+        with understood(path, _KIND):
             self._file = pq.ParquetFile(path)
-        except Exception as error:  # pyarrow's own exceptions have no common base
-            raise ValueError(f"{path} is not a readable Parquet file: {error}") from error
-        schema, self.path, self._target = self._file.schema_arrow, path, target
+            schema = self._file.schema_arrow
+        self.path, self._target = path, target
         for name in (*exclude, *(known or ()), *([] if target is None else [target])):
             require_name(name, schema.names, path)
         pa = imported("pyarrow", "pyarrow", path)
@@ -41,9 +44,13 @@ class ParquetColumns(ColumnSource):
                 )
             names.append(field.name)
             types.append(np.dtype(kind.to_pandas_dtype()))
+        if len(set(schema.names)) < len(schema.names):
+            raise ValueError(f"{path} has two columns of the same name; rename one")
         if not names:
             raise ValueError(f"{path} has no column left for X besides the target")
         self.shape = (self._file.metadata.num_rows, len(names))
+        if not 0 < self.shape[0] < 2**62:
+            raise ValueError(f"{path} has {self.shape[0]} rows; expected one row a sample")
         widest = np.result_type(*types)
         self.about = About(names, False, widest if widest.kind != "b" else np.dtype(np.int8))
 
@@ -57,8 +64,12 @@ class ParquetColumns(ColumnSource):
     def columns(self, start: int, stop: int) -> NDArray[Any]:
         assert self.about.names is not None
         wanted = list(self.about.names[start:stop])
-        table = self._file.read(columns=wanted)
-        columns = [self._column(table, name) for name in wanted]
+        fits(self.path, f"a piece of {len(wanted)} columns", 8 * self.shape[0] * len(wanted))
+        with understood(self.path, _KIND):
+            table = self._file.read(columns=wanted)
+            columns = [self._column(table, name) for name in wanted]
+            if any(column.shape != self.shape[:1] for column in columns):
+                raise ValueError("its columns have not as many rows as it says")
         X = np.empty((self.shape[0], len(wanted)), np.result_type(*columns), order="F")
         for place, column in enumerate(columns):
             X[:, place] = column
@@ -67,6 +78,6 @@ class ParquetColumns(ColumnSource):
     def target(self) -> NDArray[Any] | None:
         if self._target is None:
             return None
-        column = self._file.read(columns=[self._target]).column(self._target)
-        values = column.to_numpy()
+        with understood(self.path, _KIND):
+            values = self._file.read(columns=[self._target]).column(self._target).to_numpy()
         return values.astype(np.str_) if values.dtype.kind == "O" else np.asarray(values)

@@ -43,9 +43,11 @@ def write_plink(
             stream.write(pack(part).tobytes())
     lines = zip(chromosomes, names, positions, strict=True)
     file.with_suffix(".bim").write_text(
-        "".join(f"{chromosome}\t{name}\t0\t{place}\t1\t2\n" for chromosome, name, place in lines)
+        "".join(f"{chromosome}\t{name}\t0\t{place}\t1\t2\n" for chromosome, name, place in lines),
+        encoding="utf-8",
     )
     people = zip(samples, np.where(np.isnan(values), -9.0, values).tolist(), strict=True)
     file.with_suffix(".fam").write_text(
-        "".join(f"{name} {name} 0 0 0 {value!r}\n" for name, value in people)
+        "".join(f"{name} {name} 0 0 0 {value!r}\n" for name, value in people),
+        encoding="utf-8",
     )

@@ -88,6 +88,8 @@ def format_of(path: str | PathLike[str]) -> Format:
     file = Path(path)
     if file.is_dir():
         return STORE
+    if file.exists() and not file.is_file():
+        raise ValueError(f"{file} is no file but a pipe or a device; write its content to a file")
     if not file.is_file():
         siblings = [entry.name for entry in file.parent.iterdir()] if file.parent.is_dir() else []
         hint = near_names(file.name, siblings)

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.limits import LIMITS
+from atomlearn.storage.formats.limits import LIMITS, fits
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,24 @@ def finite_matrix(X: Any, path: Path) -> Any:
         container = sp.csr_matrix if X.format == "csr" else sp.csc_matrix
         return container((finite_values(X.data, path), X.indices, X.indptr), shape=X.shape)
     return finite_values(X, path)
+
+
+def sparse_size(path: object, shape: tuple[int, int], entries: int, rows_bound: int) -> None:
+    """Refuse a sparse matrix of far more columns than it has entries, or of more than int64.
+
+    Fits make vectors over all columns; a wrong index in a file of a line asks for all of memory.
+    rows_bound : the larger side, where sides are stored.
+    """
+    n_rows, n_columns = shape
+    if n_rows < 0 or n_columns < 0 or rows_bound >= 2**62:
+        raise ValueError(f"{path} is a broken sparse matrix: its shape is {n_rows} x {n_columns}")
+    most = max(LIMITS.sparse_columns, LIMITS.columns_per_entry * entries)
+    if n_columns > most:
+        raise ValueError(
+            f"{path} has {n_columns:,} columns and {entries:,} entries that are not zero: is an "
+            f"index wrong? At most {most:,} columns are read with so few entries"
+        )
+    fits(path, "a vector over its columns", 8 * n_columns)
 
 
 def finite_values(values: NDArray[Any], path: Path) -> NDArray[Any]:

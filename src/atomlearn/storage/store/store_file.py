@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.data.numpy_files import read_array
 from atomlearn.storage.store.reading import READING
 
 FORMAT, VERSION = "atomlearn column store", 1
@@ -41,6 +42,8 @@ VALUES, ROWS, STARTS, COUNTS, CHUNKS = (
     "chunks.bin",
 )
 NAMES, TARGET, CLASSES = "names.json", "target.npy", "classes.json"
+#: All of them.
+FILES = (MANIFEST, VALUES, ROWS, STARTS, COUNTS, CHUNKS, NAMES, TARGET, CLASSES)
 #: Types of values; "genotype" is two bits.
 VALUE_TYPES = ("float64", "float32", "float16", "int8", "genotype")
 
@@ -178,6 +181,8 @@ def _broken(folder: Path, what: str) -> StoreError:
 def read_small(folder: Path, manifest: Manifest, name: str) -> bytes:
     """Return the content of a small file after its checksum has been compared."""
     assert manifest.checksums is not None
+    if not (folder / name).is_file():  # a device or a pipe in its place would never end
+        raise _broken(folder, f"{name} is missing, or no file")
     try:
         content = (folder / name).read_bytes()
     except OSError as error:
@@ -190,7 +195,7 @@ def read_small(folder: Path, manifest: Manifest, name: str) -> bytes:
 def read_starts(folder: Path, manifest: Manifest) -> NDArray[np.int64]:
     """Return where the entries of each column begin, and end."""
     starts = np.frombuffer(read_small(folder, manifest, STARTS), dtype="<i8").astype(np.int64)
-    if starts[0] != 0 or starts[-1] != manifest.nonzeros or (np.diff(starts) < 0).any():
+    if starts[0] != 0 or starts[-1] != manifest.nonzeros or (starts[1:] < starts[:-1]).any():
         raise _broken(folder, f"{STARTS} does not increase from 0 to {manifest.nonzeros}")
     return starts
 
@@ -200,7 +205,7 @@ def read_chunks(folder: Path, manifest: Manifest) -> tuple[NDArray[np.int64], ND
     content = read_small(folder, manifest, CHUNKS)
     cut = 8 * (manifest.n_chunks + 1)
     chunks = np.frombuffer(content[:cut], dtype="<i8").astype(np.int64)
-    if chunks[0] != 0 or chunks[-1] != manifest.n_features or (np.diff(chunks) <= 0).any():
+    if chunks[0] != 0 or chunks[-1] != manifest.n_features or (chunks[1:] <= chunks[:-1]).any():
         raise _broken(folder, f"{CHUNKS} does not cut {manifest.n_features} columns")
     sums = np.frombuffer(content[cut:], dtype="<u4").astype(np.uint32)
     return chunks, sums.reshape(-1, manifest.n_chunks)
@@ -223,7 +228,7 @@ def read_names(folder: Path, manifest: Manifest) -> list[str] | None:
     """Return the names of the columns, None where they have none."""
     if NAMES not in (manifest.checksums or ()):
         return None
-    names = json.loads(read_small(folder, manifest, NAMES))
+    names = _json(folder, manifest, NAMES)
     fits = isinstance(names, list) and len(names) == manifest.n_features
     if not fits or not all(isinstance(name, str) for name in names):
         raise _broken(folder, f"{NAMES} does not name {manifest.n_features} columns")
@@ -236,18 +241,31 @@ def read_target(folder: Path, manifest: Manifest) -> NDArray[Any] | None:
 
     if TARGET not in (manifest.checksums or ()):
         return None
+    content = read_small(folder, manifest, TARGET)
     try:
-        target = np.load(io.BytesIO(read_small(folder, manifest, TARGET)), allow_pickle=False)
-    except (ValueError, EOFError) as error:
+        target = read_array(io.BytesIO(content), len(content), f"{TARGET} of {folder}")
+    except ValueError as error:
         raise _broken(folder, f"{TARGET} is no array ({error})") from error
     if target.shape != (manifest.n_samples,) or target.dtype.kind not in "iuf":
         raise _broken(folder, f"{TARGET} holds {target.dtype} of shape {target.shape}")
     if CLASSES not in (manifest.checksums or ()):
         return np.asarray(target)
-    labels = np.array(json.loads(read_small(folder, manifest, CLASSES)))
+    given = _json(folder, manifest, CLASSES)
+    if not isinstance(given, list) or not all(isinstance(label, str) for label in given):
+        raise _broken(folder, f"{CLASSES} is no list of labels")
+    labels = np.array(given, dtype=np.str_)
     if target.dtype.kind not in "iu" or target.min() < 0 or target.max() >= labels.size:
         raise _broken(folder, f"{TARGET} does not index {labels.size} labels")
     return np.asarray(labels[target])
+
+
+def _json(folder: Path, manifest: Manifest, name: str) -> Any:
+    try:
+        return json.loads(read_small(folder, manifest, name))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, StoreError):
+            raise
+        raise _broken(folder, f"{name} is not JSON ({error})") from error
 
 
 def as_bytes(array: NDArray[Any]) -> memoryview:

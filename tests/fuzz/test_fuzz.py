@@ -1,0 +1,28 @@
+"""Some mutated files of every format in each run of the suite; ``make fuzz N=...`` for more."""
+
+import pytest
+
+from tests.fuzz.campaign import prepared, try_one
+from tests.fuzz.corpus import targets
+
+#: As many as take a second or two in all; the seeds of the campaign are others, and more.
+SEEDS = range(1_000_000, 1_000_040)
+
+
+@pytest.mark.parametrize("target", targets().values(), ids=str)
+def test_a_changed_file_is_read_or_refused_in_one_line(target, tmp_path):
+    path, contents = prepared(target, tmp_path / "files")
+    target.read(path)
+    for seed in SEEDS:
+        try_one(target, path, contents, seed)
+
+
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    # What campaigns found once: seeds are stable as long as the corpus is.
+    [("checkpoint", 7)],
+)
+def test_what_campaigns_found(name, seed, tmp_path):
+    target = targets()[name]
+    path, contents = prepared(target, tmp_path / "files")
+    try_one(target, path, contents, seed)

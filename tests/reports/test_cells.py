@@ -1,0 +1,48 @@
+"""What a spreadsheet would run is written inert and reads back the same; reports load nothing."""
+
+import csv
+import io
+import re
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from atomlearn.reports.cells import inert, plain
+
+RISKY = ("=", "@", "+", "-", "\t", "\r")
+
+
+@given(st.text(alphabet="='@+-\t\r_0159.eaxn ", max_size=6) | st.text(max_size=8))
+def test_inert_text_is_not_run_and_reads_back_the_same(text):
+    written = inert(text)
+    assert plain(written) == text
+    is_number = re.fullmatch(
+        r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|nan|infinity)", text.strip(), re.I
+    )
+    assert not written.startswith(RISKY) or is_number
+
+
+@given(st.text(alphabet="=+-@'a1\"\n,", max_size=8))
+def test_through_a_file_of_cells(text):
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerow(["1", inert(text), "2"])
+    (row,) = csv.reader(io.StringIO(stream.getvalue(), newline=""))
+    assert plain(row[1]) == text
+
+
+def test_numbers_stay_as_they_are():
+    for cell in (-1.5, -3, None, "-0.25", "+4", "1e-5"):
+        assert inert(cell) == cell
+
+
+def test_the_report_may_load_and_run_nothing():
+    import atomlearn.reports as reports
+
+    page = (Path(reports.__file__).parent / "report.html.jinja").read_text(encoding="utf-8")
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert policy.startswith("default-src 'none'")
+    assert "script" not in policy
+    assert "http" not in policy
+    # It stands before everything that it is about.
+    assert page.index("Content-Security-Policy") < page.index("<style>")
