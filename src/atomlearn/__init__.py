@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-_MODULES = ("datasets", "designs", "losses", "masters", "norms", "paths", "reports", "solvers")
+_MODULES = (
+    "datasets",
+    "designs",
+    "interop",
+    "losses",
+    "masters",
+    "norms",
+    "paths",
+    "reports",
+    "solvers",
+)
 
 __all__ = [
     "AdditiveKernelSampler",
@@ -28,6 +38,7 @@ __all__ = [
     "__version__",
     "datasets",
     "designs",
+    "interop",
     "losses",
     "masters",
     "norms",
@@ -41,6 +52,7 @@ if TYPE_CHECKING:
     from atomlearn import (
         datasets,
         designs,
+        interop,
         losses,
         masters,
         norms,

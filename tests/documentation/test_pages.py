@@ -10,8 +10,11 @@ import pytest
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
-@pytest.mark.parametrize("page", ["coming_from.md", "faq.md"])
-def test_the_blocks_of_the_page_run(page: str) -> None:
+@pytest.mark.parametrize("page", ["coming_from.md", "faq.md", "interop.md"])
+def test_the_blocks_of_the_page_run(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     text = (DOCS / page).read_text(encoding="utf-8")
     names: dict[str, object] = {}
     for block in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):

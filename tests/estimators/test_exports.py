@@ -1,0 +1,92 @@
+"""A model that leaves predicts the same elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from atomlearn import (
+    AtomicClassifier,
+    AtomicRegressor,
+    AtomicRegressorCV,
+    FeatureGenerator,
+    interop,
+)
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((80, 12))
+NUMBER = X[:, 0] - 2 * X[:, 3] + 0.3 * RNG.standard_normal(80)
+SIDE = np.where(NUMBER > 0, "yes", "no")
+CLASS = np.digitize(NUMBER, [-1.0, 1.0]) + 5
+
+MODELS = {
+    "regression": AtomicRegressor(alpha=0.1).fit(X, NUMBER),
+    "several targets": AtomicRegressor("rows", alpha=0.1).fit(X, np.stack([NUMBER, X[:, 1]], 1)),
+    "cross-validated": AtomicRegressorCV(cv=3, n_alphas=5).fit(X, NUMBER),
+    "counts": AtomicRegressor(alpha=0.1, loss="poisson").fit(X, np.floor(np.exp(0.3 * NUMBER))),
+    "two classes": AtomicClassifier(alpha=0.02).fit(X, SIDE),
+    "one against rest": AtomicClassifier(alpha=0.02).fit(X, CLASS),
+    "together": AtomicClassifier("rows", alpha=0.02, multi_class="multinomial").fit(X, CLASS),
+    "margins": AtomicClassifier(alpha=0.02, loss="squared_hinge").fit(X, SIDE),
+    "generated": FeatureGenerator(n_features=4).fit(X, SIDE),
+    "nothing selected": AtomicRegressor(alpha=100.0).fit(X, NUMBER),
+}
+
+
+def expected(model: Any) -> np.ndarray:
+    for answer in ("predict_proba", "decision_function", "predict"):
+        if hasattr(model, answer) and (hasattr(model, "classes_") or answer == "predict"):
+            return np.asarray(getattr(model, answer)(X))
+    raise AssertionError(model)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_scikit_learns_own_estimator_predicts_the_same(name: str) -> None:
+    model = MODELS[name]
+    if name == "counts":
+        with pytest.raises(ValueError, match="log link"):
+            interop.to_sklearn(model)
+        return
+    plain = interop.to_sklearn(model)
+    assert type(plain).__module__.startswith("sklearn.")
+    np.testing.assert_array_equal(plain.predict(X), model.predict(X)) if hasattr(
+        model, "classes_"
+    ) else np.testing.assert_allclose(plain.predict(X), model.predict(X), rtol=1e-12, atol=1e-12)
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_allclose(plain.predict_proba(X), model.predict_proba(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_numpy_code_predicts_the_same(name: str) -> None:
+    scope: dict[str, Any] = {}
+    exec(interop.numpy_code(MODELS[name], "mine"), scope)
+    np.testing.assert_allclose(scope["mine"](X), expected(MODELS[name]), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", MODELS)
+def test_the_onnx_graph_predicts_the_same(name: str, dtype: str, tmp_path: Any) -> None:
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    reference = pytest.importorskip("onnx.reference")
+    model = MODELS[name]
+    text = interop.to_onnx(model, tmp_path / "model.onnx", dtype=dtype)
+    assert (tmp_path / "model.onnx").read_bytes() == text
+    session = reference.ReferenceEvaluator(text)
+    out = dict(zip(session.output_names, session.run(None, {"X": X.astype(dtype)}), strict=True))
+    shown = next(value for key, value in out.items() if key != "label")
+    wanted = expected(model).reshape(shown.shape)
+    np.testing.assert_allclose(shown, wanted, rtol=2e-6, atol=2e-6)
+    if "label" in out:
+        np.testing.assert_array_equal(out["label"].astype(str), model.predict(X).astype(str))
+
+
+def test_what_is_not_linear_in_columns_is_refused() -> None:
+    curves = AtomicRegressor("groups", alpha=0.1, features="splines").fit(X, NUMBER)
+    with pytest.raises(ValueError, match="features='splines'"):
+        interop.to_onnx(curves) if pytest.importorskip("onnx") else None
+    with pytest.raises(ValueError, match="features='splines'"):
+        interop.numpy_code(curves)
+    with pytest.raises(ValueError, match="a name of Python"):
+        interop.numpy_code(MODELS["regression"], "two words")
