@@ -121,6 +121,9 @@ class KFCFW(Solver):
     relative_change : float or None
         The stop of [L]: |F_t - F_t-1| <= relative_change * F_t-1 (they use 1e-4). It proves
         nothing; None leaves stopping to the certificate.
+    prune : bool
+        Whether atoms without weight leave. False is the plain form of the paper, which keeps all
+        atoms: as many as there were passes.
 
     References
     ----------
@@ -140,6 +143,7 @@ class KFCFW(Solver):
     master: SimplexQuasiNewton = field(default_factory=SimplexQuasiNewton)
     inner_ratio: float = 1e-2
     relative_change: float | None = None
+    prune: bool = True
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> AtomState:
         """Begin at zero, or at one atom that is the warm start: one pass."""
@@ -166,7 +170,12 @@ class KFCFW(Solver):
         model = SimplexModel(problem, atoms, costs)
         target = self.inner_ratio * state.certificate.gap
         point, intercept = model.minimum(self.master, alpha, state.intercept, target)
-        return self._price(model, point.alpha, intercept, state)
+        alpha = point.alpha
+        if self.prune and not alpha[1:].all():
+            used = np.flatnonzero(alpha[1:])
+            kept = np.append(0, 1 + used)
+            model, alpha = SimplexModel(problem, atoms.take(used), costs[kept]), alpha[kept]
+        return self._price(model, alpha, intercept, state)
 
     def _price(
         self, model: SimplexModel, alpha: Array, intercept: float, before: AtomState | None

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 
-from atomlearn.core.interfaces import Block
+from atomlearn.core.interfaces import Block, Design
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 
@@ -22,6 +22,8 @@ Array = NDArray[np.float64]
 
 #: Columns gathered at a time for K = X X'.
 CHUNK = 4096
+#: The largest Gram matrix, in bytes.
+MOST_BYTES = 8 * 2**30
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,14 @@ class RidgeSystem(ABC):
         design = problem.design
         n_samples, n_features = design.shape
         theta = problem.loss_gradient(prediction)
+        smaller = min(n_samples, n_features)
+        if (tasks := design.repeated) is not None and TaskSpace.serves(problem):
+            return TaskSpace(*tasks, problem.y, float(problem.weight[0]), theta, intercept)
+        if smaller * smaller * 8 > MOST_BYTES:
+            raise ValueError(
+                f"ADMM holds a Gram matrix of {smaller} x {smaller}, "
+                f"{smaller * smaller * 8 / 2**30:.0f} GiB; use ColumnGeneration or FISTA"
+            )
         if n_features < n_samples:
             return CoordinateSpace(design.gather(np.arange(n_features)), theta, intercept)
         outer = np.zeros((n_samples, n_samples))
@@ -178,6 +188,58 @@ class SampleSpace(RidgeSystem):
         image = self.outer @ change / c
         slope = shift * float(derivative.sum()) - float(residual @ image)
         return RidgePoint(change, image, shift), slope, float(np.linalg.norm(residual))
+
+
+class TaskSpace(RidgeSystem):
+    """I kron X and the squared loss: (s X'X + c I) W = s X'Y + c W0, one small system for all.
+
+    The eigenvalues of X X' or X'X, whichever is smaller, serve every c.
+    """
+
+    def __init__(
+        self, base: Design, n_tasks: int, y: Array, weight: float, theta: Array, intercept: float
+    ) -> None:
+        super().__init__(theta, intercept)
+        self.X = base.gather(np.arange(base.shape[1])).dense().astype(np.float64)
+        self.Y, self.scale = y.reshape(-1, n_tasks), weight
+        self.of_rows = self.X.shape[0] <= self.X.shape[1]
+        gram = self.X @ self.X.T if self.of_rows else self.X.T @ self.X
+        self.values, self.vectors = np.linalg.eigh(gram)
+        self.pulled = self.X.T @ self.Y
+
+    @staticmethod
+    def serves(problem: Problem) -> bool:
+        """Return whether the tasks do not touch each other and weigh the same."""
+        weight = problem.weight
+        plain = problem.loss.is_quadratic and not problem.fit_intercept
+        return plain and bool((weight == weight[0]).all())
+
+    def mean_eigenvalue(self, problem: Problem) -> float:
+        return float(self.scale * self.values.mean()) or 1.0
+
+    def solve(self, problem: Problem, center: Array, rho: float, accuracy: float) -> Array:
+        """Return w exactly: two products with X, which are two passes."""
+        c = problem.tau + rho
+        W0 = (rho / c) * center.reshape(self.X.shape[1], -1)
+        shrink = 1.0 / (c + self.scale * self.values)
+        if self.of_rows:
+            rest = self.vectors.T @ (self.Y - self.X @ W0)
+            W = W0 + self.scale * (self.X.T @ (self.vectors @ (shrink[:, None] * rest)))
+        else:
+            right = self.vectors.T @ (self.scale * self.pulled + c * W0)
+            W = self.vectors @ (shrink[:, None] * right)
+        return np.asarray(W.reshape(-1))
+
+    def _predict(self, offset: Array, point: RidgePoint) -> Array:
+        raise NotImplementedError
+
+    def _quadratic(self, offset: Array, point: RidgePoint, c: float) -> float:
+        raise NotImplementedError
+
+    def _newton_step(
+        self, problem: Problem, offset: Array, point: RidgePoint, z: Array, c: float
+    ) -> tuple[RidgePoint, float, float]:
+        raise NotImplementedError
 
 
 class CoordinateSpace(RidgeSystem):

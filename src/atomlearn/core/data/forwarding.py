@@ -96,6 +96,10 @@ class Forwarding(Design):
         return self.inner.searched
 
     @property
+    def repeated(self) -> tuple[Design, int] | None:
+        return self.inner.repeated
+
+    @property
     def matrix_shape(self) -> tuple[int, int] | None:
         return self.inner.matrix_shape
 

@@ -48,6 +48,16 @@ class Tasks(MatrixDesign):
     ----------
     X : array, sparse matrix, table or Design, shape (n_rows, n_features)
     n_tasks : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms, solve
+    >>> from atomlearn.designs import Tasks
+    >>> X, Y = np.eye(3), np.array([[4.0, 2.0], [0.5, 0.1], [2.0, 1.0]])
+    >>> fit = solve(Tasks(X, 2), Y.ravel(), norm=norms.TraceNorm(), level=1.0)
+    >>> fit.coef.reshape(3, 2).round(2).tolist()[1] != [0.5, 0.1]
+    True
     """
 
     def __init__(self, X: object, n_tasks: int) -> None:
@@ -65,6 +75,11 @@ class Tasks(MatrixDesign):
     def matrix_shape(self) -> Shape:
         """(n_features, n_tasks)."""
         return self.base.shape[1], self.n_tasks
+
+    @property
+    def repeated(self) -> tuple[Design, int]:
+        """X and the number of targets."""
+        return self.base, self.n_tasks
 
     @property
     def n_samples(self) -> int:
