@@ -26,6 +26,42 @@ class TestL1(NormChecks):
     n_features = 10
 
 
+class TestWeightedL1(NormChecks):
+    norm = L1(weights=[1.0, 2.0, 0.5, 1.0, 3.0, 1.0, 1.0, 0.1, 7.0, 1.0])
+    n_features = 10
+    changes = {"weights": 2.0, "lower": None}
+
+
+class OneSidedChecks(NormChecks):
+    """Weights, a column that is left out, and signs that are fixed: still a gauge."""
+
+    symmetric = False
+    weights = np.array([1.0, 2.0, 0.5, np.inf, 3.0, 1.0, 1.0, 0.1, 7.0, 1.0])
+    lower = np.where(np.arange(10) % 3 == 0, 0.0, -np.inf)
+    upper = np.where(np.arange(10) % 4 == 2, 0.0, np.inf)
+    n_features = 10
+
+    def inside(self, w):
+        return np.where(np.isinf(self.weights), 0.0, np.clip(w, self.lower, self.upper))
+
+
+class TestOneSidedL1(OneSidedChecks):
+    norm = L1(OneSidedChecks.weights, OneSidedChecks.lower, OneSidedChecks.upper)
+
+
+class TestScaledOneSidedL1(OneSidedChecks):
+    norm = Scaled(L1(OneSidedChecks.weights, OneSidedChecks.lower, OneSidedChecks.upper), 2.0)
+
+
+class TestNonnegativeWeightedL1(NormChecks):
+    norm = Nonnegative(L1(weights=[1.0, 2.0, 0.5, 1.0, 3.0, 1.0, 1.0, 0.1, 7.0, 1.0]))
+    n_features = 10
+    symmetric = False
+
+    def inside(self, w):
+        return np.maximum(w, 0.0)
+
+
 class TestL2(NormChecks):
     norm = L2()
     n_features = 10

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -195,7 +194,7 @@ class CrossValidatedModel(AtomicModel):
 
 
 def _with_norm(problem: Problem, norm: Norm) -> Problem:
-    return replace(problem, regularizer=replace(problem.regularizer, norm=norm))
+    return problem.with_norm(norm)
 
 
 class DecidedRegressor(LinearRegressor):

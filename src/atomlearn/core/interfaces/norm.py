@@ -13,6 +13,7 @@ from scipy import sparse
 
 from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.differences import best_by_differences
+from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.interfaces.scores import taking_arrays
 
 if TYPE_CHECKING:
@@ -242,6 +243,25 @@ class Norm(ABC):
         every coordinate enters, or no one number tells.
         """
         return 0.0
+
+    def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
+        """Return ``zero_threshold`` for each of these columns, where they differ."""
+        return self.zero_threshold(w)
+
+    def excess(self, scores: Scores) -> Excess | None:
+        """Return what bounds on single coefficients add to the conjugate of R; None: no bounds."""
+        return None
+
+    def free(self, n_features: int) -> Columns:
+        """Return the columns that the norm leaves unpenalized."""
+        return np.zeros(0, dtype=np.int64)
+
+    def without(self, columns: Columns, n_features: int) -> Norm:
+        """Return the norm with these columns, which are fitted freely elsewhere, held at 0.
+
+        The norm itself, where it would hold them there anyway, as their scores are 0.
+        """
+        return self
 
     def prices(self, n_features: int) -> Array | None:
         """Return p > 0 with gauge(w) = p'w for w >= 0 and infinite elsewhere; None if no such p.

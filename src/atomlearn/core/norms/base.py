@@ -89,6 +89,14 @@ class Wrapper(VectorNorm):
         """That of the norm inside."""
         return self.norm.zero_threshold(w)
 
+    def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
+        """Those of the norm inside."""
+        return self.norm.thresholds(w, columns, n_features)
+
+    def free(self, n_features: int) -> Columns:
+        """Those of the norm inside."""
+        return self.norm.free(n_features)
+
     def _check_inside(self) -> None:
         """Raise where the norm inside is no norm."""
         owner = type(self).__name__

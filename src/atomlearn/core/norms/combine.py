@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Columns, Scores
+from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.interfaces.lift import Lift
 from atomlearn.core.interfaces.norm import (
     Atom,
@@ -167,6 +168,20 @@ class Scaled(Wrapper):
         """That of the norm inside, whose polar is factor times this one."""
         return self.norm.possible_support(z, error, polar * self.factor)
 
+    def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
+        """factor times those of the norm inside."""
+        return self.factor * self.norm.thresholds(w, columns, n_features)
+
+    def excess(self, scores: Scores) -> Excess | None:
+        """That of the norm inside, at factor times its prices."""
+        inner = self.norm.excess(scores)
+        return None if inner is None else inner.dearer(self.factor)
+
+    def without(self, columns: Columns, n_features: int) -> Scaled:
+        """factor times the norm inside without them."""
+        inner = self.norm.without(columns, n_features)
+        return self if inner is self.norm else Scaled(inner, self.factor)
+
     def prices(self, n_features: int) -> Array | None:
         """factor times those of the norm inside, where it has them."""
         inner = self.norm.prices(n_features)
@@ -275,6 +290,11 @@ class Nonnegative(Wrapper):
     def possible_support(self, z: Array, error: Array, polar: float) -> Mask | None:
         """That of the norm inside: a w >= 0 aligned with z* is aligned with max(z*, 0)."""
         return self.norm.possible_support(np.maximum(z, 0.0), error, polar)
+
+    def without(self, columns: Columns, n_features: int) -> Nonnegative:
+        """The non-negative part of the norm inside without them."""
+        inner = self.norm.without(columns, n_features)
+        return self if inner is self.norm else Nonnegative(inner)
 
     def prices(self, n_features: int) -> Array | None:
         """The weights of the l1 norm inside, scaled or in groups of one; None for other norms."""

@@ -1,18 +1,22 @@
-"""L1: gauge(w) = sum_j |w_j|, whose atoms are the signed unit vectors."""
+"""L1: gauge(w) = sum_j weight_j |w_j| within bounds; its atoms are signed unit vectors."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Columns, Scores
+from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.interfaces.norm import Form, Mask, ProxPoint
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.norms.screening import least, most, reaches_largest
+from atomlearn.core.norms.sides import Sides, by_name
 from atomlearn.core.norms.threshold import weighted_l1_point
 from atomlearn.core.norms.vectors import to_float64
 
@@ -20,9 +24,34 @@ Array = NDArray[np.float64]
 
 
 class L1(VectorNorm):
-    """gauge(w) = ||w||_1; its polar is max_j |z_j|.
+    """gauge(w) = sum_j weight_j |w_j| for lower <= w <= upper; without them, ||w||_1.
 
-    The proximal maps are soft thresholds, found in O(n) expected time.
+    The polar of the plain norm is max_j |z_j|, of weights max_j |z_j| / weight_j. The proximal
+    maps are soft thresholds, found in O(n) expected time, and cut at the bounds.
+
+    Parameters
+    ----------
+    weights : float, array (n_features,), mapping of names, or None
+        A factor a column: 0 leaves it unpenalized (as ``solve(unpenalized=)`` does), inf leaves it
+        out. A mapping names those that are not 1.
+    lower, upper : float, array (n_features,), mapping of names, or None
+        Bounds on coefficients, lower <= 0 <= upper; 0 fixes a sign. Free columns have none.
+
+    Notes
+    -----
+    With bounds that are neither 0 nor infinite R is no function of a gauge, but its conjugate is
+    still one minimum over a number, and the proof is exact:
+
+        sup over l <= w <= u of <z, w> - h(gauge(w)) = min over t >= t_0 of
+            h*(t) + sum_j u_j max(z_j - t p_j, 0) + sum_j (-l_j) max(-z_j - t p_j, 0),
+
+    the sums over bounded sides, t_0 = max z_j / p_j over the others (``interfaces.Excess``): a
+    coefficient at its bound may have a score beyond its weight.
+
+    References
+    ----------
+    R. Tibshirani 1996, Regression shrinkage and selection via the lasso.
+    H. Zou 2006, doi:10.1198/016214506000000735 (the adaptive lasso: weights from a first fit).
 
     Examples
     --------
@@ -30,47 +59,170 @@ class L1(VectorNorm):
     >>> from atomlearn import norms
     >>> norms.L1().value(np.array([3.0, 0.0, -4.0]))
     7.0
-
-    References
-    ----------
-    R. Tibshirani 1996, Regression shrinkage and selection via the lasso.
+    >>> norms.L1(weights=[1.0, 2.0, np.inf], lower=0.0).value(np.array([3.0, 1.0, 0.0]))
+    5.0
     """
 
+    def __init__(self, weights: Any = None, lower: Any = None, upper: Any = None) -> None:
+        self.weights = weights
+        self.lower = lower
+        self.upper = upper
+
+    def __repr__(self) -> str:
+        return "L1()" if self._plain else super().__repr__()
+
+    def check(self, n_features: int) -> None:
+        """Raise where weights or bounds do not fit the features."""
+        self._sides(n_features)
+
+    def on(self, n_features: int) -> L1:
+        """The same norm with one number a column."""
+        return self._read_once(n_features, self._on)
+
+    def _on(self, n_features: int) -> L1:
+        sides = self._sides(n_features)
+        return self if sides is None else L1(sides)
+
+    def with_names(self, names: Sequence[str]) -> L1:
+        """Return the same norm with numbers by name replaced by one a column."""
+        if self._plain or isinstance(self.weights, Sides):
+            return self
+        return L1(
+            by_name(self.weights, names, 1.0, "weights"),
+            by_name(self.lower, names, -np.inf, "lower"),
+            by_name(self.upper, names, np.inf, "upper"),
+        )
+
+    @property
+    def absolute(self) -> bool:
+        """True without bounds."""
+        if isinstance(self.weights, Sides):
+            return self.weights.symmetric
+        return self.lower is None and self.upper is None
+
     def value(self, w: Array) -> float:
-        """||w||_1"""
-        return float(np.abs(to_float64(w)).sum())
+        """sum_j weight_j |w_j|, or infinity outside the bounds"""
+        w = to_float64(w)
+        sides = self._sides(w.size)
+        return float(np.abs(w).sum()) if sides is None else sides.value(w)
 
     def polar(self, scores: Scores) -> float:
-        """max_j |z_j|"""
-        return float(np.abs(scores.top(1)[1]).max(initial=0.0))
+        """max_j |z_j| / weight_j, over the signs that w_j can have"""
+        sides = self._sides(scores.n_columns)
+        if sides is None:
+            return float(np.abs(scores.top(1)[1]).max(initial=0.0))
+        return float(sides.ratios(scores.full()).max(initial=0.0))
+
+    def excess(self, scores: Scores) -> Excess | None:
+        """What the bounded sides add to the conjugate."""
+        sides = None if self.absolute else self._sides(scores.n_columns)
+        return None if sides is None else sides.excess(scores.full())
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """The ``count`` columns of largest |z_j|."""
-        return scores.top(max(1, count))[0]
+        """The ``count`` columns of largest |z_j| / weight_j."""
+        sides = self._sides(scores.n_columns)
+        if sides is None:
+            return scores.top(max(1, count))[0]
+        columns, ratios = ArrayScores(sides.ratios(scores.full())).top(max(1, count))
+        return columns[ratios > 0] if (ratios > 0).any() else columns[:1]
+
+    def free(self, n_features: int) -> Columns:
+        """The columns of weight 0."""
+        sides = None if self.weights is None else self._sides(n_features)
+        return super().free(n_features) if sides is None else np.flatnonzero(sides.price == 0)
+
+    def without(self, columns: Columns, n_features: int) -> L1:
+        """The same norm with an infinite weight for these columns."""
+        sides = self._sides(n_features)
+        if sides is None:
+            return self
+        out = np.isin(np.arange(n_features), columns)
+        return L1(
+            Sides(
+                np.where(out, np.inf, sides.price),
+                np.where(out, 0.0, sides.lower),
+                np.where(out, 0.0, sides.upper),
+            )
+        )
+
+    def times(self, factor: float) -> L1 | None:
+        """The same norm with its weights multiplied, once they are one a column."""
+        sides = self.weights
+        if not isinstance(sides, Sides):
+            return None
+        return L1(Sides(factor * sides.price, sides.lower, sides.upper))
 
     def of_groups(self, groups: Any) -> Groups:
         """The sum of the norms of the groups."""
         return Groups(groups)
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        return weighted_l1_point(v, None, amount, form)
+        sides = self._sides(v.size)
+        if sides is None:
+            return weighted_l1_point(v, None, amount, form)
+        return sides.point(v, amount, form)
 
     def restrict(self, columns: Columns, n_features: int) -> L1:
-        """The same norm: l1 does not mix coordinates."""
-        return self
+        """The same norm on these columns: l1 does not mix coordinates."""
+        sides = self._sides(n_features)
+        return self if sides is None else L1(sides.take(columns))
 
-    def as_groups(self, n_features: int) -> Groups:
-        """Groups of one column."""
-        return Groups(Partition(np.arange(n_features), n_features, n_features))
+    def as_groups(self, n_features: int) -> Groups | None:
+        """Groups of one column; None with bounds, or columns left out."""
+        partition = Partition(np.arange(n_features), n_features, n_features)
+        if self._plain:
+            return Groups(partition)
+        weights = self.l1_weights(n_features)
+        return None if weights is None else Groups(partition, weights)
 
-    def l1_weights(self, n_features: int) -> Array:
-        """All ones."""
-        return np.ones(n_features)
+    def l1_weights(self, n_features: int) -> Array | None:
+        """The weights, where all are finite and there are no bounds."""
+        sides = self._sides(n_features)
+        if sides is None:
+            return np.ones(n_features)
+        usable = np.isfinite(sides.price) & (sides.price > 0)
+        return sides.price if sides.symmetric and usable.all() else None
 
-    def possible_support(self, z: Array, error: Array, polar: float) -> Mask:
-        """w_j != 0 only where |z_j*| = max_i |z_i*|."""
-        return reaches_largest(least(z, error), most(z, error), polar)
+    def prices(self, n_features: int) -> Array | None:
+        """The weights, where all are finite, lower bounds are 0 and upper ones infinite."""
+        sides = self._sides(n_features)
+        if sides is None or not ((sides.lower == 0) & np.isposinf(sides.upper)).all():
+            return None
+        return sides.price if (sides.price > 0).all() else None
+
+    def possible_support(self, z: Array, error: Array, polar: float) -> Mask | None:
+        """w_j != 0 only where |z_j*| / weight_j = max_i |z_i*| / weight_i; no rule with bounds."""
+        sides = self._sides(z.size)
+        if sides is None:
+            return reaches_largest(least(z, error), most(z, error), polar)
+        if not sides.symmetric or (sides.price == 0).any():
+            return None
+        price = sides.price
+        return reaches_largest(least(z, error) / price, most(z, error) / price, polar)
+
+    def least_polar(self, z: Array, error: Array) -> float:
+        """A lower bound on the polar of all scores so near; 0 with bounds."""
+        return super().least_polar(z, error) if self.absolute else 0.0
 
     def zero_threshold(self, w: Array) -> float:
-        """1: a zero coordinate stays zero where |z_j| <= multiplier."""
-        return 1.0
+        """1: a zero coordinate stays zero where |z_j| <= multiplier; weights have one each."""
+        return 1.0 if self._plain else 0.0
+
+    def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
+        """The weights of these columns; 0 with bounds, where multipliers do not tell."""
+        sides = self._sides(n_features)
+        if sides is None:
+            return 1.0
+        return sides.price[columns] if sides.symmetric else 0.0
+
+    @property
+    def _plain(self) -> bool:
+        return self.weights is None and self.lower is None and self.upper is None
+
+    def _sides(self, n_features: int) -> Sides | None:
+        """Return weights and bounds as one number a column; None for the plain norm."""
+        if self._plain:
+            return None
+        if isinstance(self.weights, Sides):
+            return self.weights.fitting(n_features)
+        return Sides.read(self.weights, self.lower, self.upper, n_features)

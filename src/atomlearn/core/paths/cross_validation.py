@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -179,7 +179,7 @@ def _one_fold(
     for output, problem in enumerate(problems):
         weight = problem.weight[train]
         part = problem.of_rows(train, training, weight * (problem.weight.sum() / weight.sum()))
-        part = replace(part, regularizer=replace(problem.regularizer, norm=norm))
+        part = part.with_norm(norm)
         solutions = path_of(part, levels, settings.share(len(problems) - output))
         if solutions.results[-1].status is Status.INTERRUPTED:
             raise KeyboardInterrupt("cross-validation was interrupted before a level was chosen")

@@ -55,8 +55,9 @@ class Pricing:
             columns = columns[~np.isin(columns, self.columns)]
         if not columns.size:
             return columns
-        threshold = self.problem.regularizer.norm.zero_threshold(self.weights)
-        if threshold <= 0 or (threshold := threshold * self.multiplier) <= 0:
+        norm, n_features = self.problem.regularizer.norm, self.problem.design.shape[1]
+        threshold = norm.thresholds(self.weights, columns, n_features)
+        if np.max(threshold) <= 0 or np.max(threshold := threshold * self.multiplier) <= 0:
             return columns
         return columns[np.abs(self.scores.at(columns)) > threshold * (1 - 1e-12)]
 
@@ -80,8 +81,9 @@ def priced(
     if gauge is None:
         gauge = problem.gauge(columns, weights)
     norm, shifted = problem.regularizer.norm, problem.shifted(scores, columns, weights)
-    bounds = norm.polar_bounds(shifted)
-    certificate = problem.certificate(weights, prediction, dual, gauge, bounds)
+    excess = norm.excess(shifted)
+    bounds = norm.polar_bounds(shifted) if excess is None else (excess.polar, excess.polar)
+    certificate = problem.certificate(weights, prediction, dual, gauge, bounds, excess)
     if certificate.leaves_open(tolerance):
         bounds = norm.polar_bounds(shifted, thorough=True)
         certificate = problem.certificate(weights, prediction, dual, gauge, bounds)

@@ -15,8 +15,10 @@ from atomlearn.core.interfaces import (
     Design,
     Lift,
     Loss,
+    Norm,
     Scores,
 )
+from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.losses import FreeColumns, Offset, pieces
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
 from atomlearn.core.problem.checks import check_free, check_offset, check_weight
@@ -120,13 +122,27 @@ class Problem:
         As columns of X they stay where they are: what they explain has no scores left, so that a
         norm that does not grow where an entry is set to 0 leaves them at 0.
         """
-        columns = self.design.shape[1]
-        free = None if unpenalized is None else check_free(unpenalized, columns)
-        if free is None or not free.size:
+        n_features, norm = self.design.shape[1], self.regularizer.norm
+        asked = [norm.free(n_features)] + ([] if self.free is None else [self.free])
+        if unpenalized is not None:
+            asked.append(check_free(unpenalized, n_features))
+        free = np.unique(np.concatenate(asked))
+        if not free.size:
             return self
+        regularizer = replace(self.regularizer, norm=norm.without(free, n_features))
+        inner, intercept, before = self.loss, self.fit_intercept, self.loss
+        if isinstance(before, FreeColumns) and self.free is not None:
+            if np.array_equal(free, self.free):
+                return replace(self, regularizer=regularizer)
+            inner, intercept = before.inner, before.intercept
         Z = np.asarray(self.design.gather(free).dense(), dtype=np.float64)
-        loss = FreeColumns(self.loss, Z, self.fit_intercept)
-        return replace(self, loss=loss, fit_intercept=False, free=free)
+        loss = FreeColumns(inner, Z, intercept)
+        return replace(self, loss=loss, fit_intercept=False, free=free, regularizer=regularizer)
+
+    def with_norm(self, norm: Norm) -> Problem:
+        """Return the problem with another norm, and the columns free that it leaves free."""
+        norm = norm.on(self.design.shape[1])
+        return replace(self, regularizer=replace(self.regularizer, norm=norm)).freed(None)
 
     def of_rows(self, rows: Columns, design: Design, weight: Array) -> Problem:
         """Return the problem of these samples, whose data is ``design``, with other weights."""
@@ -326,6 +342,7 @@ class Problem:
         dual: Array,
         gauge: float,
         polar: tuple[float, float],
+        excess: Excess | None = None,
     ) -> Certificate:
         """Return objective and gap of this very point from bounds on the polar of its scores.
 
@@ -334,28 +351,39 @@ class Problem:
         domain with sum(v) = 0 where b is free. At v = -f'(X w + b) it is the
         <g, w> + R(w) + R*(-g) of PAPERS ([V] section 2, [L] section 3). ``gauge`` is gauge(w), or
         an upper bound such as the sum of atom weights, which makes objective and gap bounds.
-        ``polar`` : lower and upper bound on gauge°(z).
+        ``polar`` : lower and upper bound on gauge°(z); ``excess`` : of bounds on coefficients,
+        with which polars are those of the sides that have none.
         """
         square = float(weights @ self.ridge_slope(weights)) if self.tau else 0.0
         smooth = self.loss_value(prediction)
         objective = smooth + 0.5 * square + self.regularizer.value(gauge)
         base = objective + 0.5 * square
         low, high = polar
-        gap = self.gap_at(base, objective, dual, high)
+        gap = self.gap_at(base, objective, dual, high, excess)
         # Where the best atom is only searched for, the gap it would give is told apart.
-        searched = self.gap_at(base, objective, dual, low) if low < high else None
+        searched = self.gap_at(base, objective, dual, low, excess) if low < high else None
         return Certificate(objective, gap, high, searched)
 
-    def gap_at(self, base: float, objective: float, v: Array, polar: float) -> float:
+    def gap_at(
+        self,
+        base: float,
+        objective: float,
+        v: Array,
+        polar: float,
+        excess: Excess | None = None,
+    ) -> float:
         """Return the gap at the dual point -v, or at it scaled into feasibility, for this polar."""
         # F >= level * gauge at the optimum, because losses are bounded below by zero.
         bound = objective / self.regularizer.amount
         gap = base + self.loss_conjugate(v, -1.0)
-        gap += self.regularizer.conjugate(polar, bound)
+        gap += self.regularizer.conjugate(polar, bound, excess)
         level = self.regularizer.amount
         if not self.tau and self.regularizer.form == "penalized" and polar > level:
             # The classical alternative: the dual point scaled into gauge°(z) <= level.
-            gap = min(gap, objective + self.loss_conjugate(v, -level / polar))
+            feasible = objective + self.loss_conjugate(v, -level / polar)
+            if excess is not None:
+                feasible += excess.scaled(level / polar).at(level)
+            gap = min(gap, feasible)
         if np.isnan(gap):
             gap = math.inf
         # F itself bounds F - F*, as losses and norms are bounded below by zero.

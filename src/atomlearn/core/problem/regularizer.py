@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Norm, ProxJacobian, ProxPoint
+from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.problem.checks import positive
 
@@ -57,15 +58,30 @@ class Regularizer:
         outside = self.form == "constrained" and gauge > self.amount
         return weights * (self.amount / gauge) if outside else weights
 
-    def conjugate(self, polar: float, gauge_bound: float) -> float:
-        """Return R*(z) for gauge°(z) = polar, with w restricted to gauge(w) <= gauge_bound."""
+    def conjugate(self, polar: float, gauge_bound: float, excess: Excess | None = None) -> float:
+        """Return R*(z) for gauge°(z) = polar, with w restricted to gauge(w) <= gauge_bound.
+
+        ``excess`` : of the bounds on single coefficients, if there are any; ``polar`` is then that
+        of the sides without one.
+        """
+        if excess is not None:
+            t = self._best(max(polar, 0.0), gauge_bound, excess)
+            return self.conjugate(t, gauge_bound) + excess.at(t)
         if self.form == "squared":
             return 0.5 * polar * polar / self.amount
         if self.form == "constrained":
             return self.amount * max(polar, 0.0)
-        excess = polar - self.amount
+        beyond = polar - self.amount
         # A polar that is not a number proves nothing.
-        return 0.0 if excess <= 0 else gauge_bound * excess
+        return 0.0 if beyond <= 0 else gauge_bound * beyond
+
+    def _best(self, polar: float, gauge_bound: float, excess: Excess) -> float:
+        """Return the t >= polar that minimizes R*(t) + E(t)."""
+        if self.form == "squared":
+            return excess.best(polar, 0.0, 1.0 / self.amount)
+        if self.form == "constrained":
+            return excess.best(polar, self.amount, 0.0)
+        return excess.best(max(polar, self.amount), gauge_bound, 0.0)
 
     def multiplier(self, gauge: float, inner: float) -> float:
         """Return lambda with z in lambda * subdifferential of gauge at w, where <z, w> = inner."""

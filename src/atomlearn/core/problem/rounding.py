@@ -93,7 +93,8 @@ def rounding(
     )
     # Each score is off by its column's length; twice, as v sums to 0 up to rounding only.
     scores = ArrayScores(2.0 * growth(n_samples) * slope * lengths.scored)
-    return total + _of_polar(problem, objective, polar) * _polar(problem, columns, scores)
+    reach, ranges = _reach(problem, columns, scores)
+    return total + _of_polar(problem, objective, polar) * reach + ranges
 
 
 def of_shift(problem: Problem, shift: float, prediction: Array | None = None) -> float:
@@ -118,14 +119,19 @@ def _curved(problem: Problem, square: float, prediction: Array | None) -> float:
     return float(loss.curvature(problem.y, prediction, weight).max()) * square
 
 
-def _polar(problem: Problem, columns: Columns | None, scores: ArrayScores) -> float:
+def _reach(problem: Problem, columns: Columns | None, scores: ArrayScores) -> tuple[float, float]:
+    """Return the polar of errors of scores, and what coefficients with bounds make of them."""
     norm = problem.regularizer.norm
     if columns is not None:
         restricted = norm.restrict(columns, problem.design.shape[1])
         if restricted is None:
-            return float(scores.full().max())
+            return float(scores.full().max()), 0.0
         norm = restricted
-    return norm.polar(scores)
+    either = [norm.excess(ArrayScores(sign * scores.full())) for sign in (1.0, -1.0)]
+    bounded = [side for side in either if side is not None]
+    if not bounded:
+        return norm.polar(scores), 0.0
+    return max(side.polar for side in bounded), sum(side.at(0.0) for side in bounded)
 
 
 def _of_polar(problem: Problem, objective: float, polar: float) -> float:
