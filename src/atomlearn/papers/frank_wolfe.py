@@ -328,11 +328,11 @@ class FrankWolfe(Solver):
         accuracy = min(max(accuracy, 0.05 * self.tolerance), 1e-2)
         at = (state.weights, state.prediction, v, state.gauge)
         atom, reached, bounds = atoms.best(scores, accuracy, thorough=False)
-        state.certificate = problem.certificate(*at, bounds)
+        state.certificate = problem.rounded(problem.certificate(*at, bounds), *at[:3])
         if state.certificate.leaves_open(self.tolerance):
             # Nothing better is found: now the bound from above is worth more work.
             atom, reached, bounds = atoms.best(scores, 0.05 * self.tolerance, thorough=True)
-            state.certificate = problem.certificate(*at, bounds)
+            state.certificate = problem.rounded(problem.certificate(*at, bounds), *at[:3])
         return atom, reached, float(v @ state.linear)
 
     def _judge(self, state: FrankWolfeState, before: FrankWolfeState) -> None:

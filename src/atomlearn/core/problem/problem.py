@@ -329,11 +329,23 @@ class Problem:
             gauge=gauge,
             tolerance=tolerance,
         )
-        known = price.certificate
-        lost = rounding(
-            self, columns, weights, prediction, v, known.objective, known.polar, lengths
+        at = (weights, prediction, v)
+        return replace(price, certificate=self.rounded(price.certificate, *at, columns, lengths))
+
+    def rounded(
+        self,
+        certificate: Certificate,
+        weights: Array,
+        prediction: Array,
+        dual: Array,
+        columns: Columns | None = None,
+        lengths: Lengths | None = None,
+    ) -> Certificate:
+        """Return the certificate of this point with what rounding may have hidden in its gap."""
+        known = certificate.objective, certificate.polar
+        return certificate.widened(
+            rounding(self, columns, weights, prediction, dual, *known, lengths)
         )
-        return replace(price, certificate=known.widened(lost))
 
     def certificate(
         self,

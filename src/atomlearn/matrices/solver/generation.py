@@ -299,7 +299,8 @@ class MatrixGeneration(Solver):
                 max(one.bounds[side] / factor for one, factor in zip(found, factors, strict=True))
                 for side in (0, 1)
             ]
-            return problem.certificate(ridge, prediction, v, gauge, (bounds[0], bounds[1]))
+            known = problem.certificate(ridge, prediction, v, gauge, (bounds[0], bounds[1]))
+            return problem.rounded(known, ridge, prediction, v)
 
         certificate = search(accuracy, thorough=False)
         if certificate.leaves_open(self.tolerance):
