@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,12 +15,19 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import _check_method_params
 
 from atomlearn.core.data.parts import check_rows
+from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Loss, Norm, Solver
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.names import named
-from atomlearn.core.paths.cross_validation import Rows, Rule, Score, cross_validate, held_out_loss
-from atomlearn.core.paths.levels import check_levels, largest_useful_level, level_grid
+from atomlearn.core.paths.cross_validation import (
+    Rows,
+    Rule,
+    Score,
+    cross_validate,
+    held_out_loss,
+)
+from atomlearn.core.paths.levels import check_levels, level_grids
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
@@ -114,18 +122,7 @@ class CrossValidatedModel(AtomicModel):
         """Return the levels of each norm, shape (n_norms, n_levels)."""
         if self.alphas is not None:
             return np.tile(check_levels(self.alphas, self.form, "alphas"), (len(norms), 1))
-        farthest = min if self.form == "constrained" else max
-        return np.array(
-            [
-                level_grid(
-                    farthest(largest_useful_level(_with_norm(p, norm)) for p in problems),
-                    self.n_alphas,
-                    self.alpha_ratio,
-                    self.form,
-                )
-                for norm in norms
-            ]
-        )
+        return level_grids(problems, norms, self.n_alphas, self.alpha_ratio)
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, **params: Any
@@ -140,7 +137,9 @@ class CrossValidatedModel(AtomicModel):
         folds = self._folds(X, data.y, for_splitter)
         score = None if self.scoring is None else self._score_of(data, for_scorer)
         results = self._search(data, folds, score, settings)
+        searched = self.n_passes_
         self._take(data, results)
+        self.n_passes_ += searched
         return self
 
     def _search(
@@ -154,7 +153,8 @@ class CrossValidatedModel(AtomicModel):
         candidates = self._candidates()
         names = getattr(self, "feature_names_in_", None)
         norms = [named(as_norm(grouped(norm, data.design)), names) for norm in candidates]
-        problems = self._problems(data, norms[0], 1.0)
+        counted = Counted(data.design)
+        problems = [replace(p, design=counted) for p in self._problems(data, norms[0], 1.0)]
         for norm in norms[1:]:
             norm.check(data.design.shape[1])
         levels = self._grids(problems, norms)
@@ -168,7 +168,9 @@ class CrossValidatedModel(AtomicModel):
         self.alphas_ = levels[0] if len(norms) == 1 else levels
         self.cv_results_ = scores.table()
         final = self._problems(data, norms[chosen], self.alpha_)
-        return self._solve(final, [None] * len(final), self.n_jobs, settings)
+        self.n_passes_ = counted.passes if scores.paths else counted.passes + scores.passes
+        starts = scores.starts(chosen, position, len(final))
+        return self._solve(final, starts, self.n_jobs, settings)
 
     def _folds(self, X: Any, y: NDArray[Any], params: dict[str, Any]) -> list[tuple[Rows, Rows]]:
         splitter = check_cv(self.cv, y, classifier=is_classifier(self))
@@ -191,10 +193,6 @@ class CrossValidatedModel(AtomicModel):
             return float(scorer(stand_in, decisions, y[test], **of_fold))
 
         return score
-
-
-def _with_norm(problem: Problem, norm: Norm) -> Problem:
-    return problem.with_norm(norm)
 
 
 class DecidedRegressor(LinearRegressor):

@@ -14,6 +14,7 @@ from scipy import sparse
 from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.differences import best_by_differences
 from atomlearn.core.interfaces.excess import Excess
+from atomlearn.core.interfaces.ratings import Ratings
 from atomlearn.core.interfaces.scores import taking_arrays
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Term:
     factor: float = 1.0
 
 
-class Norm(ABC):
+class Norm(Ratings, ABC):
     """gauge(w) = inf { t >= 0 : w in t * conv(atoms) }.
 
     A norm must give its value, its polar and its best columns. Everything else it may be able to
@@ -83,7 +84,7 @@ class Norm(ABC):
         none of them is new, the polar of the restricted problem is the polar of the whole one.
         """
 
-    def check(self, n_features: int) -> None:  # noqa: B027 - most norms fit any number of columns
+    def check(self, n_features: int) -> None:
         """Raise ValueError or TypeError, with the remedy, where a parameter is unusable."""
 
     # What the data say: names of columns, the shape of a matrix, the number of features.

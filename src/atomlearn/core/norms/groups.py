@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.norm import Form, Mask, ProxPoint
-from atomlearn.core.norms.lift import GroupedNorm, best_groups, lifted_point
+from atomlearn.core.norms.lift import GroupedNorm, best_groups, groups_above, lifted_point
 from atomlearn.core.norms.names import named_groups
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.norms.screening import least, most, reaches_largest
@@ -96,6 +96,15 @@ class Groups(GroupedNorm):
         """Whole groups of largest ||z_g||_2 / weight_g, until there are ``count`` columns."""
         partition, weights = self.parts(scores.n_columns)
         return best_groups(scores, partition, weights, 1, count)
+
+    def reference(self, scores: Scores) -> float:
+        """The largest ||z_g||_2 / weight_g."""
+        return self.polar(scores)
+
+    def rated(self, scores: Scores, bound: float) -> Columns:
+        """Whole groups with ||z_g||_2 / weight_g of at least the bound."""
+        partition, weights = self.parts(scores.n_columns)
+        return groups_above(scores, partition, weights, bound)
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         partition, weights = self.parts(v.size)

@@ -14,7 +14,7 @@ from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.norm import Form, Mask, ProxPoint
 from atomlearn.core.interfaces.numbers import whole_number
 from atomlearn.core.norms.ksupport_point import ksupport_point
-from atomlearn.core.norms.lift import GroupedNorm, best_groups, lifted_point
+from atomlearn.core.norms.lift import GroupedNorm, best_groups, groups_above, lifted_point
 from atomlearn.core.norms.names import named_groups
 from atomlearn.core.norms.parameters import amount_of_prox
 from atomlearn.core.norms.screening import least, most, reaches_kth
@@ -137,6 +137,25 @@ class KSupport(GroupedNorm):
         k = self._k(partition.n_groups)
         marked = reaches_kth(partition.norms(low), partition.norms(high), k, polar)
         return np.asarray(marked[partition.labels])
+
+    def reference(self, scores: Scores) -> float:
+        """The k-th largest |z_j|, or group norm of z."""
+        k = self._k(scores.n_columns)
+        if self.groups is None:
+            return float(np.abs(scores.top(k)[1]).min(initial=math.inf))
+        norms = self.partition(scores.n_columns).norms_of_scores(scores)
+        return float(np.sort(norms)[-self._k(norms.size)])
+
+    def rated(self, scores: Scores, bound: float) -> Columns:
+        """The columns, or whole groups, of at least this |z_j| or group norm."""
+        if self.groups is None:
+            return scores.above(bound)[0]
+        return groups_above(scores, self.partition(scores.n_columns), None, bound)
+
+    @property
+    def asks_large(self) -> bool:
+        """True where columns are rated by their own scores: the polar asks for the k largest."""
+        return self.groups is None
 
     def zero_threshold(self, w: Array) -> float:
         """(T / (k - q)) / gauge, T = sum |w_j| over 0 < d_j < 1, q = #{d_j = 1}.

@@ -204,6 +204,26 @@ class L1(VectorNorm):
         """A lower bound on the polar of all scores so near; 0 with bounds."""
         return super().least_polar(z, error) if self.absolute else 0.0
 
+    @property
+    def rates_columns(self) -> bool:
+        """True without bounds, at which scores may be beyond those of all others."""
+        return self.absolute
+
+    def reference(self, scores: Scores) -> float:
+        """The largest |z_j| / weight_j."""
+        return self.polar(scores)
+
+    def rated(self, scores: Scores, bound: float) -> Columns:
+        """The columns with |z_j| / weight_j of at least the bound."""
+        sides = self._sides(scores.n_columns)
+        ratings = scores if sides is None else ArrayScores(sides.ratios(scores.full()))
+        return ratings.above(bound)[0]
+
+    @property
+    def asks_large(self) -> bool:
+        """True without weights: the polar is the largest magnitude."""
+        return self._plain
+
     def zero_threshold(self, w: Array) -> float:
         """1: a zero coordinate stays zero where |z_j| <= multiplier; weights have one each."""
         return 1.0 if self._plain else 0.0

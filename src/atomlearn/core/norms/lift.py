@@ -35,6 +35,17 @@ class GroupedNorm(VectorNorm):
         return self.partition(n_features).labels[columns]
 
 
+def groups_above(
+    scores: Scores, partition: Partition, weights: Array | None, bound: float
+) -> Columns:
+    """Return the columns of the groups with ||z_g||_2 / weight_g >= bound, best group first."""
+    norms = partition.norms_of_scores(scores)
+    rating = norms if weights is None else norms / weights
+    found = np.flatnonzero(rating >= bound)
+    found = found[np.argsort(-rating[found], kind="stable")]
+    return partition.members(found)
+
+
 def best_groups(
     scores: Scores, partition: Partition, weights: Array | None, least: int, count: int
 ) -> Columns:

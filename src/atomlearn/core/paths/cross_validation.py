@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -11,12 +11,18 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
+from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.parts import part_of
+from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Norm
-from atomlearn.core.paths.path import path_of
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.paths.path import PathResult, path_of
+from atomlearn.core.paths.pool import Pool
+from atomlearn.core.paths.readings import drive
 from atomlearn.core.paths.settings import Settings
+from atomlearn.core.paths.speculation import speculated, speculates
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Status
+from atomlearn.core.problem.result import Result, Status
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -26,22 +32,28 @@ Rule = Literal["best", "one_standard_error"]
 #: score(decisions (n_test, n_outputs), test rows) -> a number, the larger the better.
 Score = Callable[[Array, Rows], float]
 
+INTERRUPTED = "cross-validation was interrupted before a level was chosen"
+
 
 @dataclass(frozen=True, slots=True)
 class CrossValidation:
     """Held-out scores of every (norm, level, fold).
 
     norms : the candidates; levels : (n_norms, n_levels), the most regularized first; scores,
-    passes, n_selected, relative_gaps : (n_norms, n_levels, n_folds), the last three summed or
-    (gaps) maximized over outputs.
+    level_passes, n_selected, relative_gaps : (n_norms, n_levels, n_folds), the last three summed or
+    (gaps) maximized over outputs; passes : readings of the data for all of them, however many
+    points each served; paths : by (norm, fold), the PathResult of each output, where they shared
+    readings.
     """
 
     norms: tuple[Norm, ...]
     levels: Array
     scores: Array
-    passes: Array
+    level_passes: Array
     n_selected: Array
     relative_gaps: Array
+    passes: float = 0.0
+    paths: tuple[tuple[tuple[PathResult, ...], ...], ...] = field(default=(), repr=False)
 
     @property
     def mean(self) -> Array:
@@ -81,6 +93,24 @@ class CrossValidation:
             level = np.argmax(score[norm] >= bound)
         return int(norm), int(level)
 
+    def starts(self, norm: int, level: int, n_outputs: int = 1) -> list[WarmStart | None]:
+        """Return, by output, the mean over folds of the solutions at (norm index, level index).
+
+        Where the whole can begin; None where the folds did not share their readings.
+        """
+        if not self.paths:
+            return [None] * n_outputs
+        found: list[WarmStart | None] = []
+        for output in zip(*self.paths[norm], strict=True):
+            results = [path.results[level] for path in output]
+            columns = np.unique(np.concatenate([result.columns for result in results]))
+            weights = np.zeros(columns.size)
+            for result in results:
+                weights[np.searchsorted(columns, result.columns)] += result.weights / len(results)
+            intercept = float(np.mean([result.intercept for result in results]))
+            found.append(WarmStart(columns, weights, intercept))
+        return found
+
     def table(self) -> dict[str, Any]:
         """Return scikit-learn's ``cv_results_``: a dict of arrays, one entry a (norm, level)."""
         n_norms, n_levels, n_folds = self.scores.shape
@@ -105,7 +135,7 @@ class CrossValidation:
         table["standard_error"] = self.standard_error.ravel()
         table["rank_test_score"] = 1 + np.array([(sortable > s).sum() for s in sortable])
         table["mean_n_selected"] = self.n_selected.mean(axis=2).ravel()
-        table["mean_passes"] = self.passes.mean(axis=2).ravel()
+        table["mean_passes"] = self.level_passes.mean(axis=2).ravel()
         table["max_relative_gap"] = self.relative_gaps.max(axis=2).ravel()
         return table
 
@@ -135,11 +165,13 @@ def cross_validate(
     settings : Settings
         Its deadline is that of the whole search: each (norm, fold) has its part of what is left.
     n_jobs : int, optional
-        Number of (norm, fold) at a time, in threads that share X (kernels release the GIL); a
-        ``joblib.parallel_config`` around the call chooses processes instead.
+        Number of (norm, fold) at a time, in threads that share X (kernels release the GIL), where
+        they cannot share readings.
 
     Notes
     -----
+    All folds, norms and outputs go over the data together: one reading prices the next levels of
+    all of them. Where that is not possible (see ``path``), each (norm, fold) is solved by itself.
     Data is read through row numbers, checked once by the caller, and never copied. The sample
     weights of each training part are scaled to the sum they have over all samples, so that a
     level means the same for a fold as for the whole.
@@ -147,15 +179,77 @@ def cross_validate(
     _check_folds(folds, problems[0])
     for norm in norms:
         norm.check(problems[0].design.shape[1])
+    design = problems[0].design
+    counted = design if isinstance(design, Counted) else Counted(design)
+    before = counted.passes
+    problems = [replace(problem, design=counted) for problem in problems]
     tasks = [(norm, grid, fold) for norm, grid in zip(norms, levels, strict=True) for fold in folds]
-    at_once = effective_n_jobs(n_jobs)
-    parts = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_one_fold)(problems, *task, score, partial(settings.share, len(tasks) - k, at_once))
-        for k, task in enumerate(tasks)
-    )
+    shared = all(_speculates(problems, norm, levels.shape[1], settings) for norm in norms)
+    if shared:
+        found = _together(problems, tasks, settings)
+    else:
+        at_once = effective_n_jobs(n_jobs)
+        found = Parallel(n_jobs=n_jobs, prefer="threads")(
+            delayed(_one_fold)(problems, *task, partial(settings.share, len(tasks) - k, at_once))
+            for k, task in enumerate(tasks)
+        )
     shape = (len(norms), len(folds), levels.shape[1])
-    columns = [np.array(part).reshape(shape).swapaxes(1, 2) for part in zip(*parts, strict=True)]
-    return CrossValidation(tuple(norms), np.asarray(levels), *columns)
+    parts = [
+        _held_out(problems, fold[1], p, score) for (_, _, fold), p in zip(tasks, found, strict=True)
+    ]
+    scores, each, selected, gaps = (
+        np.array(part).reshape(shape).swapaxes(1, 2) for part in zip(*parts, strict=True)
+    )
+    passes = float(counted.passes - before if shared else each.sum())
+    n_folds = len(folds)
+    by_norm = tuple(tuple(found[k : k + n_folds]) for k in range(0, len(found), n_folds))
+    by_norm = by_norm if shared else ()
+    grid = np.asarray(levels)
+    return CrossValidation(tuple(norms), grid, scores, each, selected, gaps, passes, by_norm)
+
+
+def _speculates(problems: Sequence[Problem], norm: Norm, n_levels: int, settings: Settings) -> bool:
+    return all(speculates(problem.with_norm(norm), n_levels, settings) for problem in problems)
+
+
+def _together(
+    problems: Sequence[Problem],
+    tasks: Sequence[tuple[Norm, Array, tuple[Rows, Rows]]],
+    settings: Settings,
+) -> list[tuple[PathResult, ...]]:
+    """Return the paths of each (norm, fold), all of which share every reading of the data.
+
+    A fold is the problem over all rows with weight zero on those that it leaves out: its dual
+    vectors are zero there, so all folds share one design and one pool of columns.
+    """
+    design = problems[0].design
+    pool = Pool(problems[0])
+    waiting = []
+    for norm, levels, (train, _) in tasks:
+        counts = np.bincount(train, minlength=design.shape[0])
+        for problem in problems:
+            weight = problem.weight * counts
+            weight *= problem.weight.sum() / weight.sum()
+            fold = replace(problem.with_norm(norm), weight=weight)
+            waiting.append(speculated(fold, levels, settings, pool))
+    with single_threaded_blas():
+        outcomes = drive(design, waiting)
+    if any(outcome.interrupted for outcome in outcomes):
+        raise KeyboardInterrupt(INTERRUPTED)
+    paths, found = iter(outcomes), []
+    for _, levels, _ in tasks:
+        results = [next(paths).results for _ in problems]
+        found.append(
+            tuple(
+                PathResult(levels, each, design.shape[1], design.dtype, _passes_of(each))
+                for each in results
+            )
+        )
+    return found
+
+
+def _passes_of(results: Sequence[Result]) -> float:
+    return float(sum(result.passes for result in results))
 
 
 def _one_fold(
@@ -163,26 +257,36 @@ def _one_fold(
     norm: Norm,
     levels: Array,
     fold: tuple[Rows, Rows],
-    score: Score,
     settings_of_now: Callable[[], Settings],
-) -> tuple[Array, Array, Array, Array]:
-    """Return scores, passes, numbers of columns and gaps at every level of one norm and fold.
+) -> tuple[PathResult, ...]:
+    """Return the paths of one norm and fold, one an output.
 
     ``settings_of_now`` is asked when the fold begins: its part of the time left is known then.
     """
-    train, test = fold
+    train, _ = fold
     settings = settings_of_now()
-    design = problems[0].design
-    training, testing = part_of(design, rows=train), part_of(design, rows=test)
-    decisions = np.empty((levels.size, test.size, len(problems)))
-    passes, n_selected, gaps = np.zeros((3, levels.size))
+    training = part_of(problems[0].design, rows=train)
+    found = []
     for output, problem in enumerate(problems):
         weight = problem.weight[train]
         part = problem.of_rows(train, training, weight * (problem.weight.sum() / weight.sum()))
         part = part.with_norm(norm)
         solutions = path_of(part, levels, settings.share(len(problems) - output))
         if solutions.results[-1].status is Status.INTERRUPTED:
-            raise KeyboardInterrupt("cross-validation was interrupted before a level was chosen")
+            raise KeyboardInterrupt(INTERRUPTED)
+        found.append(solutions)
+    return tuple(found)
+
+
+def _held_out(
+    problems: Sequence[Problem], test: Rows, paths: Sequence[PathResult], score: Score
+) -> tuple[Array, Array, Array, Array]:
+    """Return scores, passes, numbers of columns and gaps at every level of one norm and fold."""
+    n_levels = paths[0].levels.size
+    testing = part_of(problems[0].design, rows=test)
+    decisions = np.empty((n_levels, test.size, len(problems)))
+    passes, n_selected, gaps = np.zeros((3, n_levels))
+    for output, (problem, solutions) in enumerate(zip(problems, paths, strict=True)):
         decisions[:, :, output] = solutions.predict(testing)
         if problem.offset is not None:
             decisions[:, :, output] += problem.offset[test]

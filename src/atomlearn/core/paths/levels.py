@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.interfaces import Norm, Scores
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.interfaces.numbers import whole_number
 from atomlearn.core.problem.problem import Problem
@@ -18,7 +20,17 @@ Array = NDArray[np.float64]
 RATIOS: dict[str, float] = {"penalized": 1e-2, "squared": 1e-4, "constrained": 1e-3}
 
 
-def largest_useful_level(problem: Problem) -> float:
+def scores_at_zero(problem: Problem) -> Scores:
+    """Return z at w = 0 with the optimal intercept: one pass over the data."""
+    return problem.design.scores(problem.negative_gradient(_prediction_at_zero(problem)))
+
+
+def _prediction_at_zero(problem: Problem) -> Array:
+    linear = np.zeros(problem.design.shape[0])
+    return linear + problem.optimal_intercept(linear)
+
+
+def largest_useful_level(problem: Problem, zero: Scores | None = None) -> float:
     """Return the most regularized level worth a look, from the certificate of w = 0.
 
     With z the scores at w = 0 (intercept optimal) and F(0) the objective there:
@@ -29,14 +41,14 @@ def largest_useful_level(problem: Problem) -> float:
 
     The squared and the constrained form have no level at which w = 0 is exact, so theirs is where
     the gap of w = 0 proves that the fit cannot improve the objective by more than one percent.
-    The amount of ``problem.regularizer`` plays no part. One pass over the data.
+    The amount of ``problem.regularizer`` plays no part. One pass over the data, unless the scores
+    at zero are given.
 
     Where zero is optimal at every level (no scores, or targets that the intercept alone fits),
     1.0 is returned: any level gives the same solution.
     """
-    linear = np.zeros(problem.design.shape[0])
-    prediction = linear + problem.optimal_intercept(linear)
-    scores = problem.design.scores(problem.negative_gradient(prediction))
+    prediction = _prediction_at_zero(problem)
+    scores = scores_at_zero(problem) if zero is None else zero
     polar = problem.regularizer.norm.polar(scores)
     at_zero, negligible = problem.loss_value(prediction), 0.01
     # Below 1e-20 of the loss at zero the intercept alone fits the targets to rounding.
@@ -69,6 +81,26 @@ def level_grid(
     end = largest / ratio if form == "constrained" else largest * ratio
     grid: Array = np.geomspace(largest, end, n_levels)
     return grid
+
+
+def level_grids(
+    problems: Sequence[Problem], norms: Sequence[Norm], n_levels: int, ratio: float | None
+) -> Array:
+    """Return a grid for each norm, (n_norms, n_levels), that begins where the first output does.
+
+    One pass over the data for each of the problems, which are the outputs.
+    """
+    zeros = [scores_at_zero(problem) for problem in problems]
+    form = problems[0].regularizer.form
+    farthest = min if form == "constrained" else max
+    grids = []
+    for norm in norms:
+        largest = [
+            largest_useful_level(problem.with_norm(norm), zero)
+            for problem, zero in zip(problems, zeros, strict=True)
+        ]
+        grids.append(level_grid(farthest(largest), n_levels, ratio, form))
+    return np.array(grids)
 
 
 def check_levels(levels: object, form: Form, name: str = "levels") -> Array:

@@ -9,16 +9,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Design, Loss, Norm, Solver
+from atomlearn.core.interfaces import Design, Loss, Norm, Scores, Solver
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm
-from atomlearn.core.paths.levels import check_levels, largest_useful_level, level_grid
+from atomlearn.core.paths.levels import (
+    check_levels,
+    largest_useful_level,
+    level_grid,
+    scores_at_zero,
+)
+from atomlearn.core.paths.pool import Pool
+from atomlearn.core.paths.readings import drive
 from atomlearn.core.paths.settings import Settings
+from atomlearn.core.paths.speculation import speculated, speculates
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result, Status
@@ -33,7 +42,8 @@ class PathResult:
     """The solutions along a path.
 
     levels : (n_levels,) levels, or radii of the constrained form, the most regularized first;
-    results : one Result a level; n_features : number of columns of X; dtype : that of X.
+    results : one Result a level; n_features : number of columns of X; dtype : that of X;
+    readings : of the data, however many levels each served.
     A path cut short from the keyboard holds the levels solved until then.
 
     Examples
@@ -49,6 +59,7 @@ class PathResult:
     results: list[Result]
     n_features: int
     dtype: np.dtype[Any]
+    readings: float
 
     @property
     def columns(self) -> Columns:
@@ -86,8 +97,8 @@ class PathResult:
 
     @property
     def passes(self) -> float:
-        """Passes over the data of the whole path."""
-        return float(sum(result.passes for result in self.results))
+        """Readings of the data for the whole path, however many levels each served."""
+        return self.readings
 
     @property
     def converged(self) -> bool:
@@ -143,8 +154,11 @@ def path(
 
     Notes
     -----
-    Each level starts from the solution before it, which leaves about two passes over the data a
-    level: one to find the new columns and one to prove the gap.
+    The next levels are solved together, on a pool of likely columns, each from the solution before
+    it; one reading of the data prices all of them, and proves the gap of each at its own point. So
+    a path takes a dozen readings, and ``result.passes`` is how many of them a level had a part in.
+    With ``observers``, a ``solver`` or a norm that rates no columns, levels are solved one by one:
+    about two passes a level.
     """
     names = feature_names(X)
     regularizer = Regularizer(named(as_norm(norm), names), form, 1.0)
@@ -159,11 +173,15 @@ def path(
         offset=offset,
         unpenalized=named_columns(unpenalized, names, "unpenalized"),
     )
+    problem = replace(problem, design=Counted(problem.design))
+    zero = None
     if levels is None:
-        grid = level_grid(largest_useful_level(problem), n_levels, ratio, form)
+        zero = scores_at_zero(problem)
+        largest = largest_useful_level(problem, zero)
+        grid = level_grid(largest, n_levels, ratio, form)
     else:
         grid = check_levels(levels, form)
-    return path_of(problem, grid, Settings(gap, max_iter, solver), observers)
+    return path_of(problem, grid, Settings(gap, max_iter, solver), observers, zero=zero)
 
 
 def path_of(
@@ -172,14 +190,40 @@ def path_of(
     settings: Settings,
     observers: Iterable[Observer] = (),
     warm: WarmStart | None = None,
+    zero: Scores | None = None,
 ) -> PathResult:
-    """Return the solutions of a problem that is already built, at the levels in their order."""
+    """Return the solutions of a problem that is already built, at the levels in their order.
+
+    ``zero`` : the scores at w = 0, where they are known; the reading they took counts as one.
+    """
     observers = tuple(observers)
-    results: list[Result] = []
     # Counted once for the whole path: it remembers the norms of the columns.
     design = problem.design
-    if not isinstance(design, Counted):
-        problem = replace(problem, design=Counted(design))
+    counted = design if isinstance(design, Counted) else Counted(design)
+    problem = replace(problem, design=counted)
+    before = counted.passes - (zero is not None)
+    if warm is None and not observers and speculates(problem, len(levels), settings):
+        path = speculated(problem, levels, settings, Pool(problem), zero)
+        with single_threaded_blas():
+            [outcome] = drive(counted, [path])
+        results, readings = outcome.results, counted.passes - before
+        if not results:
+            raise KeyboardInterrupt("interrupted before a level was solved")
+    else:
+        results = _one_by_one(problem, levels, settings, observers, warm)
+        readings = (zero is not None) + float(sum(result.passes for result in results))
+    levels = np.asarray(levels[: len(results)])
+    return PathResult(levels, results, design.shape[1], design.dtype, readings)
+
+
+def _one_by_one(
+    problem: Problem,
+    levels: Array,
+    settings: Settings,
+    observers: tuple[Observer, ...],
+    warm: WarmStart | None,
+) -> list[Result]:
+    results: list[Result] = []
     for level in levels:
         regularizer = replace(problem.regularizer, amount=float(level))
         result = settings.solve(replace(problem, regularizer=regularizer), warm, observers)
@@ -189,4 +233,4 @@ def path_of(
         result.state = None
         if result.status is Status.INTERRUPTED:
             break
-    return PathResult(np.asarray(levels[: len(results)]), results, design.shape[1], design.dtype)
+    return results

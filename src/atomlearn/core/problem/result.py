@@ -105,7 +105,8 @@ class Record:
     """One line of a fit's history. Seconds since the start; passes over the data so far.
 
     skipped : over implicit pairs of columns, the share of the multiplications so far that bounds
-    made unnecessary; None where nothing was searched.
+    made unnecessary; None where nothing was searched. vectors : how many points the last reading of
+    the data was shared by.
     """
 
     iteration: int
@@ -116,6 +117,7 @@ class Record:
     relative_gap: float
     n_columns: int
     skipped: float | None = None
+    vectors: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,152 @@
+"""Re-fits of a path: the same problem over a pool of columns, from level to level.
+
+Two tiers: a working set of columns with their Gram matrix and its factor, which the master keeps
+from level to level, inside the pool, all of which is priced after every re-fit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.interfaces import Master
+from atomlearn.core.masters.choose import default_master
+from atomlearn.core.paths.pool import Pool
+from atomlearn.core.problem.pricing import Pricing, priced
+from atomlearn.core.problem.problem import Problem
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+#: Re-fits of one level before its point is priced as it is.
+MOST_ROUNDS = 30
+#: Columns without weight that a working set may hold beyond four times those with one.
+IDLE = 1000
+
+
+@dataclass(slots=True)
+class Point:
+    """A solution over the pool, not yet priced over X.
+
+    positions, weights : in the pool, none of the weights is zero; shift : the constant in
+    ``prediction`` = A w + shift, A being the pool's columns; dual : v = -f'(prediction);
+    reference : the norm's reference of the pool's scores; gap : relative, over the pool alone.
+    """
+
+    positions: Columns
+    weights: Array
+    shift: float
+    prediction: Array
+    dual: Array
+    reference: float
+    gap: float
+
+
+class PoolRefit:
+    """Solves the problems of one path over the pool.
+
+    Parameters
+    ----------
+    pool : Pool
+    tolerance : float
+        Relative gap that is asked of the whole; a re-fit goes to a tenth of it over the pool.
+    """
+
+    def __init__(self, pool: Pool, tolerance: float, master: Master | None = None) -> None:
+        self.pool = pool
+        self.master = master or default_master()
+        self.target = 0.1 * tolerance
+        self.at: Columns = np.zeros(0, dtype=np.int64)
+        self.block = CachedBlock(pool.block.take(self.at))
+
+    def solve(self, problem: Problem, warm: Point | None) -> Point:
+        """Return the solution over the pool, from a point at another level or an earlier one."""
+        weights, shift, prediction = self._start(problem, warm)
+        price, last = self._priced(problem, weights, prediction), math.inf
+        for _ in range(MOST_ROUNDS):
+            certificate = price.certificate
+            done = certificate.objective <= problem.negligible and last < math.inf
+            if done or problem.deadline.passed or certificate.relative_gap <= self.target:
+                break
+            entering = self._entering(price)
+            if not entering.size and certificate.gap >= 0.5 * last:
+                break
+            last = certificate.gap
+            weights, shift, prediction = self._refit(problem, entering, weights, shift, price)
+            price = self._priced(problem, weights, prediction)
+        return self._point(price, weights, shift)
+
+    def _start(self, problem: Problem, warm: Point | None) -> tuple[Array, float, Array]:
+        """Return weights of the working set, constant and prediction of the warm start."""
+        self._without_idle(warm)
+        weights, shift = np.zeros(self.at.size), 0.0
+        if warm is not None:
+            where = np.full(self.pool.size, -1, dtype=np.int64)
+            where[self.at] = np.arange(self.at.size)
+            missing = warm.positions[where[warm.positions] < 0]
+            where[missing] = self.at.size + np.arange(missing.size)
+            self._include(missing)
+            weights, shift = np.zeros(self.at.size), warm.shift
+            weights[where[warm.positions]] = warm.weights
+        weights = problem.inside(self.pool.columns[self.at], weights)
+        linear = self.block.dot(weights)
+        shift = problem.optimal_intercept(linear, shift)
+        return weights, shift, linear + shift
+
+    def _include(self, positions: Columns) -> None:
+        if positions.size:
+            self.block = self.block.append(self.pool.block.take(positions))
+            self.at = np.concatenate([self.at, positions])
+
+    def _refit(
+        self, problem: Problem, entering: Columns, weights: Array, shift: float, price: Pricing
+    ) -> tuple[Array, float, Array]:
+        self._include(entering)
+        weights = np.concatenate([weights, np.zeros(entering.size)])
+        restricted = problem.restricted_to(self.block, self.pool.columns[self.at])
+        enough = 0.3 * self.target * abs(price.certificate.objective)
+        refit = self.master.solve(restricted, weights, shift, max(enough, restricted.negligible))
+        return refit.weights, refit.intercept, refit.prediction
+
+    def _entering(self, price: Pricing) -> Columns:
+        """Return positions of the pool that want in and are not in the working set."""
+        norm = price.problem.regularizer.norm
+        n_used = int(np.count_nonzero(price.weights))
+        best = norm.best_columns(price.scores, max(200, n_used))
+        return price.entering(best)
+
+    def _priced(self, problem: Problem, weights: Array, prediction: Array) -> Pricing:
+        """Return the pricing of a point over the pool, which takes a few percent of a pass."""
+        whole = problem.restricted_to(self.pool.block, self.pool.columns)
+        v = problem.negative_gradient(prediction)
+        scores = ArrayScores(self.pool.block.transpose_dot(v))
+        return priced(whole, self.at, weights, prediction, v, scores)
+
+    def _without_idle(self, warm: Point | None) -> None:
+        """Let go of columns without weight once they are most of the working set."""
+        used = 0 if warm is None else warm.positions.size
+        if self.at.size <= 4 * used + IDLE:
+            return
+        keep = np.zeros(0, dtype=np.int64)
+        if warm is not None:
+            keep = np.flatnonzero(np.isin(self.at, warm.positions))
+        self.block = self.block.take(keep)
+        self.at = self.at[keep]
+
+    def _point(self, price: Pricing, weights: Array, shift: float) -> Point:
+        used = np.flatnonzero(weights)
+        norm = price.problem.regularizer.norm
+        return Point(
+            self.at[used],
+            weights[used],
+            shift,
+            price.prediction,
+            price.dual,
+            norm.reference(price.scores),
+            price.certificate.relative_gap,
+        )

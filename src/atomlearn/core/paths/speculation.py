@@ -1,0 +1,317 @@
+"""Speculation: solve the next levels on likely columns, price all of them in one reading.
+
+Each level has its own certificate, at its own point, so whatever the guess, what is proved is
+proved. Levels whose gap closes are final; for the others the columns that matter join the pool.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces import Scores
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.paths.pool import Pool
+from atomlearn.core.paths.readings import Answer, Asked, Outcome, Path
+from atomlearn.core.paths.refits import Point, PoolRefit
+from atomlearn.core.paths.settings import Settings
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import Certificate, Record, Result, Status
+from atomlearn.core.solvers.column_generation import ColumnGeneration
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """How far a path looks ahead.
+
+    levels : solved and priced together. Measured on dense and sparse data: 16 take a tenth of the
+    readings that one takes, more spoil re-fits by columns that are not needed. share : columns
+    rated so much of the reference join the pool; joining : at most so many a reading; readings :
+    of one level without proof, after which it is solved by itself; whole : entries of X up to
+    which the pool holds all of it (128 MB).
+    """
+
+    levels: int = 16
+    share: float = 0.8
+    joining: int = 3000
+    readings: int = 8
+    whole: int = 2**24
+
+
+GUESS = Guess()
+#: Steps that a level must be allowed for them not to matter.
+FEW_STEPS = 30
+
+
+@dataclass(slots=True)
+class _Level:
+    """One level on its way: its problem, its last point, and what was proved of it."""
+
+    problem: Problem
+    point: Point | None = None
+    certificate: Certificate | None = None
+    status: Status | None = None
+    seconds: float = 0.0
+    history: list[Record] = field(default_factory=list)
+    result: Result | None = None
+
+
+def speculates(problem: Problem, n_levels: int, settings: Settings) -> bool:
+    """Return whether levels of the problem can be guessed, solved and priced together.
+
+    Not where a solver or rules were chosen, which are of single levels; not where the norm rates no
+    columns, or is solved in other coordinates; not where the data is read once for each vector.
+    """
+    norm, n_features = problem.regularizer.norm, problem.design.shape[1]
+    plain = settings.solver is None or settings.solver == ColumnGeneration(tolerance=settings.gap)
+    return (
+        n_levels > 1
+        and plain
+        and settings.stop is None
+        and not settings.observers
+        and settings.max_iter >= FEW_STEPS
+        and problem.loss.coupled == 1
+        and problem.metric is None
+        and norm.over_columns
+        and norm.solver(settings.gap) is None
+        and norm.lift(n_features) is None
+        and norm.rates_columns
+        and problem.design.passes_of_many(2) < 2.0
+    )
+
+
+def speculated(
+    problem: Problem, levels: Array, settings: Settings, pool: Pool, zero: Scores | None = None
+) -> Path:
+    """Solve a problem at the levels, in their order; yields what it asks of the data.
+
+    ``zero`` : the scores at w = 0, where they are known already.
+    """
+    path = _Speculation(problem, levels, settings, pool)
+    try:
+        if path.seeds and zero is None:
+            answer = yield Asked([path.dual_at_zero()], None)
+            zero = answer.scores[0]
+        path.seed(zero)
+        while batch := path.solve_next():
+            answer = yield path.asked(batch)
+            path.learn(batch, answer)
+    except KeyboardInterrupt:
+        path.interrupted = True
+    return Outcome(path.results(), path.interrupted)
+
+
+class _Speculation:
+    """The state of one path."""
+
+    def __init__(self, problem: Problem, levels: Array, settings: Settings, pool: Pool) -> None:
+        self.centered = problem.centered()
+        self.original, self.settings, self.pool = problem, settings, pool
+        deadline = problem.deadline.sooner(settings.deadline)
+        self.deadline = deadline
+        self.refit = PoolRefit(pool, settings.gap)
+        regularizer = problem.regularizer
+        self.levels = [
+            _Level(
+                replace(
+                    self.centered,
+                    regularizer=replace(regularizer, amount=float(level)),
+                    deadline=deadline,
+                )
+            )
+            for level in levels
+        ]
+        self.large_only = regularizer.norm.asks_large and not problem.tau
+        self.interrupted = False
+        self.readings = 0
+        self.width = GUESS.levels
+
+    @property
+    def seeds(self) -> bool:
+        """Whether the pool is filled by the scores at zero; else it holds all columns."""
+        n_samples, n_features = self.original.design.shape
+        fits = n_samples * n_features <= GUESS.whole and n_features <= GUESS.joining
+        return not (fits and self.original.design.listable)
+
+    def dual_at_zero(self) -> Array:
+        """Return v at w = 0."""
+        linear = np.zeros(self.centered.design.shape[0])
+        return self.centered.negative_gradient(linear + self.centered.optimal_intercept(linear))
+
+    def seed(self, zero: Scores | None) -> None:
+        """Fill the pool for the first levels."""
+        if not self.seeds:
+            self.pool.add(np.arange(self.original.design.shape[1]))
+        elif zero is not None:
+            norm = self.original.regularizer.norm
+            count = min(max(500, self.original.design.shape[0]), GUESS.joining)
+            self.pool.add(norm.best_columns(zero, count)[: self.pool.room])
+
+    def solve_next(self) -> list[_Level]:
+        """Return the next levels with their points over the pool; none where all are final."""
+        pending = [number for number, level in enumerate(self.levels) if level.status is None]
+        batch, before = [], None
+        for number in pending[: self.width]:
+            level = self.levels[number]
+            began = time.monotonic()
+            warm = level.point
+            if warm is None:
+                warm = before or (self.levels[number - 1].point if number else None)
+            level.point = before = self.refit.solve(level.problem, warm)
+            level.seconds += time.monotonic() - began
+            batch.append(level)
+        return batch
+
+    def asked(self, batch: list[_Level]) -> Asked:
+        """Return what the levels ask of the data."""
+        points = [level.point for level in batch if level.point is not None]
+        bounds = None
+        if self.large_only:
+            # Nothing is known of scores that are all zero: then each column would be large.
+            tiny = np.finfo(np.float64).tiny
+            references = np.array([point.reference for point in points])
+            bounds = np.maximum(GUESS.share * references, tiny)
+        return Asked([point.dual for point in points], bounds)
+
+    def learn(self, batch: list[_Level], answer: Answer) -> None:
+        """Certify the levels; what matters to the others joins the pool."""
+        self.readings += 1
+        wrong = []
+        for level, scores in zip(batch, answer.scores, strict=True):
+            began = time.monotonic()
+            try:
+                self._certify(level, scores, answer.vectors)
+            except LookupError:  # no large score was there at all
+                self._solve_alone(level)
+            level.seconds += time.monotonic() - began
+            if level.status is None:
+                wrong.append(level)
+        joined = self._join(batch, answer) if wrong else 0
+        for level in wrong:
+            if self.deadline.passed:
+                level.status = Status.TIME_LIMIT
+            elif not joined or len(level.history) >= GUESS.readings:
+                self._solve_alone(level)
+
+    def _certify(self, level: _Level, scores: Scores, vectors: int) -> None:
+        point, problem = level.point, level.problem
+        assert point is not None
+        columns, lengths = self.pool.columns[point.positions], self.pool.lengths
+        lengths = lengths.take(point.positions)
+        certificate = problem.price(
+            columns, point.weights, point.prediction, lengths=lengths, scores=scores
+        ).certificate
+        intercept = point.shift - float(lengths.offsets @ point.weights)
+        level.certificate = certificate = problem.given_back(
+            certificate, intercept, point.prediction
+        )
+        level.history.append(
+            Record(
+                iteration=len(level.history),
+                passes=float(len(level.history) + 1),
+                seconds=level.seconds,
+                objective=certificate.objective,
+                gap=certificate.gap,
+                relative_gap=certificate.relative_gap,
+                n_columns=int(point.positions.size),
+                vectors=vectors,
+            )
+        )
+        if certificate.relative_gap <= self.settings.gap:
+            level.status = Status.CONVERGED
+        elif certificate.objective <= problem.negligible:
+            level.status = Status.PERFECT_FIT
+
+    def _join(self, batch: list[_Level], answer: Answer) -> int:
+        """Let the columns join that some level rates near its reference; return their number."""
+        norm = self.original.regularizer.norm
+        found, ranks = [], []
+        for level, scores in zip(batch, answer.scores, strict=True):
+            point = level.point
+            assert point is not None
+            if level.status is Status.PERFECT_FIT or point.reference <= 0:
+                continue
+            shifted = level.problem.shifted(
+                scores, self.pool.columns[point.positions], point.weights
+            )
+            columns = norm.rated(shifted, GUESS.share * point.reference)
+            found.append(columns)
+            ranks.append(np.arange(columns.size))
+        if not found:
+            return 0
+        columns, rank = np.concatenate(found), np.concatenate(ranks)
+        columns = columns[np.argsort(rank, kind="stable")]
+        columns = columns[self.pool.positions(columns) < 0]
+        _, first = np.unique(columns, return_index=True)
+        most = min(GUESS.joining, self.pool.room)
+        return self.pool.add(columns[np.sort(first)][:most])
+
+    def _solve_alone(self, level: _Level) -> None:
+        """Solve a level over the data by itself, from its point."""
+        regularizer = level.problem.regularizer
+        start = self._columns(level)
+        warm = None if start is None else WarmStart(*start)
+        result = self.settings.solve(replace(self.original, regularizer=regularizer), warm, ())
+        level.status, level.result = result.status, result
+        known = level.point
+        result.state = None
+        if result.columns.size:
+            self.pool.add(result.columns[: max(self.pool.room, 0)])
+        if known is not None:
+            level.point = known
+
+    def _columns(self, level: _Level) -> tuple[Columns, Array, float] | None:
+        """Return columns, weights and intercept of the level as they are given back."""
+        point = level.point
+        if point is None:
+            return None
+        order = np.argsort(self.pool.columns[point.positions], kind="stable")
+        positions, weights = point.positions[order], point.weights[order]
+        offsets = self.pool.lengths.offsets[positions]
+        intercept = point.shift - float(offsets @ weights) + self.centered.origin
+        return self.pool.columns[positions], weights, intercept
+
+    def results(self) -> list[Result]:
+        """Return the results in the order of the levels; after Ctrl-C the first of them."""
+        results = []
+        for level in self.levels:
+            if level.status is None and level.certificate is None:
+                break
+            results.append(self._result(level))
+            if results[-1].status is Status.INTERRUPTED:
+                break
+        return results
+
+    def _result(self, level: _Level) -> Result:
+        if level.result is not None:
+            level.result.passes += len(level.history)
+            return level.result
+        found, certificate = self._columns(level), level.certificate
+        assert found is not None
+        assert certificate is not None
+        columns, weights, intercept = found
+        design, norm = self.original.design, self.original.regularizer.norm
+        return Result(
+            columns=columns,
+            weights=weights,
+            intercept=intercept,
+            objective=certificate.objective,
+            gap=certificate.gap,
+            relative_gap=certificate.relative_gap,
+            status=level.status or Status.INTERRUPTED,
+            passes=float(len(level.history)),
+            seconds=level.seconds,
+            n_features=design.shape[1],
+            dtype=design.dtype,
+            iterations=len(level.history),
+            history=level.history,
+            shape=norm.matrix_shape or design.matrix_shape,
+            search_gap=certificate.search_gap,
+            norm=norm,
+        )

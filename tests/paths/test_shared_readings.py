@@ -1,0 +1,170 @@
+"""Paths that share readings: the same optima as single solves, each proved, in few readings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.model_selection import KFold
+
+from atomlearn import AtomicClassifierCV, AtomicRegressorCV, norms, paths, solve
+from atomlearn.designs import Counted, as_design
+from atomlearn.interfaces import Deadline
+from atomlearn.losses import as_loss
+from atomlearn.problem import Problem, Regularizer
+from atomlearn.result import Status
+
+GAP = 1e-8
+
+
+def data(loss: str, n: int = 60, p: int = 4000, seed: int = 0) -> tuple[Any, Any]:
+    """More columns than the pool takes whole, so that guesses can be wrong."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    X[:, 1:] = 0.6 * X[:, :-1] + 0.8 * X[:, 1:]
+    y = X[:, :40:4] @ rng.uniform(1, 2, 10) + rng.standard_normal(n) + 0.5
+    return X, y if loss == "squared" else np.where(y > np.median(y), 1.0, -1.0)
+
+
+CASES: list[tuple[Any, str, str, float]] = [
+    ("l1", "penalized", "squared", 0.0),
+    ("l1", "penalized", "logistic", 0.0),
+    ("l1", "squared", "squared", 0.0),
+    ("l1", "constrained", "squared", 0.0),
+    ("l1", "penalized", "squared", 0.5),
+    ("l1", "penalized", "squared_hinge", 0.0),
+    (norms.KSupport(k=5), "squared", "squared", 0.0),
+    (norms.KSupport(k=5), "penalized", "logistic", 0.1),
+    (norms.Groups(np.repeat(np.arange(1000), 4)), "penalized", "squared", 0.0),
+    (norms.KSupport(3, np.repeat(np.arange(1000), 4)), "squared", "squared", 0.0),
+]
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("norm", "form", "loss", "tau"), CASES)
+def test_each_level_is_that_of_a_solve_by_itself(
+    norm: Any, form: Any, loss: str, tau: float, intercept: bool
+) -> None:
+    X, y = data(loss)
+    weights = np.random.default_rng(1).integers(0, 3, y.size).astype(np.float64)
+    shared = {"loss": loss, "norm": norm, "form": form, "tau": tau, "intercept": intercept}
+    shared |= {"sample_weight": weights}
+    found = paths.path(X, y, n_levels=12, gap=GAP, **shared)
+    assert found.converged
+    perfect = [result.status is Status.PERFECT_FIT for result in found.results]
+    assert ((found.relative_gaps <= GAP) | perfect).all()
+    assert found.passes <= 9
+    name = "radius" if form == "constrained" else "level"
+    for number in (2, 7, 9 if form == "constrained" else 11):
+        result = found.results[number]
+        alone = solve(X, y, gap=GAP, **shared, **{name: found.levels[number]})
+        assert result.objective == pytest.approx(alone.objective, rel=3 * GAP)
+        residual = X @ result.coef + result.intercept
+        problem = Problem.build(
+            as_design(X),
+            y,
+            as_loss(loss),
+            Regularizer(norms.as_norm(norm), form, found.levels[number]),
+            tau=tau,
+            fit_intercept=intercept,
+            sample_weight=weights,
+        )
+        value = problem.objective(result.coef, residual)
+        assert value == pytest.approx(result.objective, rel=1e-10)
+        assert result.history[-1].vectors >= 1
+
+
+@pytest.mark.parametrize("kind", [np.asfortranarray, sparse.csc_array, sparse.csr_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_kinds_of_data_agree(kind: Any, dtype: Any) -> None:
+    X, y = data("squared")
+    X = np.where(np.abs(X) > 1, X, 0.0).astype(dtype)
+    expected = paths.path(X.astype(np.float64), y, n_levels=8, gap=GAP, intercept=True)
+    found = paths.path(kind(X), y, levels=expected.levels, gap=GAP, intercept=True)
+    np.testing.assert_allclose(found.objectives, expected.objectives, rtol=1e-7)
+    assert found.converged
+    assert found.passes <= 8
+
+
+def test_copies_of_columns_and_targets_of_no_noise() -> None:
+    X, _ = data("squared")
+    X = np.hstack([X[:, :1200]] * 3)
+    y = X[:, :5].sum(axis=1)
+    found = paths.path(X, y, n_levels=20, ratio=1e-3)
+    assert found.converged
+    assert found.passes <= 15
+
+
+def test_targets_that_need_nothing() -> None:
+    X, _ = data("squared")
+    for y in (np.zeros(60), np.full(60, 3.0)):
+        found = paths.path(X, y, n_levels=4, intercept=True)
+        assert found.converged
+        assert (found.n_selected == 0).all()
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_folds_share_their_readings(loss: str) -> None:
+    X, y = data(loss)
+    counted = Counted(as_design(X))
+    task = Problem.build(
+        counted, y, as_loss(loss), Regularizer(norms.L1(), "penalized", 1.0), fit_intercept=True
+    )
+    levels = paths.level_grid(paths.largest_useful_level(task), 20, 0.05)[None, :]
+    folds = list(KFold(5, shuffle=True, random_state=0).split(X))
+    before = counted.passes
+    score = paths.held_out_loss([task])
+    found = paths.cross_validate([task], [norms.L1()], levels, folds, score, paths.Settings(GAP))
+    assert found.passes == counted.passes - before <= 12
+    assert found.relative_gaps.max() <= GAP
+    train, test = folds[1]
+    weights = np.full(train.size, y.size / train.size)
+    for number in (5, 19):
+        alone = solve(
+            X[train], y[train], loss=loss, level=levels[0, number], intercept=True, gap=GAP,
+            sample_weight=weights,
+        )  # fmt: skip
+        held_out = task.loss.mean_loss(y[test], alone.predict(X[test]), np.ones(test.size))
+        assert found.scores[0, number, 1] == pytest.approx(-held_out, rel=1e-3)
+
+
+def test_candidates_of_k_share_them_too() -> None:
+    X, y = data("squared")
+    counted = Counted(as_design(X))
+    task = Problem.build(
+        counted, y, as_loss("squared"), Regularizer(norms.KSupport(k=2), "squared", 1.0)
+    )
+    candidates = [norms.KSupport(k=k) for k in (2, 5, 10)]
+    levels = np.tile(np.geomspace(1.0, 1e-3, 10) * 4000.0, (3, 1))
+    folds = list(KFold(3, shuffle=True, random_state=0).split(X))
+    score = paths.held_out_loss([task])
+    found = paths.cross_validate([task], candidates, levels, folds, score, paths.Settings())
+    assert found.passes <= 20
+    assert found.relative_gaps.max() <= 1e-6
+
+
+def test_estimators_count_all_their_readings() -> None:
+    X, y = data("squared")
+    model = AtomicRegressorCV(n_alphas=20, cv=5).fit(X, y)
+    assert 3 <= model.n_passes_ <= 20
+    assert model.gap_ <= 1e-6 * model.objective_
+    X, y = data("logistic")
+    many = np.digitize(X[:, 0], [-0.5, 0.5])
+    classes = AtomicClassifierCV(n_alphas=10, cv=3).fit(X, many)
+    assert classes.n_passes_ <= 40
+    assert classes.coef_.shape == (3, 4000)
+
+
+def test_time_limits_give_what_there_is() -> None:
+    X, y = data("squared")
+    task = Problem.build(
+        as_design(X), y, as_loss("squared"), Regularizer(norms.L1(), "penalized", 1.0)
+    )
+    levels = paths.level_grid(paths.largest_useful_level(task), 30)
+    settings = paths.Settings(1e-10, deadline=Deadline.after(0.0))
+    found = paths.path_of(task, levels, settings)
+    assert len(found.results) == 30
+    assert not found.converged
+    assert all(np.isfinite(result.gap) for result in found.results)
