@@ -121,3 +121,13 @@ def test_huber_of_a_wide_bend_is_least_squares() -> None:
     wide = solve(X, y, loss=Huber(1e3), level=1.0, intercept=True, gap=1e-10)
     squares = solve(X, y, loss="squared", level=1.0, intercept=True, gap=1e-10)
     np.testing.assert_allclose(wide.coef, squares.coef, atol=1e-6)
+
+
+def test_an_offset_moves_the_quantile_and_free_columns_are_refused() -> None:
+    rng = np.random.default_rng(4)
+    X, y, o = rng.standard_normal((50, 15)), rng.standard_t(2, 50), rng.standard_normal(50)
+    moved = solve(X, y, loss="quantile", level=1.5, intercept=True, offset=o, gap=1e-9)
+    plain = solve(X, y - o, loss="quantile", level=1.5, intercept=True, gap=1e-9)
+    assert moved.objective == pytest.approx(plain.objective, rel=1e-8)
+    with pytest.raises(ValueError, match="unpenalized columns need a loss without kinks"):
+        solve(X, y, loss="quantile", level=1.5, unpenalized=[0])

@@ -66,6 +66,11 @@ class FreeColumns(Around):
     is_quadratic = False
 
     def __init__(self, inner: Loss, columns: Array, intercept: bool) -> None:
+        if inner.smoothed(1.0) is not None:
+            raise ValueError(
+                f"unpenalized columns need a loss without kinks, and loss is {inner.name!r}; use "
+                "an intercept alone, or a factor near 0: norms.L1(weights=)"
+            )
         self.describe(inner)
         self.columns = columns
         self.intercept = intercept

@@ -64,6 +64,11 @@ class Offset(Around):
             return self, y
         return self.inner, y - self.offset
 
+    def smoothed(self, width: float) -> Loss | None:
+        """Return the same of the smooth relative of the loss inside, if that has kinks."""
+        smooth = self.inner.smoothed(width)
+        return None if smooth is None else Offset(smooth, self.offset)
+
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
         """Return what the sums with o may be off by."""
         return rounded(dual, self.offset)

@@ -80,6 +80,7 @@ class Quantile(_Pinball):
 
     q: float = 0.5
     name: ClassVar[str] = "quantile"
+    translates: ClassVar[bool] = True
     smoothness: ClassVar[float] = float("inf")
 
     def __post_init__(self) -> None:
@@ -160,6 +161,7 @@ class SmoothQuantile(_Pinball):
     q: float
     width: float
     name: ClassVar[str] = "quantile"
+    translates: ClassVar[bool] = True
     #: 1 / width, which is kept back: columns that it would rule out are not ruled out for good.
     smoothness: ClassVar[float] = float("inf")
 
