@@ -82,3 +82,31 @@ def test_a_perfect_fit_says_so() -> None:
     result = solve(X, np.array([1.0, -2.0, 0.0, 0.5]), norm="l2", radius=10.0, form="constrained")
     assert result.converged
     assert result.objective <= 1e-28
+
+
+def test_a_pinball_fit_that_is_cut_short_keeps_the_certificate_of_its_point() -> None:
+    # The best state so far once took over the certificate of a smooth problem on the way.
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 6)), 1e3 * rng.standard_normal(30)
+    union = norms.Union([norms.L1(), norms.L2()])
+    arguments = {"loss": "quantile", "norm": union, "level": 1e-4, "form": "squared"}
+    for steps in (1, 2, 3, 5, 8):
+        result = solve(X, y, intercept=True, gap=1e-12, max_iter=steps, **arguments)
+        residual = X @ result.coef + result.intercept - y
+        loss = np.maximum(-0.5 * residual, 0.5 * residual).sum()
+        penalty = 0.5e-4 * union.on(6).value(result.coef) ** 2
+        assert_allclose(result.objective, loss + penalty, rtol=1e-9)
+
+
+def test_single_precision_data_give_the_coefficients_that_the_gap_is_of() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((20, 3)).astype(np.float32)
+    y = X[:, 0] + rng.standard_normal(20)
+    ones = np.ones(20)
+    for form, amount in (("penalized", 2.0), ("constrained", 0.3)):
+        size = {"radius" if form == "constrained" else "level": amount}
+        result = solve(X, y, form=form, gap=1e-11, **size)
+        found = objective(X, y, ones, result.coef, result.intercept, form, amount)
+        assert found is not None
+        excess = found - optimum(X, y, ones, form, amount, False)
+        assert excess <= Fraction(result.gap)

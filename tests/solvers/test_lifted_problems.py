@@ -148,7 +148,7 @@ def test_sparse_and_single_precision_data(name):
         solve(sparse.csr_array(X), y, norm=norm, level=3.0, gap=1e-9).coef, dense.coef, atol=1e-6
     )
     single = solve(X.astype(np.float32), y, norm=norm, level=3.0, gap=1e-6)
-    assert single.coef.dtype == np.float32
+    assert single.dtype == np.float32
     assert_allclose(single.coef, dense.coef, atol=1e-2)
 
 

@@ -211,7 +211,10 @@ class Result:
 
     @property
     def coef(self) -> NDArray[Any]:
-        """Coefficients as a dense array in the dtype of X: (n_features,), or ``shape``."""
+        """Coefficients as a dense float64 array: (n_features,), or ``shape``.
+
+        Whatever the type of X: they are the very numbers that objective and gap are of.
+        """
         if self.n_features > self.MAX_DENSE:
             raise ValueError(
                 f"coef would need {self.n_features} entries; use result.columns and result.weights"
@@ -220,8 +223,8 @@ class Result:
             total = np.zeros(self.shape)
             for part in self.matrix_parts:
                 total += part.dense(self.shape)
-            return total.astype(self.dtype, copy=False)
-        dense = np.zeros(self.n_features, dtype=self.dtype)
+            return total
+        dense = np.zeros(self.n_features)
         dense[self.columns] = self.weights
         return dense if self.shape is None else dense.reshape(self.shape)
 

@@ -12,6 +12,7 @@ the domain of f*, so the scores of one pass prove a gap of f itself. [Rockafella
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -111,8 +112,10 @@ class SmoothedSteps(Solver):
         at: Smoothing = state.smoothing
         assert at.certificate is not None
         iteration = state.iteration
-        state.certificate, state.exhausted = at.certificate, None
-        following = self.inner.step(at.of(problem), state)
+        # A copy: the run may return the state that it holds, with the certificate that it has.
+        inside = copy.copy(state)
+        inside.certificate, inside.exhausted = at.certificate, None
+        following = self.inner.step(at.of(problem), inside)
         following.iteration = iteration + 1
         return self._judged(problem, following, at)
 
