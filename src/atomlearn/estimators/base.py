@@ -19,6 +19,7 @@ from atomlearn.core.interfaces import Deadline, Design, Norm, Solver
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.norms.names import named
+from atomlearn.core.paths.relax import checked_shares
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.checks import positive
 from atomlearn.core.problem.problem import Problem
@@ -27,6 +28,7 @@ from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule, check_rule
+from atomlearn.estimators.adaptive import adapted, blended, checked_power
 from atomlearn.estimators.checks import (
     amount_of,
     as_solver,
@@ -61,6 +63,8 @@ class AtomicModel(BaseEstimator):
     stop: StoppingRule | None = None
     time_limit: float | None = None
     unpenalized: Any = None
+    relax: Any = 0.0
+    adaptive: float = 0.0
     n_features_in_: int
     coef_: NDArray[Any]
     intercept_: Any
@@ -113,7 +117,14 @@ class AtomicModel(BaseEstimator):
         """Fit ``norm`` at ``alpha`` (or ``radius``) to checked data."""
         problems = self._problems(data, self.norm, amount_of(self))
         starts = self._starts(len(problems), data.design.shape[1], data.classes)
-        self._take(data, self._solve(problems, starts, n_jobs, settings))
+        power, [share] = checked_power(self.adaptive), checked_shares(self.relax)[:1]
+        results = self._solve(problems, starts, n_jobs, settings)
+        if power:
+            self.first_results_ = results
+            problems = [adapted(p, r, power) for p, r in zip(problems, results, strict=True)]
+            starts = [result.warm_start() for result in results]
+            results = self._solve(problems, starts, n_jobs, settings)
+        self._take(data, blended(problems, results, share))
 
     def _starts(
         self, n_outputs: int, n_columns: int, classes: NDArray[Any] | None = None

@@ -132,7 +132,7 @@ class AtomicClassifier(LinearClassifier):
         ``observer(progress)`` is called after each step of each class's fit.
     time_limit : float, optional
         Seconds after which the whole fit ends with what it has. Classes share what is left of it.
-    form, radius, features, fit_intercept, tol, max_iter, solver, verbose, stop
+    form, radius, features, fit_intercept, relax, adaptive, tol, max_iter, solver, verbose, stop
         As in ``AtomicRegressor``.
 
     Attributes
@@ -197,6 +197,8 @@ class AtomicClassifier(LinearClassifier):
         multi_class: str = "ovr",
         fit_intercept: bool = True,
         unpenalized: Any = None,
+        relax: float = 0.0,
+        adaptive: float = 0.0,
         class_weight: Any = None,
         tol: float = 1e-6,
         max_iter: int = 1000,

@@ -18,6 +18,7 @@ from atomlearn.core.data.parts import check_rows
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Loss, Norm, Solver
 from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.names import named
 from atomlearn.core.paths.cross_validation import (
@@ -28,15 +29,18 @@ from atomlearn.core.paths.cross_validation import (
     held_out_loss,
 )
 from atomlearn.core.paths.levels import check_levels, level_grids
+from atomlearn.core.paths.relax import checked_shares
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.designs import is_opened
+from atomlearn.estimators.adaptive import blended, checked_power, dense
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import grouped, keep
 from atomlearn.estimators.classifier import LinearClassifier
+from atomlearn.estimators.decided import DecidedClassifier, DecidedRegressor
 from atomlearn.estimators.regressor import LinearRegressor
 from atomlearn.estimators.routing import raise_unless_routed, routing_enabled
 from atomlearn.estimators.targets import Checked
@@ -157,20 +161,45 @@ class CrossValidatedModel(AtomicModel):
         problems = [replace(p, design=counted) for p in self._problems(data, norms[0], 1.0)]
         for norm in norms[1:]:
             norm.check(data.design.shape[1])
-        levels = self._grids(problems, norms)
-        score = score or held_out_loss(problems)
-        # The final fit has the other half of the time, and what the search leaves.
-        search = settings.share(2)
-        scores = cross_validate(problems, norms, levels, folds, score, search, self.n_jobs)
-        chosen, position = scores.choose(self.selection)
+        power, score = checked_power(self.adaptive), score or held_out_loss(problems)
+        self.n_passes_ = 0.0
+        chosen, starts = self._choose(problems, norms, folds, score, settings)
         self.norm_ = clone(candidates[chosen], safe=False)
+        final = self._problems(data, norms[chosen], self.alpha_)
+        results = self._solve(final, starts, self.n_jobs, settings)
+        if power:
+            if len(final) > 1:
+                raise ValueError(
+                    "adaptive: several classes, one against rest, have no weights in common; use "
+                    "AtomicClassifier, or one class at a time"
+                )
+            self.first_results_ = results
+            self.norm_ = final[0].regularizer.norm.adapted(dense(results[0]), power)
+            _, starts = self._choose(problems, [self.norm_], folds, score, settings)
+            final = self._problems(data, self.norm_, self.alpha_)
+            results = self._solve(final, starts, self.n_jobs, settings)
+        self.n_passes_ += counted.passes
+        return blended(final, results, self.relax_)
+
+    def _choose(
+        self,
+        problems: Sequence[Problem],
+        norms: Sequence[Norm],
+        folds: Sequence[tuple[Rows, Rows]],
+        score: Score,
+        settings: Settings,
+    ) -> tuple[int, list[WarmStart | None]]:
+        """Choose alpha and the share of a refit; return the number of the norm, and starts."""
+        levels, shares = self._grids(problems, norms), checked_shares(self.relax)
+        half = settings.share(2)  # of the time that is left
+        scores = cross_validate(problems, norms, levels, folds, score, half, self.n_jobs, shares)
+        chosen, position = scores.choose(self.selection)
         self.alpha_ = float(levels[chosen, position])
         self.alphas_ = levels[0] if len(norms) == 1 else levels
+        self.relax_ = scores.relax
         self.cv_results_ = scores.table()
-        final = self._problems(data, norms[chosen], self.alpha_)
-        self.n_passes_ = counted.passes if scores.paths else counted.passes + scores.passes
-        starts = scores.starts(chosen, position, len(final))
-        return self._solve(final, starts, self.n_jobs, settings)
+        self.n_passes_ += 0.0 if scores.paths else scores.passes
+        return chosen, scores.starts(chosen, position, len(problems))
 
     def _folds(self, X: Any, y: NDArray[Any], params: dict[str, Any]) -> list[tuple[Rows, Rows]]:
         splitter = check_cv(self.cv, y, classifier=is_classifier(self))
@@ -195,33 +224,6 @@ class CrossValidatedModel(AtomicModel):
         return score
 
 
-class DecidedRegressor(LinearRegressor):
-    """A fitted regressor whose X is its decisions: what scorers see, so that X is not copied."""
-
-    def __init__(self, loss: str | Loss = "squared") -> None:
-        self.loss = loss
-
-    def _linear(self, X: Array, offset: Any = None) -> Array:
-        return X
-
-
-class DecidedClassifier(LinearClassifier):
-    """A fitted classifier whose X is its decisions: what scorers see, so that X is not copied."""
-
-    def __init__(self, loss: str | Loss = "logistic", classes: Any = None) -> None:
-        self.loss = loss
-        self.classes = classes
-
-    @property
-    def classes_(self) -> NDArray[Any]:  # type: ignore[override]
-        """The labels."""
-        labels: NDArray[Any] = self.classes
-        return labels
-
-    def _linear(self, X: Array, offset: Any = None) -> Array:
-        return X
-
-
 class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
     """``AtomicRegressor`` with norm and alpha chosen by cross-validation, then fitted to all data.
 
@@ -240,6 +242,12 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         Range of the default grid, see ``paths.level_grid``.
     form, loss, features, fit_intercept, unpenalized, tol, max_iter, solver, stop
         As in ``AtomicRegressor``.
+    relax : float, or sequence of them, default=0.0
+        Shares of a refit without penalty to choose from, such as (0, 0.25, 0.5, 0.75, 1), see
+        ``AtomicRegressor``; the chosen one is ``relax_``.
+    adaptive : float, default=0.0
+        Above 0, the search is made again with weights from the chosen fit, see
+        ``AtomicRegressor``. The weights have seen held-out rows: score by other folds.
     cv : int, splitter, iterable of (train, test) or None, default=None
         None means 5 folds.
     scoring : str, callable or None, default=None
@@ -259,7 +267,7 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
 
     Attributes
     ----------
-    norm_, alpha_
+    norm_, alpha_, relax_
         The chosen ones; alpha_ is the radius where ``form="constrained"``.
     alphas_ : (n_alphas,) ndarray, or (n_norms, n_alphas) with several norms
     cv_results_ : dict of arrays
@@ -302,6 +310,8 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         features: str = "linear",
         fit_intercept: bool = True,
         unpenalized: Any = None,
+        relax: Any = 0.0,
+        adaptive: float = 0.0,
         tol: float = 1e-6,
         max_iter: int = 1000,
         solver: str | Solver = "auto",
@@ -372,6 +382,8 @@ class AtomicClassifierCV(CrossValidatedModel, LinearClassifier):
         features: str = "linear",
         fit_intercept: bool = True,
         unpenalized: Any = None,
+        relax: Any = 0.0,
+        adaptive: float = 0.0,
         class_weight: Any = None,
         tol: float = 1e-6,
         max_iter: int = 1000,

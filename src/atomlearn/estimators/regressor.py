@@ -67,7 +67,7 @@ class LinearRegressor(RegressorMixin, AtomicModel):
 
 
 class AtomicRegressor(LinearRegressor):
-    """min over w, b of  (1 / sum s) sum_i s_i loss(y_i, x_i'w + b) + alpha * penalty(w).
+    r"""min over w, b of  (1 / sum s) sum_i s_i loss(y_i, x_i'w + b) + alpha * penalty(w).
 
     penalty = gauge ("penalized") or gauge^2 / 2 ("squared"); for "constrained" there is none and
     gauge(w) <= radius instead. With several targets, y (n_samples, n_tasks), w is a matrix W
@@ -102,6 +102,13 @@ class AtomicRegressor(LinearRegressor):
     unpenalized : indices, mask or names of inputs, optional
         Covariates that are not penalized either, such as age and sex: fitted like the intercept,
         and always kept. With ``features`` beyond "linear": their own columns or curves.
+    relax : float, default=0.0
+        Share of a refit without penalty on what was selected: coef_ is (1 - relax) times the
+        penalized fit plus relax times the refit, as glmnet's ``relax``.
+    adaptive : float, default=0.0
+        Above 0, a second fit follows with weights 1 / \|w_j\|^adaptive (of groups, their lengths)
+        from this one, on what it selected: the adaptive lasso. Then ``first_results_`` has the
+        first fit.
     tol : float, default=1e-6
         Relative duality gap to prove.
     max_iter : int, default=1000
@@ -134,7 +141,8 @@ class AtomicRegressor(LinearRegressor):
         For latent norms the parts z_B that coef_ is the sum of, with the sets they belong to.
     intercept_ : float, or (n_tasks,) ndarray
     objective_, gap_ : float
-        The mean loss plus penalty at this point, and a proved bound on its distance to the optimum.
+        The mean loss plus penalty at this point, and a proved bound on its distance to the optimum
+        (with ``relax``: of the penalized fit).
     status_ : Status
         Why the fit ended; ``str(status_)`` is a sentence.
     n_passes_ : float
@@ -184,6 +192,8 @@ class AtomicRegressor(LinearRegressor):
         features: str = "linear",
         fit_intercept: bool = True,
         unpenalized: Any = None,
+        relax: float = 0.0,
+        adaptive: float = 0.0,
         tol: float = 1e-6,
         max_iter: int = 1000,
         solver: str | Solver = "auto",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Design
 from atomlearn.core.losses import as_loss
 from atomlearn.designs import as_design
-from atomlearn.estimators.cross_validated import DecidedClassifier
+from atomlearn.estimators.decided import DecidedClassifier
 from atomlearn.maps.levels import nearest
 
 Array = NDArray[np.float64]

@@ -257,6 +257,12 @@ class Norm(Ratings, ABC):
         """Return the columns that the norm leaves unpenalized."""
         return np.zeros(0, dtype=np.int64)
 
+    def adapted(self, w: Array, power: float) -> Norm:
+        """Return the norm with weights divided by the sizes of w to a power; none where it is 0."""
+        raise TypeError(
+            f"adaptive weights need a norm with weights, norms.L1 or norms.Groups; got {self!r}"
+        )
+
     def without(self, columns: Columns, n_features: int) -> Norm:
         """Return the norm with these columns, which are fitted freely elsewhere, held at 0.
 

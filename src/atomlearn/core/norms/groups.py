@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Columns, Scores
-from atomlearn.core.interfaces.norm import Form, Mask, ProxPoint
+from atomlearn.core.interfaces.norm import Form, Mask, Norm, ProxPoint
 from atomlearn.core.norms.lift import GroupedNorm, best_groups, groups_above, lifted_point
 from atomlearn.core.norms.names import named_groups
 from atomlearn.core.norms.partition import Partition
+from atomlearn.core.norms.restricted import Restricted
 from atomlearn.core.norms.screening import least, most, reaches_largest
 from atomlearn.core.norms.threshold import weighted_l1_point
 from atomlearn.core.norms.vectors import to_float64
@@ -118,6 +119,20 @@ class Groups(GroupedNorm):
         if partition.n_groups < n_features:
             return None
         return np.ones(n_features) if weights is None else weights[partition.labels]
+
+    def adapted(self, w: Array, power: float) -> Norm:
+        """The same groups with weights divided by ||w_g||^power, those with w_g != 0 only."""
+        partition, weights = self.parts(w.size)
+        sizes = partition.norms(to_float64(w))
+        own = np.ones(partition.n_groups) if weights is None else weights
+        used = sizes > 0
+        if not used.any():
+            raise ValueError(
+                "adaptive weights need a first fit that selects something; use a smaller alpha"
+            )
+        new = np.divide(own, sizes**power, out=np.ones(sizes.size), where=used)
+        kept = np.flatnonzero(used[partition.labels])
+        return Restricted(Groups(partition.all_listed(), new), kept)
 
     def restrict(self, columns: Columns, n_features: int) -> Groups:
         """The same norm over these columns, with the weights of the groups they touch."""

@@ -145,6 +145,14 @@ class L1(VectorNorm):
             )
         )
 
+    def adapted(self, w: Array, power: float) -> L1:
+        """The same norm with weights divided by |w_j|^power."""
+        sides = self._sides(w.size) or Sides.read(None, None, None, w.size)
+        sizes = np.abs(to_float64(w)) ** power
+        price = np.divide(sides.price, sizes, out=np.full(w.size, np.inf), where=sizes > 0)
+        # What is free stays free: its weight was 0, or it is left out here and fitted elsewhere.
+        return L1(Sides(np.where(sides.price == 0, 0.0, price), sides.lower, sides.upper))
+
     def times(self, factor: float) -> L1 | None:
         """The same norm with its weights multiplied, once they are one a column."""
         sides = self.weights

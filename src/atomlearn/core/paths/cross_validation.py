@@ -19,6 +19,7 @@ from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.paths.path import PathResult, path_of
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.readings import drive
+from atomlearn.core.paths.relax import relaxed_predictions
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.speculation import speculated, speculates
 from atomlearn.core.problem.problem import Problem
@@ -42,8 +43,8 @@ class CrossValidation:
     norms : the candidates; levels : (n_norms, n_levels), the most regularized first; scores,
     level_passes, n_selected, relative_gaps : (n_norms, n_levels, n_folds), the last three summed or
     (gaps) maximized over outputs; passes : readings of the data for all of them, however many
-    points each served; paths : by (norm, fold), the PathResult of each output, where they shared
-    readings.
+    points each served; relax : the share of a refit without penalty that was chosen; paths : by
+    (norm, fold), the PathResult of each output, where they shared readings.
     """
 
     norms: tuple[Norm, ...]
@@ -53,6 +54,7 @@ class CrossValidation:
     n_selected: Array
     relative_gaps: Array
     passes: float = 0.0
+    relax: float = 0.0
     paths: tuple[tuple[tuple[PathResult, ...], ...], ...] = field(default=(), repr=False)
 
     @property
@@ -148,6 +150,7 @@ def cross_validate(
     score: Score,
     settings: Settings,
     n_jobs: int | None = None,
+    relax: Sequence[float] = (0.0,),
 ) -> CrossValidation:
     """Return held-out scores of warm-started paths over (norm, fold), in parallel.
 
@@ -167,6 +170,9 @@ def cross_validate(
     n_jobs : int, optional
         Number of (norm, fold) at a time, in threads that share X (kernels release the GIL), where
         they cannot share readings.
+    relax : sequence of float
+        Shares of a refit without penalty to choose from, see ``relax.relaxed``: the scores are
+        those of the share whose best mean score is highest.
 
     Notes
     -----
@@ -195,17 +201,30 @@ def cross_validate(
         )
     shape = (len(norms), len(folds), levels.shape[1])
     parts = [
-        _held_out(problems, fold[1], p, score) for (_, _, fold), p in zip(tasks, found, strict=True)
+        _held_out(problems, fold, p, score, relax)
+        for (_, _, fold), p in zip(tasks, found, strict=True)
     ]
-    scores, each, selected, gaps = (
-        np.array(part).reshape(shape).swapaxes(1, 2) for part in zip(*parts, strict=True)
+    of_shares, *others = zip(*parts, strict=True)
+    each, selected, gaps = (np.array(part).reshape(shape).swapaxes(1, 2) for part in others)
+    scores, share = max(
+        (
+            (np.array(part).reshape(shape).swapaxes(1, 2), share)
+            for part, share in zip(zip(*of_shares, strict=True), relax, strict=True)
+        ),
+        key=lambda found: _highest(found[0]),
     )
     passes = float(counted.passes - before if shared else each.sum())
     n_folds = len(folds)
     by_norm = tuple(tuple(found[k : k + n_folds]) for k in range(0, len(found), n_folds))
     by_norm = by_norm if shared else ()
     grid = np.asarray(levels)
-    return CrossValidation(tuple(norms), grid, scores, each, selected, gaps, passes, by_norm)
+    return CrossValidation(tuple(norms), grid, scores, each, selected, gaps, passes, share, by_norm)
+
+
+def _highest(scores: Array) -> float:
+    """Return the best mean score over folds."""
+    mean = scores.mean(axis=2)
+    return float(np.where(np.isfinite(mean), mean, -np.inf).max())
 
 
 def _speculates(problems: Sequence[Problem], norm: Norm, n_levels: int, settings: Settings) -> bool:
@@ -279,21 +298,26 @@ def _one_fold(
 
 
 def _held_out(
-    problems: Sequence[Problem], test: Rows, paths: Sequence[PathResult], score: Score
+    problems: Sequence[Problem],
+    fold: tuple[Rows, Rows],
+    paths: Sequence[PathResult],
+    score: Score,
+    relax: Sequence[float],
 ) -> tuple[Array, Array, Array, Array]:
-    """Return scores, passes, numbers of columns and gaps at every level of one norm and fold."""
-    n_levels = paths[0].levels.size
+    """Return scores (of every share), passes, numbers of columns and gaps at every level."""
+    n_levels, (train, test) = paths[0].levels.size, fold
+    counts = np.bincount(train, minlength=problems[0].y.size)
     testing = part_of(problems[0].design, rows=test)
-    decisions = np.empty((n_levels, test.size, len(problems)))
+    decisions = np.empty((len(relax), n_levels, test.size, len(problems)))
     passes, n_selected, gaps = np.zeros((3, n_levels))
     for output, (problem, solutions) in enumerate(zip(problems, paths, strict=True)):
-        decisions[:, :, output] = solutions.predict(testing)
-        if problem.offset is not None:
-            decisions[:, :, output] += problem.offset[test]
+        training = replace(problem, weight=problem.weight * counts)
+        found = relaxed_predictions(training, solutions, testing, relax)
+        decisions[..., output] = found if problem.offset is None else found + problem.offset[test]
         passes += [result.passes for result in solutions.results]
         n_selected += solutions.n_selected
         gaps = np.maximum(gaps, solutions.relative_gaps)
-    scores = np.array([score(at_level, test) for at_level in decisions])
+    scores = np.array([[score(at_level, test) for at_level in of_one] for of_one in decisions])
     return scores, passes, n_selected, gaps
 
 

@@ -66,6 +66,11 @@ def fit_tasks(
 
     ``classes`` : the labels, where the tasks are the classes of one target.
     """
+    if np.any(estimator.relax) or estimator.adaptive:
+        raise ValueError(
+            "relax and adaptive are for one target at a time; fit several by themselves, or use "
+            "multi_class='ovr'"
+        )
     names = getattr(estimator, "feature_names_in_", None)
     norm = named(as_norm(grouped(estimator.norm, design)), names)
     norm = over_tasks(norm, design.shape[1], Y.shape[1])
