@@ -171,7 +171,7 @@ def _read(file: Path, digest: str, entries: Any, kind: str) -> Resumed | None:
 
 def _record(row: list[float]) -> Record:
     """Return a line of the history; whole numbers were written as float64."""
-    iteration, passes, seconds, objective, gap, relative_gap, n_columns, skipped = row
+    iteration, passes, seconds, objective, gap, relative_gap, n_columns, skipped, *more = row
     return Record(
         int(iteration),
         passes,
@@ -181,4 +181,5 @@ def _record(row: list[float]) -> Record:
         relative_gap,
         int(n_columns),
         None if math.isnan(skipped) else skipped,  # None was written as NaN
+        *map(int, more),  # files of before have no ``vectors``
     )
