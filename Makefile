@@ -60,6 +60,13 @@ docs: $(DEVELOP)
 bench: $(BENCH)
 	$(BENCH_VENV)/bin/python benchmarks/run.py $(BENCH_ARGS)
 
+# The tables and figures of the four papers: make paper-tan PAPER_ARGS=--smoke for small sizes.
+papers: paper-argyriou paper-liu paper-vinyes paper-tan
+
+paper-argyriou paper-liu paper-vinyes paper-tan: paper-%: $(DEVELOP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.$*.run $(PAPER_ARGS)
+	$(BIN)/python -m experiments.pages
+
 clean:
 	rm -rf build dist docs/_build docs/api/generated docs/gallery docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests docs -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""The tables and figures of the four papers, from this repository: one package a paper."""

@@ -1,0 +1,1 @@
+"""Liu, Yuan, Zhang, Liu, Metaxas 2016: k-FCFW."""

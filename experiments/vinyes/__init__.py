@@ -1,0 +1,1 @@
+"""Vinyes, Obozinski 2017: fast column generation for atomic norm regularization."""
