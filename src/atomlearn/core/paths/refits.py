@@ -16,6 +16,7 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Master
 from atomlearn.core.masters.choose import default_master
+from atomlearn.core.masters.sign_pivoting import SupportFactor, l1_quadratic
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.problem.pricing import Pricing, priced
 from atomlearn.core.problem.problem import Problem
@@ -137,6 +138,10 @@ class PoolRefit:
             keep = np.flatnonzero(np.isin(self.at, warm.positions))
         self.block = self.block.take(keep)
         self.at = self.at[keep]
+        self._pruned()
+
+    def _pruned(self) -> None:
+        """Forget what was kept of the working set by position."""
 
     def _point(self, price: Pricing, weights: Array, shift: float) -> Point:
         used = np.flatnonzero(weights)
@@ -150,3 +155,73 @@ class PoolRefit:
             norm.reference(price.scores),
             price.certificate.relative_gap,
         )
+
+
+class SignRefit(PoolRefit):
+    """Re-fits of quadratics with l1 penalties: a few exact systems for each level.
+
+    The Gram matrix of the working set and a factor of it are kept from level to level; columns that
+    the next level is likely to use join before it is solved (the sequential strong rule).
+    """
+
+    #: Columns of the working set beyond which the Gram matrix costs more than it saves.
+    MOST = 5000
+
+    def __init__(self, pool: Pool, tolerance: float, master: Master | None = None) -> None:
+        super().__init__(pool, tolerance, master)
+        self._factor = SupportFactor()
+        self._curvature: Array | None = None
+
+    def _refit(
+        self, problem: Problem, entering: Columns, weights: Array, shift: float, price: Pricing
+    ) -> tuple[Array, float, Array]:
+        if self.at.size + entering.size > self.MOST:
+            return super()._refit(problem, entering, weights, shift, price)
+        self._include(entering)
+        if self._curvature is None:
+            z = price.prediction
+            self._curvature = problem.loss.curvature(problem.y, z, problem.weight)
+        growing = self.block.growing_gram(self._curvature, problem.fit_intercept)
+        weights = np.concatenate([weights, np.zeros(entering.size)])
+        weights, _ = l1_quadratic(
+            growing.matrix,
+            -price.scores.at(self.at),
+            problem.regularizer.amount * self._prices(price)[self.at],
+            weights,
+            ridge=problem.tau,
+            factor=self._factor,
+            most=problem.y.size - 1 - problem.fit_intercept,
+        )
+        linear = self.block.dot(weights)
+        shift = problem.optimal_intercept(linear, shift)
+        return weights, shift, linear + shift
+
+    def _entering(self, price: Pricing) -> Columns:
+        """Return what wants in, or will where scores move by no more than the level does."""
+        ratings = np.abs(price.scores.full()) / self._prices(price)
+        level = price.problem.regularizer.amount
+        ratings[self.at] = 0.0
+        bound = max(min(level, 2.0 * level - price.certificate.polar), 0.5 * level)
+        found = np.flatnonzero(ratings > bound * (1.0 + 1e-12))
+        return found[np.argsort(-ratings[found], kind="stable")][: max(200, 2 * self.at.size)]
+
+    def _prices(self, price: Pricing) -> Array:
+        prices = price.problem.regularizer.norm.l1_weights(self.pool.size)
+        assert prices is not None
+        return prices
+
+    def _pruned(self) -> None:
+        self._factor.forget()
+
+
+def refit_of(problem: Problem, pool: Pool, tolerance: float) -> PoolRefit:
+    """Return what re-fits the levels of this problem."""
+    regularizer = problem.regularizer
+    signed = (
+        problem.loss.is_quadratic
+        and regularizer.form == "penalized"
+        and problem.metric is None
+        and regularizer.norm.l1_weights(problem.design.shape[1]) is not None
+        and pool.block.bare.keeps_gram
+    )
+    return SignRefit(pool, tolerance) if signed else PoolRefit(pool, tolerance)

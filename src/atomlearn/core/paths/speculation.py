@@ -16,7 +16,7 @@ from atomlearn.core.interfaces import Scores
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.readings import Answer, Asked, Outcome, Path
-from atomlearn.core.paths.refits import Point, PoolRefit
+from atomlearn.core.paths.refits import Point, refit_of
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Certificate, Record, Result, Status
@@ -115,7 +115,7 @@ class _Speculation:
         self.original, self.settings, self.pool = problem, settings, pool
         deadline = problem.deadline.sooner(settings.deadline)
         self.deadline = deadline
-        self.refit = PoolRefit(pool, settings.gap)
+        self.refit = refit_of(self.centered, pool, settings.gap)
         regularizer = problem.regularizer
         self.levels = [
             _Level(
