@@ -1,0 +1,185 @@
+"""One table of all contests, made of the kept results, with what we lose marked.
+
+python benchmarks/scoreboard.py           prints it
+python benchmarks/scoreboard.py --write   writes docs/scoreboard.md and the table of README.md
+
+A contest is what the rows of a CSV share in its key columns; ours is the row of ours whose gap is
+proved, the other the fastest row of another method that reached the accuracy of the contest.
+Rows that were ended by their time limit count as "not within". Seconds are medians of one run on
+one machine, which the JSON beside each CSV names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+UNFINISHED = ("TIME_LIMIT", "LIMIT", "ITERATION_LIMIT", "STALLED")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where contests are read from: a CSV, what tells them apart, who is who, what is timed.
+
+    accuracy, at_most : a column and the largest value of it at which a row takes part.
+    """
+
+    file: str
+    keys: tuple[str, ...]
+    ours: tuple[str, ...]
+    solver: str = "solver"
+    seconds: str = "seconds"
+    accuracy: str = ""
+    at_most: float = 0.0
+
+
+SOURCES = (
+    Source("lasso", ("problem",), ("atomlearn, gap 1e-6 proved",), accuracy="suboptimality",
+           at_most=1e-6),
+    Source("groups", ("problem",), ("atomlearn, gap 1e-6 proved",), accuracy="suboptimality",
+           at_most=1e-6),
+    Source("paper_l", ("k", "level"), ("column generation",)),
+    Source("correlated", ("k", "level"), ("column generation",)),
+    Source("paper_v", ("problem",), ("ours, groups",), "method", "s_to_1e-08"),
+    Source("paper_v_table", ("problem",), ("ours, groups",), "method", "s_to_1e-08"),
+    Source("matrix_pursuit", ("data", "k"), ("column generation",)),
+    Source("sparse_pca", ("part",), ("ours",), seconds="seconds_to_1e-3"),
+    Source("robust_pca", ("data",), ("ours",)),
+    Source("completion", ("loss",), ("ours",)),
+    Source("selection", ("size",), ("feature generation, B = 10",)),
+    Source("structured", ("problem",), ("atomlearn, strong",)),
+    Source("real", ("data",), ("atomlearn select",)),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """A line of the scoreboard; other is None where nobody else finished."""
+
+    benchmark: str
+    problem: str
+    ours: float
+    other: float | None
+    name: str
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times longer the other takes."""
+        return None if self.other is None else self.other / self.ours
+
+
+def number(text: str | None) -> float | None:
+    """Return the number in a cell, if there is one."""
+    return float(text) if text else None
+
+
+def contests(source: Source, folder: Path = RESULTS) -> Iterator[Contest]:
+    """Yield the contests of one file that ours took part in."""
+
+    def key(row: dict[str, str]) -> tuple[str, ...]:
+        return tuple(row[name] for name in source.keys)
+
+    with (folder / f"{source.file}.csv").open(newline="") as text:
+        rows = list(csv.DictReader(text))
+    for values, found in groupby(rows, key):
+        ours: float | None = None
+        best: tuple[float, str] | None = None
+        for row in found:
+            seconds, name = number(row[source.seconds]), row[source.solver]
+            if not seconds or row.get("ended", "") in UNFINISHED:
+                continue
+            measured = number(row.get(source.accuracy)) if source.accuracy else None
+            if measured is not None and measured > source.at_most:
+                continue
+            if name in source.ours:
+                ours = seconds
+            elif not name.startswith(("atomlearn", "ours", "feature generation")):
+                best = min(best, (seconds, name)) if best else (seconds, name)
+        if ours is not None:
+            problem = ", ".join(
+                value if len(source.keys) == 1 or not value.isdigit() else f"{name} = {value}"
+                for name, value in zip(source.keys, values, strict=True)
+            )
+            yield Contest(source.file, problem, ours, *(best or (None, "")))
+
+
+def shown(seconds: float | None) -> str:
+    """Return seconds with two digits."""
+    return "not within its limit" if seconds is None else f"{float(f'{seconds:.2g}'):g} s"
+
+
+def table(lines: list[Contest]) -> str:
+    """Return the contests as Markdown; the faster of two is bold."""
+    out = ["| contest | atomlearn | fastest of the others | ratio |", "|---|---|---|---|"]
+    for line in lines:
+        ours, other = shown(line.ours), shown(line.other)
+        lost = line.ratio is not None and line.ratio < 1.0
+        ours, other = (ours, f"**{other}**") if lost else (f"**{ours}**", other)
+        who = f"{line.name}: {other}" if line.name else other
+        ratio = "" if line.ratio is None else f"{float(f'{line.ratio:.2g}'):g}"
+        mark = " (lost)" if lost else ""
+        out.append(f"| {line.benchmark}: {line.problem} | {ours} | {who} | {ratio}{mark} |")
+    return "\n".join(out) + "\n"
+
+
+def page(lines: list[Contest]) -> str:
+    """Return the page of the documentation."""
+    machines = set()
+    for source in SOURCES:
+        machine = json.loads((RESULTS / f"{source.file}.json").read_text())["machine"]
+        machines.add(f"{machine['cores']} cores of a {machine['processor']}")
+    raced = [line for line in lines if line.ratio is not None]
+    lost = [line for line in raced if line.ratio is not None and line.ratio < 1.0]
+    return (
+        "# Scoreboard\n\nMade by `python benchmarks/scoreboard.py --write` of the results that are "
+        "kept in `benchmarks/results`; nothing here is typed by hand. `make bench` runs the "
+        "contests again.\n\n"
+        f"{len(lines)} contests; ahead in {len(raced) - len(lost)}, behind in {len(lost)}, nobody "
+        f"else within the limit in {len(lines) - len(raced)}. Measured on "
+        f"{'; '.join(sorted(machines))}. Rivals are at their best settings that reach the accuracy "
+        "of the contest; ours proves its gap. The ratio is the time of the fastest other over "
+        f"ours.\n\n{table(lines)}"
+    )
+
+
+def summary(lines: list[Contest]) -> str:
+    """Return the README's table: of each benchmark the contest in which we are least ahead."""
+    chosen = []
+    for _, group in groupby(lines, lambda line: line.benchmark):
+        raced = [line for line in group if line.ratio is not None]
+        if raced:
+            chosen.append(min(raced, key=lambda line: line.ratio or 0.0))
+    return table(chosen)
+
+
+def with_table(text: str, made: str) -> str:
+    """Return the README with the table between its marks."""
+    pattern = r"(<!-- scoreboard -->\n).*?(<!-- end of scoreboard -->)"
+    return re.sub(pattern, lambda marks: f"{marks[1]}\n{made}\n{marks[2]}", text, flags=re.DOTALL)
+
+
+def main() -> None:
+    """Print the scoreboard, or write it."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--write", action="store_true")
+    lines = [line for source in SOURCES for line in contests(source)]
+    if not parser.parse_args().write:
+        print(page(lines))
+        return
+    (ROOT / "docs" / "scoreboard.md").write_text(page(lines), encoding="utf-8")
+    readme = ROOT / "README.md"
+    readme.write_text(with_table(readme.read_text(), summary(lines)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
