@@ -1,0 +1,103 @@
+"""Changes of a tired programmer: another comparison, sign or constant, or a line left out."""
+
+from __future__ import annotations
+
+import ast
+import random
+from pathlib import Path
+
+SWAPS: dict[type, type] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq, ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
+    ast.And: ast.Or, ast.Or: ast.And, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+}  # fmt: skip
+NAMES = {"min": "max", "max": "min", "any": "all", "all": "any", "minimum": "maximum",
+         "maximum": "minimum", "argmin": "argmax", "argmax": "argmin"}  # fmt: skip
+
+
+class _Site(ast.NodeTransformer):
+    """Counts the places where a change is possible; makes the one that is ``chosen``."""
+
+    def __init__(self, chosen: int, rng: random.Random) -> None:
+        self.chosen, self.count, self.rng, self.line = chosen, 0, rng, 0
+
+    def _is_it(self, node: ast.AST) -> bool:
+        self.count += 1
+        if self.count - 1 == self.chosen:
+            self.line = getattr(node, "lineno", 0)
+            return True
+        return False
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        if type(node.ops[0]) in SWAPS and self._is_it(node):
+            node.ops[0] = SWAPS[type(node.ops[0])]()
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if type(node.op) in SWAPS and self._is_it(node):
+            node.op = SWAPS[type(node.op)]()
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.generic_visit(node)
+        if self._is_it(node):
+            node.op = SWAPS[type(node.op)]()
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.op, (ast.Not, ast.USub)) and self._is_it(node):
+            return node.operand
+        return node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        if type(node.value) in (int, float) and self._is_it(node):
+            return ast.copy_location(ast.Constant(node.value + 1 if node.value != 1 else 0), node)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        if node.attr in NAMES and self._is_it(node):
+            node.attr = NAMES[node.attr]
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id in NAMES and isinstance(node.ctx, ast.Load) and self._is_it(node):
+            node.id = NAMES[node.id]
+        return node
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        # Messages are not what is tested here; that something is refused is.
+        return ast.copy_location(ast.Pass(), node) if self._is_it(node) else node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        self.generic_visit(node)
+        return ast.copy_location(ast.Pass(), node) if self._is_it(node) else node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        if node.value is not None:
+            node.value = self.visit(node.value)
+        return node
+
+    def visit_arguments(self, node: ast.arguments) -> ast.AST:
+        return node
+
+
+def changed(path: Path, rng: random.Random) -> tuple[str, int, str]:
+    """Return the source of a file after one change, the line, and that line as it is then."""
+    source = path.read_text(encoding="utf-8")
+    sites = _Site(-1, rng)
+    sites.visit(ast.parse(source))
+    if not sites.count:
+        return source, 0, ""
+    tree = ast.parse(source)
+    site = _Site(rng.randrange(sites.count), rng)
+    site.visit(tree)
+    before, after = ast.unparse(ast.parse(source)).splitlines(), ast.unparse(tree).splitlines()
+    new = next((b for a, b in zip(before, after, strict=False) if a != b), "")
+    return ast.unparse(ast.fix_missing_locations(tree)), site.line, new.strip()
