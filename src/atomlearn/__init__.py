@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 _MODULES = (
     "datasets",
     "designs",
+    "findings",
     "interop",
     "losses",
     "masters",
@@ -22,6 +23,13 @@ _MODULES = (
     "reports",
     "solvers",
 )
+#: Where a public name lives, if not among the estimators.
+_HOMES = {
+    "KnockoffSelector": "findings",
+    "StabilitySelector": "findings",
+    "report": "reports",
+    "solve": "solvers",
+}
 
 __all__ = [
     "AdditiveKernelSampler",
@@ -30,19 +38,23 @@ __all__ = [
     "AtomicRegressor",
     "AtomicRegressorCV",
     "FeatureGenerator",
+    "KnockoffSelector",
     "MatrixPursuit",
     "MultipleKernelClassifier",
     "MultipleKernelRegressor",
     "SparseLowRank",
     "SparsePCA",
+    "StabilitySelector",
     "__version__",
     "datasets",
     "designs",
+    "findings",
     "interop",
     "losses",
     "masters",
     "norms",
     "paths",
+    "report",
     "reports",
     "solve",
     "solvers",
@@ -52,6 +64,7 @@ if TYPE_CHECKING:
     from atomlearn import (
         datasets,
         designs,
+        findings,
         interop,
         losses,
         masters,
@@ -69,6 +82,8 @@ if TYPE_CHECKING:
     from atomlearn.estimators.matrices.sparse_pca import SparsePCA
     from atomlearn.estimators.regressor import AtomicRegressor
     from atomlearn.estimators.sampler import AdditiveKernelSampler
+    from atomlearn.findings import KnockoffSelector, StabilitySelector
+    from atomlearn.reports import report
     from atomlearn.solvers import solve
 
 
@@ -77,7 +92,7 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"atomlearn.{name}")
     if name in __all__:
-        home = "solvers" if name == "solve" else "estimators"
+        home = _HOMES.get(name, "estimators")
         return getattr(importlib.import_module(f"atomlearn.{home}"), name)
     raise AttributeError(f"module 'atomlearn' has no attribute {name!r}")
 

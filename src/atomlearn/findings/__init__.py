@@ -1,5 +1,12 @@
 """Findings: whether a model predicts, which features would be chosen again, how many are false."""
 
+from atomlearn.findings.bounds import meinshausen_buhlmann, r_concave, unimodal
+from atomlearn.findings.explain import Explanation, explain
+from atomlearn.findings.gaussian import gaussian_knockoffs
+from atomlearn.findings.knockoffs import KnockoffSelector, knockoff_threshold
+from atomlearn.findings.refit import Estimates, estimates
+from atomlearn.findings.stability import StabilitySelector
+from atomlearn.findings.twins import Twins, correlated_columns, twins
 from atomlearn.findings.verdict import (
     Verdict,
     classification_verdict,
@@ -9,9 +16,23 @@ from atomlearn.findings.verdict import (
 )
 
 __all__ = [
+    "Estimates",
+    "Explanation",
+    "KnockoffSelector",
+    "StabilitySelector",
+    "Twins",
     "Verdict",
     "classification_verdict",
+    "correlated_columns",
+    "estimates",
+    "explain",
+    "gaussian_knockoffs",
     "held_out_verdict",
+    "knockoff_threshold",
+    "meinshausen_buhlmann",
+    "r_concave",
     "regression_verdict",
     "survival_verdict",
+    "twins",
+    "unimodal",
 ]

@@ -257,8 +257,8 @@ def held_out_verdict(
     train, test = train_test_split(
         rows, test_size=test_fraction, random_state=rng, stratify=stratify
     )
-    fitted = clone(estimator).fit(_rows(X, train), target[train])
-    return judged(fitted, _rows(X, test), target[test], rng)
+    fitted = clone(estimator).fit(rows_of(X, train), target[train])
+    return judged(fitted, rows_of(X, test), target[test], rng)
 
 
 def judged(fitted: Any, X: Any, y: NDArray[Any], rng: int = 0) -> Verdict:
@@ -286,5 +286,10 @@ def _has_link(fitted: Any) -> bool:
     return str(name) in LONG_TAILED
 
 
-def _rows(X: Any, rows: NDArray[np.int64]) -> Any:
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+def rows_of(X: Any, rows: NDArray[np.int64]) -> Any:
+    """Return some rows of a data frame, an array, a sparse matrix or lists."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if hasattr(X, "tocsr"):  # other sparse formats have no rows to take
+        return X.tocsr()[rows]
+    return (X if hasattr(X, "shape") else np.asarray(X))[rows]

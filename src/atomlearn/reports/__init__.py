@@ -10,8 +10,10 @@ from atomlearn.reports.model import (
     SavedModel,
 )
 from atomlearn.reports.model_file import read_model, write_model
+from atomlearn.reports.of_estimator import report
 from atomlearn.reports.pictures import affinity_plot, components_plot, decomposition_plot
 from atomlearn.reports.structure import Drawing, groups_plot, matrix_of_parts, parts_plot
+from atomlearn.reports.summary import summary_of, write_summary
 from atomlearn.reports.tables import selected_csv, summary_lines, write_selected_csv
 
 __all__ = [
@@ -35,10 +37,13 @@ __all__ = [
     "matrix_of_parts",
     "parts_plot",
     "read_model",
+    "report",
     "report_html",
     "selected_csv",
     "summary_lines",
+    "summary_of",
     "write_model",
     "write_report",
     "write_selected_csv",
+    "write_summary",
 ]

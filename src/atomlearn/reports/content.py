@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from atomlearn.core.problem.result import Record
 from atomlearn.findings.verdict import Verdict, no_verdict
+from atomlearn.reports.evidence import Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,8 @@ class SelectedFeature:
     coefficients : one an output, per unit of the data; standardized : the same per standard
     deviation of the feature; scaling : d_j in [0, 1], the share the norm gives it, or None;
     found : the pass over the data that found it, or None; factors : the one or two columns of the
-    data that it is the product of.
+    data that it is the product of; stability : the share of halves of the rows that select it, or
+    None; twins : columns that could have stood for it, in words; group : its group, or "".
     """
 
     rank: int
@@ -28,6 +30,9 @@ class SelectedFeature:
     scaling: float | None
     found: int | None
     factors: tuple[str, ...] = ()
+    stability: float | None = None
+    twins: tuple[str, ...] = ()
+    group: str = ""
 
     @property
     def output(self) -> int:
@@ -147,9 +152,11 @@ class Content:
     class_counts: tuple[tuple[str, int], ...] = ()
     target_values: tuple[float, ...] = ()
     curves: tuple[Curve, ...] = ()
+    evidence: Evidence = field(default_factory=Evidence)
     details: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     command: str = ""
+    python: str = ""
     versions: str = ""
     files: tuple[str, ...] = field(default=("selected.csv", "model.json"))
 

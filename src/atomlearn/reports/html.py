@@ -5,14 +5,17 @@ Needs jinja2 (extra ``report``). Every text is escaped: names of features are in
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import math
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from atomlearn.reports import network, plots
+from atomlearn.reports import lines, network, plots
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.content import Content, SelectedFeature
+from atomlearn.reports.evidence import Evidence
 from atomlearn.reports.style import STYLE
 
 
@@ -38,12 +41,15 @@ def report_html(content: Content) -> str:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     folder = resources.files("atomlearn.reports")
+    script = (folder / "report.js").read_text("utf-8")
     template = environment.from_string((folder / "report.html.jinja").read_text("utf-8"))
     style = (folder / "report.css").read_text("utf-8")
     drawings = {name: markupsafe.Markup(drawn) for name, drawn in _drawings(content).items()}
     return template.render(
         content=content,
         style=markupsafe.Markup(style),
+        script=markupsafe.Markup(script),
+        policy=_policy(style, script),
         drawings=drawings,
         rows=[_row(content, feature) for feature in content.selected[: STYLE.most_rows]],
         left_out=max(0, len(content.selected) - STYLE.most_rows),
@@ -52,9 +58,22 @@ def report_html(content: Content) -> str:
         meaning=_meaning(content),
         confusion=_confusion(content),
         classes=_classes(content),
+        has_stability=any(f.stability is not None for f in content.selected),
+        has_twins=any(f.twins for f in content.selected),
+        has_groups=any(f.group for f in content.selected),
         most_bars=STYLE.most_bars,
         most_curves=STYLE.most_curves,
         links_left_out=network.left_out(content.selected),
+    )
+
+
+def _policy(style: str, script: str) -> str:
+    """Return the content security policy: this page's own style and script, and no network."""
+    digests = [hashlib.sha256(text.encode()).digest() for text in (style, script)]
+    own = [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests]
+    return (
+        f"default-src 'none'; base-uri 'none'; form-action 'none'; script-src {own[1]}; "
+        f"style-src-elem {own[0]}; style-src-attr 'unsafe-inline'; img-src data:"
     )
 
 
@@ -67,8 +86,16 @@ def _drawings(content: Content) -> dict[str, str]:
         "distribution",
         "network",
         "curves",
+        "residuals",
+        "roc",
+        "precision_recall",
+        "calibration",
+        "validation",
+        "path",
+        "boxes",
     )
     drawings = dict.fromkeys(names, "")
+    drawings |= _evidence(content.evidence)
     histories = [fit.history for fit in content.fits]
     labels = [fit.label for fit in content.fits]
     if any(histories) and content.relative_gap >= STYLE.useful_gap:
@@ -83,11 +110,28 @@ def _drawings(content: Content) -> dict[str, str]:
         drawings["prediction"] = plots.prediction_plot(
             content.held_out.truth, content.held_out.predicted
         )
+        drawings["residuals"] = lines.residual_plot(
+            content.held_out.truth, content.held_out.predicted
+        )
     if content.curves:
         drawings["curves"] = plots.curves_plot(content.curves, content.outputs)
     if content.target_values:
         drawings["distribution"] = plots.distribution_plot(content.target_values)
     return drawings
+
+
+def _evidence(found: Evidence) -> dict[str, str]:
+    drawn = {
+        "roc": lines.roc_plot(found.roc),
+        "precision_recall": lines.precision_recall_plot(found.precision_recall),
+        "calibration": lines.calibration_plot(found.calibration),
+        "boxes": lines.boxes_plot(found.boxes),
+    }
+    if found.validation is not None:
+        drawn["validation"] = lines.validation_plot(found.validation)
+    if found.path is not None:
+        drawn["path"] = lines.path_plot(found.path)
+    return drawn
 
 
 def verdict_words(content: Content) -> list[str]:
@@ -178,6 +222,8 @@ def _row(content: Content, feature: SelectedFeature) -> dict[str, Any]:
         "output": content.outputs[position],
         "coefficient": f"{feature.coefficients[position]:.4g}",
         "standardized": f"{value:+.4g}",
+        "number": repr(value),
+        "plain_number": repr(feature.coefficients[position]),
         "width": f"{50 * abs(value) / largest:.2f}",
         "sign": "plus" if value > 0 else "minus",
         "cells": cells,

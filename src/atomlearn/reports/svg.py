@@ -129,6 +129,12 @@ def polyline(points: list[tuple[float, float]], style: str) -> str:
     return f'<polyline class="{style}" points="{joined}"/>'
 
 
+def titled_line(points: list[tuple[float, float]], style: str, title: str) -> str:
+    """Return a line through points that tells its name to a pointer resting on it."""
+    joined = " ".join(f"{number(x)},{number(y)}" for x, y in points)
+    return f'<polyline class="{style}" points="{joined}"><title>{escape(title)}</title></polyline>'
+
+
 def number(value: float) -> str:
     """Return a coordinate with two decimals at most."""
     return f"{value:.2f}".rstrip("0").rstrip(".")

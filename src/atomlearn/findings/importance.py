@@ -1,0 +1,93 @@
+"""Sizes of coefficients at a cross-validated level, for whatever the target is."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.utils.multiclass import type_of_target
+
+from atomlearn.core.interfaces import Loss, Norm
+from atomlearn.core.losses import as_loss
+from atomlearn.estimators.classifier import AtomicClassifier
+from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
+from atomlearn.estimators.regressor import AtomicRegressor
+
+Array = NDArray[np.float64]
+
+#: Relative gaps: of the search, whose differences decide nothing, and of sizes that are compared.
+SEARCH, EXACT = 1e-3, 1e-6
+#: Last level of the search over the first, and how often it goes on where the last one is best.
+RATIO, ROUNDS = 0.05, 2
+
+
+def task_of_target(y: Any, loss: str | Loss) -> str:
+    """Return "classification", "regression" or "survival": by the loss, else by the target."""
+    if getattr(getattr(y, "dtype", None), "names", None) is not None:
+        return "survival"
+    if not (isinstance(loss, str) and loss == "auto"):
+        return as_loss(loss).task
+    kind = type_of_target(y)
+    if kind in ("binary", "multiclass") and not _is_count(np.asarray(y)):
+        return "classification"
+    return "regression"
+
+
+def _is_count(y: NDArray[Any]) -> bool:
+    """Whether so many whole numbers are a quantity rather than labels."""
+    return y.dtype.kind in "iuf" and np.unique(y).size > max(20, y.size // 5)
+
+
+def coefficients(
+    X: Array, y: Any, norm: Norm, loss: str | Loss, n_alphas: int, cv: int, seed: int
+) -> tuple[Array, float]:
+    """Return the sizes of the coefficients of X, (n_columns,), and the level that was chosen.
+
+    Folds depend on rows only and levels are shared by all columns: exchanging two columns exchanges
+    their sizes, and nothing else.
+    """
+    task = task_of_target(y, loss)
+    with warnings.catch_warnings():
+        # A gap that was not reached is small beside what separates two columns.
+        warnings.simplefilter("ignore", UserWarning)
+        for power in range(1, ROUNDS + 1):
+            ratio = RATIO**power
+            search = _search(task, y, norm, loss, n_alphas * power, ratio, cv, seed).fit(X, y)
+            if search.alpha_ > float(search.alphas_[-1]):
+                break
+        kind = AtomicClassifier if task == "classification" else AtomicRegressor
+        shared = {"form": search.form, "loss": search.loss, "tol": EXACT}
+        model = kind(norm, search.alpha_, **shared).fit(X, y)
+    sizes = np.abs(np.atleast_2d(np.asarray(model.coef_, dtype=np.float64)))
+    return np.sqrt(np.sum(sizes**2, axis=0)), float(search.alpha_)
+
+
+def _search(
+    task: str, y: Any, norm: Norm, loss: str | Loss, n_alphas: int, ratio: float, cv: int, seed: int
+) -> Any:
+    auto = isinstance(loss, str) and loss == "auto"
+    if task == "classification":
+        counts = np.unique(np.asarray(y), return_counts=True)[1]
+        n_folds = int(max(2, min(cv, counts.min())))
+        folds: Any = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+        kind: Any = AtomicClassifierCV
+        loss = "logistic" if auto else loss
+    elif task == "regression":
+        folds = KFold(max(2, min(cv, len(y))), shuffle=True, random_state=seed)
+        kind = AtomicRegressorCV
+        loss = "squared" if auto else loss
+    else:
+        raise ValueError(
+            "survival times need an estimator with cross-validation, which this version does not "
+            "have; give loss= with numbers in y"
+        )
+    # Levels of the squared form count twice: they weigh the square of the norm.
+    form = norm.usual_form
+    ratio = ratio**2 if form == "squared" else ratio
+    return kind(
+        norms=norm, n_alphas=n_alphas, alpha_ratio=ratio, cv=folds, form=form, loss=loss,
+        tol=SEARCH, selection="best",
+    )  # fmt: skip

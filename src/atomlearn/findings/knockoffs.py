@@ -1,0 +1,285 @@
+"""KnockoffSelector: features with a bound on the expected share of false ones among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from atomlearn.core.interfaces import Loss, Norm
+from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.ksupport import KSupport
+from atomlearn.core.norms.partition import Partition
+from atomlearn.findings.gaussian import (
+    COVARIANCES,
+    Knockoffs,
+    generator,
+    knockoffs_of,
+    standardized,
+)
+from atomlearn.findings.importance import coefficients
+from atomlearn.norms import as_norm
+
+Array = NDArray[np.float64]
+
+
+def knockoff_threshold(statistics: ArrayLike, fdr: float, offset: int = 1) -> float:
+    """Return min t with  (offset + #{W_j <= -t}) / max(1, #{W_j >= t}) <= fdr, or infinity.
+
+    ``offset`` 1 is knockoff+, which bounds the false discovery rate itself.
+
+    Examples
+    --------
+    >>> from atomlearn.findings import knockoff_threshold
+    >>> knockoff_threshold([5.0, 4.0, 3.0, 2.0, -1.0], 0.25)
+    2.0
+    """
+    W = np.asarray(statistics, dtype=np.float64)
+    sizes = np.unique(np.abs(W[W != 0]))
+    above = W.size - np.searchsorted(np.sort(W), sizes, side="left")
+    below = np.searchsorted(np.sort(W), -sizes, side="right")
+    enough = (offset + below) / np.maximum(above, 1) <= fdr
+    return float(sizes[enough][0]) if enough.any() else float("inf")
+
+
+def e_values(statistics: Array, fdr: float) -> Array:
+    """Return p 1{W_j >= T} / (1 + #{W <= -T}), with T the threshold of knockoff+ at ``fdr``."""
+    threshold = knockoff_threshold(statistics, fdr)
+    if not np.isfinite(threshold):
+        return np.zeros(statistics.size)
+    false = 1 + np.count_nonzero(statistics <= -threshold)
+    return np.asarray(statistics.size * (statistics >= threshold) / false)
+
+
+def e_threshold(values: Array, fdr: float) -> float:
+    """Return the least e-value that the e-BH procedure selects at level ``fdr``, or infinity."""
+    ordered = np.sort(values)[::-1]
+    enough = np.flatnonzero(ordered >= values.size / (fdr * np.arange(1, values.size + 1)))
+    return float(ordered[enough[-1]]) if enough.size else float("inf")
+
+
+class KnockoffSelector(SelectorMixin, BaseEstimator):
+    """Select features so that on average at most a share ``fdr`` of them is false.
+
+    A feature is false if the target does not depend on it, given all other features. Each column
+    x_j gets a knockoff x~_j, as alike as can be but drawn without the target. Both are fitted
+    together, and W_j = |b_j| - |b~_j| tells true from false: of false features either sign is as
+    likely. The threshold T is the least t with (1 + #{W <= -t}) / #{W >= t} <= fdr.
+
+    Parameters
+    ----------
+    norm : str or Norm, default="l1"
+        Of the fit: "l1", a ``KSupport``; with ``groups`` l1 becomes the norm of the groups.
+    fdr : float, default=0.1
+        The false discovery rate to stay below, in expectation over data and knockoffs.
+    knockoffs : "gaussian" or array (n_samples, n_features), or a list of such arrays
+        Drawn here, or made by you or another package, one array a draw.
+    n_draws : int, default=1
+        Above 1, knockoffs are drawn so often and the draws joined by e-values, which makes the
+        selection stable and cautious. 10 is the safe choice where the covariance is a guess.
+    rng : int, Generator or None
+        Seed of the knockoffs and of the folds.
+    covariance : {"auto", "factors", "sparse_precision", "ledoit_wolf"} or array (p, p)
+        Of the features. "auto" keeps factors where the eigenvalues show them, takes the precision
+        of each column given the few most correlated with it where that explains the correlations,
+        and else Ledoit-Wolf, with a warning under strong correlation. ``covariance_`` tells.
+    method : {"mvr", "equicorrelated"}
+        How far knockoffs are from their columns: "mvr" minimizes how well they are reconstructed.
+    groups : lists of columns or labels (n_features,), optional
+        Select groups instead, with a bound on the share of false groups.
+    loss : str or Loss, default="auto"
+        "auto" is "logistic" for labels, "cox" for survival times (a structured y) and "squared"
+        for numbers; any loss of ``atomlearn.losses`` else.
+    n_alphas, cv : int
+        Of the cross-validation that chooses the weight of the norm over columns and knockoffs.
+
+    Attributes
+    ----------
+    statistics_ : (n_features,) or (n_groups,) array
+        W, of several draws their mean.
+    threshold_ : float
+        T, infinity where nothing can be selected; for several draws that of the e-values.
+    e_values_ : array, or None for one draw
+    coefficients_ : (n_draws, n_units, 2) array
+        |b_j| and |b~_j| of each draw.
+    covariance_ : str
+        How the covariance was found, in words.
+    alphas_ : list of float
+        The weight that cross-validation chose, a draw.
+    n_features_in_, feature_names_in_
+
+    Notes
+    -----
+    The bound holds if the covariance is right (for Gaussian features; for others to second order).
+    Knockoff+ selects at least 1 / fdr features or none: with fewer true ones it has no power.
+
+    References
+    ----------
+    E. Candes, Y. Fan, L. Janson, J. Lv. Panning for gold: model-X knockoffs for high dimensional
+    controlled variable selection. JRSS B 80 (2018) 551-577. Z. Ren, R. Barber. Derandomised
+    knockoffs: leveraging e-values for false discovery rate control. JRSS B 86 (2024) 122-154.
+    Y. Fan, J. Lv, M. Sharifvaghefi, Y. Uematsu. IPAD: stable interpretable forecasting with
+    knockoffs inference. JASA 115 (2020) 1822-1834.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import KnockoffSelector
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((300, 60))
+    >>> y = X[:, :15].sum(axis=1) + rng.standard_normal(300)
+    >>> selector = KnockoffSelector(fdr=0.2, rng=0).fit(X, y)
+    >>> bool(selector.get_support()[:15].all())
+    True
+    """
+
+    def __init__(
+        self,
+        norm: str | Norm = "l1",
+        fdr: float = 0.1,
+        knockoffs: Any = "gaussian",
+        n_draws: int = 1,
+        rng: Any = None,
+        *,
+        covariance: Any = "auto",
+        method: str = "mvr",
+        groups: Any = None,
+        loss: str | Loss = "auto",
+        n_alphas: int = 15,
+        cv: int = 5,
+    ) -> None:
+        self.norm = norm
+        self.fdr = fdr
+        self.knockoffs = knockoffs
+        self.n_draws = n_draws
+        self.rng = rng
+        self.covariance = covariance
+        self.method = method
+        self.groups = groups
+        self.loss = loss
+        self.n_alphas = n_alphas
+        self.cv = cv
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def fit(self, X: Any, y: Any) -> KnockoffSelector:
+        """Select features of X (n_samples, n_features) for y."""
+        if not (isinstance(self.fdr, (int, float)) and 0 < self.fdr < 1):
+            raise ValueError(f"fdr must be a share between 0 and 1 such as 0.1, got {self.fdr!r}")
+        structured = getattr(getattr(y, "dtype", None), "names", None) is not None
+        array, target = (
+            (validate_data(self, X, dtype=np.float64, ensure_min_samples=2), y)
+            if structured or y is None
+            else validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=False)
+        )
+        if y is None:
+            raise ValueError(
+                "requires y to be passed, but the target y is None: features are selected for it"
+            )
+        rng = generator(self.rng)
+        standard, means, scales = standardized(array)
+        partition = self._partition(array.shape[1])
+        draws, self.covariance_ = self._draws(standard, means, scales, rng)
+        seed = int(rng.integers(2**31))
+        found, self.alphas_ = [], []
+        for knockoffs in draws:
+            sizes, alpha = coefficients(
+                np.hstack([standard, knockoffs]), target, self._norm(partition), self.loss,
+                self.n_alphas, self.cv, seed,
+            )  # fmt: skip
+            found.append(_of_units(sizes, partition))
+            self.alphas_.append(alpha)
+        self.coefficients_ = np.array(found)
+        self._record()
+        self._labels = None if partition is None else partition.labels
+        return self
+
+    def _record(self) -> None:
+        each = self.coefficients_[:, :, 0] - self.coefficients_[:, :, 1]
+        self.statistics_ = each.mean(axis=0)
+        self.e_values_ = None
+        if len(each) == 1:
+            self.threshold_ = knockoff_threshold(self.statistics_, self.fdr)
+            self._chosen = self.statistics_ >= self.threshold_
+            return
+        # At fdr / 2 a draw: at fdr itself averages of e-values hardly ever reach what e-BH asks.
+        self.e_values_ = np.mean([e_values(W, self.fdr / 2) for W in each], axis=0)
+        self.threshold_ = e_threshold(self.e_values_, self.fdr)
+        self._chosen = self.e_values_ >= self.threshold_
+
+    def _draws(
+        self, X: Array, means: Array, scales: Array, rng: np.random.Generator
+    ) -> tuple[list[Array], str]:
+        """Return knockoffs of the standardized columns, one array a draw, and how they came."""
+        given = self.knockoffs
+        if isinstance(given, str):
+            if given != "gaussian":
+                raise ValueError(f"knockoffs must be 'gaussian' or an array, got {given!r}")
+            if isinstance(self.n_draws, bool) or int(self.n_draws) < 1:
+                raise ValueError(f"n_draws must be at least 1, got {self.n_draws!r}")
+            covariance = self.covariance
+            if not isinstance(covariance, str):
+                covariance = np.asarray(covariance, dtype=np.float64) / np.outer(scales, scales)
+            elif covariance not in COVARIANCES:
+                raise ValueError(f"covariance must be one of {COVARIANCES} or an array, got "
+                                 f"{covariance!r}")  # fmt: skip
+            made: Knockoffs = knockoffs_of(X, covariance, self.method)
+            return [made.draw(rng) for _ in range(int(self.n_draws))], made.words
+        arrays: Sequence[Any] = given if isinstance(given, (list, tuple)) else [given]
+        draws = []
+        for array in arrays:
+            values = np.asarray(array, dtype=np.float64)
+            if values.shape != X.shape:
+                raise ValueError(
+                    f"knockoffs have shape {values.shape}, and X has {X.shape}; give one knockoff "
+                    "a column, in the same order"
+                )
+            draws.append((values - means) / scales)
+        return draws, "knockoffs as given"
+
+    def _partition(self, n_features: int) -> Partition | None:
+        if self.groups is None:
+            return None
+        norm = Groups(self.groups)
+        norm.check(n_features)
+        return norm.parts(n_features)[0]
+
+    def _norm(self, partition: Partition | None) -> Norm:
+        """Return the norm over columns and knockoffs; their groups are twice as many."""
+        norm = as_norm(self.norm)
+        if partition is None:
+            return norm
+        labels = np.concatenate([partition.labels, partition.labels + partition.n_groups])
+        if isinstance(norm, KSupport):
+            return KSupport(norm.k, labels)
+        return Groups(labels)
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        if self._labels is None:
+            return np.asarray(self._chosen)
+        return np.asarray(self._chosen[self._labels])
+
+    @property
+    def selected_(self) -> NDArray[np.int64]:
+        """The selected features, or groups, the largest statistic first."""
+        check_is_fitted(self)
+        chosen = np.flatnonzero(self._chosen)
+        return np.asarray(chosen[np.argsort(-self.statistics_[chosen], kind="stable")])
+
+
+def _of_units(sizes: Array, partition: Partition | None) -> Array:
+    """Return (n_units, 2): the size of each column, or group, and that of its knockoff."""
+    pairs = sizes.reshape(2, -1)
+    if partition is None:
+        return pairs.T
+    squares = [np.bincount(partition.labels, row**2, partition.n_groups) for row in pairs]
+    return np.sqrt(np.array(squares)).T

@@ -1,0 +1,112 @@
+"""Precision of columns from few rows: each column on the few that it is most correlated with.
+
+Theta_jj = 1 / t_j^2 and Theta_ij = -b_ij / t_j^2 for x_j = sum_i b_ij x_i + noise of variance
+t_j^2, over the neighbors i of j alone. No order of the columns is assumed, and no p x p matrix is
+formed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+#: Columns that each one is regressed on, the most correlated ones, and |t| from which one stays.
+N_NEIGHBORS, LEAST_T = 8, 4.0
+#: Columns looked at together: what keeps the work in the cache of a laptop.
+BLOCK = 512
+#: Share of pairs beyond LEAST_T standard errors that shows that few neighbors do not explain a
+#: column; without dependence 6e-5 of them are.
+MOST_UNEXPLAINED = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """A precision matrix with few entries a column.
+
+    matrix : (p, p) sparse; unexplained : share of pairs (residual of a column, another column)
+    that are correlated by more than chance.
+    """
+
+    matrix: sp.csr_array
+    unexplained: float
+
+    @property
+    def fits(self) -> bool:
+        """Whether few neighbors a column explain the correlations."""
+        return self.unexplained <= MOST_UNEXPLAINED
+
+
+def sparse_precision(X: Array) -> Precision:
+    """Return the precision of standardized columns X (n, p)."""
+    n_rows, n_columns = X.shape
+    count = min(N_NEIGHBORS, n_columns - 1, max((n_rows - 2) // 2, 0))
+    columns = np.ascontiguousarray(X.T)
+    if count == 0:
+        return Precision(sp.csr_array(sp.eye_array(n_columns)), 0.0)
+    edges = _edges(columns, _most_correlated(columns, count))
+    # An edge that one end sees is looked at from both.
+    graph = sp.csr_array((edges + edges.T) > 0)
+    return _refitted(columns, graph)
+
+
+def _most_correlated(columns: Array, count: int) -> Columns:
+    found = np.empty((len(columns), count), dtype=np.int64)
+    for first in range(0, len(columns), BLOCK):
+        rows = slice(first, min(first + BLOCK, len(columns)))
+        size = np.abs(columns[rows] @ columns.T)
+        size[np.arange(rows.stop - first), np.arange(first, rows.stop)] = -1.0
+        found[rows] = np.argpartition(size, -count, axis=1)[:, -count:]
+    return found
+
+
+def _edges(columns: Array, neighbors: Columns) -> sp.csr_array:
+    """Return the pairs (j, neighbor) with |t| > LEAST_T in the regression of j on its neighbors."""
+    (n_columns, n_rows), count = columns.shape, neighbors.shape[1]
+    keep = np.empty(neighbors.shape, dtype=bool)
+    for first in range(0, n_columns, BLOCK):
+        rows = slice(first, min(first + BLOCK, n_columns))
+        around = columns[neighbors[rows]]
+        gram = around @ around.transpose(0, 2, 1) / n_rows
+        gram += 1e-10 * np.eye(count)
+        right = around @ columns[rows][:, :, None] / n_rows
+        inverse = np.linalg.inv(gram)
+        slopes = (inverse @ right)[:, :, 0]
+        variance = np.maximum(1.0 - np.sum(slopes * right[:, :, 0], axis=1), 1e-8)
+        errors = np.sqrt(np.maximum(np.einsum("jkk->jk", inverse), 0.0) * variance[:, None])
+        keep[rows] = np.abs(slopes) > LEAST_T * errors / np.sqrt(max(n_rows - count - 1, 1))
+    at = np.repeat(np.arange(n_columns), count)[keep.ravel()]
+    to = neighbors.ravel()[keep.ravel()]
+    return sp.csr_array((np.ones(at.size), (at, to)), shape=(n_columns, n_columns))
+
+
+def _refitted(columns: Array, graph: sp.csr_array) -> Precision:
+    """Return the precision over a symmetric graph, made symmetric by the mean of both ends."""
+    n_columns, n_rows = columns.shape
+    data, variances = np.empty(graph.nnz), np.ones(n_columns)
+    unexplained = 0
+    for first in range(0, n_columns, BLOCK):
+        stop = min(first + BLOCK, n_columns)
+        residuals = columns[first:stop].copy()
+        for j in range(first, stop):
+            ends = slice(graph.indptr[j], graph.indptr[j + 1])
+            around = columns[graph.indices[ends]]
+            gram = around @ around.T / n_rows + 1e-6 * np.eye(len(around))
+            slopes = np.linalg.solve(gram, around @ columns[j] / n_rows)
+            residuals[j - first] -= slopes @ around
+            freedom = max(n_rows - len(around), 1)
+            variances[j] = max(float(residuals[j - first] @ residuals[j - first]) / freedom, 1e-6)
+            data[ends] = -slopes / variances[j]
+        scale = np.sqrt(n_rows * np.maximum(np.sum(residuals**2, axis=1), 1e-300) / n_rows)
+        far = np.abs(residuals @ columns.T) > LEAST_T * scale[:, None]
+        unexplained += int(far.sum()) - int(
+            far[np.arange(stop - first), np.arange(first, stop)].sum()
+        )
+    half = sp.csr_array((data, graph.indices, graph.indptr), shape=graph.shape)
+    matrix = 0.5 * (half + half.T) + sp.diags_array(1.0 / variances)
+    return Precision(sp.csr_array(matrix), unexplained / max(n_columns * (n_columns - 1), 1))

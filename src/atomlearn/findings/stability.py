@@ -1,0 +1,261 @@
+"""StabilitySelector: features that are selected again and again from halves of the rows."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _num_features,
+    _num_samples,
+    check_is_fitted,
+)
+
+from atomlearn.core.norms.groups import Groups
+from atomlearn.estimators.regressor import AtomicRegressor
+from atomlearn.findings.bounds import meinshausen_buhlmann, r_concave, unimodal
+from atomlearn.findings.verdict import rows_of
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+BOUNDS = ("unimodal", "r_concave", "meinshausen_buhlmann")
+
+
+def selected_by(estimator: Any) -> tuple[Mask, Array]:
+    """Return which inputs a fitted estimator uses, and the size of what it does with each.
+
+    By ``get_support`` where it has one, else by coefficients that are not zero; for models of
+    products and curves these are the inputs that any of them is made of.
+    """
+    n_inputs = int(estimator.n_features_in_)
+    sizes = np.zeros(n_inputs)
+    map = getattr(estimator, "feature_map_", None)
+    if map is not None and (map.implicit or map.unit is not None):
+        terms = np.unique(map.term_of(estimator.selected_))
+        inputs = map.inputs_of(terms)
+        sizes[np.unique(inputs[inputs >= 0])] = 1.0
+        return sizes > 0, sizes
+    if hasattr(estimator, "coef_"):
+        coef = np.atleast_2d(np.asarray(estimator.coef_, dtype=np.float64))
+        if coef.shape[1] != n_inputs and coef.shape[0] == n_inputs:
+            coef = coef.T
+        sizes = np.sqrt(np.sum(coef**2, axis=0))
+    if hasattr(estimator, "get_support"):
+        mask = np.asarray(estimator.get_support())
+        return mask, np.where(mask, np.maximum(sizes, np.finfo(float).tiny), 0.0)
+    if not hasattr(estimator, "coef_"):
+        raise TypeError(
+            f"{type(estimator).__name__} has neither coef_ nor get_support(), so nobody knows what "
+            "it selects; give a linear model or a selector"
+        )
+    return sizes > 0, sizes
+
+
+class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
+    """Keep the features that an estimator selects from a share ``threshold`` of random halves.
+
+    The rows are split into two halves, again and again, and the estimator is fitted to each half
+    (complementary pairs). This tells which features would be chosen again. It is a tool for
+    stability, not for discovery: it finds few features where effects are weak, and neighbors of
+    true features, correlated with them, may be as stable as these.
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        Anything with ``coef_`` or ``get_support()`` after ``fit``; default ``AtomicRegressor()``.
+    n_resamples : int, default=100
+        Number of halves, in pairs; an odd number is raised by one.
+    threshold : float, default=0.7
+        Share of the halves that must select a feature, in (0.5, 1].
+    rng : int, Generator or None
+        Seed of the halves.
+    alphas : array, optional
+        Weights of the penalty to walk along, from the largest on, instead of the estimator's own
+        ``alpha``: a feature counts as selected by a half if it is at any of them.
+    max_features : int, optional
+        The most features a half may select: along ``alphas`` those that come first, else those of
+        the largest coefficients. It sets q, and with it the bounds.
+    bound : {"unimodal", "r_concave", "meinshausen_buhlmann"}
+        Which bound ``expected_false_`` is.
+    groups : lists of columns or labels (n_features,), optional
+        Count groups instead: one is selected where any of its columns is.
+
+    Attributes
+    ----------
+    selection_probabilities_ : (n_features,) or (n_groups,) array
+        Share of the halves that selected each.
+    both_probabilities_ : array
+        Share of the pairs of which both halves selected each.
+    n_selected_ : float
+        q: features a half selects on average.
+    expected_false_ : float
+        Bound on the expected number of selected features that a half selects with probability at
+        most q / p (those "no better than random").
+    bounds_ : dict
+        The three bounds by name; the first asks for the least, see References.
+    estimator_ : fitted to all rows.
+    n_features_in_, feature_names_in_
+
+    References
+    ----------
+    N. Meinshausen, P. Buhlmann. Stability selection. JRSS B 72 (2010) 417-473. R. Shah,
+    R. Samworth. Variable selection with error control: another look at stability selection.
+    JRSS B 75 (2013) 55-80.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import AtomicRegressor, StabilitySelector
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((100, 20))
+    >>> y = X[:, 0] - X[:, 1] + 0.5 * rng.standard_normal(100)
+    >>> selector = StabilitySelector(AtomicRegressor(alpha=0.3), n_resamples=20, rng=0).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_resamples: int = 100,
+        threshold: float = 0.7,
+        rng: Any = None,
+        *,
+        alphas: Any = None,
+        max_features: int | None = None,
+        bound: str = "unimodal",
+        groups: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_resamples = n_resamples
+        self.threshold = threshold
+        self.rng = rng
+        self.alphas = alphas
+        self.max_features = max_features
+        self.bound = bound
+        self.groups = groups
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        base = AtomicRegressor() if self.estimator is None else self.estimator
+        tags.input_tags.sparse = get_tags(base).input_tags.sparse
+        return tags
+
+    def fit(self, X: Any, y: Any, **params: Any) -> StabilitySelector:
+        """Select features of X (n_samples, n_features) for y."""
+        self._check()
+        base = AtomicRegressor() if self.estimator is None else self.estimator
+        if _num_samples(X) < 2:
+            raise ValueError("halves of 1 sample are empty; give at least 2 (n_samples = 1)")
+        self.estimator_ = clone(base).fit(X, y, **params)
+        _check_feature_names(self, X, reset=True)
+        self.n_features_in_ = _num_features(X)
+        labels = self._unit_labels(self.n_features_in_)
+        n_units = int(labels.max()) + 1
+        target = np.asarray(y)
+        rng = np.random.default_rng(self.rng)
+        counts, both, total, n_pairs = np.zeros(n_units), np.zeros(n_units), 0, 0
+        n_wanted = (int(self.n_resamples) + 1) // 2
+        for _ in range(n_wanted):
+            masks = [
+                self._selected(base, X, target, rows) for rows in _halves(target, rng)
+            ]  # fmt: skip
+            units = [np.bincount(labels, mask, n_units) > 0 for mask in masks]
+            counts += units[0].astype(float) + units[1]
+            both += units[0] & units[1]
+            total += int(units[0].sum() + units[1].sum())
+            n_pairs += 1
+        self.selection_probabilities_ = counts / (2 * n_pairs)
+        self.both_probabilities_ = both / n_pairs
+        self._labels = labels
+        self.n_selected_ = total / (2 * n_pairs)
+        q, p, threshold = self.n_selected_, n_units, float(self.threshold)
+        self.bounds_ = {
+            "unimodal": unimodal(q, p, threshold, n_pairs),
+            "r_concave": r_concave(q, p, threshold, n_pairs),
+            "meinshausen_buhlmann": meinshausen_buhlmann(q, p, threshold),
+        }
+        self.expected_false_ = self.bounds_[self.bound]
+        return self
+
+    def _check(self) -> None:
+        if not (isinstance(self.threshold, (int, float)) and 0.5 < self.threshold <= 1):
+            raise ValueError(
+                f"threshold must be above 0.5 and at most 1, got {self.threshold!r}: at 0.5 and "
+                "below nothing bounds the false features"
+            )
+        if isinstance(self.n_resamples, bool) or int(self.n_resamples) < 2:
+            raise ValueError(f"n_resamples must be at least 2, got {self.n_resamples!r}")
+        if self.bound not in BOUNDS:
+            raise ValueError(f"bound must be one of {BOUNDS}, got {self.bound!r}")
+
+    def _unit_labels(self, n_features: int) -> NDArray[np.int64]:
+        if self.groups is None:
+            return np.arange(n_features)
+        norm = Groups(self.groups)
+        norm.check(n_features)
+        return np.asarray(norm.parts(n_features)[0].labels)
+
+    def _selected(self, base: Any, X: Any, y: NDArray[Any], rows: NDArray[np.int64]) -> Mask:
+        part = rows_of(X, rows)
+        model = clone(base)
+        most = self.max_features
+        with warnings.catch_warnings():
+            # What a half could not prove is small beside what differs from half to half.
+            warnings.simplefilter("ignore", UserWarning)
+            if self.alphas is None:
+                return _largest(*selected_by(model.fit(part, y[rows])), most)
+            model.set_params(**({"warm_start": True} if "warm_start" in model.get_params() else {}))
+            found = np.zeros(self.n_features_in_, dtype=bool)
+            for alpha in np.sort(np.asarray(self.alphas, dtype=np.float64))[::-1]:
+                mask, sizes = selected_by(model.set_params(alpha=float(alpha)).fit(part, y[rows]))
+                if most is not None and np.count_nonzero(found | mask) >= most:
+                    new = np.where(found, np.inf, sizes)
+                    return _largest(found | mask, new, most)
+                found |= mask
+        return found
+
+    def _get_support_mask(self) -> Mask:
+        check_is_fitted(self)
+        chosen = self.selection_probabilities_ >= self.threshold
+        return np.asarray(chosen[self._labels])
+
+    @available_if(lambda self: hasattr(self.estimator_, "predict"))  # type: ignore[untyped-decorator]
+    def predict(self, X: Any) -> Any:
+        """Return what the estimator, fitted to all rows and with all it selects, predicts."""
+        check_is_fitted(self)
+        return self.estimator_.predict(X)
+
+
+def _halves(
+    y: NDArray[Any], rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return two random halves of the rows without a row in common; classes keep their shares."""
+    n_rows = len(y)
+    order = rng.permutation(n_rows)
+    labels = y if y.ndim == 1 and y.dtype.names is None else np.zeros(n_rows)
+    values, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    few = values.size <= max(2, n_rows // 10) and counts.min() >= 2
+    if few:
+        order = order[np.argsort(codes[order], kind="stable")]
+        return np.sort(order[::2]), np.sort(order[1::2])
+    half = n_rows // 2
+    return np.sort(order[:half]), np.sort(order[half : 2 * half])
+
+
+def _largest(mask: Mask, sizes: Array, most: int | None) -> Mask:
+    """Return the mask with at most so many features, those of the largest sizes."""
+    if most is None or np.count_nonzero(mask) <= most:
+        return mask
+    kept = np.zeros(mask.size, dtype=bool)
+    kept[np.argsort(-np.where(mask, sizes, -1.0), kind="stable")[:most]] = True
+    return kept & mask

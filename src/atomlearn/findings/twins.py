@@ -1,0 +1,152 @@
+"""Twins: what could have stood for a selected feature, by correlation and by forbidding it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.data.parts import part_of
+from atomlearn.core.data.standardized import column_moments, moments_of
+from atomlearn.core.interfaces import Design
+from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import Result
+from atomlearn.estimators.checks import amount_of, names_of
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+#: Below this correlation a column could hardly have stood for another.
+LEAST_CORRELATION = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Twins:
+    """What could have stood for one selected feature.
+
+    feature, name : the selected column; correlated : (name, correlation) of the columns nearest
+    to it, selected or not; rise : how much larger the objective is, relative to what it is, where
+    the feature is forbidden and all others are fitted again (a bound below is 0: forbidding never
+    helps), None where that was not asked; rise_error : what the two gaps leave open of it;
+    replaced_by : names of the columns whose coefficients grew the most then.
+    """
+
+    feature: int
+    name: str
+    correlated: tuple[tuple[str, float], ...]
+    rise: float | None = None
+    rise_error: float = 0.0
+    replaced_by: tuple[str, ...] = ()
+
+
+def correlated_columns(
+    design: Design, columns: Sequence[int], most: int = 3, least: float = LEAST_CORRELATION
+) -> list[list[tuple[int, float]]]:
+    """Return for each of some columns the others most correlated with it, one pass a column."""
+    deviations = column_moments(design)[1]
+    chosen = np.asarray(columns, dtype=np.int64)
+    means, own = moments_of(design, chosen)
+    block = design.gather(chosen).dense()
+    found = []
+    for place, column in enumerate(chosen.tolist()):
+        scale = design.shape[0] * own[place] * deviations
+        z = design.scores(np.asarray(block[:, place] - means[place], dtype=np.float64)).full()
+        r = np.divide(z, scale, out=np.zeros_like(z), where=scale > 0)
+        r[column] = 0.0
+        best = np.argsort(-np.abs(r), kind="stable")[:most]
+        found.append([(int(j), float(r[j])) for j in best if abs(r[j]) >= least])
+    return found
+
+
+def twins(
+    estimator: Any, X: Any, y: Any, *, most: int = 20, forbid: bool = True, correlated: int = 3
+) -> list[Twins]:
+    """Return the twins of the selected features of a fitted estimator, the largest ones first.
+
+    Parameters
+    ----------
+    estimator : fitted AtomicRegressor, AtomicClassifier or one of their CV variants
+    X, y : what it was fitted to
+    most : int
+        Features to look at.
+    forbid : bool
+        Whether to fit again without each of them: a certified solve from where the fit ended. Not
+        for norms with groups, whose columns cannot be taken away.
+    correlated : int
+        Columns to name for each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import AtomicRegressor
+    >>> from atomlearn.findings import twins
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((100, 10))
+    >>> X[:, 7] = X[:, 2] + 0.1 * rng.standard_normal(100)
+    >>> model = AtomicRegressor(alpha=0.1).fit(X, X[:, 2] + X[:, 4])
+    >>> found = {item.name: item for item in twins(model, X, X[:, 2] + X[:, 4])}
+    >>> found["x2"].replaced_by[0], found["x2"].rise < 0.1 < found["x4"].rise
+    ('x7', True)
+    """
+    norm = getattr(estimator, "norm_", getattr(estimator, "norm", "l1"))
+    amount = float(getattr(estimator, "alpha_", 0.0)) or amount_of(estimator)
+    data = estimator._checked(X, y, None)
+    problems = estimator._problems(data, norm, amount)
+    results = estimator.results_
+    design = problems[0].design
+    chosen = _largest(results, design, most)
+    near = correlated_columns(design, chosen, correlated)
+    possible = forbid and getattr(problems[0].regularizer.norm, "groups", None) is None
+    found = []
+    for column, others in zip(chosen, near, strict=True):
+        columns = np.array([column, *(j for j, _ in others)], dtype=np.int64)
+        names = names_of(estimator, estimator.feature_map_, columns)
+        twin = Twins(column, names[0], tuple(
+            (name, r) for name, (_, r) in zip(names[1:], others, strict=True)))  # fmt: skip
+        if possible:
+            rise, error, grown = _without(estimator, problems, results, column)
+            named = names_of(estimator, estimator.feature_map_, grown) if grown.size else []
+            twin = replace(twin, rise=rise, rise_error=error, replaced_by=tuple(named))
+        found.append(twin)
+    return found
+
+
+def _largest(results: Sequence[Result], design: Design, most: int) -> list[int]:
+    """Return the columns with the largest coefficients per standard deviation."""
+    columns = np.unique(np.concatenate([result.columns for result in results]))
+    if not columns.size:
+        return []
+    size = np.zeros(columns.size)
+    for result in results:
+        at = np.searchsorted(columns, result.columns)
+        size[at] = np.maximum(size[at], np.abs(result.weights))
+    size *= moments_of(design, columns)[1]
+    return [int(columns[at]) for at in np.argsort(-size, kind="stable")[:most]]
+
+
+def _without(
+    estimator: Any, problems: Sequence[Problem], results: Sequence[Result], column: int
+) -> tuple[float, float, Columns]:
+    """Return the relative rise of the objective without a column, its error, and what grew."""
+    n_columns = problems[0].design.shape[1]
+    others = np.delete(np.arange(n_columns), column)
+    before = after = error = 0.0
+    growth = np.zeros(n_columns)
+    for problem, result in zip(problems, results, strict=True):
+        keep = result.columns != column
+        columns = result.columns[keep]
+        start = WarmStart(columns - (columns > column), result.weights[keep], result.intercept)
+        part = replace(problem, design=part_of(problem.design, columns=others))
+        found = estimator._settings().run(part, start)
+        before, after = before + result.objective, after + found.objective
+        error += result.gap + found.gap
+        growth[others[found.columns]] += np.abs(found.weights)
+        growth[result.columns] -= np.abs(result.weights)
+    scale = max(abs(before), np.finfo(float).tiny)
+    grown = np.argsort(-growth, kind="stable")[:3]
+    grown = grown[growth[grown] > 0.1 * max(growth.max(initial=0.0), 1e-300)]
+    return max((after - before) / scale, 0.0), error / scale, grown.astype(np.int64)

@@ -1,0 +1,136 @@
+"""Warnings about data: what often makes a held-out score too good, or a selection arbitrary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from atomlearn.core.data.standardized import column_moments
+from atomlearn.core.interfaces import Design
+
+Array = NDArray[np.float64]
+
+#: From here on one column alone tells the target so well that it may have been made from it.
+LEAKING_AREA, LEAKING_CORRELATION = 0.995, 0.99
+#: Rows and columns that are compared, and how alike rows are called the same.
+MOST_ROWS, MOST_COLUMNS, SAME = 4_000, 4_000, 1e-6
+#: Share of the smallest class, below which balance is worth a word.
+RARE = 0.1
+
+
+def suspects(
+    design: Design,
+    y: NDArray[Any],
+    classes: Sequence[str] | None,
+    selected: Sequence[int],
+    names: Sequence[str],
+    train: NDArray[np.int64] | None = None,
+    test: NDArray[np.int64] | None = None,
+) -> tuple[str, ...]:
+    """Return sentences on leakage, rows that recur across the split, balance, odd columns."""
+    found = [*_leaks(design, y, classes, selected, names), *_balance(y, classes)]
+    if design.listable and design.shape[1] <= 2_000_000:
+        deviations = column_moments(design)[1]
+        constant = int(np.count_nonzero(deviations == 0))
+        if constant:
+            found.append(f"{constant:,} columns are constant and can play no part")
+        varying = np.flatnonzero(deviations > 0)[:MOST_COLUMNS]
+        found += _duplicates(design, varying)
+    if train is not None and test is not None and test.size:
+        found += _recurring(design, train, test)
+    return tuple(found)
+
+
+def _leaks(
+    design: Design, y: NDArray[Any], classes: Sequence[str] | None, selected: Sequence[int],
+    names: Sequence[str],
+) -> list[str]:  # fmt: skip
+    """Look at the selected columns alone: a leak that helps is selected."""
+    found: list[str] = []
+    columns = np.asarray(selected, dtype=np.int64)[:200]
+    if not columns.size or y.ndim != 1:
+        return found
+    order = np.argsort(columns)
+    block = np.asarray(design.gather(columns[order]).dense(), dtype=np.float64)
+    for place, at in enumerate(order):
+        value = block[:, place]
+        if classes is None:
+            spread = value.std() * y.std()
+            r = float(np.mean((value - value.mean()) * (y - y.mean())) / spread) if spread else 0.0
+            if abs(r) >= LEAKING_CORRELATION:
+                found.append(
+                    f"{names[at]} alone is correlated {r:.3f} with the target: was it made from it?"
+                )
+            continue
+        ranks = rankdata(value)
+        for code, label in enumerate(classes):
+            mine = y == code
+            count = int(mine.sum())
+            if not 0 < count < y.size:
+                continue
+            area = (ranks[mine].sum() - count * (count + 1) / 2) / (count * (y.size - count))
+            if max(area, 1 - area) >= LEAKING_AREA:
+                found.append(
+                    f"{names[at]} alone tells {label} with an AUC of {max(area, 1 - area):.3f}: "
+                    "was it made from the target, or measured after it?"
+                )
+                break
+    return found[:10]
+
+
+def _balance(y: NDArray[Any], classes: Sequence[str] | None) -> list[str]:
+    if classes is None:
+        return []
+    counts = np.bincount(y, minlength=len(classes))
+    rare = int(np.argmin(counts))
+    if counts[rare] >= RARE * y.size:
+        return []
+    share = 100 * counts[rare] / y.size
+    return [
+        f"class {classes[rare]} has {counts[rare]:,} rows ({share:.1f}%): accuracy says little "
+        "here, look at AUC and at the confusion matrix"
+    ]
+
+
+def _duplicates(design: Design, columns: NDArray[np.int64]) -> list[str]:
+    """Find columns that are copies, by two random sums over the rows."""
+    rng = np.random.default_rng(0)
+    sums = np.array([design.scores(rng.standard_normal(design.shape[0])).at(columns)
+                     for _ in range(2)])  # fmt: skip
+    scale = np.abs(sums).max(axis=1, keepdims=True, initial=0.0)
+    if not columns.size or not scale.all():
+        return []
+    rounded = np.round(sums / scale / 1e-10).astype(np.int64)
+    copies = columns.size - np.unique(rounded, axis=1).shape[1]
+    if not copies:
+        return []
+    return [
+        f"{copies:,} columns are copies of others: which one of the copies is selected is arbitrary"
+    ]
+
+
+def _recurring(design: Design, train: NDArray[np.int64], test: NDArray[np.int64]) -> list[str]:
+    """Count held-out rows that are in the training rows too, by two random sums over columns."""
+    if not design.listable or design.shape[1] > 2_000_000 or design.shape[1] < 3:
+        return []
+    rng = np.random.default_rng(1)
+    scale = column_moments(design)[1]
+    scale = np.where(scale > 0, 1.0 / np.where(scale > 0, scale, 1.0), 0.0)
+    keys = np.array([design.predict(rng.standard_normal(design.shape[1]) * scale)
+                     for _ in range(2)])  # fmt: skip
+    size = np.abs(keys).max(axis=1, keepdims=True, initial=0.0)
+    if not size.all():
+        return []
+    whole = np.round(keys / size / SAME).astype(np.int64)
+    seen = {tuple(key) for key in whole[:, train].T.tolist()}
+    again = sum(tuple(key) in seen for key in whole[:, test].T.tolist())
+    if not again:
+        return []
+    return [
+        f"{again:,} of {test.size:,} held-out rows are in the training rows too (to six digits): "
+        "the held-out scores are too good by that; hold out whole groups of rows"
+    ]

@@ -1,0 +1,82 @@
+"""View: a fitted linear or additive model over a design, without the pipelines around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from atomlearn.core.data.coefficients import nonzero_coefficients
+from atomlearn.core.interfaces import Design
+from atomlearn.designs import as_design, feature_names
+from atomlearn.maps.feature_map import FeatureMap, map_of
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A fitted linear model over a design: what the page is about, without pipelines and maps.
+
+    design : the columns that coefficients belong to; columns : (m,) those in use; weights :
+    (n_outputs, m); inputs : the design of the columns of X as the model sees them.
+    """
+
+    model: Any
+    inputs: Design
+    design: Design
+    map: FeatureMap
+    names: list[str]
+    columns: Rows
+    weights: Array
+    classes: tuple[Any, ...] | None
+
+    @property
+    def outputs(self) -> int:
+        return int(self.weights.shape[0])
+
+
+def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
+    model, data = estimator, X
+    given = list(names) if names is not None else feature_names(X)
+    if hasattr(estimator, "steps"):
+        model = estimator[-1]
+        front = estimator[:-1]
+        if len(front):
+            data = front.transform(X)
+            try:
+                given = [str(name) for name in front.get_feature_names_out(given)]
+            except (AttributeError, ValueError):
+                given = None
+    if not hasattr(model, "coef_"):
+        model = getattr(model, "estimator_", getattr(model, "best_estimator_", model))
+    if not hasattr(model, "coef_"):
+        raise TypeError(
+            f"{type(model).__name__} has no coef_; report() is about linear and additive models: "
+            "ours, and those of sklearn.linear_model"
+        )
+    own = getattr(model, "feature_names_in_", None)
+    inputs = as_design(data)
+    design = inputs
+    map = getattr(model, "feature_map_", None)
+    if map is not None and getattr(model, "features", "linear") != "linear":
+        design = map.apply(inputs)
+    map = map_of(design) if map is None else map
+    columns, weights = nonzero_coefficients(model.coef_)
+    labels = given or (list(own) if own is not None else [f"x{j}" for j in range(inputs.shape[1])])
+    classes = tuple(model.classes_.tolist()) if is_classifier(model) else None
+    return View(model, inputs, design, map, [str(n) for n in labels], columns, weights, classes)
+
+
+def outputs_of(view: View, target: str) -> tuple[str, ...]:
+    if view.classes is None:
+        return (target,) if view.outputs == 1 else tuple(
+            f"{target}[{place}]" for place in range(view.outputs))  # fmt: skip
+    if view.outputs == 1:
+        return (str(view.classes[-1]),)
+    return tuple(str(label) for label in view.classes)

@@ -1,0 +1,311 @@
+"""Selectors with error control: their rules against definitions, their bounds, scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Lasso, LogisticRegression
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from atomlearn import (
+    AtomicClassifier,
+    AtomicRegressor,
+    FeatureGenerator,
+    KnockoffSelector,
+    StabilitySelector,
+    norms,
+)
+from atomlearn.findings import (
+    gaussian_knockoffs,
+    knockoff_threshold,
+    meinshausen_buhlmann,
+    r_concave,
+    unimodal,
+)
+from atomlearn.findings.bounds import largest_tail
+from atomlearn.findings.gaussian import generator, knockoffs_of, standardized
+from atomlearn.findings.knockoffs import e_threshold, e_values
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:No features were selected:UserWarning",
+    "ignore::sklearn.exceptions.ConvergenceWarning",
+)
+
+
+@parametrize_with_checks(
+    [
+        KnockoffSelector(n_alphas=3, cv=2, rng=0),
+        StabilitySelector(AtomicRegressor(alpha=0.1), n_resamples=4, rng=0),
+        StabilitySelector(n_resamples=4, alphas=[0.5, 0.1], rng=0),
+    ]
+)
+def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+# --- knockoffs -------------------------------------------------------------------------------
+
+
+def autoregressive(n: int, p: int, rho: float, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    for j in range(1, p):
+        X[:, j] = rho * X[:, j - 1] + np.sqrt(1 - rho**2) * X[:, j]
+    return X
+
+
+@pytest.mark.parametrize("kind", ["known", "sparse_precision", "ledoit_wolf", "factors"])
+@pytest.mark.parametrize("method", ["mvr", "equicorrelated"])
+def test_swapping_leaves_the_covariance_as_it_is(kind: str, method: str) -> None:
+    """Cov(x~) = Cov(x), Cov(x_i, x~_j) = Cov(x_i, x_j) for i != j: over many rows, to sampling."""
+    # Factors are estimated by averages over columns: of few columns they are not exact.
+    n, p = 10_000, 60 if kind == "factors" else 12
+    X = autoregressive(n, p, 0.6, seed=1)
+    if kind == "factors":
+        rng = np.random.default_rng(2)
+        X = rng.standard_normal((n, 1)) @ np.full((1, p), 1.5) + rng.standard_normal((n, p))
+    given: Any = kind
+    if kind == "known":
+        given = 0.6 ** np.abs(np.subtract.outer(np.arange(p), np.arange(p)))
+    made = gaussian_knockoffs(X * 3.0 + 1.0, covariance=given if kind != "known" else 9 * given,
+                              method=method, rng=0)  # fmt: skip
+    both = np.cov(np.hstack([X, (made - 1.0) / 3.0]).T)
+    own, cross, other = both[:p, :p], both[:p, p:], both[p:, p:]
+    apart = ~np.eye(p, dtype=bool)
+    tolerance = 0.05 * own.max()
+    np.testing.assert_allclose(other, own, atol=tolerance)
+    np.testing.assert_allclose(cross[apart], own[apart], atol=tolerance)
+    assert (np.diag(cross) < np.diag(own) - tolerance).all()
+
+
+def test_the_precision_of_a_chain_is_found_whatever_the_order_of_its_columns() -> None:
+    order = np.random.default_rng(0).permutation(150)
+    X = standardized(autoregressive(400, 150, 0.7, seed=3)[:, order])[0]
+    made = knockoffs_of(X)
+    assert "nearest" in made.words
+    # s is that of the true covariance, nearly: no column is taken for more correlated than it is.
+    true = 0.7 ** np.abs(np.subtract.outer(order, order))
+    assert made.s == pytest.approx(knockoffs_of(X, true).s, rel=0.1)
+
+
+def test_few_neighbors_that_do_not_explain_are_told_and_strong_correlation_warns() -> None:
+    rng = np.random.default_rng(0)
+    blocks = np.repeat(rng.standard_normal((200, 12)), 25, axis=1)
+    X = standardized(np.sqrt(0.85) * blocks + np.sqrt(0.15) * rng.standard_normal((200, 300)))[0]
+    with pytest.warns(UserWarning, match="strongly correlated"):
+        assert knockoffs_of(X).covariance == "ledoit_wolf"
+
+
+def test_the_threshold_is_the_least_with_the_bound() -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(50):
+        W = np.round(rng.standard_normal(40) + 0.8, 1)
+        for q in (0.1, 0.3):
+            allowed = [
+                t
+                for t in np.unique(np.abs(W[W != 0]))
+                if (1 + (-t >= W).sum()) / max(1, (t <= W).sum()) <= q
+            ]
+            assert knockoff_threshold(W, q) == (min(allowed) if allowed else np.inf)
+
+
+def test_e_values_select_by_their_definition() -> None:
+    W = np.concatenate([np.arange(1.0, 31), [-0.5, 0.2]])
+    values = e_values(W, 0.1)
+    assert values[:30] == pytest.approx([W.size * (w >= 0.5) / 2 if w >= 0.5 else 0 for w in W[:30]]
+                                        if knockoff_threshold(W, 0.1) <= 0.5
+                                        else values[:30])  # fmt: skip
+    ordered = np.sort(values)[::-1]
+    ks = [k for k in range(1, W.size + 1) if ordered[k - 1] >= W.size / (0.1 * k)]
+    assert e_threshold(values, 0.1) == (ordered[max(ks) - 1] if ks else np.inf)
+
+
+def signal(n: int, p: int, seed: int, rho: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    X = autoregressive(n, p, rho, seed)
+    rng = np.random.default_rng([seed, 1])
+    return X, X[:, :20].sum(axis=1) + rng.standard_normal(n)
+
+
+def test_true_features_are_found_and_exchanging_columns_changes_nothing_else() -> None:
+    X, y = signal(300, 80, 0)
+    first = KnockoffSelector(fdr=0.2, rng=3).fit(X, y)
+    assert first.get_support()[:20].all()
+    assert first.get_support()[20:].sum() <= 6
+    # What fits columns and knockoffs does not know which is which.
+    Z = standardized(X)[0]
+    K = gaussian_knockoffs(Z, rng=5)
+    swapped = np.arange(80) % 3 == 0
+    one = KnockoffSelector(knockoffs=K, rng=0).fit(Z, y).statistics_
+    A, B = np.where(swapped, K, Z), np.where(swapped, Z, K)
+    sizes = np.hstack([A, B])
+    both = KnockoffSelector(knockoffs=K, rng=0).fit(Z, y).coefficients_[0]
+    from atomlearn.findings.importance import coefficients
+
+    seed = int(generator(0).integers(2**31))
+    found, _ = coefficients(sizes, y, norms.L1(), "auto", 15, 5, seed)
+    W = (found[:80] - found[80:]) * np.where(swapped, -1.0, 1.0)
+    np.testing.assert_allclose(W, one, atol=2e-3 * np.abs(both).max())
+
+
+def test_the_false_discovery_proportion_is_small_on_average() -> None:
+    shares, power = [], []
+    for seed in range(12):
+        X, y = signal(200, 60, seed, rho=0.5)
+        chosen = KnockoffSelector(fdr=0.2, rng=seed, cv=3, n_alphas=8).fit(X, y).get_support()
+        shares.append(chosen[20:].sum() / max(1, chosen.sum()))
+        power.append(chosen[:20].mean())
+    # 12 repetitions: three standard errors of a proportion of 0.2 with spread 0.1 are 0.09.
+    assert np.mean(shares) < 0.29
+    assert np.mean(power) > 0.8
+
+
+def test_the_seed_of_the_data_may_be_that_of_the_knockoffs() -> None:
+    X = np.random.default_rng(0).standard_normal((300, 20))
+    made = gaussian_knockoffs(X, rng=0)
+    assert np.abs([np.corrcoef(X[:, j], made[:, j])[0, 1] for j in range(20)]).max() < 0.3
+
+
+def test_noise_selects_nothing_mostly() -> None:
+    rng = np.random.default_rng(0)
+    counts = []
+    for seed in range(5):
+        X = rng.standard_normal((100, 50))
+        y = rng.standard_normal(100)
+        counts.append(KnockoffSelector(rng=seed, cv=3, n_alphas=6).fit(X, y).get_support().any())
+    assert sum(counts) <= 2
+
+
+@pytest.mark.parametrize(
+    ("norm", "groups"),
+    [("ksupport", None), ("l1", "pairs"), ("ksupport", "pairs")],
+    ids=["k-support", "groups", "k-support of groups"],
+)
+def test_other_norms_and_groups(norm: str, groups: str | None) -> None:
+    X, y = signal(250, 60, 1)
+    labels = None if groups is None else np.arange(60) // 2
+    the_norm: Any = norms.KSupport(5) if norm == "ksupport" else norm
+    found = KnockoffSelector(the_norm, 0.25, rng=0, groups=labels, n_alphas=8, cv=3).fit(X, y)
+    assert found.statistics_.size == (60 if groups is None else 30)
+    assert found.get_support()[:20].all()
+    assert found.get_support()[20:].sum() <= 12
+
+
+def test_labels_several_classes_and_counts() -> None:
+    X, _ = signal(400, 40, 2)
+    rng = np.random.default_rng(0)
+    score = X[:, :12] @ np.full(12, 1.2)
+    two = np.array(["no", "yes"])[(score + rng.standard_normal(400) > 0).astype(int)]
+    three = np.digitize(score, [-1.5, 1.5])
+    counts = rng.poisson(np.exp(0.25 * score))
+    for y, loss in ((two, "auto"), (three, "auto"), (counts, "poisson")):
+        found = KnockoffSelector(fdr=0.3, rng=0, loss=loss, n_alphas=6, cv=3).fit(X, y)
+        assert found.get_support()[:12].mean() > 0.6
+        # One draw may have more false ones than 0.3 on average; all at once would be a fault.
+        assert found.statistics_[:12].min() > np.median(found.statistics_[12:])
+        assert found.get_support()[12:].mean() < 0.6
+
+
+def test_several_draws_agree_on_what_is_strong() -> None:
+    X, y = signal(300, 60, 3)
+    found = KnockoffSelector(fdr=0.2, n_draws=4, rng=0, n_alphas=8, cv=3).fit(X, y)
+    assert found.e_values_ is not None
+    assert found.get_support()[:20].all()
+    assert not found.get_support()[20:].any()
+    assert found.coefficients_.shape == (4, 60, 2)
+
+
+def test_bad_parameters_are_told() -> None:
+    X, y = signal(50, 12, 0)
+    for given, words in (
+        ({"fdr": 1.5}, "fdr must be a share"),
+        ({"knockoffs": X[:, :3]}, "knockoffs have shape"),
+        ({"covariance": "shrunk"}, "covariance must be one of"),
+        ({"covariance": np.zeros((12, 12))}, "positive definite"),
+        ({"method": "sdp"}, "method must be"),
+        ({"n_draws": 0}, "n_draws must be at least 1"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            KnockoffSelector(**given).fit(X, y)
+
+
+# --- stability -------------------------------------------------------------------------------
+
+
+def test_probabilities_count_the_halves() -> None:
+    X, y = signal(120, 15, 0)
+    base = Lasso(alpha=0.5)
+    found = StabilitySelector(base, n_resamples=6, rng=1).fit(X, y)
+    rng, counts = np.random.default_rng(1), np.zeros(15)
+    for _ in range(3):
+        order = rng.permutation(120)
+        for rows in (order[:60], order[60:]):
+            counts += Lasso(alpha=0.5).fit(X[np.sort(rows)], y[np.sort(rows)]).coef_ != 0
+    np.testing.assert_allclose(found.selection_probabilities_, counts / 6)
+    assert found.n_selected_ == pytest.approx(counts.sum() / 6)
+    assert found.expected_false_ == found.bounds_["unimodal"] <= found.bounds_[
+        "meinshausen_buhlmann"]  # fmt: skip
+
+
+@pytest.mark.parametrize("threshold", [0.6, 0.75, 0.9, 1.0])
+def test_the_bounds_are_their_formulas_and_ordered(threshold: float) -> None:
+    q, p, pairs = 20.0, 1000, 50
+    plain = meinshausen_buhlmann(q, p, threshold)
+    assert plain == pytest.approx(q**2 / ((2 * threshold - 1) * p))
+    assert (
+        r_concave(q, p, threshold, pairs) <= unimodal(q, p, threshold, pairs) * 1.01 <= plain * 1.02
+    )
+
+
+@pytest.mark.parametrize("r", [-0.5, -0.25])
+def test_no_r_concave_distribution_has_a_larger_tail(r: float) -> None:
+    rng, n, steps = np.random.default_rng(0), 20, np.arange(21)
+    for _ in range(15):
+        # f^r convex: any maximum of lines.
+        slopes, offsets = rng.uniform(-1, 3, 3), rng.uniform(0.05, 3, 3)
+        shape = np.max(slopes[:, None] * steps + offsets[:, None], axis=0)
+        mass = np.maximum(shape, 0.05) ** (1 / r)
+        mass /= mass.sum()
+        mean = float(mass @ steps) / n
+        for least in (0.4, 0.6, 0.8):
+            tail = float(mass[int(np.ceil(least * n)) :].sum())
+            assert tail <= largest_tail(mean, least, n, r) * (1 + 1e-6) + 1e-9
+
+
+def test_noise_is_below_the_bound_and_signal_is_found() -> None:
+    rng = np.random.default_rng(0)
+    false, bounds = [], []
+    for seed in range(5):
+        X = rng.standard_normal((100, 100))
+        y = X[:, :3].sum(axis=1) * 2 + rng.standard_normal(100)
+        model = StabilitySelector(
+            AtomicRegressor(tol=1e-3), n_resamples=20, threshold=0.75, rng=seed, max_features=6,
+            alphas=np.geomspace(3.0, 0.1, 8),
+        ).fit(X, y)  # fmt: skip
+        assert model.get_support()[:3].all()
+        false.append(int(model.get_support()[3:].sum()))
+        bounds.append(model.expected_false_)
+        assert model.n_selected_ <= 6
+    assert np.mean(false) <= np.mean(bounds) + 0.5
+
+
+def test_anything_that_selects_may_be_resampled() -> None:
+    X, y = signal(100, 10, 0)
+    labels = (y > 0).astype(int)
+    for model, target in (
+        (AtomicClassifier(alpha=0.1), labels),
+        (LogisticRegression(), labels),
+        (FeatureGenerator(n_features=3, batch=1, loss="logistic"), labels),
+        (AtomicRegressor(norms.KSupport(3), 0.1, form="squared"), y),
+        (AtomicRegressor("groups", 0.05, features="splines"), y),
+    ):
+        found = StabilitySelector(model, n_resamples=4, rng=0).fit(X, target)
+        assert found.selection_probabilities_.shape == (10,)
+        assert (
+            0 <= found.selection_probabilities_.min() <= found.selection_probabilities_.max() <= 1
+        )
+    grouped = StabilitySelector(AtomicRegressor(alpha=0.3), 4, rng=0, groups=np.arange(10) // 5)
+    assert grouped.fit(X, y).selection_probabilities_.shape == (2,)
+    with pytest.raises(ValueError, match="threshold must be above"):
+        StabilitySelector(threshold=0.5).fit(X, y)

@@ -1,0 +1,152 @@
+"""report(): one page about any fitted estimator; what it tells is what the model is."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.linear_model import LassoCV, LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
+from sklearn.tree import DecisionTreeClassifier
+
+import atomlearn
+from atomlearn import (
+    AtomicClassifier,
+    AtomicClassifierCV,
+    AtomicRegressor,
+    FeatureGenerator,
+    StabilitySelector,
+    norms,
+)
+
+
+def diabetes() -> tuple[pd.DataFrame, Any]:
+    data = load_diabetes(as_frame=True)
+    return (data.data - data.data.mean()) / data.data.std(), data.target
+
+
+def page_of(estimator: Any, X: Any, y: Any, tmp_path: Path, **options: Any) -> tuple[Any, str]:
+    path = tmp_path / "report.html"
+    content = atomlearn.report(estimator.fit(X, y), X, y, path, **options)
+    return content, path.read_text(encoding="utf-8")
+
+
+def test_a_classifier_with_cross_validation_tells_everything(tmp_path: Path) -> None:
+    data = load_breast_cancer()
+    X = pd.DataFrame(scale(data.data), columns=data.feature_names)
+    model = AtomicClassifierCV(n_alphas=5, cv=3, tol=1e-4)
+    content, page = page_of(model, X, data.target, tmp_path, n_resamples=4, target="diagnosis")
+    assert content.verdict.better
+    assert "features predict diagnosis" in page
+    used = np.flatnonzero(model.coef_[0])
+    assert {item.index for item in content.selected} == set(used.tolist())
+    for item in content.selected:
+        assert item.coefficients[0] == pytest.approx(model.coef_[0, item.index])
+        assert 0 <= (item.stability or 0) <= 1
+    assert any("r = " in word for item in content.selected for word in item.twins)
+    assert any("objective +" in word for item in content.selected for word in item.twins)
+    for title in ("ROC on held-out", "Precision and recall", "Calibration", "How the level was",
+                  "Coefficients along the path", "in each class", "Stability", "fitted exactly",
+                  "AtomicClassifierCV("):  # fmt: skip
+        assert title in page, title
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["verdict"] == "better"
+    assert summary["n_selected"] == used.size
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        AtomicRegressor(norms.LatentGroups([[0, 1, 2], [2, 3, 4], [5, 6, 7, 8, 9]]), 0.5),
+        AtomicRegressor("groups", 2.0, features="splines"),
+        AtomicRegressor(alpha=3.0, features="interactions"),
+        FeatureGenerator(n_features=4, batch=1, loss="squared"),
+        LassoCV(cv=3),
+        Ridge(),
+        make_pipeline(StandardScaler(), AtomicRegressor(alpha=2.0)),
+        StabilitySelector(AtomicRegressor(alpha=2.0), 4, rng=0),
+        AtomicRegressor(alpha=1e6),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_every_kind_of_model_has_a_page(model: Any, tmp_path: Path) -> None:
+    X, y = diabetes()
+    content, page = page_of(model, X, y, tmp_path, n_resamples=0)
+    assert content.headline in page.replace("&#39;", "'")
+    assert content.n_samples == len(y)
+    assert len(content.selected) == 0 or content.verdict.better
+
+
+def test_several_classes_and_counted_groups(tmp_path: Path) -> None:
+    data = load_wine(as_frame=True)
+    X = (data.data - data.data.mean()) / data.data.std()
+    content, page = page_of(AtomicClassifier(alpha=0.05), X, data.target, tmp_path, n_resamples=0)
+    assert content.verdict.score_name == "mean AUC"
+    assert content.outputs == ("0", "1", "2")
+    assert page.count("<polyline") >= 6
+
+
+def test_noise_is_told_and_hostile_names_are_inert(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((120, 60)), rng.integers(0, 2, 120)
+    names = [f"<img src=x onerror=alert({j})>\"'&" for j in range(60)]
+    content, page = page_of(AtomicClassifier(alpha=0.1), X, y, tmp_path, feature_names=names,
+                            target="</title><script>alert(1)</script>", n_resamples=0)  # fmt: skip
+    assert content.verdict.verdict == "no better"
+    assert "no better than a guess" in page
+    assert "<img" not in page
+    assert page.count("<script") == 1
+
+
+def test_the_policy_allows_this_script_and_no_other(tmp_path: Path) -> None:
+    X, y = diabetes()
+    _, page = page_of(Ridge(), X, y, tmp_path, test_fraction=0)
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert policy is not None
+    told = policy.group(1).replace("&#39;", "'")
+    assert "default-src 'none'" in told
+    for tag in ("script", "style"):
+        inside = re.search(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+        assert inside is not None
+        digest = base64.b64encode(hashlib.sha256(inside.group(1).encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in told
+    assert not re.search(r"(?:https?:)?//(?! )\w|url\(|@import", page.split("<script>")[0])
+
+
+def test_data_that_leak_recur_or_repeat_are_told(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 8))
+    y = rng.standard_normal(100)
+    X[:, 3] = y + 0.01 * rng.standard_normal(100)
+    X[:, 4], X[:, 5] = 1.0, X[:, 6]
+    X, y = np.vstack([X, X]), np.concatenate([y, y])
+    content, page = page_of(AtomicRegressor(alpha=0.1), X, y, tmp_path, n_resamples=0)
+    words = " ".join(content.evidence.warnings)
+    assert "x3 alone is correlated" in words
+    assert "1 columns are constant" in words
+    assert "copies of others" in words
+    assert "held-out rows are in the training rows too" in words
+    assert "was it made from it?" in page
+
+
+def test_rows_of_ones_own_are_judged_without_another_fit(tmp_path: Path) -> None:
+    data = load_breast_cancer()
+    X = scale(data.data)
+    model = LogisticRegression(C=0.1).fit(X[:400], data.target[:400])
+    content = atomlearn.report(model, X[:400], data.target[:400], tmp_path / "r.html",
+                               test=(X[400:], data.target[400:]), n_resamples=0)  # fmt: skip
+    assert content.held_out.n_test == 169
+    assert not content.held_out.refitted
+    assert content.verdict.better
+    tree = DecisionTreeClassifier().fit(X, data.target)
+    with pytest.raises(TypeError, match="has no coef_"):
+        atomlearn.report(tree, X, data.target, tmp_path / "t.html")
