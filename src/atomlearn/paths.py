@@ -3,16 +3,19 @@
 from atomlearn import designs as _designs  # noqa: F401  registers all that as_design takes
 from atomlearn import norms as _norms  # noqa: F401  registers the names of norms
 from atomlearn.core.paths.cross_validation import CrossValidation, cross_validate, held_out_loss
+from atomlearn.core.paths.hold_out import HoldOut, hold_out
 from atomlearn.core.paths.levels import largest_useful_level, level_grid
 from atomlearn.core.paths.path import PathResult, path, path_of
 from atomlearn.core.paths.settings import Settings
 
 __all__ = [
     "CrossValidation",
+    "HoldOut",
     "PathResult",
     "Settings",
     "cross_validate",
     "held_out_loss",
+    "hold_out",
     "largest_useful_level",
     "level_grid",
     "path",

@@ -19,6 +19,13 @@ class Complement(Design):
     Parameters
     ----------
     V : (p, r) array with orthonormal columns
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.designs import Complement
+    >>> Complement(np.array([[1.0], [0.0]])).predict(np.array([3.0, 4.0]))
+    array([0., 4.])
     """
 
     def __init__(self, V: Array) -> None:

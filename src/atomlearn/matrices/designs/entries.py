@@ -34,6 +34,17 @@ class Entries(MatrixDesign):
     shape : (p, q), or the shape of a tensor
         A tensor (d_1, ..., d_m) is a matrix of shape (d_1, d_2 ... d_m); its entries are given by
         their flat index, ``np.ravel_multi_index(indices, shape)``.
+
+    Examples
+    --------
+    Three entries of a matrix of rank one, and what completes it:
+
+    >>> from atomlearn import norms, solve
+    >>> from atomlearn.designs import Entries
+    >>> seen = Entries([0, 0, 1], [0, 1, 0], (2, 2))
+    >>> fit = solve(seen, [1.0, 2.0, 2.0], norm=norms.TraceNorm(), level=1e-3)
+    >>> fit.coef.round(1).tolist()
+    [[1.0, 2.0], [2.0, 1.0]]
     """
 
     def __init__(self, rows: object, cols: object, shape: tuple[int, ...]) -> None:

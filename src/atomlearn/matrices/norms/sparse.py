@@ -126,6 +126,14 @@ class SparseRankOne(SparseNorm):
     References
     ----------
     Richard, Obozinski, Vert 2014; [V] sections 2.1 and 4.4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> norm = norms.SparseRankOne(k=1, q=2)
+    >>> round(norm.polar(np.array([[3.0, 4.0], [0.0, 1.0]])), 6)
+    5.0
     """
 
     def __init__(self, k: int, q: int, shape: Any = None) -> None:
@@ -205,6 +213,13 @@ class SparsePSD(SparseNorm):
     References
     ----------
     Richard, Obozinski, Vert 2014; [V] section 4.4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> round(norms.SparsePSD(k=2).polar(np.diag([1.0, 3.0, 2.0])), 6)
+    3.0
     """
 
     def __init__(self, k: int, shape: Any = None) -> None:

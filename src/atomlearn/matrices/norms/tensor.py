@@ -58,6 +58,14 @@ class TensorTrace(LiftedNorm):
     References
     ----------
     Tomioka, Suzuki 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> cube = np.ones((2, 2, 2))  # of rank one along every mode
+    >>> round(norms.TensorTrace((2, 2, 2)).value(cube), 6)
+    2.828427
     """
 
     def __init__(self, shape: Any, weights: Any = None) -> None:

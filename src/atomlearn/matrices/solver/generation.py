@@ -113,6 +113,16 @@ class MatrixGeneration(Solver):
     References
     ----------
     [V] Algorithm 1; Laue 2012; Hsieh, Olsen 2014; Zhang, Yu, Schuurmans 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import designs, norms, solve, solvers
+    >>> noisy = np.diag([3.0, 2.0, 0.5])
+    >>> design, solver = designs.Identity((3, 3)), solvers.MatrixGeneration(batch=1)
+    >>> fit = solve(design, noisy.ravel(), norm=norms.TraceNorm(), level=1.0, solver=solver)
+    >>> np.diag(fit.coef).round(4).tolist()
+    [2.0, 1.0, 0.0]
     """
 
     lifts: ClassVar[bool] = False
