@@ -37,6 +37,7 @@ from atomlearn._kernels.ksupport import (
     ksupport_prox_two_step,
 )
 from atomlearn._kernels.many import (
+    LANES,
     FoundColumns,
     found_csc,
     found_csr,
@@ -83,6 +84,7 @@ from atomlearn._kernels.threads import max_threads, share_out, single_threaded_b
 from atomlearn._kernels.vectors import group_norms, soft_threshold, top_magnitude, top_norm
 
 __all__ = [
+    "LANES",
     "SPARSE_FAULTS",
     "STORED_TYPES",
     "ActiveFactor",

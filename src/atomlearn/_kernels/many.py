@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,11 +18,24 @@ _Outcome = tuple[NDArray[np.int64], Array, Array]
 
 
 class FoundColumns(NamedTuple):
-    """columns : (f,) int64, increasing; values : (f, m) their scores; largest : (m,) max |z_jk|."""
+    """columns : (f,) int64, increasing; values : (f, m) their scores; largest : (m,) max |z_jk|.
+
+    ``first`` : the number of the column that is number 0 here.
+    """
 
     columns: Positions
     values: Array
     largest: Array
+    first: int = 0
+
+    @classmethod
+    def joined(cls, parts: Sequence[FoundColumns]) -> FoundColumns:
+        """Return those of several pieces of X side by side, which begin at ``first``."""
+        return cls(
+            np.concatenate([part.columns + part.first for part in parts]),
+            np.concatenate([part.values for part in parts]),
+            np.max([part.largest for part in parts], axis=0),
+        )
 
 
 def many_dense(
@@ -111,6 +125,8 @@ def _padded(V: Array, n_rows: int) -> tuple[Array, int]:
         raise ValueError(f"V must have {n_rows} rows, got {vectors.shape[0]}")
     count = vectors.shape[1]
     width = max(LANES, -(-count // LANES) * LANES)
+    if width == count and vectors.flags.c_contiguous:
+        return vectors, count
     padded = np.zeros((n_rows, width))
     padded[:, :count] = vectors
     return padded, count

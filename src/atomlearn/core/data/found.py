@@ -42,7 +42,7 @@ class FoundScores(Scores):
         values = np.ascontiguousarray(found.values.T)
         return [
             cls(found.columns, z, float(bound), n_columns)
-            for z, bound in zip(values, bounds, strict=True)
+            for z, bound in zip(values[: bounds.size], bounds, strict=True)
         ]
 
     @property

@@ -178,6 +178,16 @@ def scores_of(chunk: Chunk, v: Array, squared: bool) -> Array:
     )
 
 
+def many_scores_of(chunk: Chunk, V: Array) -> Array:
+    """Return V'X over a chunk, (m, columns)."""
+    return np.array([scores.full() for scores in chunk.design.scores_many(aligned(V))])
+
+
+def row_of(Z: Array, number: int) -> Array:
+    """Return one row, a copy."""
+    return np.array(Z[number])
+
+
 def prediction_of(chunk: Chunk, weights: Array) -> Array:
     """Return X w over a chunk."""
     return chunk.design.predict(aligned(weights))

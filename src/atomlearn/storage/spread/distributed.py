@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
 from atomlearn.storage.spread import chunks as pieces
 from atomlearn.storage.spread.cluster import Cluster, Tasks, named, parts_of, tree
+
+#: Vectors for which scores of ``whole`` columns are sent here.
+MOST_TOGETHER = 16
 
 
 class Dask(Design):
@@ -152,6 +156,36 @@ class Dask(Design):
         if self._shape[1] <= self._whole:
             return ArrayScores(np.concatenate(self._cluster.compute(tasks, ends, held)))
         return ChunkScores(self._cluster, self._cluster.keep(tasks, ends, held), self._columns)
+
+    def scores_many(self, V: Array) -> Sequence[Scores]:
+        """Return the scores of all vectors in one round: V travels as a whole."""
+        name, count = named("scores"), V.shape[1]
+        tasks: Tasks = {(f"send-{name}", i): V[part] for i, part in enumerate(parts_of(self._rows))}
+        n_rows, n_columns = self.n_chunks
+        sums: list[Any] = []
+        for j in range(n_columns):
+            parts: list[Any] = []
+            for i in range(n_rows):
+                key = (f"part-{name}", i, j)
+                tasks[key] = (pieces.many_scores_of, self._key(i, j), (f"send-{name}", i))
+                parts.append(key)
+            sums.append(tree(tasks, f"sum-{name}", (j,), parts, pieces.add_up))
+        held = self._chunks_for_a_pass()
+        if self._shape[1] * count <= self._whole * MOST_TOGETHER:
+            Z = np.concatenate(self._cluster.compute(tasks, sums, held), axis=1)
+            return [ArrayScores(z) for z in Z]
+        ends: list[Any] = []
+        for k in range(count):
+            for j, end in enumerate(sums):
+                key = (f"row-{name}", k, j)
+                tasks[key] = (pieces.row_of, end, k)
+                ends.append(key)
+        kept = self._cluster.keep(tasks, ends, held)
+        by_vector = [kept[k * n_columns : (k + 1) * n_columns] for k in range(count)]
+        return [ChunkScores(self._cluster, each, self._columns) for each in by_vector]
+
+    def passes_of_many(self, count: int) -> float:
+        return 1.0 if count else 0.0
 
     def predict(self, weights: Array) -> Array:
         """Return X w: one pass, which leaves out the chunks where w is zero."""

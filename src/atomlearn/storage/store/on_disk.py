@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.data.entries import existing_columns, one_weight_each
+from atomlearn.core.data.found import FoundScores
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
 from atomlearn.storage.store import store_file as store
@@ -60,6 +62,33 @@ class StreamedDesign(Design):
 
     def scores(self, v: Array) -> Scores:
         return ArrayScores(self._scores(v, squared=False))
+
+    def scores_many(self, V: Array) -> Sequence[Scores]:
+        columns = self._columns
+        Z, vectors = np.empty((V.shape[1], self._shape[1])), _in_lanes(V)
+
+        def work(chunk: int) -> None:
+            part = slice(int(columns.chunks[chunk]), int(columns.chunks[chunk + 1]))
+            Z[:, part] = columns.many(chunk, vectors)[: V.shape[1]]
+
+        self._pass(work)
+        return [ArrayScores(z) for z in Z]
+
+    def scores_above(self, V: Array, bounds: Array) -> Sequence[Scores]:
+        columns, vectors, count = self._columns, _in_lanes(V), V.shape[1]
+        limits = np.concatenate([bounds, np.full(vectors.shape[1] - count, np.inf)])
+        found: list[Any] = [None] * (columns.chunks.size - 1)
+
+        def work(chunk: int) -> None:
+            large = columns.found(chunk, vectors, limits)
+            found[chunk] = large._replace(first=int(columns.chunks[chunk]))
+
+        self._pass(work)
+        large = _kernels.FoundColumns.joined(found)
+        return FoundScores.of(large, bounds, self._shape[1])
+
+    def passes_of_many(self, count: int) -> float:
+        return 1.0 if count else 0.0
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i x_ij^2 for every column: one pass."""
@@ -119,6 +148,14 @@ class StreamedDesign(Design):
     def gather(self, columns: Columns) -> Block:
         columns = existing_columns(columns, self._shape[1])
         return self._columns.gather(columns)
+
+
+def _in_lanes(V: Array) -> Array:
+    """Return V by rows with zero vectors added, as the kernels read it: once for all tiles."""
+    lanes = _kernels.LANES
+    padded = np.zeros((V.shape[0], max(lanes, -(-V.shape[1] // lanes) * lanes)))
+    padded[:, : V.shape[1]] = V
+    return padded
 
 
 class OnDisk(StreamedDesign):

@@ -89,6 +89,28 @@ class StoredColumns(ABC):
         """Return sum_i v_i x_ij, or v_i x_ij^2, for the columns of a chunk; v is ``vector``."""
 
     @abstractmethod
+    def tiles(self, chunk: int, width: int) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Yield so many columns of a chunk at a time: the first one's place, and float numbers."""
+
+    def many(self, chunk: int, V: Array) -> Array:
+        """Return V'x_j for the columns of a chunk, (m, columns); V is (n_samples, m)."""
+        tiles = self.tiles(chunk, self._width(V))
+        return np.hstack([_kernels.many_dense(X, V) for _, X in tiles])
+
+    def found(self, chunk: int, V: Array, bounds: Array) -> _kernels.FoundColumns:
+        """Return the columns of a chunk with a score of its bound or more, numbered within it."""
+        found = [
+            _kernels.found_dense(X, V, bounds)._replace(first=first)
+            for first, X in self.tiles(chunk, self._width(V))
+        ]
+        return _kernels.FoundColumns.joined(found)
+
+    def _width(self, V: Array) -> int:
+        """Columns so few that a kernel keeps to this thread: the others have tiles of their own."""
+        numbers = self.n_samples * max(1, V.shape[1] // 8)
+        return int(max(1, READING.one_thread // numbers))
+
+    @abstractmethod
     def add(self, chunk: int, weights: Array, out: Array) -> None:
         """Add X w over the columns of a chunk to ``out``, which is ``vector``."""
 
@@ -136,6 +158,11 @@ class DenseColumns(StoredColumns):
         width = max(1, READING.one_thread // self.n_samples)
         parts = [product(X[:, j : j + width], v) for j in range(0, X.shape[1], width)]
         return np.concatenate(parts)
+
+    def tiles(self, chunk: int, width: int) -> Iterator[tuple[int, NDArray[Any]]]:
+        X = self._read(chunk)
+        for first in range(0, X.shape[1], width):
+            yield first, X[:, first : first + width].astype(self.dtype, copy=False)
 
     def add(self, chunk: int, weights: Array, out: Array) -> None:
         X, width = self._read(chunk), max(1, READING.one_thread // self.n_samples)
@@ -210,6 +237,17 @@ class SparseColumns(StoredColumns):
             return _kernels.squared_norms_csc(*parts, self.n_samples, v)
         return _kernels.scores_csc(*parts, v)
 
+    def tiles(self, chunk: int, width: int) -> Iterator[tuple[int, NDArray[Any]]]:
+        raise TypeError("sparse columns are multiplied as they are stored")
+
+    def many(self, chunk: int, V: Array) -> Array:
+        parts = self._read(int(self.chunks[chunk]), int(self.chunks[chunk + 1]), chunk)
+        return _kernels.many_csc(*parts, V)
+
+    def found(self, chunk: int, V: Array, bounds: Array) -> _kernels.FoundColumns:
+        parts = self._read(int(self.chunks[chunk]), int(self.chunks[chunk + 1]), chunk)
+        return _kernels.found_csc(*parts, V, bounds)
+
     def add(self, chunk: int, weights: Array, out: Array) -> None:
         parts = self._read(int(self.chunks[chunk]), int(self.chunks[chunk + 1]), chunk)
         out += _kernels.predict_csc(*parts, weights, self.n_samples)
@@ -275,6 +313,14 @@ class GenotypeColumns(StoredColumns):
     def scores(self, chunk: int, v: Array, squared: bool) -> Array:
         packed, means = self._read(chunk)
         return _kernels.scores_genotypes(packed, self.n_samples, means, v, squared)
+
+    def tiles(self, chunk: int, width: int) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Genotypes are unpacked once for all vectors."""
+        packed, means = self._read(chunk)
+        for first in range(0, means.size, width):
+            some = means[first : first + width]
+            part = packed[first * self._column : (first + some.size) * self._column]
+            yield first, _kernels.gather_genotypes(part, self.n_samples, some, np.float64)
 
     def add(self, chunk: int, weights: Array, out: Array) -> None:
         packed, means = self._read(chunk)
