@@ -12,7 +12,7 @@ from atomlearn.losses import FreeIntercepts, Multinomial, Squared, as_loss, loss
 from atomlearn.testing.loss_oracles import oracle_of, targets_of
 
 
-@pytest.mark.parametrize("name", loss_names())
+@pytest.mark.parametrize("name", loss_names("regression") + loss_names("classification"))
 def test_the_expression_is_the_loss(name: str) -> None:
     cp = importlib.import_module("cvxpy")
     loss, rng = as_loss(name), np.random.default_rng(0)

@@ -108,6 +108,12 @@ class Loss(ABC):
         The domain is where the supremum is finite. Where s_i = 0 it is u_i = 0.
         """
 
+    def conjugate_along(
+        self, y: Array, prediction: Array, dual: Array, weight: Array, factor: float
+    ) -> float:
+        """Return f*(factor u) of u = f'(z) and 0 <= factor <= 1, or a bound on it from above."""
+        return self.conjugate(y, factor * dual, weight)
+
     @abstractmethod
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return s_i loss''(y_i, z_i) >= 0; at a kink the larger of the two one-sided values.

@@ -118,10 +118,25 @@ class FreeColumns(Around):
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return f*(u) where Q'u is zero to rounding, else ``inf``."""
-        allowed = 64 * EDGE_TOLERANCE * float(np.sqrt(dual @ dual))
-        if not np.all(np.abs(self.basis.T @ dual) <= allowed):
+        if not self._is_balanced(dual):
             return float("inf")
         return self.inner.conjugate(y, dual, weight)
+
+    def conjugate_along(
+        self, y: Array, prediction: Array, dual: Array, weight: Array, factor: float
+    ) -> float:
+        """Return that of the loss inside at the best coefficients, where Q'u is zero."""
+        if self.inner.coupled == 1:
+            return self.conjugate(y, factor * dual, weight)
+        if not self._is_balanced(dual):
+            return float("inf")
+        whole = self.shifted(y, prediction, weight)
+        return self.inner.conjugate_along(y, whole, dual, weight, factor)
+
+    def _is_balanced(self, dual: Array) -> bool:
+        """Return whether Q'u is zero to rounding."""
+        allowed = 64 * EDGE_TOLERANCE * float(np.sqrt(dual @ dual))
+        return bool(np.all(np.abs(self.basis.T @ dual) <= allowed))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return the curvature of f at the best coefficients: a bound, since they follow z."""
@@ -142,7 +157,7 @@ class FreeColumns(Around):
         own = HQ @ (vectors[:, kept] / np.sqrt(values[kept]))
         if not K.shape[1]:
             return c, own
-        return c, sparse.hstack([sparse.csc_array(K), sparse.csc_array(own)], format="csc")
+        return c, sparse.hstack([_stored(K), sparse.csc_array(own)], format="csc")
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
         """Return what <Q'u, c> may be, of a point and of the optimum, as Q'u is zero to rounding.
@@ -233,6 +248,11 @@ class FreeColumns(Around):
             dual = dual * factors
             most *= max(1.0, float(factors.max()))
         return dual / most if most > 1.0 else dual
+
+
+def _stored(K: Any) -> Any:
+    """Return K as a sparse array; of a loss that knows its products alone, made of them."""
+    return sparse.csc_array(K if sparse.issparse(K) else np.asarray(K))
 
 
 def _basis(columns: Array, intercept: bool) -> tuple[Array, Array]:

@@ -85,6 +85,14 @@ class Offset(Around):
         """Return f*(u) - <u, o>."""
         return self.inner.conjugate(y, dual, weight) - float(dual @ self.offset)
 
+    def conjugate_along(
+        self, y: Array, prediction: Array, dual: Array, weight: Array, factor: float
+    ) -> float:
+        """Return that of the loss inside at z + o, less <factor u, o>."""
+        whole = prediction + self.offset
+        along = self.inner.conjugate_along(y, whole, dual, weight, factor)
+        return along - factor * float(dual @ self.offset)
+
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return f''(z + o)."""
         return self.inner.curvature(y, prediction + self.offset, weight)

@@ -10,6 +10,7 @@ import difflib
 from typing import TYPE_CHECKING
 
 from atomlearn.core.interfaces.loss import Loss, Task
+from atomlearn.core.losses.cox import Cox as Cox
 from atomlearn.core.losses.gamma import Gamma as Gamma
 from atomlearn.core.losses.huber import Huber as Huber
 from atomlearn.core.losses.logistic import Logistic as Logistic

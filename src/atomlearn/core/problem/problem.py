@@ -106,6 +106,11 @@ class Problem:
         weight = check_weight(sample_weight, n_samples)
         if not isinstance(fit_intercept, (bool, np.bool_)) and fit_intercept not in (0, 1):
             raise TypeError(f"the intercept is fitted or not: True or False, got {fit_intercept!r}")
+        if fit_intercept and loss.task == "survival":
+            raise ValueError(
+                f"the loss {loss.name!r} has no intercept: the baseline hazard takes its place; "
+                "leave it out"
+            )
         problem = cls(loss, design, target, weight, regularizer, float(tau), bool(fit_intercept))
         return problem.with_offset(offset).freed(unpenalized)
 
@@ -248,8 +253,11 @@ class Problem:
         """Return f'(linear + shift), (n_samples,); in ``out`` where it is given."""
         return pieces.gradient(self.loss, self.y, linear, self.weight, shift, out)
 
-    def loss_conjugate(self, dual: Array, factor: float) -> float:
-        """Return f*(factor dual)."""
+    def loss_conjugate(self, dual: Array, factor: float, prediction: Array | None = None) -> float:
+        """Return f*(factor dual); ``prediction``: where -dual is f', which some losses need."""
+        if prediction is not None and self.loss.coupled == 0:
+            y, s = self.y, self.weight
+            return self.loss.conjugate_along(y, prediction, -dual, s, -factor)
         return pieces.conjugate(self.loss, self.y, dual, self.weight, factor)
 
     @property
@@ -259,7 +267,7 @@ class Problem:
 
     def loss_at_zero(self) -> float:
         """Return f(0), the scale of what is negligible."""
-        return self.loss_value(np.zeros_like(self.y))
+        return self.loss_value(np.zeros(self.y.size))
 
     def inside(self, columns: Columns | None, weights: Array) -> Array:
         """Return the weights of a point, shrunk into the ball where the form has one."""
@@ -371,15 +379,18 @@ class Problem:
         objective = smooth + 0.5 * square + self.regularizer.value(gauge)
         base = objective + 0.5 * square
         low, high = polar
-        gap = self.gap_at(base, objective, dual, high, excess)
+        gap = self.gap_at(base, objective, prediction, dual, high, excess)
         # Where the best atom is only searched for, the gap it would give is told apart.
-        searched = self.gap_at(base, objective, dual, low, excess) if low < high else None
+        searched = None
+        if low < high:
+            searched = self.gap_at(base, objective, prediction, dual, low, excess)
         return Certificate(objective, gap, high, searched)
 
     def gap_at(
         self,
         base: float,
         objective: float,
+        prediction: Array,
         v: Array,
         polar: float,
         excess: Excess | None = None,
@@ -387,12 +398,12 @@ class Problem:
         """Return the gap at the dual point -v, or at it scaled into feasibility, for this polar."""
         # F >= level * gauge at the optimum, because losses are bounded below by zero.
         bound = objective / self.regularizer.amount
-        gap = base + self.loss_conjugate(v, -1.0)
+        gap = base + self.loss_conjugate(v, -1.0, prediction)
         gap += self.regularizer.conjugate(polar, bound, excess)
         level = self.regularizer.amount
         if not self.tau and self.regularizer.form == "penalized" and polar > level:
             # The classical alternative: the dual point scaled into gauge°(z) <= level.
-            feasible = objective + self.loss_conjugate(v, -level / polar)
+            feasible = objective + self.loss_conjugate(v, -level / polar, prediction)
             if excess is not None:
                 feasible += excess.scaled(level / polar).at(level)
             gap = min(gap, feasible)

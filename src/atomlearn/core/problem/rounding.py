@@ -80,7 +80,7 @@ def rounding(
     """
     n_samples = prediction.size
     slope, size = _length(dual), _length(prediction)
-    target = 0.0 if problem.loss.is_classification else _length(problem.y)
+    target = _length(problem.y) if problem.loss.task == "regression" else 0.0
     total = growth(n_samples) * (objective + slope * (size + target))
     total += problem.loss.slack(problem.y, prediction, dual, problem.weight)
     if lengths is None or not weights.size:

@@ -175,7 +175,7 @@ def _exact(problem: Problem, smooth: Problem, state: State, v: Array) -> Certifi
     square = 0.0
     if problem.tau:
         square = float(state.weights @ problem.ridge_slope(state.weights))
-    gap = problem.gap_at(objective + 0.5 * square, objective, v, known.polar)
+    gap = problem.gap_at(objective + 0.5 * square, objective, prediction, v, known.polar)
     # Slopes jump at the kinks: those of the edges bound what a move of the prediction changes.
     steepest = np.asarray(problem.weight, dtype=np.float64)
     columns, lengths = state.columns, getattr(state, "lengths", None)

@@ -1,0 +1,182 @@
+"""RiskSets: sums over those at risk at each time of an event, in logarithms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class RiskSets:
+    """The risk sets of one stratum: of each time t with an event, those with entry < t <= time.
+
+    rows : (n,) samples of the stratum with a weight, the latest time first; x : (n,) z + log s;
+    ends : (m,) how many of ``rows`` have a time >= t, the earliest t first; events : rows (their
+    positions here) with an event, grouped by time, and ``of`` : the time of each; counts, totals :
+    (m,) number and weight of events at a time; entries : positions by entry, the latest first, and
+    ``before`` : (m,) how many of those have an entry >= t; None without left truncation; efron :
+    whether ties are Efron's.
+    """
+
+    rows: Rows
+    x: Array
+    ends: Rows
+    events: Rows
+    of: Rows
+    counts: Array
+    totals: Array
+    entries: Rows | None
+    before: Rows | None
+    last: Rows
+    first: Rows | None
+    efron: bool
+
+    @classmethod
+    def of_stratum(
+        cls, y: NDArray[Any], prediction: Array, weight: Array, rows: Rows, efron: bool
+    ) -> RiskSets | None:
+        """Return those of the samples in ``rows``, None where there is no event."""
+        rows = rows[weight[rows] > 0.0]
+        rows = rows[np.argsort(-y["time"][rows], kind="stable")]
+        time, event = y["time"][rows], y["event"][rows]
+        if not event.any():
+            return None
+        times, of = np.unique(time[event], return_inverse=True)
+        events = np.flatnonzero(event)
+        s = weight[rows]
+        entry, entries, before, first = y["entry"][rows], None, None, None
+        if entry.max() >= times[0]:
+            entries = np.argsort(-entry, kind="stable")
+            before = np.searchsorted(-entry[entries], -times, side="right")
+            first = np.searchsorted(times, entry, side="right")
+        return cls(
+            rows=rows,
+            x=prediction[rows] + np.log(s),
+            ends=np.searchsorted(-time, -times, side="right"),
+            events=events,
+            of=of,
+            counts=np.bincount(of).astype(np.float64),
+            totals=np.bincount(of, weights=s[events]),
+            entries=entries,
+            before=before,
+            last=np.searchsorted(times, time, side="right"),
+            first=first,
+            efron=efron,
+        )
+
+    @property
+    def shares(self) -> tuple[Rows, Array]:
+        """The times of the terms, and the share of the events that each leaves out of its sum.
+
+        Breslow: one term a time, nothing left out. Efron: one term an event, l / k for the l-th.
+        """
+        if not self.efron:
+            return np.arange(self.ends.size), np.zeros(self.ends.size)
+        times = np.repeat(np.arange(self.ends.size), self.counts.astype(np.int64))
+        starts = np.cumsum(self.counts) - self.counts
+        return times, (np.arange(times.size) - starts[times]) / self.counts[times]
+
+    def sums(self) -> tuple[Array, Array]:
+        """Return log sums of exp(x): over the risk sets, and over the events of each time."""
+        at_risk = np.logaddexp.accumulate(self.x)[self.ends - 1]
+        if self.entries is not None:
+            assert self.before is not None
+            later = np.logaddexp.accumulate(self.x[self.entries])
+            out = np.where(self.before > 0, later[np.maximum(self.before, 1) - 1], -np.inf)
+            left = -np.expm1(np.minimum(out - at_risk, 0.0))
+            for m in np.flatnonzero(left < 1e-6):
+                # Nearly all are yet to enter: nothing may cancel.
+                left[m] = np.exp(self._among(int(m)) - at_risk[m])
+            at_risk = at_risk + np.log(left)
+        tied = np.full(self.ends.size, -np.inf)
+        np.logaddexp.at(tied, self.of, self.x[self.events])
+        return at_risk, np.minimum(tied, at_risk)
+
+    def _among(self, m: int) -> float:
+        """Return the log sum of one risk set, term by term."""
+        assert self.first is not None
+        inside = (self.last > m) & (self.first <= m)
+        return float(np.logaddexp.reduce(self.x[inside]))
+
+    def terms(self) -> tuple[Rows, Array, Array, Array, Array]:
+        """Return of each term its time, share, weight, log of its sum; and log r of each time."""
+        at_risk, tied = self.sums()
+        times, share = self.shares
+        weight = (self.totals / self.counts)[times] if self.efron else self.totals
+        ratio = tied - at_risk
+        logs = at_risk[times] + np.log1p(-share * np.exp(ratio)[times])
+        return times, share, weight, logs, ratio
+
+    def least(self) -> float:
+        """Return the sum of the least values that the times can have, each by itself."""
+        total = float(self.totals @ np.log(self.totals))
+        if self.efron:
+            times, share = self.shares
+            total += float((self.totals / self.counts)[times] @ np.log1p(-share))
+        return total
+
+    def value(self, seen: Array) -> float:
+        """Return the loss of the stratum, ``seen`` = sum of s_i z_i over its events."""
+        _, _, weight, logs, _ = self.terms()
+        return float(weight @ logs) - seen - self.least()
+
+    def expected(self) -> Array:
+        """Return sum_m omega_m p_mi of each row: the weight of events expected there."""
+        times, share, weight, logs, _ = self.terms()
+        hazard = np.full(self.ends.size, -np.inf)
+        np.logaddexp.at(hazard, times, np.log(weight) - logs)
+        total = np.concatenate([[-np.inf], np.logaddexp.accumulate(hazard)])
+        result = np.exp(self.x + total[self.last])
+        if self.first is not None:
+            result -= np.exp(self.x + total[self.first])
+        if self.efron:
+            less = np.zeros(self.ends.size)
+            at = times[np.diff(times, prepend=-1) > 0]
+            scale = np.zeros(self.ends.size)
+            scale[at] = logs[np.diff(times, prepend=-1) > 0]
+            np.add.at(less, times, weight * share * np.exp(scale[times] - logs))
+            tied = self.x[self.events] - scale[self.of]
+            result[self.events] -= np.exp(tied) * less[self.of]
+        return np.maximum(result, 0.0)
+
+    def pulled(self, A: Array) -> Array:
+        """Return K'A of the columns sqrt(omega_m) p_m, (terms, k), for A (n_samples, k)."""
+        times, share, weight, logs, _ = self.terms()
+        rows = A[self.rows]
+        top = float(self.x.max())
+        each = np.exp(self.x - top)[:, None] * rows
+        sums = np.cumsum(each, axis=0)[self.ends - 1]
+        if self.entries is not None:
+            assert self.before is not None
+            later = np.vstack([np.zeros(A.shape[1]), np.cumsum(each[self.entries], axis=0)])
+            sums -= later[self.before]
+        result = sums[times]
+        if self.efron and (share > 0).any():
+            tied = np.zeros_like(sums)
+            np.add.at(tied, self.of, each[self.events])
+            result = result - share[:, None] * tied[times]
+        return np.asarray(result * (np.sqrt(weight) * np.exp(top - logs))[:, None])
+
+    def spread(self, B: Array) -> Array:
+        """Return K B, (n, k) over ``rows``, for B (terms, k)."""
+        times, share, weight, logs, _ = self.terms()
+        top = float(self.x.max())
+        scaled = B * (np.sqrt(weight) * np.exp(top - logs))[:, None]
+        at = np.zeros((self.ends.size, B.shape[1]))
+        np.add.at(at, times, scaled)
+        total = np.vstack([np.zeros(B.shape[1]), np.cumsum(at, axis=0)])
+        each = np.exp(self.x - top)[:, None]
+        result = total[self.last]
+        if self.first is not None:
+            result = result - total[self.first]
+        if self.efron and (share > 0).any():
+            tied = np.zeros_like(at)
+            np.add.at(tied, times, share[:, None] * scaled)
+            result[self.events] -= tied[self.of]
+        return np.asarray(each * result)

@@ -1,0 +1,119 @@
+"""Targets of survival: who was seen from when to when, and whether an event ended it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: One sample: whether the event was seen at ``time``; at risk after ``entry``; compared within
+#: its ``stratum``.
+RECORD = np.dtype([("event", "?"), ("time", "f8"), ("entry", "f8"), ("stratum", "i8")])
+
+_ENTRY = ("entry", "start", "truncation")
+_STRATUM = ("stratum", "strata")
+_EVENT = ("event", "status", "cens", "died")
+_EXPECTED = (
+    "a structured array with a boolean field (whether the event was seen) and a field of times, as "
+    "scikit-survival has it, and perhaps fields 'entry' and 'stratum'; use "
+    "losses.survival_target(event, time)"
+)
+
+
+def survival_target(event: Any, time: Any, entry: Any = None, stratum: Any = None) -> NDArray[Any]:
+    """Return y for ``Cox`` and ``AtomicSurvival``.
+
+    Parameters
+    ----------
+    event : (n_samples,) bool
+        Whether the event was seen; else the sample left, was censored, at its time.
+    time : (n_samples,)
+        Time of the event or of leaving.
+    entry : (n_samples,), optional
+        Time after which the sample was under observation (left truncation). None: all the time.
+    stratum : (n_samples,), optional
+        Labels; each stratum has a baseline hazard of its own.
+
+    Returns
+    -------
+    (n_samples,) structured ndarray
+        With the fields event, time, entry and stratum.
+
+    References
+    ----------
+    J. P. Klein, M. L. Moeschberger. Survival Analysis. 2nd edition, Springer, 2003; 9.3 and 9.4.
+
+    Examples
+    --------
+    >>> from atomlearn.losses import survival_target
+    >>> survival_target([True, False], [3.0, 5.0])["time"].tolist()
+    [3.0, 5.0]
+    """
+    times = _numbers(time, "time")
+    y = np.zeros(times.size, dtype=RECORD)
+    y["time"], y["event"] = times, _events(event, times.size)
+    y["entry"] = -np.inf if entry is None else _numbers(entry, "entry", infinite=True)
+    if stratum is not None:
+        y["stratum"] = np.unique(np.asarray(stratum), return_inverse=True)[1]
+    return checked_survival(y)
+
+
+def checked_survival(y: object) -> NDArray[Any]:
+    """Return y with the fields of ``RECORD``, or raise ValueError."""
+    if np.ma.is_masked(y):
+        raise ValueError("y has masked values; drop those samples before fitting")
+    given = np.asarray(y)
+    if given.dtype.names is None or given.ndim != 1:
+        raise ValueError(f"y must be {_EXPECTED}; received {given.dtype} of shape {given.shape}")
+    if given.size == 0:
+        raise ValueError("y is empty; expected one record per sample, at least one sample")
+    found = given if given.dtype == RECORD else _recorded(given)
+    late = np.flatnonzero(~(found["entry"] < found["time"]))
+    if late.size:
+        raise ValueError(
+            f"y has {late.size} samples whose entry is not before their time, the first at index "
+            f"{late[0]}; drop them, or enter them a little earlier"
+        )
+    return found
+
+
+def _recorded(given: NDArray[Any]) -> NDArray[Any]:
+    names = list(given.dtype.names or ())
+    entry = next((name for name in names if name.lower() in _ENTRY), None)
+    stratum = next((name for name in names if name.lower() in _STRATUM), None)
+    rest = [name for name in names if name not in (entry, stratum)]
+    events = [name for name in rest if given.dtype[name].kind == "b"]
+    events = events or [name for name in rest if name.lower() in _EVENT]
+    times = [name for name in rest if name not in events]
+    if len(events) != 1 or len(times) != 1:
+        raise ValueError(f"y must be {_EXPECTED}; received the fields {names}")
+    y = np.zeros(given.size, dtype=RECORD)
+    y["event"] = _events(given[events[0]], given.size)
+    y["time"] = _numbers(given[times[0]], "time")
+    y["entry"] = -np.inf if entry is None else _numbers(given[entry], "entry", infinite=True)
+    if stratum is not None:
+        y["stratum"] = np.unique(given[stratum], return_inverse=True)[1]
+    return y
+
+
+def _events(event: Any, n_samples: int) -> NDArray[np.bool_]:
+    seen = np.asarray(event)
+    if seen.shape != (n_samples,):
+        raise ValueError(f"y has events of shape {seen.shape} and {n_samples} times; one for each")
+    if seen.dtype.kind != "b" and not np.isin(seen, (0, 1)).all():
+        raise ValueError("y must say of each sample whether its event was seen: True or False")
+    return seen.astype(bool)
+
+
+def _numbers(values: Any, name: str, *, infinite: bool = False) -> NDArray[np.float64]:
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must have numbers for its field {name!r}: {error}") from error
+    good = numbers < np.inf if infinite else np.isfinite(numbers)
+    if numbers.ndim != 1 or not good.all():
+        raise ValueError(
+            f"y must have one finite number a sample for its field {name!r}; drop the others"
+        )
+    return numbers
