@@ -215,8 +215,8 @@ def _conjugate(sets: RiskSets, events: Array, s: Array, slack: float) -> float:
     tied[sets.events] = True
     rest = ~tied & (group >= 0)
     total = np.bincount(group[group >= 0], events[group >= 0], minlength=m)
-    D = np.bincount(sets.of, events[sets.events], minlength=m)
-    C = np.bincount(group[rest], events[rest], minlength=m)
+    D: Array = np.asarray(np.bincount(sets.of, events[sets.events], minlength=m), dtype=np.float64)
+    C: Array = np.asarray(np.bincount(group[rest], events[rest], minlength=m), dtype=np.float64)
     after = np.cumsum((total - sets.totals)[::-1])[::-1]
     if abs(after[0]) > slack or not np.all(after >= -slack):
         return float("inf")

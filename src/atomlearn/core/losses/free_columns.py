@@ -252,7 +252,8 @@ class FreeColumns(Around):
 
 def _stored(K: Any) -> Any:
     """Return K as a sparse array; of a loss that knows its products alone, made of them."""
-    return sparse.csc_array(K if sparse.issparse(K) else np.asarray(K))
+    stored: Any = K if sparse.issparse(K) else np.asarray(K)
+    return sparse.csc_array(stored)
 
 
 def _basis(columns: Array, intercept: bool) -> tuple[Array, Array]:

@@ -62,7 +62,7 @@ class RiskSets:
             events=events,
             of=of,
             counts=np.bincount(of).astype(np.float64),
-            totals=np.bincount(of, weights=s[events]),
+            totals=np.asarray(np.bincount(of, weights=s[events]), dtype=np.float64),
             entries=entries,
             before=before,
             last=np.searchsorted(times, time, side="right"),
@@ -121,7 +121,7 @@ class RiskSets:
             total += float((self.totals / self.counts)[times] @ np.log1p(-share))
         return total
 
-    def value(self, seen: Array) -> float:
+    def value(self, seen: float) -> float:
         """Return the loss of the stratum, ``seen`` = sum of s_i z_i over its events."""
         _, _, weight, logs, _ = self.terms()
         return float(weight @ logs) - seen - self.least()
@@ -143,7 +143,7 @@ class RiskSets:
             np.add.at(less, times, weight * share * np.exp(scale[times] - logs))
             tied = self.x[self.events] - scale[self.of]
             result[self.events] -= np.exp(tied) * less[self.of]
-        return np.maximum(result, 0.0)
+        return np.asarray(np.maximum(result, 0.0))
 
     def pulled(self, A: Array) -> Array:
         """Return K'A of the columns sqrt(omega_m) p_m, (terms, k), for A (n_samples, k)."""
