@@ -35,6 +35,13 @@ N ?= 10000
 fuzz: $(DEVELOP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz -n $(N)
 
+# Kernels under the sanitizers: tests of kernels and masters, and random certificates.
+sanitize: $(DEVELOP)
+	$(PIP) install --quiet "nanobind>=2.2" cmake
+	mkdir -p build
+	tests/fuzz/sanitize.sh address
+	tests/fuzz/sanitize.sh thread
+
 lint: $(DEVELOP)
 	$(BIN)/ruff check $(PYTHON_SOURCES)
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)

@@ -13,7 +13,7 @@
 // Hot loops are compiled for AVX-512, for AVX2 with FMA and for the baseline, and the dynamic
 // loader picks one: a wheel built on one machine runs, and runs fast, on another.
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__x86_64__) && \
-    defined(__GLIBC__)
+    defined(__GLIBC__) && !defined(ATOMLEARN_ONE_CLONE)
 #define ATOMLEARN_CLONES \
     __attribute__((noinline, target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else

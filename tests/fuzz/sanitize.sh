@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# The kernels built with sanitizers and the checks of the standard library, and what runs them: the
+# kernel and master tests, and random certificates. Usage: tests/fuzz/sanitize.sh [address|thread]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+kind="${1:-address}"
+python="${PYTHON:-.venv/bin/python}"
+sanitizers="address,undefined"
+[[ "${kind}" == thread ]] && sanitizers=thread
+build="build/sanitize-${kind}"
+copy="${build}/package"
+
+cmake -S . -B "${build}" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DSKBUILD_PROJECT_NAME=atomlearn \
+  -DSKBUILD_PROJECT_VERSION=0 -DATOMLEARN_SANITIZE="${sanitizers}" \
+  -Dnanobind_DIR="$("${python}" -m nanobind --cmake_dir)" \
+  -DPython_EXECUTABLE="$(realpath -s "${python}")" > "${build}.log" 2>&1
+cmake --build "${build}" -j"$(nproc)" >> "${build}.log" 2>&1
+
+# A copy of the package with these kernels, imported before the installed one.
+rm -rf "${copy}"
+mkdir -p "${copy}"
+cp -r src/atomlearn "${copy}/atomlearn"
+cp "${build}"/_native*.so "${copy}/atomlearn/_kernels/"
+
+library="lib$([[ "${kind}" == thread ]] && echo tsan || echo asan).so"
+run() {
+  env LD_PRELOAD="$(g++ -print-file-name="${library}") $(g++ -print-file-name=libstdc++.so.6)" \
+    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
+    TSAN_OPTIONS=ignore_noninstrumented_modules=1:exitcode=66 OMP_NUM_THREADS=2 \
+    PYTHONPATH="$(realpath "${copy}")" PYTHONMALLOC=malloc "${python}" "$@"
+}
+run -m pytest -q -n 0 -x -p no:cacheprovider -W ignore ${SANITIZE_TESTS:-tests/kernels tests/masters}
+run -m benchmarks.certificate.campaign --seconds "${SECONDS_OF_CAMPAIGN:-60}"
+echo "sanitizers (${sanitizers}): clean"
