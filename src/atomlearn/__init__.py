@@ -39,6 +39,7 @@ __all__ = [
     "AtomicRegressorCV",
     "FeatureGenerator",
     "KnockoffSelector",
+    "MatrixCompletion",
     "MatrixPursuit",
     "MultipleKernelClassifier",
     "MultipleKernelRegressor",
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
     from atomlearn.estimators.feature_generator import FeatureGenerator
     from atomlearn.estimators.kernel_models import MultipleKernelClassifier, MultipleKernelRegressor
+    from atomlearn.estimators.matrices.completion import MatrixCompletion
     from atomlearn.estimators.matrices.matrix_pursuit import MatrixPursuit
     from atomlearn.estimators.matrices.sparse_low_rank import SparseLowRank
     from atomlearn.estimators.matrices.sparse_pca import SparsePCA

@@ -339,7 +339,9 @@ def test_text_columns_become_indicators_and_predict_reads_them_again(tmp_path: P
     out = tmp_path / "out"
     arguments = ("--target", "y", "--task", "regression", "--n-features", 2, "--C", 1e3)
     assert run("select", path, *arguments, "--out", out, "--quiet") == 0
-    assert {row["feature"] for row in read_csv(out / "selected.csv")} == {"color=red", "a"}
+    # A category is one feature, selected whole.
+    names = {"color=red", "color=green", "color=blue", "a"}
+    assert {row["feature"] for row in read_csv(out / "selected.csv")} == names
     assert run("predict", out / "model.json", path, "--out", tmp_path / "p.csv") == 0
     predicted = [float(row["prediction"]) for row in read_csv(tmp_path / "p.csv")]
     np.testing.assert_allclose(predicted, y, atol=0.05)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.io import savemat
 from sklearn.datasets import dump_svmlight_file
 
 from atomlearn.cli import main
@@ -36,6 +37,20 @@ def _parquet(path: Path, X: Array, y: Array) -> None:
     pytest.importorskip("pyarrow")
     frame = pandas.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
     frame.assign(y=y).to_parquet(path)
+
+
+def _feather(path: Path, X: Array, y: Array) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
+    frame.assign(y=y).to_feather(path)
+
+
+def _excel(path: Path, X: Array, y: Array) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("openpyxl")
+    frame = pandas.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
+    frame.assign(y=y).to_excel(path, index=False)
 
 
 def _h5ad(path: Path, X: Array, y: Array) -> None:
@@ -67,6 +82,9 @@ WRITERS: dict[str, tuple[str, Callable[[Path, Array, Array], Any], str | None]] 
     "libsvm": (".svm", lambda path, X, y: dump_svmlight_file(X, y, str(path)), None),
     "delimited": (".csv", _csv, "y"),
     "parquet": (".parquet", _parquet, "y"),
+    "arrow": (".feather", _feather, "y"),
+    "excel": (".xlsx", _excel, "y"),
+    "mat": (".mat", lambda path, X, y: savemat(path, {"X": X, "y": y}), None),
     "h5ad": (".h5ad", _h5ad, "y"),
     "bed": (".bed", _bed, None),
     STORE.name: (".store", _store, None),

@@ -190,7 +190,8 @@ def test_a_damaged_file_is_refused_with_the_place(
     assert "m.json" in str(error.value)
 
 
-@pytest.mark.parametrize("key", sorted(content()))
+# What came later: files of earlier days have neither.
+@pytest.mark.parametrize("key", sorted(set(content()) - {"columns", "alleles"}))
 def test_every_key_is_needed(key: str) -> None:
     damaged = content()
     del damaged[key]

@@ -7,6 +7,7 @@ import math
 from typing import Any, NoReturn
 
 from atomlearn import __version__
+from atomlearn.cli.data_arguments import add_genotypes, add_reading, add_roles, add_text
 
 _EXAMPLES = """\
 examples:
@@ -44,7 +45,8 @@ files written:
 
 
 _DATA = (
-    "CSV, TSV, libsvm (also .gz, .bz2), .npz or .npy; a column store, PLINK .bed or AnnData .h5ad"
+    "CSV, TSV and other text (also .gz, .bz2, .xz), Parquet, Arrow, Excel, libsvm, .npz, .npy, "
+    ".mat; a column store, PLINK .bed or .pgen, AnnData .h5ad"
 )
 
 
@@ -68,8 +70,11 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     _add_select(commands)
     _add_predict(commands)
+    _add_inspect(commands)
     _add_convert(commands)
     _add_demo(commands)
+    shells = commands.add_parser("completion", help="print a script for the shell to complete")
+    shells.add_argument("shell", choices=("bash", "zsh", "fish"))
     return parser
 
 
@@ -84,6 +89,7 @@ def _add_select(commands: Any) -> None:
     parser.add_argument("data", metavar="DATA", help=_DATA)
     parser.add_argument("--out", required=True, metavar="DIR", help="folder for the results")
     _add_data(parser.add_argument_group("the data"))
+    add_genotypes(parser.add_argument_group("genotypes"))
     _add_model(parser.add_argument_group("the model"))
     run = parser.add_argument_group("the run")
     run.add_argument(
@@ -103,19 +109,20 @@ def _add_select(commands: Any) -> None:
         metavar="DIR",
         help="keep the state of all fits here; killed anywhere, the same command goes on from it",
     )
+    run.add_argument("--jobs", type=_count, metavar="N", help="threads to use (default: all)")
+    run.add_argument(
+        "--memory-limit", type=_bytes, metavar="SIZE", help="stop with a message beyond, such as 8G"
+    )
+    run.add_argument(
+        "--config", metavar="FILE", help="summary.json of an earlier run, to repeat it"
+    )
+    run.add_argument("--json", action="store_true", help="print the result as JSON")
     run.add_argument("--quiet", action="store_true", help="no progress, errors only")
 
 
 def _add_data(data: Any) -> None:
-    data.add_argument(
-        "--target", metavar="NAME", help="column to predict (libsvm and .npz: y by default)"
-    )
-    data.add_argument(
-        "--exclude",
-        action="append",
-        metavar="NAME",
-        help="column of a CSV to leave out, for example an identifier (may be repeated)",
-    )
+    add_reading(data)
+    add_roles(data)
     data.add_argument("--task", choices=("auto", "classification", "regression"), default="auto")
     data.add_argument(
         "--positive",
@@ -148,27 +155,51 @@ def _add_data(data: Any) -> None:
 def _add_model(model: Any) -> None:
     model.add_argument(
         "--n-features",
-        type=_count,
+        type=_count_or_auto,
         metavar="N",
-        help="select exactly N features (feature generation; the default, with N = 50); with more "
+        help="select exactly N features (or auto: the fewest within a standard error of the best "
+        "in cross-validation; feature generation, the default, with N = 50); with more "
         "than two classes N for each class. From Python: FeatureGenerator(n_features=N)",
     )
     model.add_argument(
         "--norm",
         metavar="NAME[:k=K]",
-        help="instead: fit with this norm, for example l1, l2 or ksupport:k=20",
+        help="instead: fit with this norm: l1, l2, linf, ksupport:k=20, elasticnet:k=20, "
+        "chains:length=5; with groups (of --groups, or of categories): groups, latentgroups, "
+        "ksupport:k=3, latentksupport:k=3. Several values, as in k=5,10, are chosen among",
     )
     model.add_argument(
         "--alpha",
-        type=_positive,
+        type=_positive_or_auto,
         metavar="A",
-        help="weight of the norm against the mean loss (with --norm)",
+        help="weight of the norm against the mean loss (with --norm); auto, the default: chosen "
+        "by cross-validation",
+    )
+    model.add_argument(
+        "--one-se",
+        action="store_true",
+        help="in cross-validation take the sparsest within one standard error of the best",
+    )
+    model.add_argument(
+        "--groups",
+        metavar="FILE",
+        help="groups to select whole: a .gmt file, or lines of a name and its columns, patterns "
+        "(x_*) or regions (chr:start-end); windows:500kb for genotypes",
+    )
+    model.add_argument(
+        "--class-weight",
+        metavar="balanced|LABEL=W,...",
+        help="weights of the classes (classification)",
     )
     model.add_argument(
         "--cv",
         action="store_true",
         help="choose alpha by cross-validation (what --norm does without --alpha)",
     )
+    _add_fit(model)
+
+
+def _add_fit(model: Any) -> None:
     model.add_argument(
         "--form",
         choices=("penalized", "squared"),
@@ -208,6 +239,27 @@ def _add_predict(commands: Any) -> None:
     parser.add_argument("model", metavar="MODEL", help="model.json of `atomlearn select`")
     parser.add_argument("data", metavar="DATA", help=_DATA)
     parser.add_argument("--out", metavar="FILE", help="CSV file to write (default: the terminal)")
+    parser.add_argument("--id", metavar="NAME", help="column of row names to copy to the CSV")
+    parser.add_argument(
+        "--covar", metavar="FILE", help="covariates of genotypes, joined by FID and IID"
+    )
+    add_text(parser)
+
+
+def _add_inspect(commands: Any) -> None:
+    parser = commands.add_parser(
+        "inspect",
+        help="say what the columns of a file are, and what `select` would make of them",
+        description="Read a data file, print what each column is and what `select` would make of "
+        "it; with --out, write a schema that says the same: edit it for `select --schema`.",
+        epilog="example:\n  atomlearn inspect patients.csv --target outcome --out schema.json\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("data", metavar="DATA", help=_DATA)
+    parser.add_argument("--out", metavar="FILE", help="schema file to write (none by default)")
+    add_reading(parser)
+    add_roles(parser)
+    parser.add_argument("--json", action="store_true", help="print the schema instead of a table")
 
 
 def _add_convert(commands: Any) -> None:
@@ -300,6 +352,14 @@ def _count(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got {text}")
     return value
+
+
+def _count_or_auto(text: str) -> int | str:
+    return text if text == "auto" else _count(text)
+
+
+def _positive_or_auto(text: str) -> float | None:
+    return None if text == "auto" else _positive(text)
 
 
 def _seed(text: str) -> int:

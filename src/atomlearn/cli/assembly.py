@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from typing import Any
 
 import numpy as np
 import scipy
@@ -11,6 +12,7 @@ import sklearn
 from atomlearn import __version__
 from atomlearn.cli.curves import curves_of, model_curve, selected_inputs
 from atomlearn.cli.fitting import Fitted
+from atomlearn.cli.genotypes import about, alleles_of
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.source import Source
 from atomlearn.core.data.compressed import is_sparse
@@ -18,6 +20,7 @@ from atomlearn.core.problem.result import Result, Status
 from atomlearn.reports.content import Content, FitSummary, HeldOut, SelectedFeature
 from atomlearn.reports.model import ModelCertificate, ModelFeature, ModelInput, SavedModel
 from atomlearn.reports.style import STYLE
+from atomlearn.storage.formats.table import Schema
 
 
 def content_of(
@@ -83,6 +86,7 @@ def _selected(source: Source, fitted: Fitted) -> tuple[SelectedFeature, ...]:
                 source.features.names[factor]
                 for factor in source.features.factors(int(fitted.columns[place]))
             ),
+            about=about(source, int(fitted.columns[place])),
         )
         for rank, place in enumerate(np.argsort(-sizes, kind="stable"), start=1)
     )
@@ -107,7 +111,7 @@ def _summary(label: str, result: Result, gap_on_selected: float | None) -> FitSu
 def _notes(plan: Plan, fitted: Fitted, n_features: int) -> list[str]:
     notes = []
     for result in fitted.results:
-        wanted = min(plan.n_features or 0, n_features)
+        wanted = min(fitted.n_wanted or 0, n_features)
         n_selected = result.columns.size
         if fitted.additive is not None:
             n_selected = np.unique(fitted.additive.input_of(result.columns)).size
@@ -192,9 +196,10 @@ def model_of(source: Source, fitted: Fitted) -> SavedModel:
     factors = [features.factors(int(column)) for column in fitted.units]
     used = sorted({factor for pair in factors for factor in pair})
     place = {column: position for position, column in enumerate(used)}
-    categories = {}
+    categories, columns = {}, tuple[Any, ...]()
     if schema.names is not None:
-        categories = dict(schema.restricted_to(used).categories)
+        read = schema.restricted_to(used)
+        categories, columns = dict(read.categories), read.columns
     return SavedModel(
         task=target.task,
         loss=fitted.settings["loss"],
@@ -229,6 +234,15 @@ def model_of(source: Source, fitted: Fitted) -> SavedModel:
             )
             for result in fitted.results
         ),
-        settings={**fitted.settings, "rows_fitted": fitted.n_rows},
+        settings={**fitted.settings, "rows_fitted": fitted.n_rows} | _id_of(schema),
         created_with=f"atomlearn {__version__}",
+        columns=columns,
+        alleles=alleles_of(source, used),
     )
+
+
+def _id_of(schema: Schema) -> dict[str, str]:
+    """Return the column that names rows, which `predict` copies to its answers."""
+    named = [plan for plan in schema.columns if plan.use == "id"]
+    named += [plan for plan in schema.columns if plan.kind == "identifier"]
+    return {"id": named[0].name} if named else {}

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from atomlearn.cli.arguments import build_parser
 from atomlearn.cli.errors import CommandError
+from atomlearn.cli.running import limited, with_config
 
 #: EX_SOFTWARE of sysexits.h.
 INTERNAL_ERROR = 70
@@ -34,9 +35,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _never_choke()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        given = with_config(given)
         options = build_parser().parse_args(given)
     except SystemExit as stop:
         return int(stop.code or 0)
+    except CommandError as error:
+        print(f"atomlearn: error: {error}", file=sys.stderr)
+        return 2
     options.given = given
     debugging = os.environ.get("ATOMLEARN_DEBUG", "") not in ("", "0")
     try:
@@ -81,7 +86,8 @@ def _run(options: argparse.Namespace) -> int:
     """Call the function of the command, which stands in the module of its name."""
     # Imported late: --help and --version should not wait for NumPy.
     module = importlib.import_module(f"atomlearn.cli.{options.command}")
-    code: int = getattr(module, options.command)(options)
+    with limited(getattr(options, "memory_limit", None), getattr(options, "jobs", None)):
+        code: int = getattr(module, options.command)(options)
     return code
 
 
@@ -91,6 +97,9 @@ def _one_line(error: BaseException) -> str:
         where = "" if error.filename is None else f"{error.filename}: "
         return f"{where}{error.strerror.lower()}; {remedy}"
     if isinstance(error, MemoryError):
-        return f"out of memory ({error}); select from fewer columns, or from fewer rows"
+        return (
+            f"out of memory ({error}); raise --memory-limit where one was given, convert the data "
+            "to a store (`atomlearn convert`), or select from fewer columns or rows"
+        )
     message = " ".join(str(error).split())
     return message or type(error).__name__

@@ -14,12 +14,13 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.limits import LIMITS
 from atomlearn.cli.plan import Plan
+from atomlearn.cli.source import Given
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
 from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces import Design, Norm
-from atomlearn.core.norms.ksupport import KSupport
+from atomlearn.core.paths.cross_validation import Rule
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.stopping import Iterations
 from atomlearn.estimators.classifier import AtomicClassifier
@@ -46,7 +47,7 @@ class Fitted:
     gaps_on_selected : for feature generation, one an output: the proved relative gap of the
     coefficients with the features as selected; chosen : norm and alpha that a refit should use;
     additive : the design, where columns are those of curves; in_python : the estimator that does
-    the same from Python.
+    the same from Python; n_wanted : features (or groups) that were to be selected.
     """
 
     columns: Columns
@@ -63,6 +64,7 @@ class Fitted:
     scaled_by: str = "as they are"
     additive: Additive | None = None
     in_python: str = ""
+    n_wanted: int | None = None
 
     @property
     def units(self) -> Columns:
@@ -102,21 +104,28 @@ class _Outcome:
 
 
 def fit(
-    design: Design, target: Target, rows: Rows, plan: Plan, watch: Watch, center: bool
+    design: Design,
+    target: Target,
+    rows: Rows,
+    plan: Plan,
+    watch: Watch,
+    center: bool,
+    given: Given | None = None,
 ) -> Fitted:
     """Select and fit on these rows.
 
     An intercept that is not penalized makes centering change nothing but the rounding, so sparse
     data is only scaled (``center`` False) and stays sparse.
     """
-    part = _rows_of(design, rows, plan)
-    units = _units(part, plan, center)
+    part, mine = _rows_of(design, rows, plan), (given or Given()).rows(rows)
+    units = _units(part, plan, center, mine.weight)
+    data = _Data(units.design, target, target.values[rows], mine)
     watch.labels = list(target.outputs) if len(target.outputs) > 1 else []
     how = _generate if plan.generates else _cross_validate if plan.cross_validates else _estimate
     with warnings.catch_warnings():
         # What ended early, or found fewer features than asked for, is told in our own words.
         warnings.simplefilter("ignore", UserWarning)
-        outcome = how(units.design, target, target.values[rows], plan, watch)
+        outcome = how(data, plan, watch)
     results = outcome.results
     columns = np.unique(np.concatenate([result.columns for result in results]))
     weights = np.zeros((len(results), columns.size))
@@ -140,6 +149,7 @@ def fit(
         scaled_by=outcome.scaled_by or units.words,
         additive=cast(Additive, part) if plan.additive else None,
         in_python=_in_python(outcome.model, plan, center),
+        n_wanted=getattr(outcome.model, "n_wanted_", None),
     )
 
 
@@ -152,14 +162,14 @@ def _moments(outcome: _Outcome, units: Units, columns: Columns) -> tuple[Array, 
     return means, scales
 
 
-def _units(design: Design, plan: Plan, center: bool) -> Units:
+def _units(design: Design, plan: Plan, center: bool, weight: Array | None) -> Units:
     """Return the features in the units of a fit with a norm; generation sees to its own."""
     if plan.additive:
         scaled = ", of variance 1 each" if plan.standardize else ""
         return as_they_are(design, f"a curve for each column ({plan.additive}{scaled})")
     if plan.generates or not plan.standardize:
         return as_they_are(design)
-    return standardized(design, center)
+    return standardized(design, center, weight)
 
 
 def _rows_of(design: Design, rows: Rows, plan: Plan) -> Design:
@@ -170,38 +180,61 @@ def _rows_of(design: Design, rows: Rows, plan: Plan) -> Design:
     return own or RowSubset(design, rows)
 
 
-def _generate(
-    design: Design, target: Target, y: NDArray[Any], plan: Plan, watch: Watch
-) -> _Outcome:
+@dataclass(frozen=True, slots=True)
+class _Data:
+    """What an estimator is fitted to: the design, the target, its values and what rows have."""
+
+    design: Design
+    target: Target
+    y: NDArray[Any]
+    given: Given
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Parameters of estimators that the data ask for."""
+        covariates = self.given.covariates
+        return {"unpenalized": np.array(covariates)} if covariates else {}
+
+    @property
+    def of_rows(self) -> dict[str, Any]:
+        """What ``fit`` takes beside X and y."""
+        found = {"sample_weight": self.given.weight, "offset": self.given.offset}
+        return {name: values for name, values in found.items() if values is not None}
+
+
+def _generate(data: _Data, plan: Plan, watch: Watch) -> _Outcome:
     """Select by feature generation, many classes one after the other.
 
     As from Python, but that the coefficients of the selected features are computed to the gap
     asked for: half of it, so that what is reported is at most that, rounding included.
     """
     models: list[FeatureGenerator] = []
-    for values in target.columns(y):
+    target, groups = data.target, data.given.groups
+    for values in target.columns(data.y):
         model = FeatureGenerator(
             plan.n_features or 1,
             plan.batch or "auto",
             plan.C,
             plan.loss_for(target.task),
+            groups=None if plan.additive else groups,
             standardize=plan.standardize and not plan.additive,
             tol=plan.gap,
             selected_tol=0.5 * plan.gap,
+            **data.parameters,
             **watch.options,
         )
         interrupted = bool(models) and models[-1].results_[0].status is Status.INTERRUPTED
         if interrupted:
             # After Ctrl-C the other outputs only get their starting point.
             model.set_params(stop=Iterations(0), observers=())
-        models.append(model.fit(design, values))
+        models.append(model.fit(data.design, values, **data.of_rows))
         if interrupted:
             model.results_[0].status = Status.INTERRUPTED
     results = [model.results_[0] for model in models]
     settings = {
         "method": "feature generation",
-        "n_features": plan.n_features,
-        "batch": cast(KSupport, results[0].norm).k,
+        "n_features": int(models[0].n_wanted_),
+        "batch": int(getattr(results[0].norm, "k", plan.batch or 1)),
         "C": plan.C,
         "loss": plan.loss_for(target.task),
     }
@@ -215,22 +248,21 @@ def _generate(
     )
 
 
-def _estimate(
-    design: Design, target: Target, y: NDArray[Any], plan: Plan, watch: Watch
-) -> _Outcome:
+def _estimate(data: _Data, plan: Plan, watch: Watch) -> _Outcome:
     """Fit one norm at one alpha."""
     assert plan.alpha is not None
+    target = data.target
     kind = AtomicRegressor if target.classes is None else AtomicClassifier
-    model = kind(plan.norms[0], plan.alpha, **_options(target, plan, watch)).fit(design, y)
+    model = kind(plan.norms[0], plan.alpha, **_options(data, plan, watch))
+    model.fit(data.design, data.y, **data.of_rows)
     results = model.results_
     settings = _settings(plan.norms[0], plan.alpha, plan, target)
     return _Outcome(results, model, settings, (None,) * len(results))
 
 
-def _cross_validate(
-    design: Design, target: Target, y: NDArray[Any], plan: Plan, watch: Watch
-) -> _Outcome:
+def _cross_validate(data: _Data, plan: Plan, watch: Watch) -> _Outcome:
     """Choose alpha, and the norm of several, by the held-out loss; then fit to these rows."""
+    target, y = data.target, data.y
     folds = _folds(target, y, plan.seed)
     kind = AtomicRegressorCV if target.classes is None else AtomicClassifierCV
     n_folds, n_alphas = folds.get_n_splits(), LIMITS.n_alphas
@@ -239,19 +271,26 @@ def _cross_validate(
         f"  cross-validation: {n_folds} folds, {n_alphas} alphas, {len(plan.norms)} norm"
         f"{'s' if len(plan.norms) > 1 else ''}"
     )
-    model = kind(
-        list(plan.norms), n_alphas=n_alphas, cv=folds, **_options(target, plan, watch)
-    ).fit(design, y)
+    rule: Rule = "one_standard_error" if plan.one_se else "best"
+    options = _options(data, plan, watch)
+    model = kind(list(plan.norms), n_alphas=n_alphas, cv=folds, selection=rule, **options)
+    model.fit(data.design, y, **data.of_rows)
     plan = replace(plan, chosen_by=f"{n_folds}-fold cross-validation on {y.size} rows")
     settings = _settings(model.norm_, model.alpha_, plan, target)
     unknown = (None,) * len(model.results_)
     return _Outcome(model.results_, model, settings, unknown, (model.norm_, model.alpha_))
 
 
-def _options(target: Target, plan: Plan, watch: Watch) -> dict[str, Any]:
+def _options(data: _Data, plan: Plan, watch: Watch) -> dict[str, Any]:
     """Return what estimators with a norm have in common."""
-    loss = plan.loss_for(target.task)
-    return {"form": plan.form, "loss": loss, "tol": plan.gap, **watch.options}
+    loss = plan.loss_for(data.target.task)
+    return {
+        "form": plan.form,
+        "loss": loss,
+        "tol": plan.gap,
+        **data.parameters,
+        **watch.options,
+    }
 
 
 def _folds(target: Target, y: NDArray[Any], seed: int) -> Any:

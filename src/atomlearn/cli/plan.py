@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from numpy.typing import NDArray
@@ -13,6 +13,14 @@ from atomlearn.core.interfaces.loss import Task
 from atomlearn.core.interfaces.norm import Form, Norm
 from atomlearn.core.losses import as_loss, loss_names
 from atomlearn.norms import as_norm
+
+#: Norms that groups are part of.
+OF_GROUPS = ("groups", "latentgroups", "latentksupport")
+#: What --norm takes, in the form to type.
+USABLE = (
+    "l1, l2, linf, ksupport:k=20, elasticnet:k=20, chains:length=5, and with groups: groups, "
+    "latentgroups, latentksupport:k=3"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +32,9 @@ class Plan:
     norm enters; loss : None for the default of the task; gap : relative gap to prove;
     standardize : whether features are divided by their standard deviation while selecting; seed :
     of the split and of the folds; additive : the kernel of ``designs.Additive`` where columns
-    become curves, else None; chosen_by : how alpha was chosen, where an earlier fit did.
+    become curves, else None; chosen_by : how alpha was chosen, where an earlier fit did; one_se :
+    whether cross-validation takes the sparsest within a standard error; norm_words : names and
+    parameters of norms that wait for groups; time : column of survival times; jobs : threads.
 
     Examples
     --------
@@ -34,7 +44,7 @@ class Plan:
     (True, 'squared', 'logistic')
     """
 
-    n_features: int | None = 50
+    n_features: int | str | None = 50
     C: float = 10.0
     batch: int | None = None
     norms: tuple[Norm, ...] = ()
@@ -46,6 +56,29 @@ class Plan:
     seed: int = 0
     additive: str | None = None
     chosen_by: str = ""
+    one_se: bool = False
+    norm_words: tuple[tuple[str, dict[str, Any]], ...] = ()
+    time: str | None = None
+    jobs: int | None = None
+
+    @property
+    def is_survival(self) -> bool:
+        """Whether times until an event are modelled."""
+        return self.time is not None
+
+    def with_groups(self, groups: Any) -> Plan:
+        """Return the plan with norms over these groups; refuse one that needs some and has none."""
+        norms = list(self.norms)
+        for place, (name, parameters) in enumerate(self.norm_words):
+            wants = name in OF_GROUPS or (name == "ksupport" and groups is not None)
+            if not wants:
+                continue
+            if groups is None:
+                raise CommandError(
+                    f"--norm {name} needs groups, and no column is a category; give --groups FILE"
+                )
+            norms[place] = as_norm(name, groups=groups, **parameters)
+        return replace(self, norms=tuple(norms))
 
     @property
     def generates(self) -> bool:
@@ -104,6 +137,10 @@ def read_plan(options: argparse.Namespace) -> Plan:
         standardize=options.standardize,
         seed=options.seed,
         additive=options.additive,
+        one_se=options.one_se,
+        norm_words=() if options.norm is None else _words(options.norm),
+        time=options.time,
+        jobs=options.jobs,
     )
 
 
@@ -138,17 +175,23 @@ def _candidates(options: argparse.Namespace) -> tuple[Norm, ...]:
     return norms
 
 
-def _norms(text: str) -> tuple[Norm, ...]:
-    """Return the norms of ``l1``, ``ksupport:k=20`` or ``ksupport:k=5,10,20``."""
+def _words(text: str) -> tuple[tuple[str, dict[str, Any]], ...]:
+    """Return name and parameters of each candidate of ``l1``, ``ksupport:k=20`` or ``k=5,10``."""
     name, _, rest = text.partition(":")
+    plain = name.lower().replace("-", "").replace("_", "")
     if not rest:
-        return (_norm(text, name, {}),)
+        return ((plain, {}),)
     key, equals, values = rest.partition("=")
     if not equals or not key.isidentifier():
         raise CommandError(
             f"--norm {text!r} is not understood; write NAME or NAME:k=K, for example ksupport:k=20"
         )
-    return tuple(_norm(text, name, {key: _value(text, part)}) for part in values.split(","))
+    return tuple((plain, {key: _value(text, part)}) for part in values.split(","))
+
+
+def _norms(text: str) -> tuple[Norm, ...]:
+    """Return the candidates; those of groups over a stand-in, until the data is known."""
+    return tuple(_norm(text, name, parameters) for name, parameters in _words(text))
 
 
 def _value(text: str, part: str) -> int | float:
@@ -162,10 +205,12 @@ def _value(text: str, part: str) -> int | float:
 
 def _norm(text: str, name: str, parameters: dict[str, Any]) -> Norm:
     try:
+        if name in OF_GROUPS:
+            return as_norm(name, groups=[[0]], **parameters)
         norm = as_norm(name, **parameters)
         norm.check(1)
+        if norm.usual_form not in ("penalized", "squared"):
+            raise ValueError(f"{name} is no norm of columns")
     except (TypeError, ValueError) as error:
-        raise CommandError(
-            f"--norm {text!r}: {error}. On the command line: l1, l2 or ksupport:k=20"
-        ) from error
+        raise CommandError(f"--norm {text!r}: {error}. Type one of {USABLE}") from error
     return norm

@@ -6,19 +6,28 @@ import argparse
 import csv
 import io
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.cli.data_arguments import reading_options
 from atomlearn.cli.errors import CommandError
+from atomlearn.cli.genotypes import harmonized
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.cells import inert
 from atomlearn.reports.model import SavedModel
 from atomlearn.reports.model_file import read_model
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import Request, Schema
+from atomlearn.storage.intake.again import encoded_again, frame_again
+from atomlearn.storage.intake.columns import ColumnPlan
+from atomlearn.storage.intake.genotypes import distinct
+from atomlearn.storage.intake.join import Samples, joined
+from atomlearn.storage.intake.text import TextForm, read_text
 
 Array = NDArray[np.float64]
 
@@ -26,14 +35,17 @@ Array = NDArray[np.float64]
 def predict(options: argparse.Namespace) -> int:
     """Run the command; return 0."""
     model = read_model(options.model)
-    scores = model.scores(read_inputs(model, Path(options.data)))
+    inputs = read_inputs(model, Path(options.data), options)
+    for note in inputs.notes:
+        print(f"atomlearn: {note}", file=sys.stderr)
+    scores = model.scores(inputs.X)
     if not np.isfinite(scores).all():
         row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
         raise CommandError(
             f"the prediction of row {row} (counted from 0) is not a finite number; its values "
             "are far outside of what the model was fitted to: check that row"
         )
-    text = predictions_csv(model, scores)
+    text = predictions_csv(model, scores, inputs.ids)
     if options.out is None:
         sys.stdout.write(text)
     else:
@@ -42,18 +54,123 @@ def predict(options: argparse.Namespace) -> int:
     return 0
 
 
-def read_inputs(model: SavedModel, path: Path) -> Any:
+@dataclass(slots=True)
+class Inputs:
+    """What a model reads of new data: (n_samples, len(model.inputs)) columns, in its order; ids :
+    header and names of the rows, where they have any; notes : what was done."""
+
+    X: Any
+    ids: tuple[list[str], Sequence[tuple[str, ...]]] | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> Inputs:
     """Return the columns that the model reads, in the order of ``model.inputs``."""
+    form = reading_options(options)["form"]
+    if model.columns and not model.alleles:
+        table = frame_again(path, form, options.sheet, options.transpose)
+        if table is not None:
+            frame, ids = table
+            id_column = options.id or model.settings.get("id")
+            again = encoded_again(frame, model.columns, ids, id_column)
+            X = np.column_stack(
+                [np.zeros((again.n_rows, 0)), *(again.columns[i.name] for i in model.inputs)]
+            )
+            names = None if again.ids is None else (["id"], [(name,) for name in again.ids])
+            return Inputs(X, names)
+    return _of_matrix(model, path, options)
+
+
+def _of_matrix(model: SavedModel, path: Path, options: argparse.Namespace) -> Inputs:
+    """Return the columns of data that are a matrix, genotypes counted as the model does."""
     schema = Schema(model.n_inputs, first_index=model.first_index)
     if model.is_named:
         names = tuple(item.name for item in model.inputs)
         schema = Schema(len(names), names, model.categories, model.first_index)
-    form = format_of(path)
-    table = form.table(path, Request(schema=schema))
+    kind = format_of(path)
+    table = kind.table(path, Request(schema=schema, missing=bool(model.columns)))
+    samples = getattr(table.X, "samples", None)
+    ids = None
+    if samples is not None:
+        ids = (["FID", "IID"], list(zip(samples.family, samples.name, strict=True)))
+    variants = getattr(table.X, "variants", None)
+    if model.alleles and variants is not None:
+        return _of_genotypes(model, table.X, variants, ids, options)
     places = _places(model, table.schema, path)
-    if form.in_place:
-        return table.X.gather(np.array(places, dtype=np.int64)).dense()
-    return table.X[:, places]
+    if kind.in_place:
+        return Inputs(table.X.gather(np.array(places, dtype=np.int64)).dense(), ids)
+    fills = {plan.name: plan for plan in model.columns}
+    X = table.X[:, [place for place in places if place >= 0]]
+    return Inputs(_filled(X, table.X, model, places, fills), ids)
+
+
+def _filled(
+    X: Any, whole: Any, model: SavedModel, places: list[int], plans: dict[str, ColumnPlan]
+) -> Any:
+    """Return the columns with missing values as they counted when the model was fitted."""
+    if not plans:
+        return X
+    columns = []
+    for item, place in zip(model.inputs, places, strict=True):
+        flag = item.name.removesuffix("=missing")
+        if flag != item.name and flag in plans:
+            place = (
+                places[[other.name for other in model.inputs].index(flag)]
+                if any(other.name == flag for other in model.inputs)
+                else place
+            )
+        column = np.asarray(whole[:, place], dtype=np.float64)
+        gaps = np.isnan(column)
+        if flag != item.name:
+            column = gaps.astype(np.float64)
+        elif item.name in plans and plans[item.name].fill is not None:
+            column = np.where(gaps, float(plans[item.name].fill or 0.0), column)
+        columns.append(column)
+    return np.column_stack(columns)
+
+
+def _of_genotypes(
+    model: SavedModel, design: Any, variants: Any, ids: Any, options: argparse.Namespace
+) -> Inputs:
+    """Return genotypes counted as the model counts them, beside covariates of another file."""
+    names = distinct(variants)
+    held = harmonized(model.alleles, variants, names, design)
+    columns = {allele.name: held.X[:, n] for n, allele in enumerate(model.alleles)}
+    notes = held.notes()
+    others = [item.name for item in model.inputs if item.name not in columns]
+    if others:
+        found, told = _covariates(model, others, design, options)
+        columns |= found
+        notes += told
+    X = np.column_stack([columns[item.name] for item in model.inputs])
+    return Inputs(X, ids, notes)
+
+
+def _covariates(
+    model: SavedModel, names: list[str], design: Any, options: argparse.Namespace
+) -> tuple[dict[str, Any], list[str]]:
+    """Return covariates of the samples, from --covar; principal components at their mean."""
+    made = {name: plan for plan in model.columns for name in plan.made()}
+    n_samples = design.shape[0]
+    components = [name for name in names if made[name].why == "of the variants"]
+    columns: dict[str, Any] = {name: np.zeros(n_samples) for name in components}
+    notes = []
+    if components:
+        notes.append(
+            f"{len(components)} principal components belong to the samples of the fit: taken as 0"
+        )
+    asked = [name for name in names if name not in components]
+    if not asked:
+        return columns, notes
+    if options.covar is None:
+        raise CommandError(
+            f"the model has the covariates {', '.join(asked[:6])}; give --covar FILE with them"
+        )
+    samples = Samples(design.samples.name, design.samples.family)
+    frame, count = joined(read_text(Path(options.covar), TextForm()), samples, Path(options.covar))
+    notes.append(f"{count} of {n_samples} samples are in {Path(options.covar).name}")
+    again = encoded_again(frame, list({made[name].name: made[name] for name in asked}.values()))
+    return columns | {name: again.columns[name] for name in asked}, notes
 
 
 def _places(model: SavedModel, schema: Schema, path: Path) -> list[int]:
@@ -61,6 +178,8 @@ def _places(model: SavedModel, schema: Schema, path: Path) -> list[int]:
     if model.is_named and schema.names is not None:
         known = {name: place for place, name in enumerate(schema.names)}
         for item in model.inputs:
+            if item.name.endswith("=missing"):
+                known.setdefault(item.name, known.get(item.name.removesuffix("=missing"), -1))
             if item.name not in known:
                 raise CommandError(
                     f"{path} has no column {item.name!r}, which the model reads; give data with "
@@ -75,14 +194,22 @@ def _places(model: SavedModel, schema: Schema, path: Path) -> list[int]:
     return [item.index for item in model.inputs]
 
 
-def predictions_csv(model: SavedModel, scores: Array) -> str:
-    """Return the CSV: prediction, then scores and (logistic loss) probabilities of the classes."""
+def predictions_csv(
+    model: SavedModel,
+    scores: Array,
+    ids: tuple[list[str], Sequence[tuple[str, ...]]] | None = None,
+) -> str:
+    """Return the CSV: prediction, then scores and (logistic loss) probabilities of the classes.
+
+    ``ids`` : header and names of the rows, which come first.
+    """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     labels = model.predict(scores)
+    before, names = ids or ([], [()] * len(labels))
     if model.classes is None:
-        writer.writerow(["prediction"])
-        writer.writerows([label] for label in labels)
+        writer.writerow([*before, "prediction"])
+        writer.writerows([*name, label] for name, label in zip(names, labels, strict=True))
         return stream.getvalue()
     probabilities = model.probabilities(scores)
     header = ["prediction"]
@@ -95,7 +222,7 @@ def predictions_csv(model: SavedModel, scores: Array) -> str:
     if probabilities is not None:
         header += [f"probability[{label}]" for label in model.classes]
         columns = np.hstack([scores, probabilities])
-    writer.writerow(map(inert, header))
-    for label, row in zip(labels, columns.tolist(), strict=True):
-        writer.writerow([inert(label), *row])
+    writer.writerow(map(inert, [*before, *header]))
+    for name, label, row in zip(names, labels, columns.tolist(), strict=True):
+        writer.writerow([*map(inert, name), inert(label), *row])
     return stream.getvalue()

@@ -14,11 +14,16 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 
-def split(target: Target, fraction: float, seed: int) -> tuple[Rows, Rows]:
+def split(
+    target: Target, fraction: float, seed: int, held: NDArray[np.bool_] | None = None
+) -> tuple[Rows, Rows]:
     """Return rows to fit on and rows to hold out, increasing; classes keep their shares.
 
-    A class never loses its last row to the held-out part.
+    A class never loses its last row to the held-out part. ``held`` : which rows a column of the
+    data holds out, instead.
     """
+    if held is not None:
+        return np.flatnonzero(~held), np.flatnonzero(held)
     n_samples = target.values.size
     rng = np.random.default_rng(seed)
     if fraction == 0:

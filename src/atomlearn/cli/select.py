@@ -17,6 +17,7 @@ from atomlearn.cli.assembly import content_of, model_of
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.fitting import Fitted, fit
 from atomlearn.cli.plan import Plan, read_plan
+from atomlearn.cli.running import cost
 from atomlearn.cli.scoring import confusion, held_out_scores, split
 from atomlearn.cli.source import Source, read_source
 from atomlearn.cli.targets import Target
@@ -45,7 +46,8 @@ Rows = NDArray[np.int64]
 class Way:
     """How a selection is run, whatever is selected: where to, split, time, and how loud.
 
-    checkpoint : folder that keeps the state of the fits, None for none.
+    checkpoint : folder that keeps the state of the fits, None for none; json : print nothing but
+    JSON.
     """
 
     folder: Path
@@ -53,6 +55,7 @@ class Way:
     time_limit: float | None = None
     quiet: bool = False
     checkpoint: Path | None = None
+    json: bool = False
 
     def say(self, line: str) -> None:
         """Print one line of progress, unless quiet."""
@@ -63,6 +66,7 @@ class Way:
 def select(options: argparse.Namespace) -> int:
     """Run the command; return 0, or 130 after Ctrl-C (the files are written then, too)."""
     plan = read_plan(options)
+    began = time.perf_counter()
     with output_folder(options.out) as folder:
         way = Way(
             folder,
@@ -70,8 +74,14 @@ def select(options: argparse.Namespace) -> int:
             options.time_limit,
             options.quiet,
             None if options.checkpoint is None else Path(options.checkpoint),
+            options.json,
         )
-        return select_from(read_source(options, plan, way.say), plan, way)
+        source = read_source(options, plan, way.say)
+        code = select_from(source, plan.with_groups(source.given.groups), way)
+    if options.json:
+        print((folder / "summary.json").read_text(encoding="utf-8"), end="")
+    way.say(f"{cost(began)}; --config {folder / 'summary.json'} repeats the run")
+    return code
 
 
 @contextmanager
@@ -101,9 +111,10 @@ def select_from(source: Source, plan: Plan, way: Way) -> int:
     seconds = time.perf_counter() - began
     content = content_of(source, plan, fitted, held_out, notes, seconds)
     written = _write(way.folder, source, fitted, content)
-    print(_headline(content))
-    print("\n".join(summary_lines(content)))
-    print(f"\n  {', '.join(written)} in {way.folder}/")
+    if not way.json:
+        print(_headline(content))
+        print("\n".join(summary_lines(content)))
+        print(f"\n  {', '.join(written)} in {way.folder}/")
     for note in content.notes:
         way.say(f"note: {note}")
     return 130 if interrupted else 0
@@ -120,14 +131,14 @@ def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None,
     if plan.additive:
         design = Additive(design, plan.additive, normalize=plan.standardize)
     center = not is_sparse(source.features.X)
-    train, test = split(target, way.test_fraction, plan.seed)
+    train, test = split(target, way.test_fraction, plan.seed, source.given.test_rows)
     everything = np.arange(target.values.size)
 
     def one(rows: Rows, chosen: Plan, share: float) -> Fitted:
         limit = way.time_limit
         deadline = Deadline.never() if limit is None else Deadline.after(share * limit)
         watch = Watch(deadline, way.quiet, checkpoint=way.checkpoint)
-        return fit(design, target, rows, chosen, watch, center)
+        return fit(design, target, rows, chosen, watch, center, source.given)
 
     if test.size == 0:
         way.say(f"fitting on all {everything.size:,} rows; no rows are held out")

@@ -5,17 +5,50 @@ from __future__ import annotations
 import argparse
 import shlex
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.cli.data_arguments import reading_options
 from atomlearn.cli.errors import CommandError
-from atomlearn.cli.features import Features
+from atomlearn.cli.features import Features, with_interactions
+from atomlearn.cli.grouping import overlap, read_groups
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.targets import Target, prepare_target
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.storage.formats.registry import format_of
-from atomlearn.storage.formats.table import Request, Schema
+from atomlearn.storage.formats.table import DataTable, Schema
+from atomlearn.storage.intake.read import read
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What rows and columns have beside X and y.
+
+    weight, offset : (n_samples,) or None; groups : of columns, as ``FeatureGenerator`` takes them,
+    or None; group_names : of them; overlap : whether columns are in several; covariates : columns
+    without penalty; test_rows : which rows a column of the data holds out, or None.
+    """
+
+    weight: Array | None = None
+    offset: Array | None = None
+    groups: Sequence[NDArray[np.int64]] | NDArray[np.int64] | None = None
+    group_names: tuple[str, ...] = ()
+    overlap: bool = False
+    covariates: tuple[int, ...] = ()
+    test_rows: NDArray[np.bool_] | None = None
+
+    def rows(self, rows: NDArray[np.int64]) -> Given:
+        """Return the same for these rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        offset = None if self.offset is None else self.offset[rows]
+        return replace(self, weight=weight, offset=offset, test_rows=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,39 +60,146 @@ class Source:
     schema: Schema
     target: Target
     command: str
+    given: Given = field(default_factory=Given)
+    notes: tuple[str, ...] = ()
+    ids: tuple[str, ...] | None = None
+    variants: Any = None
 
 
 def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], None]) -> Source:
     """Return the data of the file that the options name, and the target as they ask for it."""
     path = Path(options.data)
     form = format_of(path)
-    if options.target is None and form.named:
-        raise CommandError(f"which column of {path} is to be predicted? Give --target NAME")
-    if form.in_place and (options.exclude or options.interactions):
+    if form.in_place and options.interactions:
         raise CommandError(
-            f"--exclude and --interactions need a table in memory, and {path} is opened as it "
-            "is; leave them out (`atomlearn convert` takes --exclude)"
+            f"--interactions need a table in memory, and {path} is opened as it is; leave that out"
         )
     began = time.perf_counter()
-    table = form.table(path, Request(options.target, exclude=tuple(options.exclude or ())))
-    if table.y is None:
+    table = read(path, options.target, **reading_options(options))
+    if table.y is None and not plan.is_survival:
+        if form.frame is not None:
+            raise CommandError(f"which column of {path} is to be predicted? Give --target NAME")
         raise CommandError(
-            f"{path} has no target (for every sample); give --target NAME, or --target FILE.npy"
+            f"{path} has no target (for every sample); give --target NAME, --target FILE.npy, or "
+            "--pheno FILE"
         )
-    task = options.task if options.positive else plan.task_for(table.y, options.task)
-    target = prepare_target(table.y, table.target_name or "y", task, options.positive)
+    target = _target(table, options, plan)
     n_samples, n_features = table.X.shape
     kind = "on disk" if form.in_place else "sparse" if is_sparse(table.X) else "dense"
     say(
         f"read {path.name}: {n_samples:,} rows, {n_features:,} columns, {kind}, "
         f"{time.perf_counter() - began:.1f} s"
     )
+    for note in table.notes:
+        say(f"  {note}")
     if target.guessed:
         say(f"task: {target.task} ({target.guessed}; --task says otherwise)")
     plan.loss_for(target.task)
     names = [table.schema.name(column) for column in range(n_features)]
-    features = Features(table.X, names, options.interactions)
+    features = Features(table.X, names)
+    if options.interactions:
+        features = with_interactions(table.X, names)
     if options.interactions:
         say(f"interactions: {features.n_features:,} features")
     command = shlex.join(["atomlearn", *options.given])
-    return Source(path.name, features, table.schema, target, command)
+    given = _given(table, options, target, names, say)
+    return Source(
+        path.name,
+        features,
+        table.schema,
+        target,
+        command,
+        given,
+        table.notes,
+        table.ids,
+        table.variants,
+    )
+
+
+def _target(table: DataTable, options: argparse.Namespace, plan: Plan) -> Target:
+    """Return the target as the task takes it."""
+    y = table.y
+    assert y is not None
+    task = options.task if options.positive else plan.task_for(y, options.task)
+    return prepare_target(y, table.target_name or "y", task, options.positive)
+
+
+def _given(
+    table: DataTable,
+    options: argparse.Namespace,
+    target: Target,
+    names: list[str],
+    say: Callable[[str], None],
+) -> Given:
+    """Return weights, offset, groups and covariates."""
+    extras = table.extras
+    weight = _numbers(extras.get("weights"), "--weights", least=0.0)
+    if options.class_weight is not None:
+        balanced = _class_weights(options.class_weight, target)
+        weight = balanced if weight is None else weight * balanced
+    offset = _numbers(extras.get("offset"), "--offset")
+    exposure = _numbers(extras.get("exposure"), "--exposure", least=np.nextafter(0.0, 1.0))
+    if exposure is not None:
+        offset = np.log(exposure) + (0.0 if offset is None else offset)
+    groups: Any = table.groups
+    labels = tuple[str, ...]()
+    if options.groups is not None:
+        found, listed = read_groups(options.groups, names, table.variants)
+        groups, labels = found, tuple(listed)
+        say(f"groups: {len(found):,}, of {min(map(len, found))} to {max(map(len, found))} columns")
+    overlapping = isinstance(groups, list) and overlap(groups)
+    return Given(weight, offset, groups, labels, overlapping, table.covariates, _test_rows(extras))
+
+
+def _numbers(values: NDArray[Any] | None, option: str, least: float | None = None) -> Array | None:
+    """Return the numbers of a role as float64."""
+    if values is None:
+        return None
+    try:
+        numbers = values.astype(np.float64)
+    except ValueError as error:
+        raise CommandError(f"{option} must name a column of numbers ({error})") from error
+    if least is not None and (numbers < least).any():
+        word = "positive numbers" if least > 0 else "numbers of at least 0"
+        raise CommandError(f"{option} must name a column of {word}, found {numbers.min():g}")
+    return numbers
+
+
+def _class_weights(text: str, target: Target) -> Array:
+    """Return the weight of each row by its class: balanced, or LABEL=WEIGHT,..."""
+    if target.classes is None:
+        raise CommandError("--class-weight is for a classification; use --weights NAME")
+    counts = target.counts()
+    if text == "balanced":
+        weights = target.values.size / (counts.size * np.maximum(counts, 1))
+        return np.asarray(weights[target.values], dtype=np.float64)
+    given = dict(part.partition("=")[::2] for part in text.split(","))
+    shown = [str(label) for label in target.classes]
+    for label, value in given.items():
+        if label not in shown:
+            raise CommandError(
+                f"--class-weight: {label!r} is no class; there are {', '.join(shown[:8])}"
+            )
+        if not value.replace(".", "", 1).isdigit():
+            raise CommandError(f"--class-weight: write {label}=2.5, got {value!r}")
+    weights = np.array([float(given.get(label, 1.0)) for label in shown])
+    return np.asarray(weights[target.values], dtype=np.float64)
+
+
+_TEST, _TRAIN = {"test", "holdout", "held-out", "2"}, {"train", "training", "validation", "valid"}
+
+
+def _test_rows(extras: Any) -> NDArray[np.bool_] | None:
+    """Return which rows the split column holds out."""
+    if "split" not in extras:
+        return None
+    words = [str(cell).strip().casefold() for cell in extras["split"].tolist()]
+    held_out = np.array([word in _TEST for word in words])
+    known = held_out | np.array([word in _TRAIN for word in words])
+    if not held_out.any() or held_out.all() or not known.all():
+        other = sorted({word for word in words if word not in _TEST | _TRAIN})
+        raise CommandError(
+            f"--split-column must say train, validation or test in each row, found {other[:4]} and "
+            f"{int(held_out.sum())} test rows of {held_out.size}"
+        )
+    return held_out

@@ -176,7 +176,9 @@ def _amount(form: str, level: float | None, radius: float | None) -> float:
     if form == "constrained":
         name, given, other = ("radius", radius, level)
     if given is None:
-        raise ValueError(f"form={form!r} needs {name}=, a positive number")
+        begin = "0.1 * paths.largest_useful_level(X, y, loss=..., norm=...), or cross-validation"
+        hint = f"; for one to begin with: {begin}" if name == "level" else ""
+        raise ValueError(f"form={form!r} needs {name}=, a positive number{hint}")
     if other is not None:
         unused = "level" if name == "radius" else "radius"
         raise ValueError(f"form={form!r} takes {name}= and not {unused}=; leave {unused} out")

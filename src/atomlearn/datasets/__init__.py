@@ -6,6 +6,9 @@ from atomlearn.storage.conversion.to_store import Conversion, convert
 from atomlearn.storage.formats.plink import write_plink
 from atomlearn.storage.formats.registry import read_table
 from atomlearn.storage.formats.table import DataTable, Schema
+from atomlearn.storage.intake.columns import ColumnPlan
+from atomlearn.storage.intake.read import read
+from atomlearn.storage.intake.reading import Reading, read_schema
 from atomlearn.testing.synthetic import (
     Synthetic,
     make_correlated,
@@ -17,8 +20,10 @@ from atomlearn.testing.synthetic import (
 )
 
 __all__ = [
+    "ColumnPlan",
     "Conversion",
     "DataTable",
+    "Reading",
     "RealData",
     "Schema",
     "Synthetic",
@@ -31,7 +36,9 @@ __all__ = [
     "make_text_like_sparse",
     "make_zou_hastie",
     "names",
+    "read",
     "read_gene_sets",
+    "read_schema",
     "read_table",
     "write_plink",
 ]

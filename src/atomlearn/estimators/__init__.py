@@ -4,6 +4,7 @@ from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
 from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.estimators.kernel_models import MultipleKernelClassifier, MultipleKernelRegressor
+from atomlearn.estimators.matrices.completion import MatrixCompletion
 from atomlearn.estimators.matrices.matrix_pursuit import MatrixPursuit
 from atomlearn.estimators.matrices.sparse_low_rank import SparseLowRank
 from atomlearn.estimators.matrices.sparse_pca import SparsePCA
@@ -17,6 +18,7 @@ __all__ = [
     "AtomicRegressor",
     "AtomicRegressorCV",
     "FeatureGenerator",
+    "MatrixCompletion",
     "MatrixPursuit",
     "MultipleKernelClassifier",
     "MultipleKernelRegressor",

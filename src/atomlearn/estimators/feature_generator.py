@@ -17,24 +17,27 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from atomlearn.core.data.coefficients import as_columns, coefficient_rows, single_row
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Design, Loss
+from atomlearn.core.interfaces import Loss
 from atomlearn.core.losses import as_loss
-from atomlearn.core.norms.names import named_columns
 from atomlearn.core.paths.generation import generated
 from atomlearn.core.problem.checks import check_weight, positive
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result, Status
-from atomlearn.core.solvers.feature_generation import FeatureGeneration
 from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.designs import is_opened
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, expanded, keep, task_of, whole
-from atomlearn.estimators.selection import Selected, debiased, norm_over, target_of
+from atomlearn.estimators.selection import (
+    Selected,
+    debiased,
+    generation_of,
+    problem_of,
+    target_of,
+)
+from atomlearn.estimators.sizes import choice_of_size
 from atomlearn.estimators.targets import checked_target
-from atomlearn.estimators.units import Units, as_they_are, block_of, standardized
+from atomlearn.estimators.units import Units, units_of
 from atomlearn.maps.feature_map import FeatureMap, Inputs, map_of
 from atomlearn.maps.features import features_named
 
@@ -65,9 +68,10 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
 
     Parameters
     ----------
-    n_features : int, default=100
+    n_features : int or "auto", default=100
         Number of features to select (of groups, where ``groups`` is given); all of them where X
-        has fewer.
+        has fewer. "auto": the fewest whose held-out score in 5-fold cross-validation is within one
+        standard error of the best; ``size_choice_`` tells the scores.
     batch : "auto" or int, default="auto"
         Features (or groups) taken in one pass, B of the paper. Small: fewer and better features;
         large: faster. "auto": a tenth of ``n_features``, 1 at least and 10 at most (but a
@@ -130,6 +134,8 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         a column of X itself.
     rounds_ : (n_selected,) ndarray of int64
         The pass that found each of them, from 1.
+    n_wanted_ : int
+        The number asked for; ``size_choice_`` how it was chosen, where ``n_features="auto"``.
     n_selected_ : int
         Their number (of groups, where ``groups`` is given): ``n_features`` exactly, unless the
         optimum has fewer, of which a warning tells.
@@ -179,7 +185,7 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
 
     def __init__(
         self,
-        n_features: int = 100,
+        n_features: int | str = 100,
         batch: int | str = "auto",
         C: float = 10.0,
         loss: str | Loss = "logistic",
@@ -223,19 +229,22 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         """
         C = positive("C", self.C, "weight of the loss")
         settings = self._settings()
-        whole("n_features", self.n_features)
-        if self.batch != "auto":
-            whole("batch", self.batch)
+        for name in ("n_features", "batch"):
+            if getattr(self, name) != "auto":
+                whole(name, getattr(self, name))
         features_named(self.features)
         loss = as_loss(self.loss)
         inputs = checked_design(self, X, reset=True)
+        self.size_choice_ = choice_of_size(self, inputs, y, sample_weight, offset)
+        chosen = self.size_choice_
+        self.n_wanted_ = self.n_features if chosen is None else chosen.chosen
         weight = C * check_weight(sample_weight, inputs.shape[0])
         target, classes = target_of(self, y, weight, loss)
         design = expanded(inputs, self.features, weight, (self.gamma, self.r))
         self.feature_map_ = map_of(design)
-        units = self._units(design, weight)
-        problem, n_units = self._problem(units.design, target, loss, weight, offset)
-        wanted = min(self.n_features, n_units)
+        units = units_of(self, design, weight)
+        problem, n_units = problem_of(self, units.design, target, loss, weight, offset)
+        wanted = min(self.n_wanted_, n_units)
         # Where all may be selected nothing is cut: the run ends at the optimum, in the order found.
         limit = wanted if wanted < n_units else None
         observers = (*settings.observers, *((PrintProgress(every=1),) if self.verbose else ()))
@@ -250,7 +259,7 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
             observers,
             settings.stop,
             self.selected_tol,
-            FeatureGeneration(outer_tolerance=self.outer_tol, max_blocks=self.max_blocks),
+            generation_of(self),
         )
         selected = Selected.of(lifted, result.state, lift)
         result = result if lift is None else result.lowered(lift)
@@ -260,35 +269,6 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
             self.debiased_ = debiased(problem, result, factor)
         self._record_selection(units, selected, result, classes, wanted)
         return self
-
-    def _units(self, design: Design, weight: Array) -> Units:
-        """Return the features in the units of the fit."""
-        if not self.standardize:
-            return as_they_are(design)
-        center = self.fit_intercept and not design.is_sparse
-        return standardized(design, center, weight)
-
-    def _problem(
-        self, design: Design, target: NDArray[Any], loss: Loss, weight: Array, offset: Any
-    ) -> tuple[Problem, int]:
-        """Return the problem, and how many features (or groups) there are to select from."""
-        groups = self.feature_map_.column_groups(self.groups)
-        batch = block_of(self.n_features) if self.batch == "auto" else self.batch
-        norm, n_units = norm_over(int(batch), groups, design.shape[1])
-        names = getattr(self, "feature_names_in_", None)
-        problem = Problem.build(
-            design,
-            target,
-            loss,
-            Regularizer(norm, "squared", 1.0),
-            fit_intercept=self.fit_intercept,
-            sample_weight=weight,
-            offset=offset,
-            unpenalized=named_columns(self.unpenalized, names, type(self).__name__),
-        )
-        if problem.free is not None and self.groups is None:
-            n_units -= problem.free.size
-        return problem, n_units
 
     def _record_selection(
         self,

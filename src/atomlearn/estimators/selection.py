@@ -9,17 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
-from atomlearn.core.interfaces import Lift, Loss
+from atomlearn.core.interfaces import Design, Lift, Loss
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l2 import L2
+from atomlearn.core.norms.names import named_columns
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.column_generation import ColumnGeneration
-from atomlearn.core.solvers.feature_generation import GenerationState
+from atomlearn.core.solvers.feature_generation import FeatureGeneration, GenerationState
 from atomlearn.core.solvers.run import run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.estimators.targets import checked_target, encoded
+from atomlearn.estimators.units import block_of
 from atomlearn.lifting.latent import LatentNorm
 from atomlearn.lifting.latent_ksupport import LatentKSupport
 from atomlearn.lifting.membership import membership_of
@@ -126,3 +128,42 @@ def debiased(problem: Problem, result: Result, factor: float) -> Result:
     )
     found = run(alone, ColumnGeneration(tolerance=REFITTED), RelativeGap(REFITTED) | Iterations(50))
     return replace(found, columns=columns[found.columns], n_features=problem.design.shape[1])
+
+
+def generation_of(estimator: Any) -> FeatureGeneration:
+    """Return the solver with the stops that were asked for.
+
+    It starts as the paper does where the paper's stops are asked for; else at the best constant.
+    """
+    stops = estimator.outer_tol is not None or estimator.max_blocks is not None
+    return FeatureGeneration(
+        outer_tolerance=estimator.outer_tol, max_blocks=estimator.max_blocks, from_zero=stops
+    )
+
+
+def problem_of(
+    estimator: Any,
+    design: Design,
+    target: NDArray[Any],
+    loss: Loss,
+    weight: Array,
+    offset: Any,
+) -> tuple[Problem, int]:
+    """Return the problem, and how many features (or groups) there are to select from."""
+    groups = estimator.feature_map_.column_groups(estimator.groups)
+    batch = block_of(estimator.n_wanted_) if estimator.batch == "auto" else estimator.batch
+    norm, n_units = norm_over(int(batch), groups, design.shape[1])
+    names = getattr(estimator, "feature_names_in_", None)
+    problem = Problem.build(
+        design,
+        target,
+        loss,
+        Regularizer(norm, "squared", 1.0),
+        fit_intercept=estimator.fit_intercept,
+        sample_weight=weight,
+        offset=offset,
+        unpenalized=named_columns(estimator.unpenalized, names, type(estimator).__name__),
+    )
+    if problem.free is not None and estimator.groups is None:
+        n_units -= problem.free.size
+    return problem, n_units

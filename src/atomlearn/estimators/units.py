@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,13 @@ def standardized(design: Design, center: bool, weight: Array | None = None) -> U
         return standard.means[columns], standard.scales[columns]
 
     return Units(standard, divided, "divided by their standard deviation")
+
+
+def units_of(estimator: Any, design: Design, weight: Array) -> Units:
+    """Return the features in the units in which an estimator selects."""
+    if not estimator.standardize:
+        return as_they_are(design)
+    return standardized(design, estimator.fit_intercept and not design.is_sparse, weight)
 
 
 def _of_scaled_inputs(design: Polynomial) -> Units:

@@ -19,7 +19,8 @@ class SelectedFeature:
     deviation of the feature; scaling : d_j in [0, 1], the share the norm gives it, or None;
     found : the pass over the data that found it, or None; factors : the one or two columns of the
     data that it is the product of; stability : the share of halves of the rows that select it, or
-    None; twins : columns that could have stood for it, in words; group : its group, or "".
+    None; twins : columns that could have stood for it, in words; group : its group, or ""; about :
+    what else is known of it, as (header, value).
     """
 
     rank: int
@@ -33,6 +34,7 @@ class SelectedFeature:
     stability: float | None = None
     twins: tuple[str, ...] = ()
     group: str = ""
+    about: tuple[tuple[str, str], ...] = ()
 
     @property
     def output(self) -> int:

@@ -13,6 +13,7 @@ from atomlearn.core.losses import as_loss
 from atomlearn.designs import as_design
 from atomlearn.estimators.decided import DecidedClassifier
 from atomlearn.maps.levels import nearest
+from atomlearn.storage.intake.columns import ColumnPlan
 
 Array = NDArray[np.float64]
 
@@ -26,6 +27,18 @@ class ModelInput:
 
     index: int
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Allele:
+    """What a genotype input counts: copies of ``counted`` at a position; ``mean`` of them."""
+
+    name: str
+    chromosome: str
+    position: int
+    counted: str
+    other: str
+    mean: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +92,9 @@ class SavedModel:
     coefficients : (n_outputs, n_selected) float64; intercepts : (n_outputs,); classes : the
     labels, or None for regression. Two classes have one output, whose positive scores mean
     ``classes[1]``; more have one output a class. is_named, categories, first_index : how the data
-    file tells its columns, see ``datasets.table.Schema``. settings : how it was fitted (text and
+    file tells its columns, see ``datasets.table.Schema``; columns : what is made of those that are
+    read (``datasets.ColumnPlan``); alleles : for genotypes, chromosome, position, the allele that
+    is counted and the other one of each input, and its mean. settings : how it was fitted (text and
     numbers).
     """
 
@@ -99,6 +114,8 @@ class SavedModel:
     certificates: tuple[ModelCertificate, ...]
     settings: dict[str, Any] = field(default_factory=dict)
     created_with: str = ""
+    columns: tuple[ColumnPlan, ...] = ()
+    alleles: tuple[Allele, ...] = ()
 
     def scores(self, columns: Any) -> Array:
         """Return X_S W' + b, shape (n_samples, n_outputs).

@@ -18,6 +18,7 @@ import numpy as np
 from atomlearn.core.problem.result import Status
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.model import (
+    Allele,
     Label,
     ModelCertificate,
     ModelCurve,
@@ -25,6 +26,7 @@ from atomlearn.reports.model import (
     ModelInput,
     SavedModel,
 )
+from atomlearn.storage.intake.columns import ColumnPlan, plan_of
 
 FORMAT = "atomlearn-model"
 VERSION = 1
@@ -79,6 +81,7 @@ def write_model(path: str | Path, model: SavedModel) -> None:
     """
     content = {"format": FORMAT, "version": VERSION, "created_with": model.created_with}
     content |= {field.name: getattr(model, field.name) for field in fields(model)}
+    content["columns"] = [plan.portable() for plan in model.columns]
     text = json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False, default=_portable)
     # What cannot be read back must not be written: the reader checks the writer.
     parse_model(text, str(path))
@@ -161,21 +164,23 @@ class _Reader:
                 f"{self.name} is a model file of version {version!r}, and this atomlearn reads "
                 f"version {VERSION}; update atomlearn, or write the model again with it"
             )
+        # Files of earlier days have neither.
+        content = {"columns": [], "alleles": []} | content
         self.keys("the file", content, ["format", "version", *_names(SavedModel)])
         task = self.text("task", content["task"])
         if task not in ("classification", "regression"):
             self.fail("task", "one of classification, regression", task)
         classes = self.classes(content["classes"], task)
         n_outputs = 1 if classes is None or len(classes) == 2 else len(classes)
-        n_inputs = self.whole("n_inputs", content["n_inputs"], least=1)
-        n_features = self.whole("n_features", content["n_features"], least=1)
+        n_inputs, n_features = (
+            self.whole(key, content[key], least=1) for key in ("n_inputs", "n_features")
+        )
         inputs = self.inputs(content["inputs"], n_inputs)
         features = self.features(content["features"], n_features, len(inputs), n_outputs)
+        rows = self.items("coefficients", content["coefficients"], n_outputs)
         coefficients = [
             self.numbers(f"coefficients[{row}]", values, len(features))
-            for row, values in enumerate(
-                self.items("coefficients", content["coefficients"], n_outputs)
-            )
+            for row, values in enumerate(rows)
         ]
         return SavedModel(
             task=task,
@@ -194,6 +199,8 @@ class _Reader:
             certificates=self.certificates(content["certificates"], n_outputs),
             settings=self.settings(content["settings"]),
             created_with=self.text("created_with", content["created_with"]),
+            columns=self.columns(content["columns"]),
+            alleles=self.alleles(content["alleles"]),
         )
 
     # --- its parts --------------------------------------------------------------------------
@@ -271,6 +278,31 @@ class _Reader:
             )
             for name, labels in self.kind("categories", value, "an object").items()
         }
+
+    def columns(self, value: object) -> tuple[ColumnPlan, ...]:
+        found = []
+        for position, item in enumerate(self.items("columns", value)):
+            try:
+                found.append(plan_of(item, f"columns[{position}]"))
+            except ValueError as error:
+                raise ValueError(
+                    f"{self.name}: {error}; write it again with `atomlearn select`"
+                ) from error
+        return tuple(found)
+
+    def alleles(self, value: object) -> tuple[Allele, ...]:
+        found = []
+        for position, item in enumerate(self.items("alleles", value)):
+            place = f"alleles[{position}]"
+            self.keys(place, item, _names(Allele))
+            texts = {
+                key: self.text(f"{place}.{key}", item[key])
+                for key in ("name", "chromosome", "counted", "other")
+            }
+            where = self.whole(f"{place}.position", item["position"])
+            mean = self.number(f"{place}.mean", item["mean"])
+            found.append(Allele(position=where, mean=mean, **texts))
+        return tuple(found)
 
     def certificates(self, value: object, n_outputs: int) -> tuple[ModelCertificate, ...]:
         found = []

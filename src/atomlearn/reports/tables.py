@@ -28,14 +28,16 @@ def selected_csv(content: Content) -> str:
     header = ["rank", "feature", "index"]
     header += [f"coefficient{suffix}" for suffix in suffixes]
     header += [f"standardized_coefficient{suffix}" for suffix in suffixes]
-    writer.writerow(map(inert, [*header, "scaling", "found_in_pass"]))
+    more = list(dict.fromkeys(key for feature in content.selected for key, _ in feature.about))
+    writer.writerow(map(inert, [*header, "scaling", "found_in_pass", *more]))
     for feature in content.selected:
         numbers = [repr(value) for value in (*feature.coefficients, *feature.standardized)]
         scaling = "" if feature.scaling is None else repr(feature.scaling)
         found = "" if feature.found is None else feature.found
-        writer.writerow(
-            [feature.rank, inert(feature.name), feature.index, *numbers, scaling, found]
-        )
+        about = dict(feature.about)
+        told = [about.get(key, "") for key in more]
+        place = [feature.rank, inert(feature.name), feature.index]
+        writer.writerow([*place, *numbers, scaling, found, *told])
     return stream.getvalue()
 
 

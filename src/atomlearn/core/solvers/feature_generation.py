@@ -118,8 +118,10 @@ class FeatureGeneration(Solver):
     problem at w; ``state`` of the result has the blocks, the scaling vector d, the order of
     selection and the shift.
 
-    The first block is that of alpha = C for every sample, as the paper has it. With an intercept
-    this is not the dual of the best constant, so classifications then begin with one more pass.
+    The first block is that of alpha = C for every sample, as the paper has it, where ``from_zero``.
+    With an intercept this is not the dual of the best constant, so classifications then begin with
+    one more pass; and where classes differ in size and columns are not centered, it takes columns
+    of large means. Without it the first block is that of the best constant.
 
     Parameters
     ----------
@@ -135,6 +137,8 @@ class FeatureGeneration(Solver):
         eps_c: stop once (F_t-1 - F_t) / F_0 is at most this, [T] (38).
     max_blocks : int or None
         T: stop after this many rounds, so with at most T B features.
+    from_zero : bool
+        Whether the first block is that of predictions of zero.
     n_features : int or None
         Stop with exactly this many distinct features (groups, where the norm has them); the last
         block is truncated. The optimum may have fewer: then the run ends by its gap.
@@ -163,6 +167,7 @@ class FeatureGeneration(Solver):
     outer_tolerance: float | None = None
     max_blocks: int | None = None
     n_features: int | None = None
+    from_zero: bool = True
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> GenerationState:
         """Begin at zero, alpha = -f'(b), or at the warm start cut into blocks: one pass."""
@@ -198,7 +203,8 @@ class FeatureGeneration(Solver):
         restricted = self._subproblem(problem, state)
         state.restricted_objective = restricted.objective(omega, state.prediction)
         state = self._price(problem, state)
-        if problem.fit_intercept and problem.loss.is_classification and not members.size:
+        shifted = problem.fit_intercept and problem.loss.is_classification
+        if self.from_zero and shifted and not members.size:
             # alpha = C 1 is the slope at predictions of zero, not at the best intercept.
             v = -problem.loss_gradient(np.zeros_like(linear))
             state.candidate = self._candidate(problem, norm, state, problem.design.scores(v))

@@ -39,8 +39,8 @@ def read_npz(path: Path, request: Request) -> DataTable:
     ``classes`` names the values 0, 1, ... of ``y``, y holds those names.
     """
     arrays, _ = load_npz(path)
-    X = matrix_of(arrays, path)
-    name, y = named_target(arrays, request.target, path)
+    X = matrix_of(arrays, path, request.missing)
+    name, y = named_target(arrays, request.target, path, request.missing)
     return DataTable(X, y, Schema(X.shape[1], names_of(arrays, X.shape[1])), name, str(path))
 
 
@@ -59,16 +59,18 @@ def read_npy(path: Path, request: Request) -> DataTable:
         X = np.delete(X, column, axis=1)
     elif target is not None:
         y = target_from_file(target, path)
-    return DataTable(finite_matrix(X, path), y, Schema(X.shape[1]), target, str(path))
+    return DataTable(
+        finite_matrix(X, path, request.missing), y, Schema(X.shape[1]), target, str(path)
+    )
 
 
-def matrix_of(arrays: Arrays, path: Path) -> Any:
-    """Return the finite float matrix that the arrays of an .npz file hold."""
+def matrix_of(arrays: Arrays, path: Path, missing: bool = False) -> Any:
+    """Return the float matrix of an .npz file, finite but for NaN where ``missing``."""
     if "X" in arrays:
         X = arrays["X"]
         if X.ndim != 2:
             raise ValueError(f"X of {path} has shape {X.shape}; expected (n_samples, n_features)")
-        X, scale = finite_matrix(X, path), scale_of(arrays, path)
+        X, scale = finite_matrix(X, path, missing), scale_of(arrays, path)
         return X if scale is None else X / scale
     if all(part in arrays for part in SPARSE_KEYS):
         return _sparse(arrays, path)
@@ -142,20 +144,20 @@ def names_of(arrays: Arrays, n_features: int) -> tuple[str, ...] | None:
 
 
 def named_target(
-    arrays: Arrays, target: str | None, path: Path
+    arrays: Arrays, target: str | None, path: Path, missing: bool = False
 ) -> tuple[str | None, NDArray[Any] | None]:
     """Return the key of the target, by default ``y`` where there is one, and the target."""
     name = "y" if target is None and "y" in arrays else target
-    return name, None if name is None else target_of(arrays, name, path)
+    return name, None if name is None else target_of(arrays, name, path, missing)
 
 
-def target_of(arrays: Arrays, name: str, path: Path) -> NDArray[Any]:
+def target_of(arrays: Arrays, name: str, path: Path, missing: bool = False) -> NDArray[Any]:
     """Return the target under this key, as class names where ``classes`` gives them."""
     if name not in arrays:
         if Path(name).suffix == ".npy":
             return target_from_file(name, path)
         raise ValueError(f"{path} has no key {name!r} for the target{near_names(name, arrays)}")
-    y = tidy_target(arrays[name], f"{name!r} of {path}")
+    y = tidy_target(arrays[name], f"{name!r} of {path}", missing)
     classes = arrays.get("classes") if name == "y" else None
     if classes is None or y.dtype != np.int64:
         return y

@@ -44,6 +44,8 @@ class Format:
         What an estimator uses that was given the path in place of data; None: it refuses.
     names : path -> list of str or None, optional
         The names of the columns, without their data; goes with ``open``.
+    frame : (path, TextForm, sheet) -> Frame, optional
+        Gives the cells of a table whose columns are to be understood first, see ``intake``.
     recognizes : (suffix, first line) -> bool, optional
         Whether a file of no known ending is of this kind.
     named : bool
@@ -64,6 +66,7 @@ class Format:
     stream: Callable[[Path, Request], RowSource | ColumnSource] | None = None
     open: Callable[[Path], Any] | None = None
     names: Callable[[Path], list[str] | None] | None = None
+    frame: Callable[[Path, Any, str | None], Any] | None = None
     recognizes: Callable[[str, str], bool] | None = None
     named: bool = False
     in_place: bool = False
@@ -74,7 +77,7 @@ class Format:
         if self.read is None:
             table = self._collect(path, request)
         else:
-            table = _tidy(self.read(path, request), path)
+            table = _tidy(self.read(path, request), path, request.missing)
         if table.y is not None and table.y.size != table.X.shape[0]:
             raise ValueError(f"{path} has {table.X.shape[0]} samples but {table.y.size} targets")
         return table
@@ -85,8 +88,9 @@ class Format:
         source = self.stream(path, request)
         names = source.about.names
         X, y = source.whole()
-        X = finite_matrix(X, path)
-        y = None if y is None else tidy_target(y, f"the target of {path}")
+        X = finite_matrix(X, path, request.missing)
+        where = f"the target of {path}"
+        y = None if y is None else tidy_target(y, where, request.missing)
         schema = Schema(X.shape[1], None if names is None else tuple(names))
         return DataTable(X, y, schema, request.target, str(path))
 
@@ -106,7 +110,7 @@ class Format:
             )
 
 
-def _tidy(table: DataTable, path: Path) -> DataTable:
+def _tidy(table: DataTable, path: Path, missing: bool) -> DataTable:
     """Return what a reader read as finite floats and tidy targets: no reader need see to that.
 
     A design that reads the file as it goes checks what it reads.
@@ -115,6 +119,6 @@ def _tidy(table: DataTable, path: Path) -> DataTable:
     if isinstance(X, Design):
         return table
     values = X.data if is_sparse(X) else X
-    kind = finite_values(values, path).dtype
-    X = X if kind == values.dtype else X.astype(kind)
-    return replace(table, X=X, y=None if y is None else tidy_target(y, f"the target of {path}"))
+    kind = finite_values(values, path, missing).dtype
+    X, where = X if kind == values.dtype else X.astype(kind), f"the target of {path}"
+    return replace(table, X=X, y=None if y is None else tidy_target(y, where, missing))

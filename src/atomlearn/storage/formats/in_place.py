@@ -31,6 +31,9 @@ def read_bed(path: Path, request: Request) -> DataTable:
 
 def _table(design: OnDisk | PlinkBed, path: Path, request: Request, first_index: int) -> DataTable:
     y, name = _target(design, path, request)
+    held = getattr(design, "samples", None)
+    if y is None and request.missing and held is not None and np.isfinite(held.phenotype).any():
+        y = held.phenotype
     names = design.feature_names
     known = None if names is None else tuple(names)
     schema = Schema(design.shape[1], known, first_index=first_index)

@@ -7,10 +7,11 @@ A new format is its reader in a file of its own and one line in ``FORMATS``. It 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 
-from atomlearn.storage.formats import hdf, in_place
+from atomlearn.storage.formats import hdf, in_place, matlab
 from atomlearn.storage.formats.arrays import read_npy, read_npz
 from atomlearn.storage.formats.compressed import first_line, suffix_of
 from atomlearn.storage.formats.delimited import DelimitedRows, looks_delimited, read_delimited
@@ -19,6 +20,9 @@ from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.libsvm import LibsvmRows, looks_like_libsvm, read_libsvm
 from atomlearn.storage.formats.parquet import ParquetColumns
 from atomlearn.storage.formats.table import DataTable, Request, Schema, near_names
+from atomlearn.storage.intake import tables
+from atomlearn.storage.intake.strict import read_as_table
+from atomlearn.storage.intake.text import read_text
 from atomlearn.storage.store.on_disk import OnDisk
 from atomlearn.storage.store.plink import PlinkBed
 
@@ -45,10 +49,32 @@ FORMATS = (
         (".csv", ".tsv", ".tab"),
         read_delimited,
         DelimitedRows,
+        frame=lambda path, form, sheet: read_text(path, form),
         recognizes=looks_delimited,
         named=True,
     ),
-    Format("parquet", (".parquet",), stream=ParquetColumns, named=True),
+    Format(
+        "parquet",
+        (".parquet", ".pq"),
+        stream=ParquetColumns,
+        frame=lambda path, form, sheet: tables.read_parquet(path),
+        named=True,
+    ),
+    Format(
+        "arrow",
+        (".arrow", ".feather", ".ipc"),
+        read=partial(read_as_table, lambda path: tables.read_arrow(path)),
+        frame=lambda path, form, sheet: tables.read_arrow(path),
+        named=True,
+    ),
+    Format(
+        "excel",
+        (".xlsx", ".xlsm"),
+        read=partial(read_as_table, lambda path: tables.read_excel(path)),
+        frame=lambda path, form, sheet: tables.read_excel(path, sheet),
+        named=True,
+    ),
+    Format("mat", (".mat",), matlab.read_mat),
     Format(
         "h5ad",
         (".h5ad",),
@@ -103,7 +129,7 @@ def format_of(path: str | PathLike[str]) -> Format:
         if suffix in form.suffixes:
             return form
     # Files of these endings hold no plain table, whatever their first line looks like.
-    refused = suffix in (".xlsx", ".xls", ".json", ".mat", ".zip", ".pkl")
+    refused = suffix in (".xls", ".json", ".zip", ".pkl", ".vcf", ".bgen")
     try:
         line = "" if refused else first_line(file)
     except UnicodeDecodeError:
@@ -111,6 +137,11 @@ def format_of(path: str | PathLike[str]) -> Format:
     for form in FORMATS:
         if form.recognizes is not None and form.recognizes(suffix, line):
             return form
+    if suffix in (".vcf", ".bgen", ".bcf"):
+        raise ValueError(
+            f"{suffix} files are not read; make a .bed of it: plink2 --{suffix[1:]} {file.name} "
+            "--make-bed --out study, and give study.bed"
+        )
     raise ValueError(
         f"the format of {file} is not known; expected one of the endings "
         f"{', '.join(suffix for form in FORMATS for suffix in form.suffixes)}. Convert it, or "
@@ -131,7 +162,8 @@ def read_table(
     ----------
     path : file
         The format follows from the ending (.csv, .tsv, .tab; .libsvm, .svm, .svmlight; .npz;
-        .npy; .parquet; .h5ad), else from the first line. Text may be compressed (.gz, .bz2, .xz).
+        .npy; .parquet; .arrow, .feather; .xlsx; .mat; .h5ad), else from the
+        first line. Text may be compressed (.gz, .bz2, .xz).
     target : str, optional
         The column of a CSV or Parquet file; the key of an .npz ("y" by default, where there is
         one); ``last``, the number of a column, or another .npy file for an .npy; the column of

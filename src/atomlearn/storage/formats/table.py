@@ -21,13 +21,15 @@ class Schema:
 
     n_features : number of columns; names : their names, None where the file has none (they are
     then called x0, x1, ... counting from ``first_index``, which is 1 for a libsvm file that counts
-    from one); categories : for each one-hot encoded column of the file, all its values.
+    from one); categories : for each one-hot encoded column of the file, all its values; columns :
+    what each column of the file is and what is made of it (``ColumnPlan``), where that is known.
     """
 
     n_features: int
     names: tuple[str, ...] | None = None
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     first_index: int = 0
+    columns: tuple[Any, ...] = ()
 
     def name(self, column: int) -> str:
         """Return the name of a column of X."""
@@ -47,7 +49,10 @@ class Schema:
             for column, values in self.categories.items()
             if any(f"{column}={value}" in kept for value in values)
         }
-        return Schema(len(names), names, categories, self.first_index)
+        plans = tuple(
+            plan for plan in self.columns if plan.is_used and not kept.isdisjoint(plan.made())
+        )
+        return Schema(len(names), names, categories, self.first_index, plans)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +61,12 @@ class DataTable:
 
     X : (n_samples, n_features) float array or CSR/CSC matrix, all finite; y : (n_samples,) as the
     file has it (int64, float64 or strings), None where no target was asked for; target_name : the
-    column or key it came from; schema : the columns of X; source : the file.
+    column or key it came from; schema : the columns of X; source : the file. What ``read`` adds:
+    groups : (n_features,) the column of the file that each column of X is made of, None where each
+    is its own; ids : names of the rows; covariates : columns of X that no penalty is to touch;
+    rows : (n_samples,) their places in the file; extras : other numbers of the rows, by role
+    ("weights", "offset", "time", ...); notes : what was done that one should know; variants : of
+    genotypes, what the leading columns of X count (``designs.Variants``).
     """
 
     X: Any
@@ -64,6 +74,13 @@ class DataTable:
     schema: Schema
     target_name: str | None
     source: str
+    groups: NDArray[np.int64] | None = None
+    ids: tuple[str, ...] | None = None
+    covariates: tuple[int, ...] = ()
+    rows: NDArray[np.int64] | None = None
+    extras: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    variants: Any = None
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -76,22 +93,27 @@ class Request:
     """What is asked of a data file.
 
     target : the column, key or .npy file of the target, None for the one that the format implies;
-    schema : the columns that a model knows, None for all; exclude : names of columns to leave out.
+    schema : the columns that a model knows, None for all; exclude : names of columns to leave out;
+    missing : whether X may have NaN, for whoever fills them in.
     """
 
     target: str | None = None
     schema: Schema | None = None
     exclude: tuple[str, ...] = ()
+    missing: bool = False
 
 
-def finite_matrix(X: Any, path: Path) -> Any:
-    """Return a dense or sparse matrix as float32 or float64; refuse what is not a finite number."""
+def finite_matrix(X: Any, path: Path, missing: bool = False) -> Any:
+    """Return a dense or sparse matrix as float32 or float64; refuse what is not a finite number.
+
+    ``missing``: NaN may stay.
+    """
     if 0 in X.shape:
         raise ValueError(f"{path} has shape {X.shape}: it is empty")
     if bool(sp.issparse(X)):
         container = sp.csr_matrix if X.format == "csr" else sp.csc_matrix
-        return container((finite_values(X.data, path), X.indices, X.indptr), shape=X.shape)
-    return finite_values(X, path)
+        return container((finite_values(X.data, path, missing), X.indices, X.indptr), shape=X.shape)
+    return finite_values(X, path, missing)
 
 
 def sparse_size(path: object, shape: tuple[int, int], entries: int, rows_bound: int) -> None:
@@ -112,8 +134,11 @@ def sparse_size(path: object, shape: tuple[int, int], entries: int, rows_bound: 
     fits(path, "a vector over its columns", 8 * n_columns)
 
 
-def finite_values(values: NDArray[Any], path: Path) -> NDArray[Any]:
-    """Return entries of X as float32 or float64; refuse what is not a finite real number."""
+def finite_values(values: NDArray[Any], path: Path, missing: bool = False) -> NDArray[Any]:
+    """Return entries of X as float32 or float64; refuse what is not a finite real number.
+
+    ``missing``: NaN may stay.
+    """
     if values.dtype.kind not in "biuf":
         raise ValueError(f"X of {path} has type {values.dtype}; expected real numbers")
     # Half precision is read as single, whole numbers as double.
@@ -123,7 +148,7 @@ def finite_values(values: NDArray[Any], path: Path) -> NDArray[Any]:
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum()):
             return values
-    bad = ~np.isfinite(values)
+    bad = np.isinf(values) if missing else ~np.isfinite(values)
     if bad.any():
         first = np.unravel_index(int(np.argmax(bad)), values.shape)
         where = (
@@ -138,10 +163,10 @@ def finite_values(values: NDArray[Any], path: Path) -> NDArray[Any]:
     return values
 
 
-def tidy_target(values: NDArray[Any], where: str) -> NDArray[Any]:
+def tidy_target(values: NDArray[Any], where: str, missing: bool = False) -> NDArray[Any]:
     """Return a target as int64 where all numbers are whole, else float64, or strings as they are.
 
-    Raises ValueError where a number is NaN or infinite.
+    Raises ValueError where a number is NaN or infinite; where ``missing``, NaN may stay.
     """
     if values.ndim == 2 and 1 in values.shape:
         values = values.ravel()
@@ -152,7 +177,7 @@ def tidy_target(values: NDArray[Any], where: str) -> NDArray[Any]:
     if values.dtype.kind not in "biuf":
         raise ValueError(f"{where} has type {values.dtype}; expected numbers or strings")
     numbers = values.astype(np.float64)
-    bad = ~np.isfinite(numbers)
+    bad = np.isinf(numbers) if missing else ~np.isfinite(numbers)
     if bad.any():
         raise ValueError(
             f"{where} has {int(bad.sum())} values that are NaN or infinite, the first for sample "

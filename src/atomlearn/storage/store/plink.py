@@ -130,6 +130,8 @@ class PlinkBed(StreamedDesign):
         Names, chromosomes, positions and alleles of the columns.
     samples : Samples
         Names of the rows and their phenotype.
+    copies : (n_features,) int64
+        Copies of the first allele among all samples.
     missing : (n_features,) int64
         Missing genotypes of each column. They count as the mean of the others, which centering
         (``designs.Standardized``) makes zero; a column of which nothing is known is zero.
@@ -167,6 +169,7 @@ class PlinkBed(StreamedDesign):
         operations = READING.operations_per_byte * columns.n_bytes
         _kernels.share_out(columns.count, chunks.size - 1, operations)
         columns.set_counts(columns.counts)
+        self.copies: NDArray[np.int64] = columns.counts[:, 0]
         self.missing: NDArray[np.int64] = columns.counts[:, 1]
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,0 +1,143 @@
+"""Alleles: what a genotype counts, kept with the model, and put right in data that is predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.data.standardized import moments_of
+from atomlearn.core.interfaces import Design
+from atomlearn.reports.model import Allele
+from atomlearn.storage.store.plink import Variants
+
+if TYPE_CHECKING:
+    from atomlearn.cli.source import Source
+
+Array = NDArray[np.float64]
+_OPPOSITE = {"A": "T", "T": "A", "C": "G", "G": "C"}
+
+
+def alleles_of(source: Source, used: Sequence[int]) -> tuple[Allele, ...]:
+    """Return what the inputs of a model count, where the data are genotypes."""
+    variants = source.variants
+    if variants is None:
+        return ()
+    mine = np.array([column for column in used if column < len(variants.names)], dtype=np.int64)
+    means = moments_of(source.features.design(), mine)[0] if mine.size else np.zeros(0)
+    return tuple(
+        Allele(
+            source.features.names[column],
+            variants.chromosomes[column],
+            int(variants.positions[column]),
+            variants.counted[column],
+            variants.other[column],
+            float(mean),
+        )
+        for column, mean in zip(mine.tolist(), means.tolist(), strict=True)
+    )
+
+
+def about(source: Source, column: int) -> tuple[tuple[str, str], ...]:
+    """Return where a variant lies and what it counts, for the table of selected features."""
+    variants = source.variants
+    if variants is None or column >= len(variants.names):
+        return ()
+    return (
+        ("chromosome", variants.chromosomes[column]),
+        ("position", str(int(variants.positions[column]))),
+        ("counted_allele", variants.counted[column]),
+        ("other_allele", variants.other[column]),
+    )
+
+
+@dataclass(slots=True)
+class Harmonized:
+    """Genotypes as the model counts them, (n_samples, n_alleles), and what was done, by name."""
+
+    X: Array
+    swapped: list[str] = field(default_factory=list)
+    flipped: list[str] = field(default_factory=list)
+    ambiguous: list[str] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)
+    different: list[str] = field(default_factory=list)
+
+    def notes(self) -> list[str]:
+        """Return what should be said."""
+        words = {
+            "swapped": "alleles swapped, and recoded",
+            "flipped": "on the other strand, and flipped",
+            "ambiguous": "A/T or C/G with alleles swapped, which strand or coding is not known: "
+            "taken as the mean",
+            "absent": "not in the data: taken as the mean",
+            "different": "other alleles than the model has: taken as the mean",
+        }
+        found = []
+        for key, text in words.items():
+            names = getattr(self, key)
+            if names:
+                shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+                found.append(f"{len(names)} variants {text} ({shown})")
+        return found
+
+
+def harmonized(
+    alleles: Sequence[Allele], variants: Variants, names: Sequence[str], design: Design
+) -> Harmonized:
+    """Return the genotypes of the model's variants, counted as the model does.
+
+    A variant is found by name, else by chromosome and position. Alleles that are swapped are
+    recoded (2 - x); those of the other strand are flipped, where that is not ambiguous (A/T and
+    C/G read the same on both strands: they are taken as they stand where they agree, and as the
+    mean where they are swapped).
+    """
+    place = {name: column for column, name in enumerate(names)}
+    where = {
+        (chromosome, int(position)): column
+        for column, (chromosome, position) in enumerate(
+            zip(variants.chromosomes, variants.positions.tolist(), strict=True)
+        )
+    }
+    found = Harmonized(np.zeros((design.shape[0], len(alleles))))
+    for number, allele in enumerate(alleles):
+        column = place.get(allele.name, where.get((allele.chromosome, allele.position)))
+        if column is None:
+            found.absent.append(allele.name)
+            found.X[:, number] = allele.mean
+            continue
+        way = _way(allele, variants.counted[column], variants.other[column])
+        if way in ("ambiguous", "different"):
+            getattr(found, way).append(allele.name)
+            found.X[:, number] = allele.mean
+            continue
+        values = np.asarray(design.gather(np.array([column])).dense()[:, 0], dtype=np.float64)
+        found.X[:, number] = 2.0 - values if way.endswith("swapped") else values
+        if way.endswith("swapped"):
+            found.swapped.append(allele.name)
+        if way.startswith("flipped"):
+            found.flipped.append(allele.name)
+    return found
+
+
+def _way(allele: Allele, counted: str, other: str) -> str:
+    """Return how the alleles of the data agree with those of the model."""
+    model, data = (allele.counted.upper(), allele.other.upper()), (counted.upper(), other.upper())
+    palindromic = _OPPOSITE.get(model[0]) == model[1]
+    if data == model:
+        return "same"
+    if data == model[::-1]:
+        return "ambiguous" if palindromic else "swapped"
+    turned = tuple(_OPPOSITE.get(letter, letter) for letter in data)
+    if turned == model:
+        return "flipped"
+    if turned == model[::-1]:
+        return "flipped swapped"
+    # PLINK writes 0 for an allele that no sample has.
+    known = [letter for letter in data if letter != "0"]
+    if "0" in data and known and known[0] in model:
+        swapped = data.index(known[0]) != model.index(known[0])
+        return "ambiguous" if swapped and palindromic else "swapped" if swapped else "same"
+    return "different"

@@ -1,0 +1,269 @@
+"""MatrixCompletion: missing entries of a matrix by a low-rank one, its level chosen by held-out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from atomlearn.core.losses import as_loss
+from atomlearn.core.paths.settings import Settings
+from atomlearn.core.problem.checks import positive
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.regularizer import Regularizer
+from atomlearn.core.problem.result import Result
+from atomlearn.estimators.checks import whole
+from atomlearn.matrices.designs.entries import Entries
+from atomlearn.matrices.norms.trace import TraceNorm
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+#: How many levels are tried, and the smallest as a share of the largest, at which all is zero.
+LEVELS, LEAST = 12, 1e-2
+#: So many levels in a row that predict held-out entries worse than the best end the search.
+HOPELESS = 3
+
+
+class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """min over L of  1/2 sum_observed (z_ij - L_ij)^2 + level ||L||_*: fills in what is NaN.
+
+    z are the entries of X, each column centered by the mean of what is observed in it and divided
+    by its deviation. The trace norm keeps the rank of L low.
+
+    Parameters
+    ----------
+    level : float, optional
+        Weight of the trace norm. None: the one of a path that predicts held-out entries best.
+    rank : int, optional
+        Largest rank of L: of the levels of the path, the smallest with at most this rank (and,
+        of these, the one that predicts held-out entries best).
+    validation_fraction : float, default=0.1
+        Share of the observed entries that is held out to choose.
+    standardize : bool, default=True
+        Divide columns by their deviations; they are centered in any case.
+    tol : float, default=1e-4
+        Relative duality gap to prove.
+    max_iter : int, default=1000
+    random_state : int, default=0
+        Of the entries that are held out.
+
+    Attributes
+    ----------
+    level_ : float, as used
+    rank_ : int, of L
+    left_, right_ : (n_samples, rank), (n_features, rank) ndarray
+        L = left_ right_', in standardized units.
+    levels_, scores_ : (n_levels,) ndarray
+        Of the path, and the mean squared error at held-out entries; empty where ``level`` is given.
+    mean_, scale_ : (n_features,) ndarray
+    objective_, gap_, status_, n_passes_, result_
+        As of other estimators, of the final fit to all observed entries.
+    n_features_in_, feature_names_in_
+
+    References
+    ----------
+    E. J. Candes, B. Recht. Exact matrix completion via convex optimization. Foundations of
+    Computational Mathematics 9 (2009) 717-772, doi:10.1007/s10208-009-9045-5.
+    R. Mazumder, T. Hastie, R. Tibshirani. Spectral regularization algorithms for learning large
+    incomplete matrices. Journal of Machine Learning Research 11 (2010) 2287-2322.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import MatrixCompletion
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 30))
+    >>> X = np.where(rng.random(truth.shape) < 0.3, np.nan, truth)
+    >>> model = MatrixCompletion()
+    >>> filled = model.fit_transform(X)
+    >>> bool(np.isnan(filled).any()), bool(np.abs(filled - truth).mean() < 0.1)
+    (False, True)
+    """
+
+    def __init__(
+        self,
+        level: float | None = None,
+        rank: int | None = None,
+        *,
+        validation_fraction: float = 0.1,
+        standardize: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        random_state: int = 0,
+    ) -> None:
+        self.level = level
+        self.rank = rank
+        self.validation_fraction = validation_fraction
+        self.standardize = standardize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> MatrixCompletion:
+        """Find L for X (n_samples, n_features), whose missing entries are NaN; y is not used."""
+        data = self._checked(X, reset=True)
+        observed = np.isfinite(data)
+        if not observed.any():
+            raise ValueError("X has no entry that is observed; expected numbers, some of them NaN")
+        if not 0 < self.validation_fraction < 1:
+            raise ValueError(
+                "validation_fraction must lie between 0 and 1, such as 0.1, got "
+                f"{self.validation_fraction!r}"
+            )
+        self._standardize(data, observed)
+        rows, cols = np.nonzero(observed)
+        z = ((data - self.mean_) / self.scale_)[rows, cols]
+        level = self._level(z, rows, cols, data.shape)
+        self._take(
+            self._settings().solve(_problem(z, rows, cols, data.shape)(level), None, ()), level
+        )
+        return self
+
+    def _checked(self, X: Any, *, reset: bool) -> Array:
+        checked: Array = validate_data(
+            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
+        )
+        self._dtype = checked.dtype
+        return np.asarray(checked, dtype=np.float64)
+
+    def _standardize(self, data: Array, observed: NDArray[np.bool_]) -> None:
+        counts = np.maximum(observed.sum(axis=0), 1)
+        held = np.where(observed, data, 0.0)
+        self.mean_ = held.sum(axis=0) / counts
+        squares = np.where(observed, (data - self.mean_) ** 2, 0.0).sum(axis=0) / counts
+        usable = self.standardize & (squares > 0)
+        self.scale_ = np.sqrt(np.where(usable, squares, 1.0))
+
+    def _settings(self) -> Settings:
+        tol = positive("tol", self.tol, "relative duality gap to prove, such as 1e-4")
+        return Settings(tol, whole("max_iter", self.max_iter))
+
+    def _level(self, z: Array, rows: Rows, cols: Rows, shape: tuple[int, ...]) -> float:
+        """Return the level as given, or by entries that are held out of a path."""
+        self.levels_, self.scores_ = np.zeros(0), np.zeros(0)
+        if self.level is not None:
+            return positive("level", self.level, "weight of the trace norm")
+        most = None if self.rank is None else whole("rank", self.rank)
+        rng = np.random.default_rng(self.random_state)
+        out = rng.random(z.size) < self.validation_fraction
+        if out.all() or not out.any():
+            out[:] = False
+            out[rng.integers(z.size)] = z.size > 1
+        largest = _largest(z[~out], rows[~out], cols[~out], shape)
+        if largest == 0.0:
+            return 1.0
+        levels, scores, ranks, worse = [], [], [], 0
+        for level, result in self._each(z[~out], rows[~out], cols[~out], shape, largest):
+            at = _predicted(result, rows[out], cols[out])
+            levels.append(level)
+            scores.append(float(np.mean((z[out] - at) ** 2)) if out.any() else 0.0)
+            ranks.append(_rank(result))
+            worse = worse + 1 if scores[-1] > min(scores) else 0
+            if worse >= HOPELESS or (most is not None and ranks[-1] > most):
+                break
+        self.levels_, self.scores_ = np.array(levels), np.array(scores)
+        fits = np.array([most is None or rank <= most for rank in ranks])
+        best = int(np.argmin(np.where(fits, self.scores_, np.inf)))
+        # Held-out entries are observed, too, in the final fit: as many more pull at L.
+        return float(levels[best])
+
+    def _each(
+        self, z: Array, rows: Rows, cols: Rows, shape: tuple[int, ...], largest: float
+    ) -> Iterator[tuple[float, Result]]:
+        """Yield (level, result) from the largest on, each started where the last one ended."""
+        warm = None
+        grid = largest * np.geomspace(0.9, LEAST, LEVELS)
+        problem = _problem(z, rows, cols, shape)
+        settings = self._settings()
+        for level in grid.tolist():
+            result = settings.solve(problem(level), warm, ())
+            warm = result.warm_start()
+            result.state = None
+            yield level, result
+
+    def _take(self, result: Result, level: float) -> None:
+        held = result.low_rank
+        assert held is not None
+        root = np.sqrt(held.weights)
+        self.left_, self.right_ = held.left * root, held.right * root
+        self.level_, self.rank_ = level, int(held.weights.size)
+        self.result_, self.status_ = result, result.status
+        self.objective_, self.gap_ = float(result.objective), float(result.gap)
+        self.n_passes_ = float(result.passes)
+        self.n_iter_ = max(len(result.history), 1)
+        if not result.converged:
+            warnings.warn(
+                f"MatrixCompletion: {self.status_}. Relative gap proved: "
+                f"{result.relative_gap:.2e}, asked for: tol={self.tol:.2e}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> NDArray[Any]:
+        """Return X with its missing entries filled in by L; observed ones stay as they are."""
+        self.fit(X)
+        data = self._checked(X, reset=False)
+        return self._filled(data, self.left_ @ self.right_.T)
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Return rows with their missing entries filled in, the factors of columns as fitted.
+
+        The factor a of a row minimizes 1/2 sum_observed (z_j - a'b_j)^2 + level/2 ||a||^2, which
+        gives back the rows of L for the rows of the fit.
+        """
+        check_is_fitted(self)
+        data = self._checked(X, reset=False)
+        z, observed = (data - self.mean_) / self.scale_, np.isfinite(data)
+        ridge = self.level_ * np.eye(self.rank_)
+        left = np.zeros((data.shape[0], self.rank_))
+        for row in range(data.shape[0]):
+            factors = self.right_[observed[row]]
+            if factors.size:
+                known = z[row, observed[row]]
+                left[row] = np.linalg.solve(factors.T @ factors + ridge, factors.T @ known)
+        return self._filled(data, left @ self.right_.T)
+
+    def _filled(self, data: Array, low_rank: Array) -> NDArray[Any]:
+        fill = low_rank * self.scale_ + self.mean_
+        return np.where(np.isfinite(data), data, fill).astype(self._dtype, copy=False)
+
+
+def _problem(
+    z: Array, rows: Rows, cols: Rows, shape: tuple[int, ...]
+) -> Callable[[float], Problem]:
+    """Return level -> the problem."""
+    design, loss = Entries(rows, cols, (shape[0], shape[1])), as_loss("squared")
+
+    def at(level: float) -> Problem:
+        return Problem.build(design, z, loss, Regularizer(TraceNorm(), "penalized", level))
+
+    return at
+
+
+def _largest(z: Array, rows: Rows, cols: Rows, shape: tuple[int, ...]) -> float:
+    """Return the level from which on L is zero: the largest singular value of what is observed."""
+    problem = _problem(z, rows, cols, shape)(1.0)
+    polar: float = problem.regularizer.norm.polar(problem.design.scores(z))
+    return polar
+
+
+def _predicted(result: Result, rows: Rows, cols: Rows) -> Array:
+    held = result.low_rank
+    return np.zeros(rows.size) if held is None else np.asarray(held.at(rows, cols))
+
+
+def _rank(result: Result) -> int:
+    return 0 if result.low_rank is None else int(result.low_rank.weights.size)

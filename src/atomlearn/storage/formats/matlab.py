@@ -1,0 +1,102 @@
+"""MATLAB files: the matrix X, the target y, names where there are such."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from atomlearn.storage.formats.compressed import imported
+from atomlearn.storage.formats.table import (
+    DataTable,
+    Request,
+    Schema,
+    finite_matrix,
+    near_names,
+    tidy_target,
+)
+
+#: What the matrix, the target and the names of columns may be called.
+_X = ("X", "x", "data", "features", "A")
+_Y = ("y", "Y", "labels", "label", "target", "gnd")
+_NAMES = ("feature_names", "features", "names", "genes", "words", "newsgroups_words")
+
+
+def read_mat(path: Path, request: Request) -> DataTable:
+    """Return the table of a .mat file, also of version 7.3 (with h5py).
+
+    X is the matrix called X (or data, features, A), else the largest one; the target the array
+    named, by default y (or Y, labels, label, target, gnd) where there is one.
+    """
+    held = _arrays(path)
+    sizes = {name: value.shape for name, value in held.items() if value.ndim == 2}
+    wide = [name for name in _X if name in sizes and min(sizes[name]) > 1]
+    if not wide:
+        wide = sorted((n for n in sizes if min(sizes[n]) > 1), key=lambda n: -np.prod(sizes[n]))
+    if not wide:
+        raise ValueError(f"{path} holds no matrix; expected X, (n_samples, n_features)")
+    X = finite_matrix(held[wide[0]], path, request.missing)
+    name = request.target or next((key for key in _Y if key in held), None)
+    if name is not None and name not in held:
+        raise ValueError(f"{path} has no array {name!r} for the target{near_names(name, held)}")
+    y = None if name is None else tidy_target(np.asarray(held[name]), f"{name!r} of {path}")
+    if y is not None and X.shape[0] != y.size == X.shape[1]:
+        X = X.T  # samples in columns, as images often are
+    return DataTable(X, y, Schema(X.shape[1], _names(held, X.shape[1])), name, str(path))
+
+
+def _names(held: dict[str, Any], n_columns: int) -> tuple[str, ...] | None:
+    for key in _NAMES:
+        values = held.get(key)
+        if values is not None and values.size == n_columns and values.dtype.kind in "US":
+            return tuple(str(name).strip() for name in values.ravel())
+    return None
+
+
+def _arrays(path: Path) -> dict[str, Any]:
+    """Return the arrays of numbers and text of a file, by name."""
+    from scipy.io import loadmat
+
+    try:
+        content = loadmat(path, squeeze_me=False)
+    except NotImplementedError:
+        return _newer(path)
+    except Exception as error:
+        raise ValueError(f"{path} is not a readable .mat file: {error}") from error
+    found = {}
+    for key, value in content.items():
+        if key.startswith("__"):
+            continue
+        if sp.issparse(value):
+            stored: Any = value
+            found[key] = stored.tocsc()
+        elif isinstance(value, np.ndarray):
+            found[key] = _plain(value)
+    return found
+
+
+def _plain(value: NDArray[Any]) -> NDArray[Any]:
+    """Return cells of text as an array of text."""
+    if value.dtype != object:
+        return value
+    cells = [
+        cell.item() if isinstance(cell, np.ndarray) and cell.size == 1 else cell
+        for cell in value.ravel()
+    ]
+    if all(isinstance(cell, str) for cell in cells):
+        return np.array(cells, dtype=np.str_).reshape(value.shape)
+    return np.empty((0,))
+
+
+def _newer(path: Path) -> dict[str, Any]:
+    """Return the arrays of a file of version 7.3, which is HDF5 with axes turned around."""
+    h5py = imported("h5py", "h5ad", path)
+    with h5py.File(path, "r") as file:
+        return {
+            key: np.asarray(item).T
+            for key, item in file.items()
+            if hasattr(item, "dtype") and item.dtype.kind in "biuf"
+        }

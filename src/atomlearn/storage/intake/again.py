@@ -1,0 +1,84 @@
+"""read_again: the columns that a model knows, of new data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.storage.formats.registry import format_of
+from atomlearn.storage.formats.table import near_names
+from atomlearn.storage.intake.columns import ColumnPlan
+from atomlearn.storage.intake.encode import encode
+from atomlearn.storage.intake.frame import Frame, transposed
+from atomlearn.storage.intake.problems import Problems, listed
+from atomlearn.storage.intake.text import TextForm
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Columns of new rows, by name; ``ids`` : names of the rows, where they have any."""
+
+    columns: dict[str, NDArray[np.float64]]
+    ids: list[str] | None
+    n_rows: int
+    path: Path
+
+
+def frame_again(
+    path: Path, form: TextForm, sheet: str | None = None, on_its_side: bool = False
+) -> tuple[Frame, list[str] | None] | None:
+    """Return the frame of new data and names of its rows; None where it is no table of cells."""
+    kind = format_of(path)
+    if kind.frame is None:
+        return None
+    frame = kind.frame(path, form, sheet)
+    return transposed(frame) if on_its_side else (frame, None)
+
+
+def encoded_again(
+    frame: Frame, plans: Sequence[ColumnPlan], ids: list[str] | None = None, id: str | None = None
+) -> Again:
+    """Return the columns that these plans make of new cells.
+
+    A missing value counts as it did when the model was fitted; where it was refused then it is
+    refused now, with all such columns in one message.
+    """
+    used = [plan for plan in plans if plan.is_used]
+    problems = Problems(frame.path)
+    lost = [plan.name for plan in used if plan.name not in frame.header]
+    if lost:
+        hint = near_names(lost[0], frame.header) if len(lost) == 1 else ""
+        word = "column" if len(lost) == 1 else "columns"
+        problems.add(f"there is no {word} {listed(lost)}, which the model reads{hint}")
+    gaps = [
+        plan.name
+        for plan in used
+        if plan.fill is None
+        and plan.use != "words"
+        and plan.name not in lost
+        and frame.missing(plan.name).any()
+    ]
+    if gaps:
+        row = int(np.flatnonzero(frame.missing(gaps[0]))[0])
+        problems.add(
+            f"{listed(gaps)}: values are missing, the first on {frame.line(row)}, and the model "
+            "has no rule for them: fill them in, or fit it with --missing median"
+        )
+    problems.refuse()
+    made = encode(frame, used)
+    X = made.X
+    columns = {name: _column(X, place) for place, name in enumerate(made.names)}
+    if ids is None and id is not None and id in frame.header:
+        ids = [str(cell) for cell in frame.cells(id).tolist()]
+    return Again(columns, ids, frame.n_rows, frame.path)
+
+
+def _column(X: Any, place: int) -> NDArray[np.float64]:
+    column = X[:, [place]]
+    dense = column.toarray() if hasattr(column, "toarray") else column
+    return np.asarray(dense, dtype=np.float64)[:, 0]

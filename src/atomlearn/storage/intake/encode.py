@@ -1,0 +1,219 @@
+"""From cells to columns of numbers, by plans; and again for new rows of the same columns."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from atomlearn.storage.intake.columns import ColumnPlan
+from atomlearn.storage.intake.dates import days_of, parts_of
+from atomlearn.storage.intake.frame import Frame
+from atomlearn.storage.intake.limits import INTAKE
+
+Array = NDArray[np.float64]
+_WORD = re.compile(r"(?u)\b\w\w+\b")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Encoded:
+    """X (n_rows, n_columns), dense or CSR; names of its columns; groups : (n_columns,) the number
+    of the column of the file that each is made of; plans : complete, as a model keeps them."""
+
+    X: Any
+    names: list[str]
+    groups: NDArray[np.int64]
+    plans: list[ColumnPlan]
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether some columns of the file became several columns of X, words apart."""
+        whole = [plan for plan in self.plans if plan.is_used and plan.use != "words"]
+        return any(len(plan.made()) > 1 for plan in whole)
+
+
+def completed(
+    frame: Frame, plans: Sequence[ColumnPlan], missing: str
+) -> tuple[list[ColumnPlan], NDArray[np.bool_]]:
+    """Return the plans with what a missing value counts as, and the rows to keep."""
+    kept, found = np.ones(frame.n_rows, dtype=bool), []
+    for plan in plans:
+        if plan.is_used and plan.use != "words":
+            gaps = frame.missing(plan.name)
+            if missing == "drop" and gaps.any():
+                kept &= ~gaps
+            elif missing in ("median", "indicator") and plan.fill is None:
+                flag = plan.flag or (missing == "indicator" and bool(gaps.any()))
+                plan = replace(plan, fill=_fill(frame, plan, gaps), flag=flag)
+        found.append(plan)
+    return found, kept
+
+
+def _fill(frame: Frame, plan: ColumnPlan, gaps: NDArray[np.bool_]) -> float | str:
+    """Return the median of a column of numbers, the most frequent label of a category."""
+    if plan.use in ("category", "ordered"):
+        counts = Counter(frame.cells(plan.name)[~gaps].tolist())
+        return str(max(sorted(counts), key=lambda label: counts[label]))
+    values = _values(frame, plan)
+    return float(np.median(values[np.isfinite(values)]))
+
+
+def _values(frame: Frame, plan: ColumnPlan) -> Array:
+    if plan.use in ("parts", "elapsed"):
+        days = days_of(frame.cells(plan.name).tolist())
+        if days is None:
+            raise ValueError(f"column {plan.name!r} of {frame.path} holds cells that are no dates")
+        return days
+    if frame.is_text(plan.name):
+        bad = next(cell for cell in frame.texts[plan.name].tolist() if not _is_number(cell))
+        row = frame.texts[plan.name].tolist().index(bad)
+        raise ValueError(
+            f"column {plan.name!r} of {frame.path} held numbers when the model was fitted; found "
+            f"{bad!r} on {frame.line(row)}"
+        )
+    return frame.values(plan.name)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell or "nan")
+    except ValueError:
+        return False
+    return True
+
+
+def encode(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
+    """Return the columns that the plans make of the cells; missing values as they say, else NaN."""
+    used = [plan for plan in plans if plan.is_used]
+    plain = all(plan.use == "number" and not plan.flag for plan in used)
+    if plain and list(frame.slots) == [plan.name for plan in used]:
+        # The common case, without a copy: every column is a number and a feature.
+        X = frame.numbers
+        for plan in used:
+            if plan.fill is not None:
+                _fill_in(X[:, frame.slots[plan.name]], plan)
+        return Encoded(X, list(frame.slots), np.arange(len(used)), list(plans))
+    parts: list[Any] = []
+    made: list[ColumnPlan] = []
+    for plan in plans:
+        if not plan.is_used:
+            made.append(plan)
+            continue
+        columns, plan = _columns(frame, plan)
+        parts.append(columns)
+        made.append(plan)
+    names = [name for plan in made if plan.is_used for name in plan.made()]
+    sizes = [len(plan.made()) for plan in made if plan.is_used]
+    groups = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
+    words = [plan.use == "words" for plan in made if plan.is_used]
+    for place, is_words in enumerate(words):
+        if is_words:  # words are selected one by one
+            mine = np.flatnonzero(groups == place)
+            groups[mine] = groups.max() + 1 + np.arange(mine.size)
+    return Encoded(_joined(parts, frame.n_rows), names, _counted(groups), made)
+
+
+def _counted(groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.unique(groups, return_inverse=True)[1].astype(np.int64)
+
+
+def _joined(parts: list[Any], n_rows: int) -> Any:
+    if any(sp.issparse(part) for part in parts):
+        return sp.csr_matrix(sp.hstack([sp.csr_matrix(part) for part in parts]))
+    X = np.empty((n_rows, sum(part.shape[1] for part in parts)), order="F")
+    at = 0
+    for part in parts:
+        X[:, at : at + part.shape[1]] = part
+        at += part.shape[1]
+    return X
+
+
+def _fill_in(values: Array, plan: ColumnPlan) -> Array:
+    gaps = ~np.isfinite(values)
+    if plan.fill is not None and gaps.any():
+        values[gaps] = float(plan.fill)
+    return values
+
+
+def _columns(frame: Frame, plan: ColumnPlan) -> tuple[Any, ColumnPlan]:
+    """Return the columns of one plan, and the plan with what was found out."""
+    if plan.use == "words":
+        return _words(frame, plan)
+    gaps = frame.missing(plan.name)
+    if plan.use == "category":
+        columns = _indicators(frame, plan, gaps)
+    elif plan.use == "ordered":
+        places = {label: float(place) for place, label in enumerate(plan.values)}
+        columns = [np.array([places.get(cell, np.nan) for cell in _labels(frame, plan, gaps)])]
+    elif plan.use == "parts":
+        columns = parts_of(_fill_in(_values(frame, plan).copy(), plan))
+    elif plan.use == "elapsed":
+        days = _values(frame, plan)
+        start = plan.numbers[0] if plan.numbers else float(np.nanmin(days))
+        plan = replace(plan, numbers=(start,))
+        columns = [_fill_in(days.copy(), plan) - start]
+    else:
+        columns = [_fill_in(_values(frame, plan).copy(), plan)]
+    if plan.flag:
+        columns.append(gaps.astype(np.float64))
+    return np.stack(columns, axis=1), plan
+
+
+def _labels(frame: Frame, plan: ColumnPlan, gaps: NDArray[np.bool_]) -> list[str]:
+    """Return the labels of a category, known ones all of them."""
+    cells = frame.cells(plan.name).copy()
+    if plan.fill is not None:
+        cells[gaps] = plan.fill
+    known, found = set(plan.values), [str(cell) for cell in cells.tolist()]
+    for row, cell in enumerate(found):
+        if cell not in known and not (gaps[row] and plan.fill is None):
+            shown = ", ".join(map(repr, plan.values[:6])) + (", ..." if len(known) > 6 else "")
+            raise ValueError(
+                f"column {plan.name!r} of {frame.path} holds {cell!r} on {frame.line(row)}, which "
+                f"did not occur when the model was fitted; known are {shown}"
+            )
+    return found
+
+
+def _indicators(frame: Frame, plan: ColumnPlan, gaps: NDArray[np.bool_]) -> list[Array]:
+    labels = np.array(_labels(frame, plan, gaps), dtype=object)
+    columns = [np.asarray(labels == value, dtype=np.float64) for value in plan.shown()]
+    if plan.flag:
+        # The flag is a value of its own: a missing cell is none of the others.
+        for column in columns:
+            column[gaps] = 0.0
+    elif plan.fill is None:
+        for column in columns:
+            column[gaps] = np.nan
+    return columns
+
+
+def _words(frame: Frame, plan: ColumnPlan) -> tuple[Any, ColumnPlan]:
+    """Return tf-idf of the words of each cell, rows of length 1, as scikit-learn has it."""
+    counts = [Counter(_WORD.findall(cell.lower())) for cell in frame.cells(plan.name).tolist()]
+    if not plan.values:
+        rows_of = Counter(word for cell in counts for word in cell)
+        often = [w for w, n in rows_of.most_common() if n >= INTAKE.least_rows_a_word]
+        words = tuple(sorted(often[: INTAKE.most_words]))
+        if not words:
+            raise ValueError(f"no word of column {plan.name!r} of {frame.path} comes in two rows")
+        idf = [float(np.log((1 + len(counts)) / (1 + rows_of[word])) + 1) for word in words]
+        plan = replace(plan, values=words, numbers=tuple(idf))
+    place = {word: number for number, word in enumerate(plan.values)}
+    rows, columns, values = [], [], []
+    for row, cell in enumerate(counts):
+        for word, count in cell.items():
+            if word in place:
+                rows.append(row)
+                columns.append(place[word])
+                values.append(count * plan.numbers[place[word]])
+    shape = (frame.n_rows, len(plan.values))
+    matrix = sp.csr_matrix((values, (rows, columns)), shape=shape)
+    lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1))).ravel()
+    return sp.csr_matrix(sp.diags(1 / np.where(lengths > 0, lengths, 1)) @ matrix), plan

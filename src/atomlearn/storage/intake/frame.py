@@ -1,0 +1,153 @@
+"""Frame: the cells of a table in memory, numbers and text apart, as they were read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.storage.formats.table import near_names
+
+Array = NDArray[np.float64]
+
+
+@dataclass(slots=True, eq=False)
+class Frame:
+    """The columns of a file: numbers with NaN where they are missing, or text with "".
+
+    header : names in the order of the file; slots : the place of each column of numbers in
+    ``numbers`` (n_rows, n_numbers); texts : the cells of each column of text, object arrays;
+    notes : what was done on reading that its owner should know; line : row -> where it stands.
+    """
+
+    path: Path
+    header: list[str]
+    slots: dict[str, int]
+    numbers: Array
+    texts: dict[str, NDArray[Any]]
+    n_rows: int
+    notes: list[str] = field(default_factory=list)
+    line: Callable[[int], str] = field(default=lambda row: f"row {row + 1}")
+
+    def require(self, names: Sequence[str]) -> None:
+        """Raise ValueError with near matches where there is no such column."""
+        known = set(self.header)
+        for name in names:
+            if name not in known:
+                raise ValueError(
+                    f"{self.path} has no column {name!r}{near_names(name, self.header)}"
+                )
+
+    def is_text(self, name: str) -> bool:
+        """Whether a column holds text."""
+        return name in self.texts
+
+    def values(self, name: str) -> Array:
+        """Return a column of numbers, NaN where missing."""
+        values: Array = self.numbers[:, self.slots[name]]
+        return values
+
+    def cells(self, name: str) -> NDArray[Any]:
+        """Return a column as text, "" where missing; whole numbers without a point."""
+        if name in self.texts:
+            return self.texts[name]
+        return np.array([_shown(value) for value in self.values(name).tolist()], dtype=object)
+
+    def missing(self, name: str) -> NDArray[np.bool_]:
+        """Return where a column has no value, or none that is finite."""
+        if name in self.texts:
+            return np.asarray(self.texts[name] == "")
+        return ~np.isfinite(self.values(name))
+
+    def rows(self, kept: NDArray[np.int64]) -> Frame:
+        """Return the frame of these rows."""
+        if kept.size == self.n_rows:
+            return self
+        texts = {name: cells[kept] for name, cells in self.texts.items()}
+        line, places = self.line, kept
+        return replace(
+            self,
+            numbers=self.numbers[kept],
+            texts=texts,
+            n_rows=int(kept.size),
+            line=lambda row: line(int(places[row])),
+        )
+
+
+def _shown(value: float) -> str:
+    if value != value:
+        return ""
+    return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+
+
+def frame_of_columns(
+    path: Path, columns: dict[str, NDArray[Any]], notes: Sequence[str] = ()
+) -> Frame:
+    """Return the frame of columns that are arrays: numbers, or objects with "" where missing."""
+    header = list(columns)
+    numeric = [name for name in header if columns[name].dtype.kind != "O"]
+    n_rows = len(next(iter(columns.values()))) if columns else 0
+    numbers = np.empty((n_rows, len(numeric)), order="F")
+    for place, name in enumerate(numeric):
+        numbers[:, place] = columns[name]
+    texts = {name: columns[name] for name in header if columns[name].dtype.kind == "O"}
+    slots = {name: place for place, name in enumerate(numeric)}
+    return Frame(path, header, slots, numbers, texts, n_rows, list(notes))
+
+
+def distinct_names(given: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return names without blanks and repetitions, and a note about what was renamed."""
+    found: dict[str, int] = {}
+    names, renamed = [], []
+    taken = {name.strip() for name in given}
+    for place, raw in enumerate(given):
+        # R writes an empty name above its row names.
+        name = raw.strip() or f"column_{place}"
+        found[name] = found.get(name, 0) + 1
+        if found[name] > 1:
+            number = found[name]
+            while f"{name}_{number}" in taken:
+                number += 1
+            renamed.append(f"{name}_{number}")
+            taken.add(renamed[-1])
+            name = renamed[-1]
+        names.append(name)
+    if not renamed:
+        return names, []
+    shown = ", ".join(repr(name) for name in renamed[:3]) + (", ..." if len(renamed) > 3 else "")
+    return names, [f"{len(renamed)} column names came twice; the later ones are {shown} here"]
+
+
+def transposed(frame: Frame) -> tuple[Frame, list[str]]:
+    """Return the table turned around, and the names of its rows: the header of the file.
+
+    The first column holds the names of the new columns, where it is text (or has no name).
+    """
+    first = frame.header[0]
+    named = frame.is_text(first) or first.startswith("column_0")
+    samples = frame.header[1:] if named else frame.header
+    texts = [name for name in samples if frame.is_text(name)]
+    labels = [str(cell) for cell in frame.cells(first)] if named else None
+    names, notes = distinct_names(labels or [f"x{row}" for row in range(frame.n_rows)])
+    notes = [*frame.notes, *notes]
+    if not texts:
+        held = frame.numbers[:, [frame.slots[name] for name in samples]]
+        slots = {name: place for place, name in enumerate(names)}
+        turned = Frame(frame.path, names, slots, held.T, {}, len(samples), notes)
+        return turned, samples
+    # Rows of text among those of numbers, such as labels of the samples.
+    cells = np.array([frame.cells(name) for name in samples], dtype=object)
+    columns = {name: as_numbers(cells[:, place]) for place, name in enumerate(names)}
+    return frame_of_columns(frame.path, columns, notes), samples
+
+
+def as_numbers(cells: NDArray[Any]) -> NDArray[Any]:
+    """Return cells of text as numbers where all that are not "" are numbers."""
+    try:
+        return np.array([float(cell) if cell else np.nan for cell in cells.tolist()])
+    except ValueError:
+        return cells

@@ -1,0 +1,174 @@
+"""Genotypes on the way in: names, filters of variants, and principal components as covariates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+from scipy.stats import chi2
+
+from atomlearn.core.data.standardized import Standardized
+from atomlearn.core.interfaces import Design
+from atomlearn.storage.store.plink import Variants
+
+Array = NDArray[np.float64]
+#: Vectors beyond those asked for, and passes over the data forth and back, of the components.
+EXTRA, ROUNDS = 10, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """maf : least share of the rarer allele; geno : largest share missing; hwe : least p of the
+    exact test of Hardy and Weinberg. None: not asked for.
+
+    Examples
+    --------
+    >>> from atomlearn.storage.intake.genotypes import Filters
+    >>> Filters(maf=0.01, hwe=1e-6).any
+    True
+    """
+
+    maf: float | None = None
+    geno: float | None = None
+    hwe: float | None = None
+
+    @property
+    def any(self) -> bool:
+        """Whether something is asked for."""
+        return any(value is not None for value in (self.maf, self.geno, self.hwe))
+
+
+def kept_variants(
+    copies: Array, missing: Array, n_samples: int, filters: Filters, squares: Any = None
+) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the variants that pass, and notes about the others.
+
+    copies, missing : of the counted allele and of genotypes, a variant; squares : () -> the sum of
+    squares of each variant, asked for only by the test.
+    """
+    known = n_samples - missing
+    keep, notes = known > 0, []
+    if not keep.all():
+        notes.append(f"{int((~keep).sum())} variants without any genotype left out")
+    share = np.divide(copies, 2 * known, out=np.zeros(known.size), where=known > 0)
+    if filters.geno is not None:
+        passed = missing <= filters.geno * n_samples
+        notes.append(f"--geno {filters.geno:g} leaves out {int((keep & ~passed).sum())} variants")
+        keep &= passed
+    if filters.maf is not None:
+        passed = np.minimum(share, 1 - share) >= filters.maf
+        notes.append(f"--maf {filters.maf:g} leaves out {int((keep & ~passed).sum())} variants")
+        keep &= passed
+    if filters.hwe is not None:
+        both = np.rint((squares() - copies) / 2)
+        passed = hardy_weinberg(copies - 2 * both, both, known) >= filters.hwe
+        notes.append(f"--hwe {filters.hwe:g} leaves out {int((keep & ~passed).sum())} variants")
+        keep &= passed
+    if not keep.any():
+        raise ValueError("no variant passes --maf, --geno and --hwe; loosen them")
+    return np.flatnonzero(keep), notes
+
+
+def hardy_weinberg(one: Array, two: Array, known: Array) -> Array:
+    """Return the p of the exact test, given how many have one and two copies, of how many.
+
+    The chi-squared test where that is far from small; the exact one where it decides.
+
+    References
+    ----------
+    J. E. Wigginton, D. J. Cutler, G. R. Abecasis. A note on exact tests of Hardy-Weinberg
+    equilibrium. American Journal of Human Genetics 76 (2005) 887-893, doi:10.1086/429864.
+    """
+    n = np.maximum(known, 1)
+    share = (one + 2 * two) / (2 * n)
+    expected = 2 * share * (1 - share) * n
+    spread = np.where(expected > 0, expected, 1.0) / (2 * np.maximum(share * (1 - share), 1e-300))
+    excess = 1 - np.divide(one, expected, out=np.ones(n.size), where=expected > 0)
+    p = np.asarray(chi2.sf(spread * excess**2, 1))
+    for place in np.flatnonzero((p < 0.05) | (expected < 10)):
+        p[place] = _exact(int(one[place]), int(two[place]), int(known[place]))
+    return p
+
+
+def _exact(one: int, two: int, known: int) -> float:
+    """Return the share of samples of these alleles that are at most as likely as this one."""
+    rare = min(one + 2 * two, 2 * known - one - 2 * two)
+    if rare == 0:
+        return 1.0
+    carriers = np.arange(rare % 2, rare + 1, 2, dtype=np.float64)
+    homozygous = (rare - carriers) / 2
+    others = known - carriers - homozygous
+    logs = carriers * np.log(2.0) - gammaln(carriers + 1) - gammaln(homozygous + 1)
+    logs -= gammaln(others + 1)
+    chances = np.exp(logs - logs.max())
+    mine = chances[np.searchsorted(carriers, one)]
+    return float(chances[chances <= mine * (1 + 1e-9)].sum() / chances.sum())
+
+
+def components(design: Design, count: int, seed: int = 0) -> Array:
+    """Return the first principal components of standardized columns, (n_samples, count).
+
+    Randomized subspace iteration: passes forth and back, nothing of X is stored.
+
+    References
+    ----------
+    N. Halko, P. G. Martinsson, J. A. Tropp. Finding structure with randomness. SIAM Review 53
+    (2011) 217-288, doi:10.1137/090771806.
+    """
+    n_samples = design.shape[0]
+    if not 1 <= count < n_samples:
+        raise ValueError(f"--pcs must be from 1 to {n_samples - 1}, the samples less one")
+    scaled = Standardized(design)
+    rng = np.random.default_rng(seed)
+    width = min(count + EXTRA, n_samples)
+    basis = np.linalg.qr(rng.standard_normal((n_samples, width)))[0]
+    for _ in range(ROUNDS):
+        loadings = np.stack([z.full() for z in scaled.scores_many(basis)], axis=1)
+        loadings = np.linalg.qr(loadings)[0]
+        basis = np.stack([scaled.predict(np.ascontiguousarray(w)) for w in loadings.T], axis=1)
+        if _ < ROUNDS - 1:
+            basis = np.linalg.qr(basis)[0]
+    left, sizes, _rest = np.linalg.svd(basis, full_matrices=False)
+    found = left[:, :count] * sizes[:count]
+    # The sign is of no meaning; this one is always the same.
+    signs = np.sign(found[np.argmax(np.abs(found), axis=0), np.arange(count)])
+    return np.asarray(found * signs)
+
+
+def distinct(variants: Variants) -> list[str]:
+    """Return names of variants, those that are "." or repeated as chromosome:position:alleles."""
+    names = variants.names
+    counts: dict[str, int] = {}
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+    if counts.get(".", 0) == 0 and len(counts) == len(names):
+        return names
+    found: dict[str, int] = {}
+    made = []
+    for j, name in enumerate(names):
+        if name == "." or counts[name] > 1:
+            where = f"{variants.chromosomes[j]}:{variants.positions[j]}"
+            name = f"{where}:{variants.counted[j]}:{variants.other[j]}"
+        found[name] = found.get(name, 0) + 1
+        made.append(name if found[name] == 1 else f"{name}_{found[name]}")
+    return made
+
+
+def taken(variants: Variants, columns: Sequence[int] | NDArray[np.int64]) -> Variants:
+    """Return some of the variants."""
+    places = np.asarray(columns, dtype=np.int64)
+
+    def some(values: list[str]) -> list[str]:
+        return [values[j] for j in places.tolist()]
+
+    return Variants(
+        some(variants.names),
+        some(variants.chromosomes),
+        variants.positions[places],
+        some(variants.counted),
+        some(variants.other),
+    )

@@ -1,0 +1,180 @@
+"""What each column of a table looks like, and what is made of it unless someone says otherwise."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.storage.intake.columns import ColumnPlan
+from atomlearn.storage.intake.dates import days_of
+from atomlearn.storage.intake.frame import Frame
+from atomlearn.storage.intake.limits import INTAKE
+
+_ID_NAME = re.compile(
+    r"(?i)(^|.*[\W_])(id|ids|key|uuid|guid|barcode|accession|sample_?name|nr|rownames?|row_?names?)"
+    r"$|^(id|iid|fid)[\W_].*|^.*[a-z]ID$|^(column_0|unnamed: 0|index|name)$"
+)
+_INDEX_NAME = re.compile(r"(?i)(column_0|unnamed.*|index|id|ids|row.*|nr|no|obs|x|case)$")
+#: Values that have an order which everyone knows.
+SCALES: tuple[tuple[str, ...], ...] = (
+    ("very low", "low", "medium", "high", "very high"),
+    ("low", "moderate", "high"),
+    ("none", "mild", "moderate", "severe"),
+    ("never", "rarely", "sometimes", "often", "always"),
+    ("never", "seldom", "sometimes", "often", "always"),
+    ("xs", "s", "m", "l", "xl", "xxl"),
+    ("small", "medium", "large"),
+    ("very poor", "poor", "fair", "good", "very good", "excellent"),
+    ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
+    ("i", "ii", "iii", "iv", "v"),
+    ("stage i", "stage ii", "stage iii", "stage iv"),
+    ("first", "second", "third", "fourth"),
+)
+
+
+def described(frame: Frame, names: Sequence[str]) -> list[ColumnPlan]:
+    """Return the plan of each of these columns, as it looks."""
+    plans = [_text(frame, name) if frame.is_text(name) else _numbers(frame, name) for name in names]
+    return _without_duplicates(frame, plans)
+
+
+def is_id_name(name: str) -> bool:
+    """Tell whether a column is called as those that name rows are."""
+    return _ID_NAME.match(name) is not None
+
+
+def _numbers(frame: Frame, name: str) -> ColumnPlan:
+    values = frame.values(name)
+    missing = int(frame.missing(name).sum())
+    known = values[np.isfinite(values)] if missing else values
+    if known.size == 0:
+        return ColumnPlan(name, "constant", "leave out", missing=missing, why="it is empty")
+    low, high = float(known.min()), float(known.max())
+    if low == high:
+        return ColumnPlan(
+            name, "constant", "leave out", missing=missing, distinct=1, why=f"always {low:g}"
+        )
+    whole = low.is_integer() and high.is_integer() and bool((known == np.rint(known)).all())
+    if not whole:
+        return ColumnPlan(name, "number", missing=missing, distinct=_distinct(known))
+    distinct = _distinct(known)
+    if distinct == frame.n_rows and distinct > 2:
+        counts = high - low == distinct - 1 and low in (0, 1) and _is_sorted(known)
+        if counts and _INDEX_NAME.match(name):
+            return ColumnPlan(name, "index", "leave out", distinct=distinct, why="it counts rows")
+        if _ID_NAME.match(name):
+            why = "another number in every row"
+            return ColumnPlan(name, "identifier", "leave out", distinct=distinct, why=why)
+    kind = "0/1" if (low, high) == (0, 1) and distinct == 2 else "count" if low >= 0 else "number"
+    return ColumnPlan(name, kind, missing=missing, distinct=distinct)
+
+
+def _distinct(known: NDArray[Any]) -> int:
+    return int(np.unique(known).size)
+
+
+def _is_sorted(values: NDArray[Any]) -> bool:
+    return bool((np.diff(values) > 0).all())
+
+
+def _text(frame: Frame, name: str) -> ColumnPlan:
+    cells = frame.texts[name].tolist()
+    known = [cell for cell in cells if cell]
+    missing, n_rows = len(cells) - len(known), len(cells)
+    labels = sorted(set(known))
+    told: dict[str, Any] = {"missing": missing, "distinct": len(labels)}
+    if len(labels) < 2:
+        why = f"always {labels[0]!r}" if labels else "it is empty"
+        return ColumnPlan(name, "constant", "leave out", why=why, **told)
+    if days_of(known) is not None:
+        why = "dates: --dates parts or --dates elapsed makes numbers of them"
+        return ColumnPlan(name, "date", "leave out", why=why, **told)
+    if n_rows >= 6 and len(labels) == n_rows and _words(known) < INTAKE.free_words:
+        why = "another value in every row"
+        return ColumnPlan(name, "identifier", "leave out", why=why, **told)
+    strays = [cell for cell in known if not _is_number(cell)]
+    if len(strays) < (1 - INTAKE.numbers_share) * len(known):
+        why = f"{strays[0]!r} among numbers"
+        return ColumnPlan(name, "mixed", "leave out", values=tuple(sorted(set(strays))), why=why)
+    ordered = _scale(labels)
+    if ordered is not None:
+        return ColumnPlan(name, "ordered category", "ordered", ordered, **told)
+    many = len(labels) <= INTAKE.many_values and n_rows >= INTAKE.rows_a_value * len(labels)
+    if len(labels) <= INTAKE.most_values or many:
+        return ColumnPlan(name, "category", "category", tuple(labels), **told)
+    if _words(known) >= INTAKE.free_words:
+        why = f"free text: --text {name} makes columns of its words"
+        return ColumnPlan(name, "text", "leave out", why=why, **told)
+    if len(labels) > n_rows // 2 or _ID_NAME.match(name):
+        why = f"{len(labels)} different values in {n_rows} rows"
+        return ColumnPlan(name, "identifier", "leave out", why=why, **told)
+    why = f"{len(labels)} values, too many for a column each: group them"
+    return ColumnPlan(name, "text", "leave out", why=why, **told)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _words(cells: Sequence[str]) -> float:
+    some = cells[:: max(1, len(cells) // 200)]
+    return sum(len(cell.split()) for cell in some) / max(len(some), 1)
+
+
+def _scale(labels: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the labels in their order, where it is one that everyone knows."""
+    folded = {label.casefold(): label for label in labels}
+    if len(folded) < 3:
+        return None
+    for scale in SCALES:
+        if set(folded) <= set(scale):
+            return tuple(folded[step] for step in scale if step in folded)
+    return None
+
+
+def _without_duplicates(frame: Frame, plans: list[ColumnPlan]) -> list[ColumnPlan]:
+    """Return the plans, where a column of numbers that repeats another one is left out."""
+    seen: dict[bytes, str] = {}
+    found = []
+    for plan in plans:
+        if plan.is_used and not frame.is_text(plan.name):
+            values = np.ascontiguousarray(frame.values(plan.name) + 0.0)
+            key = hashlib.blake2b(values.tobytes(), digest_size=16).digest()
+            first = seen.setdefault(key, plan.name)
+            if first != plan.name:
+                why = f"the same as {first!r}"
+                plan = replace(plan, kind="duplicate", use="leave out", why=why)
+        found.append(plan)
+    return found
+
+
+def as_asked(
+    plans: Iterable[ColumnPlan],
+    frame: Frame,
+    *,
+    text: Sequence[str] = (),
+    dates: str | None = None,
+    categories: Sequence[str] = (),
+) -> list[ColumnPlan]:
+    """Return the plans with free text as words, dates as numbers and numbers as categories."""
+    found = []
+    for plan in plans:
+        if plan.name in text:
+            plan = replace(plan, kind="text", use="words", values=(), why="")
+        elif plan.name in categories:
+            labels = tuple(sorted({cell for cell in frame.cells(plan.name).tolist() if cell}))
+            plan = replace(plan, kind="category", use="category", values=labels, why="")
+        elif plan.kind == "date" and dates is not None:
+            plan = replace(plan, use=dates, why="")
+        found.append(plan)
+    return found

@@ -1,0 +1,36 @@
+"""Limits: how much of a file is looked at, and from where on a column is something else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What no option says."""
+
+    #: Bytes from which text is read by pyarrow: below it, to import it takes longer.
+    fast_bytes: int = 2**22
+    #: Bytes and lines that encoding, delimiter and types are found from.
+    head_bytes: int = 2**18
+    sniffed: int = 30
+    #: Columns that a fast reader may find to be text after all before ours reads the file.
+    most_retries: int = 20
+    #: A text column with at most so many values is a category; with at most ``many_values``, where
+    #: each comes ``rows_a_value`` times.
+    most_values: int = 20
+    many_values: int = 100
+    rows_a_value: int = 10
+    #: Words in a cell, on average, from which text is free text.
+    free_words: float = 3.5
+    #: Share of cells that are numbers from which the others are strays.
+    numbers_share: float = 0.8
+    #: Words kept of a free text: those in at least so many rows, and the most frequent of them.
+    least_rows_a_word: int = 2
+    most_words: int = 20000
+    #: Letters of a message, and names in a list of it.
+    message: int = 480
+    names: int = 4
+
+
+INTAKE = Limits()

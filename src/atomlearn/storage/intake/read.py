@@ -1,0 +1,305 @@
+"""read: any data file as it comes, its columns understood and told, as X and y."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.storage.formats.registry import format_of
+from atomlearn.storage.formats.table import DataTable, Schema
+from atomlearn.storage.intake.columns import ColumnPlan
+from atomlearn.storage.intake.encode import completed, encode
+from atomlearn.storage.intake.frame import Frame, transposed
+from atomlearn.storage.intake.join import Samples, joined, keys_of, phenotype
+from atomlearn.storage.intake.kinds import as_asked, described
+from atomlearn.storage.intake.matrices import read_matrix
+from atomlearn.storage.intake.problems import Problems, listed, spread, typed
+from atomlearn.storage.intake.reading import Reading
+from atomlearn.storage.intake.tables import frame_of
+from atomlearn.storage.intake.targets import known_rows, tidy
+
+
+def read(path: str | PathLike[str] | Any, target: str | None = None, **options: Any) -> DataTable:
+    """Return X and y of a data file or a data frame, as the command line reads it.
+
+    Parameters
+    ----------
+    path : file, folder of a column store, or data frame of pandas or polars
+        CSV, TSV and other delimited text (delimiter, decimal mark, encoding and compression are
+        found out), Parquet, Arrow, Feather, Excel, libsvm, .npz, .npy, .mat, .h5ad, PLINK .bed and
+        .pgen, column stores.
+    target : str, optional
+        The column (or key, or .npy file) to predict. Rows that lack it are left out.
+    **options
+        Fields of ``Reading``: missing ("refuse", "median", "indicator", "drop"), id, drop,
+        covariates, roles, pheno, pheno_name, covar, transpose, sheet, form, text, dates,
+        categories, schema, names.
+
+    Returns
+    -------
+    DataTable
+        With ``schema.columns``: what each column of the file is and what was made of it; and
+        ``notes``: what was done that one should know.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        With everything that is wrong in one message, and what to do about it.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from atomlearn.datasets import read
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = file.write_text("dose;smoker;ill\\n1,5;yes;1\\n;no;0\\n2,5;no;1\\n")
+    >>> table = read(file, "ill", missing="median")
+    >>> table.feature_names, table.X.tolist(), table.y.tolist()
+    (('dose', 'smoker=yes'), [[1.5, 1.0], [2.0, 0.0], [2.5, 0.0]], [1, 0, 1])
+    """
+    reading = Reading(target=target, **options)
+    if not isinstance(path, str | PathLike):
+        frame = frame_of(path)
+        return _of_frame(frame, reading, None)
+    file = Path(path)
+    form = format_of(file)
+    if form.frame is None:
+        return read_matrix(form, file, reading)
+    frame = form.frame(file, reading.form, reading.sheet)
+    ids = None
+    if reading.transpose:
+        frame, ids = transposed(frame)
+    return _of_frame(frame, reading, ids)
+
+
+def plans_of(frame: Frame, reading: Reading) -> list[ColumnPlan]:
+    """Return what each column of a frame is: by the schema, as asked, or as it looks."""
+    roles = {name: role for role, name in reading.named_roles().items()}
+    given = {plan.name: plan for plan in reading.schema}
+    apart = [name for name in frame.header if name in roles or name in reading.drop]
+    looked_at = [name for name in frame.header if name not in apart and name not in given]
+    found = as_asked(
+        described(frame, looked_at),
+        frame,
+        text=reading.text,
+        dates=reading.dates,
+        categories=reading.categories,
+    )
+    plans = {plan.name: plan for plan in found} | given
+    for name in apart:
+        use = roles.get(name, "leave out")
+        why = "" if name in roles else "left out by --drop"
+        plans[name] = ColumnPlan(name, "as asked", use, why=why)
+    return [_with_values(frame, plans[name]) for name in frame.header]
+
+
+def _with_values(frame: Frame, plan: ColumnPlan) -> ColumnPlan:
+    """Return the plan with labels, where a schema asks for a category without saying which."""
+    if plan.use in ("category", "ordered") and not plan.values:
+        labels = sorted({cell for cell in frame.cells(plan.name).tolist() if cell})
+        return replace(plan, values=tuple(labels))
+    return plan
+
+
+def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> DataTable:
+    """Return the table of a frame."""
+    reading = _spread(frame, reading)
+    _require(frame, reading)
+    names, notes = ids, list(frame.notes)
+    plans = plans_of(frame, reading)
+    id_column = reading.role("id") or next(
+        (plan.name for plan in plans if plan.kind == "identifier"), None
+    )
+    if names is None and id_column is not None:
+        names = [str(cell) for cell in frame.cells(id_column).tolist()]
+    frame, plans, reading = _with_covariates(frame, plans, reading, names, notes)
+    name, y = _target(frame, reading, names)
+    extras = {role: _role(frame, column) for role, column in _other_roles(reading).items()}
+    kept, told = known_rows(y, name, extras, frame.n_rows)
+    notes += told
+    frame = frame.rows(kept)
+    plans, full = completed(frame, plans, reading.missing)
+    if not full.all():
+        notes.append(f"{int((~full).sum())} rows with missing values left out (--missing drop)")
+        if not full.any():
+            raise ValueError(f"{frame.path}: every row lacks a value; type --missing median")
+        kept, frame = kept[full], frame.rows(np.flatnonzero(full))
+    _refuse(frame, plans, reading)
+    notes += _left_out(plans)
+    made = encode(frame, plans)
+    covariates = tuple(
+        place for place, group in enumerate(_columns_of(made.plans)) if group in reading.covariates
+    )
+    columns = tuple(made.plans)
+    categories = {p.name: p.values for p in columns if p.is_used and p.use == "category"}
+    schema = Schema(len(made.names), tuple(made.names), categories, columns=columns)
+    return DataTable(
+        made.X,
+        None if y is None else tidy(y[kept], f"column {name!r} of {frame.path}"),
+        schema,
+        name,
+        str(frame.path),
+        groups=made.groups if made.has_groups else None,
+        ids=None if names is None else tuple(names[row] for row in kept.tolist()),
+        covariates=covariates,
+        rows=kept,
+        extras={role: values[kept] for role, values in extras.items()},
+        notes=tuple(notes),
+    )
+
+
+def _spread(frame: Frame, reading: Reading) -> Reading:
+    """Return the request with lists and patterns of names spread out."""
+    return replace(
+        reading,
+        drop=spread(reading.drop, frame.header),
+        covariates=spread(reading.covariates, frame.header),
+        text=spread(reading.text, frame.header),
+        categories=spread(reading.categories, frame.header),
+    )
+
+
+def _columns_of(plans: Sequence[ColumnPlan]) -> list[str]:
+    """Return the column of the file behind each column of X."""
+    return [plan.name for plan in plans if plan.is_used for _ in plan.made()]
+
+
+def _require(frame: Frame, reading: Reading) -> None:
+    """Refuse names that are no columns; where the table lies on its side, say so."""
+    roles = dict(reading.named_roles())
+    if reading.pheno is not None:
+        roles.pop("target", None)
+    for name in roles.values():
+        if name in frame.header:
+            continue
+        first = frame.header[0]
+        if frame.is_text(first) and name in set(frame.texts[first].tolist()):
+            raise ValueError(
+                f"{frame.path} has {name!r} in its first column, not in its header: samples are "
+                "columns there. Type --transpose"
+            )
+        frame.require([name])
+    wanted = [*reading.drop, *reading.text, *reading.categories]
+    if reading.covar is None:
+        wanted += reading.covariates
+    frame.require(wanted)
+
+
+def _other_roles(reading: Reading) -> dict[str, str]:
+    return {k: v for k, v in reading.named_roles().items() if k not in ("target", "id")}
+
+
+def _role(frame: Frame, name: str) -> NDArray[Any]:
+    return frame.texts[name] if frame.is_text(name) else frame.values(name)
+
+
+def _target(
+    frame: Frame, reading: Reading, names: Sequence[str] | None
+) -> tuple[str | None, NDArray[Any] | None]:
+    """Return the name of the target and its values, "" or NaN where missing."""
+    if reading.pheno is not None:
+        other = _joined(reading.pheno, reading, names, frame.path)[0]
+        return phenotype(other, reading.pheno_name or reading.target)
+    name = reading.role("target")
+    return name, None if name is None else _role(frame, name)
+
+
+def _joined(
+    file: Path, reading: Reading, names: Sequence[str] | None, path: Path
+) -> tuple[Frame, int]:
+    """Return the frame of another file with one row a sample of this one."""
+    if names is None:
+        raise ValueError(
+            f"{file} is joined by names of samples, and {path} has no column of such: type --id "
+            "NAME (or --transpose, where samples are columns)"
+        )
+    form = format_of(file)
+    if form.frame is None:
+        raise ValueError(f"{file} is no table of text; expected columns with a header")
+    return joined(form.frame(file, replace(reading.form, header=True), None), Samples(names), file)
+
+
+def _with_covariates(
+    frame: Frame,
+    plans: list[ColumnPlan],
+    reading: Reading,
+    names: Sequence[str] | None,
+    notes: list[str],
+) -> tuple[Frame, list[ColumnPlan], Reading]:
+    """Return the frame with the columns of the covariate file beside it."""
+    if reading.covar is None:
+        return frame, plans, reading
+    other, count = _joined(reading.covar, reading, names, frame.path)
+    _, columns = keys_of(other)
+    wanted = [name for name in columns if not reading.covariates or name in reading.covariates]
+    twice = [name for name in wanted if name in frame.header]
+    if twice:
+        raise ValueError(f"{reading.covar} and {frame.path} both have a column {twice[0]!r}")
+    notes.append(f"{count} of {frame.n_rows} samples are in {reading.covar.name}")
+    held = [name for name in wanted if not other.is_text(name)]
+    numbers = np.column_stack([frame.numbers, *(other.values(name) for name in held)])
+    slots = dict(frame.slots)
+    slots |= {name: frame.numbers.shape[1] + place for place, name in enumerate(held)}
+    texts = frame.texts | {name: other.texts[name] for name in wanted if other.is_text(name)}
+    both = replace(
+        frame, header=[*frame.header, *wanted], slots=slots, numbers=numbers, texts=texts
+    )
+    covariates = (*reading.covariates, *(n for n in wanted if n not in reading.covariates))
+    return both, plans + described(both, wanted), replace(reading, covariates=covariates)
+
+
+def _refuse(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) -> None:
+    """Raise one message with all that stands between these cells and numbers."""
+    problems = Problems(frame.path)
+    mixed = [plan for plan in plans if plan.kind == "mixed" and plan.use == "leave out"]
+    if mixed:
+        cells = [value for plan in mixed for value in plan.values]
+        names = [plan.name for plan in mixed]
+        problems.add(
+            f"{listed(names)}: {listed(sorted(set(cells)))} among numbers",
+            f"--na {typed(sorted(set(cells))[:5])}",
+        )
+    gaps = []
+    if reading.missing == "refuse":
+        gaps = [
+            (plan.name, frame.missing(plan.name))
+            for plan in plans
+            if plan.is_used and plan.use != "words" and plan.fill is None
+        ]
+        gaps = [(name, where) for name, where in gaps if where.any()]
+    if gaps:
+        where = gaps[0][1]
+        first = frame.line(int(np.flatnonzero(where)[0]))
+        total = sum(int(where.sum()) for _, where in gaps)
+        columns = f"{len(gaps)} columns" if len(gaps) > 1 else "column"
+        problems.add(
+            f"{columns} {listed([name for name, _ in gaps])}: {total} values are missing or not "
+            f"finite, the first on {first}",
+            "--missing median (or indicator, or drop)",
+        )
+    if not any(plan.is_used for plan in plans):
+        left = []
+        for plan in plans:
+            lack = f", {plan.missing} values missing or not finite" if plan.missing else ""
+            if plan.use == "leave out":
+                left.append(f"{plan.name!r} ({plan.kind}{lack})")
+        told = ", ".join(left[:4]) or "nothing else was there"
+        problems.add(f"no column is left for X besides the target; left out: {told}")
+    problems.refuse()
+
+
+def _left_out(plans: Sequence[ColumnPlan]) -> list[str]:
+    """Return notes about the columns that are left out, a kind of column in each."""
+    notes = []
+    for kind in dict.fromkeys(plan.kind for plan in plans if plan.use == "leave out"):
+        if kind == "as asked":
+            continue
+        mine = [plan for plan in plans if plan.use == "leave out" and plan.kind == kind]
+        why = f" ({mine[0].why})" if len(mine) == 1 and mine[0].why else ""
+        notes.append(f"left out as {kind}: {listed([plan.name for plan in mine])}{why}")
+    return notes

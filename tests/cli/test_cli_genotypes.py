@@ -1,0 +1,232 @@
+"""Genotypes from .bed, phenotype and covariate files to a model that predicts other coding."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from atomlearn.cli import main
+from atomlearn.datasets import read, write_plink
+from atomlearn.reports import read_model
+from atomlearn.storage.intake.genotypes import (
+    Filters,
+    _exact,
+    components,
+    hardy_weinberg,
+)
+from tests.oracles.genotypes import filled, genotypes
+
+N, P = 120, 40
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def with_alleles(
+    folder: Path, name: str, X: Any, alleles: list[tuple[str, str]], **more: Any
+) -> Path:
+    """Write a .bed whose alleles are these, counted one first."""
+    path = folder / f"{name}.bed"
+    write_plink(path, X, **more)
+    lines = path.with_suffix(".bim").read_text().splitlines()
+    fields = [[*line.split()[:4], *pair] for line, pair in zip(lines, alleles, strict=True)]
+    path.with_suffix(".bim").write_text("".join("\t".join(f) + "\n" for f in fields))
+    return path
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> dict[str, Any]:
+    rng = np.random.default_rng(7)
+    X = genotypes(N, P, 0.02, seed=3)
+    age, sex = rng.integers(30, 70, N), rng.integers(1, 3, N)
+    y = 2.0 * filled(X)[:, 4] - 1.5 * filled(X)[:, 11] + 0.3 * age + sex
+    y = y + 0.3 * rng.standard_normal(N)
+    alleles = [("A", "G") if j % 3 else ("A", "T") for j in range(P)]
+    alleles[4], alleles[11] = ("A", "C"), ("G", "T")
+    path = with_alleles(
+        tmp_path, "study", X, alleles, names=[f"rs{j}" for j in range(P)],
+        chromosomes=[1 + j // 20 for j in range(P)],
+        positions=[1000 * (j % 20 + 1) for j in range(P)],
+    )  # fmt: skip
+    pheno = ["FID IID bmi other", *(f"s{i} s{i} {float(y[i])!r} {i}" for i in range(N))]
+    pheno[6] = "s5 s5 -9 5"
+    (tmp_path / "study.pheno").write_text("\n".join(pheno) + "\n")
+    covar = ["FID IID age sex", *(f"s{i} s{i} {age[i]} {sex[i]}" for i in range(N - 2))]
+    (tmp_path / "study.covar").write_text("\n".join(covar) + "\n")
+    return {"path": path, "X": X, "y": y, "alleles": alleles, "folder": tmp_path, "age": age}
+
+
+def select(study: dict[str, Any], *words: str) -> Path:
+    folder = study["folder"]
+    out = folder / "out"
+    arguments = ["select", str(study["path"]), "--pheno", str(folder / "study.pheno")]
+    arguments += ["--pheno-name", "bmi", "--covar", str(folder / "study.covar"), "--quiet"]
+    assert main([*arguments, "--n-features", "2", "--out", str(out), *words]) == 0
+    return Path(out)
+
+
+def test_phenotypes_and_covariates_are_joined_and_those_without_dropped(
+    study: dict[str, Any],
+) -> None:
+    folder = study["folder"]
+    table = read(
+        study["path"], pheno=folder / "study.pheno", pheno_name="bmi", covar=folder / "study.covar"
+    )
+    # -9 is no phenotype, and two samples have no covariates.
+    assert table.X.shape == (N - 3, P + 2)
+    assert table.covariates == (P, P + 1)
+    assert table.ids is not None
+    assert "s5" not in table.ids
+    keep = [i for i in range(N - 2) if i != 5]
+    assert_allclose(table.y, study["y"][keep])
+    assert_allclose(table.X.gather(np.array([P])).dense()[:, 0], study["age"][keep])
+    assert any("lack the target" in note for note in table.notes)
+
+
+def test_a_model_knows_alleles_and_predicts_other_codings(
+    study: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = select(study)
+    model = read_model(out / "model.json")
+    assert {allele.name for allele in model.alleles} == {"rs4", "rs11"}
+    selected = {row["feature"]: row for row in rows(out / "selected.csv")}
+    assert {"rs4", "rs11", "age", "sex"} == set(selected)
+    assert selected["rs4"]["chromosome"] == "1"
+    assert selected["rs4"]["position"] == "5000"
+    assert (selected["rs4"]["counted_allele"], selected["rs4"]["other_allele"]) == ("A", "C")
+    covar = ["--covar", str(study["folder"] / "study.covar")]
+    plain = predictions(study, out, study["path"], covar)
+    # Swapped at rs4 (and counted the other way round), on the other strand at rs11.
+    other, alleles = study["X"].copy(), list(study["alleles"])
+    other[:, 4] = 2.0 - other[:, 4]
+    alleles[4], alleles[11] = ("C", "A"), ("C", "A")
+    names = [f"rs{j}" for j in range(P)]
+    path = with_alleles(study["folder"], "other", other, alleles, names=names)
+    capsys.readouterr()
+    again = predictions(study, out, path, covar)
+    told = capsys.readouterr().err
+    assert "alleles swapped, and recoded (rs4)" in told
+    assert "other strand, and flipped (rs11)" in told
+    assert_allclose(again, plain, rtol=1e-9)
+    # A variant that is not there counts as its mean.
+    path = with_alleles(study["folder"], "less", other[:, :11], alleles[:11], names=names[:11])
+    predictions(study, out, path, covar)
+    assert "1 variants not in the data: taken as the mean (rs11)" in capsys.readouterr().err
+
+
+def predictions(study: dict[str, Any], out: Path, path: Path, covar: list[str]) -> list[float]:
+    # Two samples have no covariates; the new data leaves them out.
+    keep = N - 2
+    lines = path.with_suffix(".fam").read_text().splitlines()[:keep]
+    held = read_bed(path)[:keep]
+    name = f"{path.stem}_few"
+    bim = path.with_suffix(".bim").read_text()
+    write_plink(study["folder"] / f"{name}.bed", held)
+    (study["folder"] / f"{name}.bim").write_text(bim)
+    (study["folder"] / f"{name}.fam").write_text("\n".join(lines) + "\n")
+    file = study["folder"] / "p.csv"
+    data = str(study["folder"] / f"{name}.bed")
+    assert main(["predict", str(out / "model.json"), data, "--out", str(file), *covar]) == 0
+    found = rows(file)
+    assert [row["IID"] for row in found] == [f"s{i}" for i in range(keep)]
+    return [float(row["prediction"]) for row in found]
+
+
+def read_bed(path: Path) -> Any:
+    from atomlearn.designs import PlinkBed
+
+    design = PlinkBed(path)
+    values = np.array(design.gather(np.arange(design.shape[1])).dense())
+    values[~np.isin(values, (0, 1, 2))] = np.nan
+    return values
+
+
+def test_an_ambiguous_swap_is_told_and_taken_as_the_mean() -> None:
+    from atomlearn.cli.genotypes import _way
+    from atomlearn.reports.model import Allele
+
+    palindromic = Allele("v", "1", 5, "A", "T", 0.5)
+    plain = Allele("v", "1", 5, "A", "C", 0.5)
+    assert _way(palindromic, "A", "T") == "same"
+    assert _way(palindromic, "T", "A") == "ambiguous"
+    assert _way(plain, "C", "A") == "swapped"
+    assert _way(plain, "T", "G") == "flipped"
+    assert _way(plain, "G", "T") == "flipped swapped"
+    assert _way(plain, "0", "C") == "same"
+    assert _way(plain, "0", "A") == "swapped"
+    assert _way(plain, "A", "T") == "different"
+
+
+def test_filters_count_what_they_leave_out(study: dict[str, Any]) -> None:
+    X = study["X"]
+    share = np.nansum(X, axis=0) / 2 / np.maximum(np.isfinite(X).sum(axis=0), 1)
+    missing = np.isnan(X).mean(axis=0)
+    folder = study["folder"]
+    table = read(
+        study["path"], pheno=folder / "study.pheno", pheno_name="other",
+        filters=Filters(maf=0.2, geno=0.03),
+    )  # fmt: skip
+    kept = (np.minimum(share, 1 - share) >= 0.2) & (missing <= 0.03)
+    assert 0 < kept.sum() < P
+    assert list(table.feature_names or ()) == [f"rs{j}" for j in np.flatnonzero(kept)]
+    assert table.variants.positions.size == kept.sum()
+    assert any(note.startswith("--maf") for note in table.notes)
+
+
+def test_hardy_weinberg_is_the_sum_over_all_samples_of_these_alleles() -> None:
+    """By enumeration: 2 n!/(...) of each number of carriers, in whole numbers."""
+    from math import factorial
+
+    for one, two, known in [(5, 0, 20), (1, 6, 20), (12, 3, 30), (0, 4, 25)]:
+        rare = one + 2 * two
+        chances = {}
+        for carriers in range(rare % 2, rare + 1, 2):
+            pairs = (rare - carriers) // 2
+            rest = known - carriers - pairs
+            chances[carriers] = (
+                2**carriers * factorial(known)
+                / (factorial(carriers) * factorial(pairs) * factorial(rest))
+            )  # fmt: skip
+        mine = sum(c for c in chances.values() if c <= chances[one] * (1 + 1e-9))
+        expected = mine / sum(chances.values())
+        assert _exact(one, two, known) == pytest.approx(expected, rel=1e-9)
+        given = [np.array([float(value)]) for value in (one, two, known)]
+        if expected < 0.01:
+            assert hardy_weinberg(*given)[0] == pytest.approx(expected, rel=1e-9)
+
+
+def test_components_are_those_of_the_singular_values(study: dict[str, Any]) -> None:
+    from atomlearn.designs import PlinkBed
+
+    rng = np.random.default_rng(0)
+    populations = rng.uniform(0.1, 0.9, (3, 300))
+    X = rng.binomial(2, populations[rng.integers(0, 3, 90)]).astype(float)
+    path = study["folder"] / "many.bed"
+    write_plink(path, X)
+    found = components(PlinkBed(path), 2)
+    scaled = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+    left, sizes, _ = np.linalg.svd(scaled, full_matrices=False)
+    assert_allclose(np.abs(found), np.abs(left[:, :2] * sizes[:2]), rtol=1e-3, atol=1e-2)
+
+
+def test_components_are_covariates_of_the_command(study: dict[str, Any]) -> None:
+    out = select(study, "--pcs", "2")
+    names = {row["feature"] for row in rows(out / "selected.csv")}
+    assert {"PC1", "PC2", "age", "sex"} <= names
+
+
+def test_windows_and_regions_are_groups(study: dict[str, Any]) -> None:
+    folder = study["folder"]
+    (folder / "regions.txt").write_text("near chr1:4000-6000\nfar chr1:12000-12500 rs30\n")
+    out = select(study, "--groups", str(folder / "regions.txt"))
+    names = {row["feature"] for row in rows(out / "selected.csv")}
+    assert {"rs3", "rs4", "rs5", "rs11", "rs30"} <= names
+    out = select(study, "--groups", "windows:4kb")
+    assert "rs4" in {row["feature"] for row in rows(out / "selected.csv")}
