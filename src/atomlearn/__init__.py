@@ -37,6 +37,7 @@ __all__ = [
     "AtomicClassifierCV",
     "AtomicRegressor",
     "AtomicRegressorCV",
+    "AtomicSurvival",
     "FeatureGenerator",
     "KnockoffSelector",
     "MatrixCompletion",
@@ -84,6 +85,7 @@ if TYPE_CHECKING:
     from atomlearn.estimators.matrices.sparse_pca import SparsePCA
     from atomlearn.estimators.regressor import AtomicRegressor
     from atomlearn.estimators.sampler import AdditiveKernelSampler
+    from atomlearn.estimators.survival import AtomicSurvival
     from atomlearn.findings import KnockoffSelector, StabilitySelector
     from atomlearn.reports import report
     from atomlearn.solvers import solve

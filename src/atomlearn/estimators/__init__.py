@@ -10,6 +10,7 @@ from atomlearn.estimators.matrices.sparse_low_rank import SparseLowRank
 from atomlearn.estimators.matrices.sparse_pca import SparsePCA
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.estimators.sampler import AdditiveKernelSampler
+from atomlearn.estimators.survival import AtomicSurvival
 
 __all__ = [
     "AdditiveKernelSampler",
@@ -17,6 +18,7 @@ __all__ = [
     "AtomicClassifierCV",
     "AtomicRegressor",
     "AtomicRegressorCV",
+    "AtomicSurvival",
     "FeatureGenerator",
     "MatrixCompletion",
     "MatrixPursuit",

@@ -22,6 +22,7 @@ from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.losses import FreeColumns, Offset, pieces
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
 from atomlearn.core.problem.checks import check_free, check_offset, check_weight
+from atomlearn.core.problem.gaps import gap_at
 from atomlearn.core.problem.pricing import Pricing, priced
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Certificate
@@ -379,38 +380,12 @@ class Problem:
         objective = smooth + 0.5 * square + self.regularizer.value(gauge)
         base = objective + 0.5 * square
         low, high = polar
-        gap = self.gap_at(base, objective, prediction, dual, high, excess)
+        gap = gap_at(self, base, objective, prediction, dual, high, excess)
         # Where the best atom is only searched for, the gap it would give is told apart.
         searched = None
         if low < high:
-            searched = self.gap_at(base, objective, prediction, dual, low, excess)
+            searched = gap_at(self, base, objective, prediction, dual, low, excess)
         return Certificate(objective, gap, high, searched)
-
-    def gap_at(
-        self,
-        base: float,
-        objective: float,
-        prediction: Array,
-        v: Array,
-        polar: float,
-        excess: Excess | None = None,
-    ) -> float:
-        """Return the gap at the dual point -v, or at it scaled into feasibility, for this polar."""
-        # F >= level * gauge at the optimum, because losses are bounded below by zero.
-        bound = objective / self.regularizer.amount
-        gap = base + self.loss_conjugate(v, -1.0, prediction)
-        gap += self.regularizer.conjugate(polar, bound, excess)
-        level = self.regularizer.amount
-        if not self.tau and self.regularizer.form == "penalized" and polar > level:
-            # The classical alternative: the dual point scaled into gauge°(z) <= level.
-            feasible = objective + self.loss_conjugate(v, -level / polar, prediction)
-            if excess is not None:
-                feasible += excess.scaled(level / polar).at(level)
-            gap = min(gap, feasible)
-        if np.isnan(gap):
-            gap = math.inf
-        # F itself bounds F - F*, as losses and norms are bounded below by zero.
-        return min(max(gap, 0.0), objective)
 
     def shifted(self, scores: Scores, columns: Columns | None, weights: Array) -> Scores:
         """Return the scores of the whole smooth part: X'v - tau w."""

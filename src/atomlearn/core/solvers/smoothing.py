@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Loss, Solver, State
 from atomlearn.core.interfaces.solver import Arrays, WarmStart
+from atomlearn.core.problem.gaps import gap_at
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Certificate, Status
 from atomlearn.core.problem.rounding import rounding
@@ -175,7 +176,7 @@ def _exact(problem: Problem, smooth: Problem, state: State, v: Array) -> Certifi
     square = 0.0
     if problem.tau:
         square = float(state.weights @ problem.ridge_slope(state.weights))
-    gap = problem.gap_at(objective + 0.5 * square, objective, prediction, v, known.polar)
+    gap = gap_at(problem, objective + 0.5 * square, objective, prediction, v, known.polar)
     # Slopes jump at the kinks: those of the edges bound what a move of the prediction changes.
     steepest = np.asarray(problem.weight, dtype=np.float64)
     columns, lengths = state.columns, getattr(state, "lengths", None)

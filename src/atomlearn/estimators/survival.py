@@ -1,0 +1,244 @@
+"""AtomicSurvival: proportional hazards with an atomic norm, certified."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces import Norm, Solver
+from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.losses import Cox
+from atomlearn.core.losses.concordance import concordance
+from atomlearn.core.losses.survival_target import checked_survival
+from atomlearn.core.problem.checks import check_weight
+from atomlearn.core.solvers.progress import Observer
+from atomlearn.core.solvers.stopping import StoppingRule
+from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.checks import checked_design, expanded, keep
+from atomlearn.estimators.targets import Checked, normalized
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class StepFunction:
+    """A function that is constant from one of the times ``x`` to the next, ``y`` its values.
+
+    Called with times, it gives the value reached at each: ``first`` before the first of them.
+    """
+
+    x: Array
+    y: Array
+    first: float
+
+    def __call__(self, times: Any) -> Any:
+        """Return the values at these times."""
+        places = np.searchsorted(self.x, times, side="right")
+        values = np.concatenate([[self.first], self.y])[places]
+        return float(values) if np.ndim(times) == 0 else values
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """Breslow's baseline hazard of one stratum: times of events, cumulative hazard there."""
+
+    times: Array
+    cumulative: Array
+
+    @classmethod
+    def of(cls, y: Any, risk: Array, weight: Array) -> Baseline:
+        """Return sum over the times of events of (weight of events) / (sum of s exp(risk))."""
+        kept = weight > 0.0
+        y, weighed = y[kept], weight[kept] * np.exp(risk[kept])
+        times, of = np.unique(y["time"][y["event"]], return_inverse=True)
+        totals = np.bincount(of, weights=weight[kept][y["event"]], minlength=times.size)
+
+        def reached(name: str) -> Array:
+            """Return the sum over those whose time (entry) is t or later, for each t."""
+            order = np.argsort(-y[name], kind="stable")
+            sums = np.concatenate([[0.0], np.cumsum(weighed[order])])
+            found: Array = sums[np.searchsorted(-y[name][order], -times, side="right")]
+            return found
+
+        at_risk = reached("time") - reached("entry")
+        return cls(times, np.cumsum(totals / at_risk))
+
+
+class AtomicSurvival(AtomicModel):
+    """min over w of  (1 / sum s) f(X w) + alpha * penalty(w),  f Cox's partial likelihood.
+
+    penalty = gauge ("penalized") or gauge^2 / 2 ("squared"); for "constrained" there is none and
+    gauge(w) <= radius instead. See ``losses.Cox`` for f, which is less the least value that it has
+    at each time by itself. There is no intercept: the baseline hazard takes its place.
+
+    Parameters
+    ----------
+    norm : str or Norm, default="l1"
+    alpha : float, default=1.0
+        Weight of the penalty. That of ``sksurv.linear_model.CoxnetSurvivalAnalysis`` with
+        ``l1_ratio=1`` is the same.
+    ties : {"efron", "breslow"}, default="efron"
+        What is done where several events have one time.
+    form, radius, features, unpenalized, relax, adaptive, tol, max_iter, solver, warm_start
+        As in ``AtomicRegressor``.
+    verbose, observers, stop, time_limit
+        As in ``AtomicRegressor``.
+
+    Attributes
+    ----------
+    coef_ : (n_features,) ndarray, in the dtype of X
+        Log hazard ratios, one a unit of each column.
+    unique_times_ : (n_times,) ndarray
+        The times of events.
+    baselines_ : dict of Baseline, one a stratum
+        Breslow's estimate of the cumulative baseline hazard (also with Efron's ties, as in
+        scikit-survival).
+    selected_, selected_names_, parts_, objective_, gap_, status_, n_passes_, n_iter_, history_
+        As of ``AtomicRegressor``.
+    results_, n_features_in_, feature_names_in_
+
+    Notes
+    -----
+    y is a structured array, as scikit-survival has it: a boolean field (whether the event was
+    seen) and a field of times; fields "entry" (left truncation) and "stratum" may be added, which
+    ``losses.survival_target`` does.
+
+    References
+    ----------
+    N. Simon, J. Friedman, T. Hastie, R. Tibshirani. Regularization paths for Cox's proportional
+    hazards model via coordinate descent. Journal of Statistical Software 39(5), 2011.
+    N. E. Breslow. Covariance analysis of censored survival data. Biometrics 30 (1974) 89-99.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import AtomicSurvival
+    >>> from atomlearn.losses import survival_target
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 20))
+    >>> y = survival_target(rng.random(200) < 0.7, rng.exponential(np.exp(-X[:, 3])))
+    >>> model = AtomicSurvival(alpha=0.1).fit(X, y)
+    >>> model.selected_.tolist(), bool(model.score(X, y) > 0.7)
+    ([3], True)
+    >>> model.predict_survival_function(X[:1])[0](1.0) < 1.0
+    True
+    """
+
+    fit_intercept = False
+
+    def __init__(
+        self,
+        norm: str | Norm = "l1",
+        alpha: float = 1.0,
+        ties: Literal["efron", "breslow"] = "efron",
+        *,
+        form: Form = "penalized",
+        radius: float = 1.0,
+        features: str = "linear",
+        unpenalized: Any = None,
+        relax: float = 0.0,
+        adaptive: float = 0.0,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        solver: str | Solver = "auto",
+        warm_start: bool = False,
+        verbose: int = 0,
+        observers: Sequence[Observer] | None = None,
+        stop: StoppingRule | None = None,
+        time_limit: float | None = None,
+    ) -> None:
+        keep(self, locals())
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> AtomicSurvival:
+        """Fit to X (n_samples, n_features) and y (n_samples,), structured; ``offset`` is added."""
+        settings = self._settings()
+        inputs = checked_design(self, X, reset=True)
+        loss = Cox(self.ties)
+        target: Any = _target(y, inputs.shape[0])
+        weight = normalized(check_weight(sample_weight, inputs.shape[0]))
+        if not target["event"][weight > 0.0].any():
+            raise ValueError("y holds no event of a sample with a weight: nothing can be learned")
+        design = expanded(inputs, self.features, weight=weight)
+        data = Checked(design, target, [target], weight, loss).with_offset(offset)
+        self._fit(data, settings)
+        self.intercept_ = 0.0
+        risk = self.predict(X, offset).astype(np.float64)
+        self.baselines_ = {
+            int(stratum): Baseline.of(target[mine], risk[mine], weight[mine])
+            for stratum in np.unique(target["stratum"])
+            for mine in [target["stratum"] == stratum]
+        }
+        self.unique_times_ = np.unique(target["time"][target["event"] & (weight > 0.0)])
+        return self
+
+    def decision_function(self, X: Any, offset: Any = None) -> NDArray[Any]:
+        """Return X w (+ offset), the log hazard ratios, (n_samples,)."""
+        return self._linear(X, offset)[:, 0]
+
+    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
+        """Return the log hazard ratios X w (+ offset), (n_samples,): the larger the earlier."""
+        return self.decision_function(X, offset)
+
+    def score(self, X: Any, y: Any, offset: Any = None) -> float:
+        """Return Harrell's concordance of the times and the predicted risks; 1/2 is by chance."""
+        risk = self.predict(X, offset).astype(np.float64)
+        return concordance(_target(y, risk.size), risk)
+
+    def predict_cumulative_hazard_function(
+        self, X: Any, return_array: bool = False, offset: Any = None, stratum: Any = None
+    ) -> NDArray[Any]:
+        """Return the cumulative hazard of each sample.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features)
+        return_array : bool
+            Whether to return the values at ``unique_times_``, (n_samples, n_times), in the place of
+            (n_samples,) functions of time.
+        offset : (n_samples,), optional
+        stratum : (n_samples,) int, optional
+            Needed where y had several strata: the codes there.
+        """
+        return self._functions(X, return_array, offset, stratum, survival=False)
+
+    def predict_survival_function(
+        self, X: Any, return_array: bool = False, offset: Any = None, stratum: Any = None
+    ) -> NDArray[Any]:
+        """Return the share of samples such as each that is left, exp(-cumulative hazard).
+
+        Parameters as of ``predict_cumulative_hazard_function``.
+        """
+        return self._functions(X, return_array, offset, stratum, survival=True)
+
+    def _functions(
+        self, X: Any, return_array: bool, offset: Any, stratum: Any, *, survival: bool
+    ) -> NDArray[Any]:
+        ratio = np.exp(self.predict(X, offset).astype(np.float64))
+        if stratum is None and len(self.baselines_) > 1:
+            raise ValueError("y had several strata; give stratum=, the code of each sample")
+        codes = np.full(ratio.size, next(iter(self.baselines_))) if stratum is None else stratum
+        functions = np.empty(ratio.size, dtype=object)
+        for i, (code, factor) in enumerate(zip(codes, ratio, strict=True)):
+            if code not in self.baselines_:
+                raise ValueError(f"stratum {code!r} was not in y; fitted: {list(self.baselines_)}")
+            baseline = self.baselines_[code]
+            hazard = baseline.cumulative * factor
+            values, first = (np.exp(-hazard), 1.0) if survival else (hazard, 0.0)
+            functions[i] = StepFunction(baseline.times, values, first)
+        if not return_array:
+            return functions
+        return np.array([function(self.unique_times_) for function in functions])
+
+
+def _target(y: Any, n_samples: int) -> Any:
+    target = checked_survival(y)
+    if target.size != n_samples:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_samples} rows "
+            f"and y has {target.size} targets; they must describe the same samples"
+        )
+    return target
