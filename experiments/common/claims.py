@@ -41,12 +41,8 @@ class Record:
         self.name = "smoke_" if smoke else ""
         self.out = Path("build/experiments") / directory.name if smoke else directory
         self.out.mkdir(parents=True, exist_ok=True)
-        known = self.out / "claims.json"
-        claims = json.loads(known.read_text())["claims"] if known.exists() else []
-        self.claims = {one["key"]: Claim(**one) for one in claims}
+        self.claims: dict[str, Claim] = {}
         self.results: dict[str, Any] = {}
-        if (kept := self.out / "results.json").exists():
-            self.results = json.loads(kept.read_text())
 
     def add(self, claim: Claim) -> None:
         """Keep a claim, in place of the one of the same key, and write all of them."""
@@ -61,13 +57,22 @@ class Record:
         self.write()
 
     def write(self) -> None:
-        """Write claims.json and results.json."""
-        counts = {v: sum(c.verdict == v for c in self.claims.values()) for v in VERDICTS}
-        claims = [asdict(claim) for _, claim in sorted(self.claims.items())]
-        text = json.dumps({"counts": counts, "claims": claims}, indent=1, ensure_ascii=False)
-        (self.out / "claims.json").write_text(text + "\n")
-        results = json.dumps(self.results, default=float)
-        (self.out / "results.json").write_text(results + "\n")
+        """Put what this run found into claims.json and results.json, beside what others did."""
+        kept = _read(self.out / "claims.json").get("claims", [])
+        claims = {one["key"]: one for one in kept}
+        claims |= {key: asdict(claim) for key, claim in self.claims.items()}
+        counts = {v: sum(one["verdict"] == v for one in claims.values()) for v in VERDICTS}
+        listed = [claim for _, claim in sorted(claims.items())]
+        text = json.dumps({"counts": counts, "claims": listed}, indent=1, ensure_ascii=False)
+        (self.out / "claims.json").write_text(text + "\n", encoding="utf-8")
+        results = {**_read(self.out / "results.json"), **self.results}
+        text = json.dumps(results, default=float)
+        (self.out / "results.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found
 
 
 def table(claims: list[dict[str, str]]) -> str:

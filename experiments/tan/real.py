@@ -216,7 +216,7 @@ def sensitivity(record: Record, config: Config) -> None:
     record.add(
         decided(
             "Figure 12a",
-            "B = 40 is far faster than B = 2 to 400 features",
+            "B = 40 is far faster than B = 2 to as many features",
             "about 200 times",
             words,
             found[batches[0]][0] > 5 * found[batches[-2]][0],
@@ -226,7 +226,7 @@ def sensitivity(record: Record, config: Config) -> None:
     record.add(
         decided(
             "Figure 12b",
-            "B = 400 is much less accurate than a smaller B",
+            "one block of all (B = 400) is much less accurate than a smaller B",
             "a plot",
             words,
             found[batches[-1]][1] < found[batches[-2]][1] - 0.5,

@@ -22,6 +22,7 @@ from atomlearn.matrices.norms.rows import RowGroups
 from atomlearn.matrices.norms.sparse import SparsePSD, SparseRankOne
 from atomlearn.matrices.norms.tensor import TensorTrace
 from atomlearn.matrices.norms.trace import TraceNorm
+from atomlearn.papers.pairwise import PairwiseElasticNet, TraceLasso
 
 __all__ = [
     "L1",
@@ -39,12 +40,14 @@ __all__ = [
     "LatentKSupport",
     "Nonnegative",
     "Operators",
+    "PairwiseElasticNet",
     "Restricted",
     "RowGroups",
     "Scaled",
     "SparsePSD",
     "SparseRankOne",
     "TensorTrace",
+    "TraceLasso",
     "TraceNorm",
     "Trees",
     "Union",
