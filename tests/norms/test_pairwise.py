@@ -21,13 +21,15 @@ def data(seed: int, n: int = 20, p: int = 6) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("seed", range(8))
 def test_pairwise_elastic_net(seed: int) -> None:
     X, y = data(seed)
-    R = 0.8 * np.eye(6) + 0.2 * np.abs(np.corrcoef(X.T)) ** 2
+    # One similarity for all pairs; two groups of alike columns are not convex already.
+    R = np.full((6, 6), 0.1 + 0.1 * seed)
+    np.fill_diagonal(R, 1.0)
     norm = PairwiseElasticNet(R)
-    P = np.eye(6) + 1.0 - R
+    root = np.linalg.cholesky(np.eye(6) + 1.0 - R).T
     rng = np.random.default_rng(seed)
     z = rng.standard_normal(6)
     m = cp.Variable(6, nonneg=True)
-    best = cp.Problem(cp.Maximize(np.abs(z) @ m), [cp.quad_form(m, cp.psd_wrap(P)) <= 1])
+    best = cp.Problem(cp.Maximize(np.abs(z) @ m), [cp.norm(root @ m) <= 1])
     assert_allclose(norm.polar(z), best.solve(solver="CLARABEL"), rtol=1e-5)
     atom = norm.best_atom(z)
     assert_allclose(atom.values @ z[atom.columns], norm.polar(z), rtol=1e-9)
@@ -36,7 +38,7 @@ def test_pairwise_elastic_net(seed: int) -> None:
     assert_allclose(norm.value(whole), 1.0, rtol=1e-9)
     fit = solve(X, y, norm=norm, form="squared", level=0.2, gap=1e-7)
     w, a = cp.Variable(6), cp.Variable(6, nonneg=True)
-    model = 0.5 * cp.sum_squares(X @ w - y) + 0.1 * cp.quad_form(a, cp.psd_wrap(P))
+    model = 0.5 * cp.sum_squares(X @ w - y) + 0.1 * cp.sum_squares(root @ a)
     optimum = cp.Problem(cp.Minimize(model), [a >= w, a >= -w]).solve(solver="CLARABEL")
     assert fit.converged
     assert_allclose(fit.objective, optimum, rtol=1e-5)
@@ -52,6 +54,8 @@ def test_pairwise_ends_are_l1_and_l2() -> None:
         PairwiseElasticNet(2 * np.eye(5)).check(5)
     with pytest.raises(ValueError, match="shape"):
         PairwiseElasticNet(np.eye(4)).check(5)
+    with pytest.raises(ValueError, match="not convex"):
+        PairwiseElasticNet(np.kron(np.eye(2), np.ones((2, 2)))).check(4)
 
 
 @pytest.mark.parametrize("seed", range(4))
