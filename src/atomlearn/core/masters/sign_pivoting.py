@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from atomlearn._kernels import active_set_qp
+from atomlearn._kernels import active_set_qp, scores_dense
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -46,6 +46,8 @@ class SupportFactor:
     """
 
     def __init__(self) -> None:
+        # Two buffers in turn: fresh memory for each factor would cost as much as its numbers.
+        self._room = [np.empty(0), np.empty(0)]
         self.forget()
 
     def forget(self) -> None:
@@ -89,12 +91,19 @@ class SupportFactor:
             self._append(H, ridge, fresh)
         return left
 
+    def _matrix(self, size: int) -> Array:
+        """Return a Fortran array of garbage that is not the present factor's."""
+        self._room.reverse()
+        if self._room[0].size < size * size:
+            self._room[0] = np.empty(2 * size * size)
+        return self._room[0][: size * size].reshape((size, size), order="F")
+
     def _append(self, H: Array, ridge: float, fresh: Columns) -> None:
         old, size = self._columns, self._columns.size
         corner = np.array(H[np.ix_(fresh, fresh)], order="F")
         corner[np.diag_indices(fresh.size)] += ridge
         total = size + fresh.size
-        lower = np.zeros((total, total), order="F")
+        lower = self._matrix(total)
         if size:
             cross = _triangular(self._lower, np.asfortranarray(H[np.ix_(old, fresh)]), False)
             corner -= cross.T @ cross
@@ -146,7 +155,7 @@ def l1_quadratic(
     """
     factor = factor or SupportFactor()
     most = weights.size if most is None else most
-    linear = H @ weights + ridge * weights - slope
+    linear = scores_dense(H, weights) + ridge * weights - slope
     signs = np.sign(weights)
     _enter(signs, -slope, price, most)
     fewest, patience, systems = weights.size + 1, PATIENCE, 0
@@ -162,7 +171,8 @@ def l1_quadratic(
             factor.forget()
             break
         systems += 1
-        gradient = linear - H @ trial - ridge * trial
+        # Rows of H at zeros are not read.
+        gradient = linear - scores_dense(H, trial) - ridge * trial
         wrong = (signs != 0) & (trial * signs <= 0)
         over = (signs == 0) & (np.abs(gradient) > price * (1 + SLACK))
         exchanges = int(np.count_nonzero(wrong) + np.count_nonzero(over))

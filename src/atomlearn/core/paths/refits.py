@@ -190,7 +190,7 @@ class SignRefit(PoolRefit):
             weights,
             ridge=problem.tau,
             factor=self._factor,
-            most=problem.y.size - 1 - problem.fit_intercept,
+            most=int(np.count_nonzero(problem.weight)) - 1 - problem.fit_intercept,
         )
         linear = self.block.dot(weights)
         shift = problem.optimal_intercept(linear, shift)
