@@ -10,6 +10,7 @@ from atomlearn.core.masters.scaling_newton import ScalingNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.masters.simplex import SimplexQuasiNewton
 from atomlearn.core.masters.working_sets import WorkingSets
+from atomlearn.papers.dual_mkl import DualMKL
 from atomlearn.papers.interior_point import InteriorPoint
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "ActiveSetQP",
     "CompressedSamples",
     "CoupledNewton",
+    "DualMKL",
     "InteriorPoint",
     "ScalingNewton",
     "SemismoothNewton",

@@ -26,11 +26,14 @@ from atomlearn.papers.cogent import CoGEnT
 from atomlearn.papers.fista import FISTA
 from atomlearn.papers.frank_wolfe import FrankWolfe
 from atomlearn.papers.kfcfw import KFCFW
+from atomlearn.papers.stochastic import SDCA, UFOMKL
 
 __all__ = [
     "ADMM",
     "FISTA",
     "KFCFW",
+    "SDCA",
+    "UFOMKL",
     "AtomGeneration",
     "BlockCoordinateDescent",
     "Checkpoint",

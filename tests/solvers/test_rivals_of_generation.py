@@ -1,0 +1,58 @@
+"""The rivals of [T]: SDCA, UFO-MKL, and MKL-FGM in the dual, against the optimum."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from atomlearn import norms, solve
+from atomlearn.masters import DualMKL, SemismoothNewton
+from atomlearn.solvers import SDCA, UFOMKL, FeatureGeneration
+
+
+def data(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((60, 20))
+    return X, np.where(X[:, :4].sum(axis=1) + 0.5 * rng.standard_normal(60) > 0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "squared"])
+@pytest.mark.parametrize("norm", [norms.L1(), norms.Groups([[0, 1, 2, 3], [4, 5]])])
+def test_sdca_reaches_the_optimum(loss: str, norm: norms.Norm) -> None:
+    X, y = data()
+    settings = {"loss": loss, "norm": norm, "level": 1.0, "tau": 2.0}
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, 60)
+    ours = solve(X, y, solver=SDCA(), gap=1e-7, sample_weight=weight, **settings)
+    best = solve(X, y, gap=1e-10, sample_weight=weight, **settings)
+    assert ours.converged
+    assert_allclose(ours.objective, best.objective, rtol=2e-7)
+
+
+def test_ufo_mkl_comes_near() -> None:
+    X, y = data(2)
+    settings = {"loss": "logistic", "norm": norms.Groups([[0, 1, 2, 3], [4, 5]]), "level": 1.0}
+    ours = solve(X, y, solver=UFOMKL(), tau=2.0, gap=1e-12, max_iter=20, **settings)
+    best = solve(X, y, tau=2.0, gap=1e-10, **settings)
+    assert best.objective <= ours.objective <= 1.02 * best.objective
+    assert ours.objective - best.objective <= ours.gap
+
+
+def test_what_they_cannot_do_is_refused() -> None:
+    X, y = data()
+    for solver in (SDCA(), UFOMKL()):
+        with pytest.raises(ValueError, match="tau > 0"):
+            solve(X, y, level=1.0, solver=solver)
+    form = {"loss": "logistic", "norm": norms.KSupport(3), "form": "squared", "level": 1.0}
+    with pytest.raises(TypeError, match="DualMKL"):
+        solve(X, y, solver=FeatureGeneration(master=DualMKL()), **form)
+
+
+def test_mkl_in_the_dual_is_the_primal_subproblem() -> None:
+    X, y = data(3)
+    form = {"loss": "squared_hinge", "norm": norms.KSupport(4), "form": "squared", "level": 0.5}
+    rounds = {"max_blocks": 3, "inner_tolerance": 1e-6}
+    dual = solve(X, y, solver=FeatureGeneration(master=DualMKL(2000), **rounds), **form)
+    primal = solve(X, y, solver=FeatureGeneration(master=SemismoothNewton(), **rounds), **form)
+    assert_allclose(dual.state.restricted_objective, primal.state.restricted_objective, rtol=1e-5)
+    assert_allclose(dual.coef, primal.coef, atol=1e-2)
