@@ -49,6 +49,7 @@ BENCHMARKS = {
     "robust_pca": ("matrices.robust_pca", "sparse plus low rank: made data, the escalator video"),
     "clustering": ("matrices.clustering", "spectral clustering of digits by matrix pursuit"),
     "real": ("real.benchmark", "atomlearn select on real files against l1 models"),
+    "small": ("small", "fits of ordinary shapes against scikit-learn"),
     "startup": ("startup", "import, pip install from a clean clone, make demo from nothing"),
 }
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from atomlearn._kernels import _checks, _native
 from atomlearn._kernels._checks import Array, Positions
+from atomlearn._kernels.group_newton import has_group_newton
 
 
 class QPStatus(IntEnum):
@@ -168,9 +169,7 @@ def active_set_qp(
         )
     entering = _checks.count(batch, "batch")
     pivots = _checks.count(max_pivots, "max_pivots")
-    if state is None:
-        state = ActiveFactor(size)
-    state.reserve(size)
+    state = _prepared(state, size)
     counts = np.array([state.count, state.updates, 0, 0, 0], dtype=np.int64)
     figures = np.array([state.sigma, 0.0, 0.0, 0.0])
     code = _native.active_set(
@@ -194,6 +193,13 @@ def _check_factors(**factors: float) -> None:
     for name, number in factors.items():
         if not 0 <= number < math.inf:
             raise ValueError(f"{name} must be finite and >= 0, got {number!r}")
+
+
+def _prepared(state: ActiveFactor | None, size: int) -> ActiveFactor:
+    has_group_newton()  # which hands BLAS to the kernels
+    state = ActiveFactor(size) if state is None else state
+    state.reserve(size)
+    return state
 
 
 def _hessian(gram: Array, size: int) -> Array:

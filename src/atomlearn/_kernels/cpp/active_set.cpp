@@ -20,6 +20,7 @@
 #include <cmath>
 #include <vector>
 
+#include "blas.hpp"
 #include "factor.hpp"
 
 namespace atomlearn {
@@ -32,6 +33,8 @@ constexpr double kNoise = 5e-15;
 // Residuals that leave no doubt: above this an updated factor is computed afresh.
 constexpr double kDrift = 1e-10;
 constexpr int kMostRefinements = 4;
+// Atoms that are appended by products of matrices from so many on.
+constexpr Index kTogether = 8;
 
 ATOMLEARN_CLONES void add_multiple(double* y, double factor, const double* x, Index size) {
 #pragma omp simd
@@ -188,6 +191,7 @@ class Loop {
         const double common = p_.level + (p_.coupling > 0.0 ? p_.coupling * spent() : 0.0);
         if (common != 0.0)
             for (Index j = 0; j < n_; ++j) at(gradient_, j) += common * price(j);
+        fresh_ = true;
         reach_ = 0.0;
         for (Index t = 0; t < s_.count; ++t)
             reach_ += at(root_, s_.order[t]) * std::fabs(c_[s_.order[t]]);
@@ -201,6 +205,13 @@ class Loop {
             const Index j = s_.order[t];
             common_ = std::max(common_, own_terms(j) / cost(j));
         }
+    }
+
+    // After part of the way to the minimum over the atoms in use as much of their gradient is gone,
+    // up to errors of the factor; that of the others is not known until it is asked for.
+    void shorten_gradient(double length) {
+        for (Index t = 0; t < s_.count; ++t) at(gradient_, s_.order[t]) *= 1.0 - length;
+        fresh_ = false;
     }
 
     double reduced(Index j) { return at(gradient_, j) + multiplier_ * price(j); }
@@ -235,8 +246,10 @@ class Loop {
         if (2 * leaving > s_.count) forget();
         for (Index t = s_.count - 1; t >= 0; --t)
             if (c_[s_.order[t]] == 0.0) remove(t);
+        std::vector<Index> atoms;
         for (Index j = 0; j < n_; ++j)
-            if (c_[j] != 0.0 && !active_[size_of(j)]) append(j);
+            if (c_[j] != 0.0 && !active_[size_of(j)]) atoms.push_back(j);
+        append_all(atoms);
         j_changed();
     }
 
@@ -246,7 +259,9 @@ class Loop {
         s_.updates = 0;
     }
 
-    void append(Index j) {
+    // An atom that depends on those in use gets a pivot of its own where it has to be there;
+    // several of them at once would overflow.
+    void append(Index j, bool dependent_too = true) {
         const double own = price(j);
         for (Index t = 0; t < s_.count; ++t) at(column_, t) = entry(j, s_.order[t]);
         const double size = at(scale_, j) + s_.sigma * own * own;
@@ -254,10 +269,61 @@ class Loop {
         const double unit = size > 0.0 ? size : sigma_ * own * own;
         const double pivot = factor_append(s_.factor, s_.stride, s_.count, column_.data(),
                                            entry(j, j) + p_.ridge, kLeastPivot * unit);
+        if (!dependent_too && !(pivot > kLeastPivot * unit)) return;
         out_.smallest_pivot = std::min(out_.smallest_pivot, pivot / unit);
         s_.order[s_.count++] = j;
         active_[size_of(j)] = 1;
         ++s_.updates;
+    }
+
+    void append_all(const std::vector<Index>& atoms) {
+        if (append_together(atoms)) return;
+        for (const Index j : atoms) append(j);
+    }
+
+    // At the speed of products of matrices, where there are many and none of them is dependent.
+    bool append_together(const std::vector<Index>& atoms) {
+        const bool many = static_cast<Index>(atoms.size()) >= kTogether;
+        return many && blas::ready() && append_block(atoms);
+    }
+
+    // R12 = R^-T Q12 and the factor of what is left of Q22. False, with nothing changed, where
+    // some pivot is too small for it.
+    bool append_block(const std::vector<Index>& atoms) {
+        const Index k = s_.count;
+        const auto more = static_cast<Index>(atoms.size());
+        std::vector<double> side(size_of(k * more)), corner(size_of(more * more));
+        std::vector<double> units(atoms.size());
+        for (Index b = 0; b < more; ++b) {
+            const Index j = atoms[size_of(b)];
+            const double own = price(j);
+            at(units, b) = at(scale_, j) + s_.sigma * own * own;
+            for (Index t = 0; t < k; ++t) at(side, b * k + t) = entry(j, s_.order[t]);
+            for (Index a = b; a < more; ++a) at(corner, b * more + a) = entry(j, atoms[size_of(a)]);
+            at(corner, b * more + b) += p_.ridge;
+        }
+        if (k > 0) {
+            blas::solve_lower(k, more, s_.factor, s_.stride, side.data(), k);
+            blas::add_gram(more, k, -1.0, side.data(), k, 1.0, corner.data(), more);
+        }
+        if (!blas::cholesky(more, corner.data(), more)) return false;
+        double smallest = kInfinity;
+        for (Index b = 0; b < more; ++b) {
+            const double pivot = at(corner, b * more + b) * at(corner, b * more + b);
+            if (!(pivot > kLeastPivot * at(units, b))) return false;
+            smallest = std::min(smallest, pivot / at(units, b));
+        }
+        for (Index b = 0; b < more; ++b) {
+            for (Index t = 0; t < k; ++t) s_.factor[t * s_.stride + k + b] = at(side, b * k + t);
+            std::copy_n(corner.data() + b * more + b, more - b,
+                        s_.factor + (k + b) * s_.stride + k + b);
+            s_.order[k + b] = atoms[size_of(b)];
+            active_[size_of(atoms[size_of(b)])] = 1;
+        }
+        s_.count += more;
+        s_.updates += more;
+        out_.smallest_pivot = std::min(out_.smallest_pivot, smallest);
+        return true;
     }
 
     void remove(Index t) {
@@ -271,7 +337,7 @@ class Loop {
     void refactor() {
         const std::vector<Index> atoms(s_.order, s_.order + s_.count);
         forget();
-        for (const Index j : atoms) append(j);
+        append_all(atoms);
         s_.updates = 0;
         ++out_.refactorizations;
     }
@@ -379,7 +445,11 @@ class Loop {
         const bool binds = length_within_radius(&length);
         move_along(length, binds ? -1 : leaving);
         if (binds) rescale(spent());
-        refresh_gradient();
+        if (leaving >= 0 && !binds && !tight_) {
+            shorten_gradient(length);
+        } else {
+            refresh_gradient();
+        }
         const double along = slope();
         if (length > 0.0 && down + along > 0.0 && along > -1e-3 * down) {
             // The factor was wrong enough to go uphill: back to the minimum on the way.
@@ -396,7 +466,7 @@ class Loop {
             ++out_.drop_steps;
             if (length == 0.0) blocked_[size_of(s_.order[leaving])] = 1;
             remove(leaving);
-            refresh_gradient();
+            if (tight_) refresh_gradient();
             j_changed();
         } else if (steps_here_ == 1 && counts_) {
             ++out_.full_steps;
@@ -443,6 +513,10 @@ class Loop {
 
     // Takes in the atoms that would lower the value most; false where there is none.
     bool enter() {
+        if (!fresh_) {
+            refresh_gradient();
+            return true;
+        }
         out_.multiplier = multiplier_;
         if (tight_ && !p_.equality && !release_blocked_ && multiplier_ < -kNoise * common_) {
             release_blocked_ = true;
@@ -450,14 +524,18 @@ class Loop {
             refresh_gradient();
             return true;
         }
-        Index entered = 0;
-        for (; entered < batch_ && s_.count < n_; ++entered) {
+        std::vector<Index> entering;
+        while (static_cast<Index>(entering.size()) < batch_) {
             const Index best = most_violated();
             if (best < 0) break;
-            append(best);
+            active_[size_of(best)] = 1;
+            entering.push_back(best);
         }
-        if (entered > 0) j_changed();
-        return entered > 0;
+        for (const Index j : entering) active_[size_of(j)] = 0;
+        if (!append_together(entering))
+            for (const Index j : entering) append(j, j == entering.front());
+        if (!entering.empty()) j_changed();
+        return !entering.empty();
     }
 
     // The atom outside with the largest decrease, were it alone: g^2 / Q_jj.
@@ -490,6 +568,7 @@ class Loop {
     bool tight_ = false;
     bool release_blocked_ = false;
     bool inexact_ = false;
+    bool fresh_ = false;  // the gradient is of the weights as they are, for all atoms
     bool counts_ = true;  // the coming full step is a pivot
     double sigma_ = 1.0;
     double reach_ = 0.0;   // bounds the norm of A c

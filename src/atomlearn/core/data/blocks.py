@@ -113,22 +113,44 @@ class DenseBlock(Block):
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         """Return A_S' diag(curvature) A_S for curvature >= 0; rows of curvature 0 are skipped."""
+        return self._weighted_gram(curvature, positions, None)
+
+    def centered_gram(self, curvature: Array, means: Array) -> Array:
+        """Return (A - 1 means')' diag(curvature) (A - 1 means'), curvature >= 0."""
+        return self._weighted_gram(curvature, None, means)
+
+    def _weighted_gram(
+        self, curvature: Array, positions: Columns | None, means: Array | None
+    ) -> Array:
         rows = np.flatnonzero(curvature)
         few = rows if 4 * rows.size <= 3 * curvature.size else None
         root = np.sqrt(curvature if few is None else curvature[few])
-        if positions is None and few is None:
-            scaled = self._array * root[:, None]
-        else:
-            if positions is None:
-                positions = np.arange(self.shape[1])
-            scaled = _kernels.gather_dense(self._array, positions, few)
-            scaled *= root[:, None]
+
+        def scaled(some: slice) -> Array:
+            if few is not None:
+                at = np.arange(self.shape[1]) if positions is None else positions
+                part = _kernels.gather_dense(self._array, at, few[some])
+            elif positions is None:
+                part = self._array[some].astype(np.float64)
+            else:
+                part = _kernels.gather_dense(self._array[some], positions)
+            if means is not None:
+                part -= means
+            part *= root[some, None]
+            return part
 
         def product(rows: slice) -> Array:
-            # NumPy sees one array with its own transpose and calls BLAS's syrk: half the work.
-            return np.asarray(scaled[rows].T @ scaled[rows])
+            # A few rows at a time: fresh memory for all of them takes longer than the product.
+            total: Array | None = None
+            for start in range(rows.start, rows.stop, LIMITS.converted_rows):
+                part = scaled(slice(start, min(start + LIMITS.converted_rows, rows.stop)))
+                # NumPy sees an array with its own transpose and calls BLAS's syrk: half the work.
+                piece = part.T @ part
+                total = piece if total is None else np.add(total, piece, out=total)
+            return np.zeros((size, size)) if total is None else total
 
-        return _kernels.sum_of_pieces(product, scaled.shape[0], scaled.size * scaled.shape[1] / 2)
+        size = self.shape[1] if positions is None else positions.size
+        return _kernels.sum_of_pieces(product, root.size, 0.5 * root.size * size * size)
 
     def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
         """Return A_S diag(diagonal) A_S', a bounded number of columns at a time."""

@@ -94,7 +94,7 @@ class GrowingGram:
         if not self.centered:
             return block.gram(self.curvature)
         if isinstance(block, DenseBlock):
-            return DenseBlock(block.dense() - means).gram(self.curvature)
+            return block.centered_gram(self.curvature, means)
         return CenteredBlock(block, means).gram(self.curvature)
 
 

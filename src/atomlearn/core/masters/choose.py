@@ -11,6 +11,7 @@ from atomlearn.core.masters.coupled_newton import CoupledNewton, is_coupled
 from atomlearn.core.masters.newton import Array, SemismoothNewton
 from atomlearn.core.masters.scaling_newton import ScalingNewton, is_group_problem
 from atomlearn.core.masters.sequential_qp import SequentialQP
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.masters.working_sets import WorkingSets
 from atomlearn.core.problem.problem import Problem
 
@@ -34,10 +35,11 @@ def choose_master(problem: Problem) -> Master:
     ======================================================  ====================
     problem                                                 around the master
     ======================================================  ====================
+    ``SequentialQP``, which works on a few columns itself   nothing
     the loss couples predictions (several classes), up to   ``CoupledNewton``
     2000 columns, no intercept of its own and no ridge
     squared loss over many more samples than columns, or    ``CompressedSamples``
-    over a block of several tasks; but not ``SequentialQP``
+    over a block of several tasks
     more than 500 columns, unless as many are free          ``WorkingSets``
     anything else                                           nothing
     ======================================================  ====================
@@ -61,8 +63,7 @@ def choose_master(problem: Problem) -> Master:
     'SequentialQP'
     """
     if is_priced(problem):
-        sets = WorkingSets(SequentialQP(fallback=SemismoothNewton()))
-        return sets if sets.splits(problem) else sets.master
+        return SequentialQP(batch=TUNING.entering_together, fallback=SemismoothNewton())
     sets = WorkingSets(ScalingNewton() if is_group_problem(problem) else SemismoothNewton())
     if is_coupled(problem):
         return CoupledNewton(sets)

@@ -95,7 +95,7 @@ class SequentialQP(Master):
         self, problem: Problem, weights: Array, intercept: float, gap_target: float
     ) -> Refit:
         prices = check_prices(problem)
-        if problem.loss.is_quadratic:
+        if problem.loss.is_quadratic and weights.size <= TUNING.columns_together:
             quadratic = ActiveSetQP(self.batch, self.max_pivots)
             return quadratic.solve(problem, weights, intercept, gap_target)
         inside = feasible(problem, prices, weights)
@@ -167,7 +167,7 @@ def _chosen(problem: Problem, prices: Prices, at: Candidate, slope: Array) -> Co
     gains = (np.abs(slope) if prices.signed else -slope) / prices.price
     used = np.flatnonzero(weights)
     wanting = np.flatnonzero((weights == 0.0) & (gains > cost))
-    most = 50 + used.size
+    most = 200 + used.size
     if wanting.size > most:
         wanting = wanting[np.argpartition(-gains[wanting], most)[:most]]
     return np.union1d(used, wanting)

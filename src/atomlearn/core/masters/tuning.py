@@ -40,6 +40,8 @@ class Tuning:
 
     pivots : between two of so many an interrupt is heard.
     first_damping, faded : damping after a step that was cut short, and when it is zero again.
+    entering_together : columns under l1 that enter between two looks at all of them.
+    columns_together : columns of a quadratic loss whose whole Hessian is made at once.
     few_columns : columns whose whole Hessian costs less than choosing among them.
     damped_patience : steps in a row without progress, each damped more.
 
@@ -111,6 +113,8 @@ class Tuning:
     first_damping: float = 1e-4
     faded: float = 1e-8
     few_columns: int = 50
+    columns_together: int = 500
+    entering_together: int = 20
     damped_patience: int = 12
 
     many_samples: int = 2000
