@@ -168,3 +168,42 @@ def test_time_limits_give_what_there_is() -> None:
     assert len(found.results) == 30
     assert not found.converged
     assert all(np.isfinite(result.gap) for result in found.results)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_path_chooses_its_own_end(together: bool) -> None:
+    X, y = data("squared")
+    # An observer has levels solved one by one.
+    observers = [] if together else [lambda progress: None]
+    whole = paths.path(X, y, n_levels=15, intercept=True)
+    few = paths.path(
+        X, y, n_levels=15, intercept=True, until=paths.NumberOfFeatures(10), observers=observers
+    )
+    last = int(np.flatnonzero(whole.n_selected >= 10)[0])
+    assert few.levels.tolist() == whole.levels[: last + 1].tolist()
+    end = paths.ExplainedDeviance(0.5) | paths.NumberOfFeatures(1000)
+    half = paths.path(X, y, n_levels=15, intercept=True, until=end, observers=observers)
+    fitted = [np.sum((y - X @ r.coef - r.intercept) ** 2) for r in whole.results]
+    explained = 1.0 - np.array(fitted) / np.sum((y - y.mean()) ** 2)
+    assert half.levels.size == int(np.flatnonzero(explained >= 0.5)[0]) + 1
+    others = paths.NoImprovement(*data("squared", seed=1), patience=2)
+    assert paths.path(X, y, n_levels=15, until=others, observers=observers).levels.size < 15
+
+
+def test_an_interrupted_path_gives_what_it_has() -> None:
+    X, y = data("squared")
+    calls = 0
+
+    class Interrupted(type(as_loss("squared"))):  # type: ignore[misc]
+        def conjugate(self, *arguments: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            if calls == 150:
+                raise KeyboardInterrupt
+            return super().conjugate(*arguments)
+
+    found = paths.path(X, y, loss=Interrupted(), n_levels=40)
+    assert found.interrupted
+    assert not found.converged
+    assert 0 < found.levels.size < 40
+    assert all(result.converged for result in found.results[:-1])

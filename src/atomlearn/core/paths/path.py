@@ -18,6 +18,7 @@ from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm
+from atomlearn.core.paths.ends import End, Reached
 from atomlearn.core.paths.levels import (
     check_levels,
     largest_useful_level,
@@ -43,7 +44,8 @@ class PathResult:
 
     levels : (n_levels,) levels, or radii of the constrained form, the most regularized first;
     results : one Result a level; n_features : number of columns of X; dtype : that of X;
-    readings : of the data, however many levels each served.
+    readings : of the data, however many levels each served; interrupted : whether Ctrl-C cut it
+    short.
     A path cut short from the keyboard holds the levels solved until then.
 
     Examples
@@ -60,6 +62,7 @@ class PathResult:
     n_features: int
     dtype: np.dtype[Any]
     readings: float
+    interrupted: bool = False
 
     @property
     def columns(self) -> Columns:
@@ -102,8 +105,8 @@ class PathResult:
 
     @property
     def converged(self) -> bool:
-        """True where the requested gap is proved at every level."""
-        return all(result.converged for result in self.results)
+        """True where the requested gap is proved at every level, and none is missing."""
+        return not self.interrupted and all(result.converged for result in self.results)
 
     def predict(self, design: Design) -> Array:
         """Return X w + b at every level, shape (n_levels, n_samples); columns gathered once."""
@@ -132,6 +135,7 @@ def path(
     max_iter: int = 1000,
     solver: Solver | None = None,
     observers: Iterable[Observer] = (),
+    until: End | None = None,
 ) -> PathResult:
     """Minimise  sum_i s_i loss_i + (tau/2)||w||^2 + R(w)  at every level of a grid.
 
@@ -146,6 +150,9 @@ def path(
     n_levels, ratio : int, float
         Size and range of the default grid, see ``level_grid``. It begins at
         ``largest_useful_level``.
+    until : End, optional
+        Where the path has gone far enough: ``NumberOfFeatures(50)``, ``ExplainedDeviance(0.99)``,
+        ``NoImprovement(X_other, y_other)``. The level at which it ends is the last one given back.
 
     Returns
     -------
@@ -181,7 +188,9 @@ def path(
         grid = level_grid(largest, n_levels, ratio, form)
     else:
         grid = check_levels(levels, form)
-    return path_of(problem, grid, Settings(gap, max_iter, solver), observers, zero=zero)
+    return path_of(
+        problem, grid, Settings(gap, max_iter, solver), observers, zero=zero, until=until
+    )
 
 
 def path_of(
@@ -191,6 +200,7 @@ def path_of(
     observers: Iterable[Observer] = (),
     warm: WarmStart | None = None,
     zero: Scores | None = None,
+    until: End | None = None,
 ) -> PathResult:
     """Return the solutions of a problem that is already built, at the levels in their order.
 
@@ -202,18 +212,21 @@ def path_of(
     counted = design if isinstance(design, Counted) else Counted(design)
     problem = replace(problem, design=counted)
     before = counted.passes - (zero is not None)
+    reached = None if until is None else until.begin()
     if warm is None and not observers and speculates(problem, len(levels), settings):
-        path = speculated(problem, levels, settings, Pool(problem), zero)
+        path = speculated(problem, levels, settings, Pool(problem), zero, reached)
         with single_threaded_blas():
             [outcome] = drive(counted, [path])
         results, readings = outcome.results, counted.passes - before
+        interrupted = outcome.interrupted
         if not results:
             raise KeyboardInterrupt("interrupted before a level was solved")
     else:
-        results = _one_by_one(problem, levels, settings, observers, warm)
+        results = _one_by_one(problem, levels, settings, observers, warm, reached)
+        interrupted = results[-1].status is Status.INTERRUPTED
         readings = (zero is not None) + float(sum(result.passes for result in results))
     levels = np.asarray(levels[: len(results)])
-    return PathResult(levels, results, design.shape[1], design.dtype, readings)
+    return PathResult(levels, results, design.shape[1], design.dtype, readings, interrupted)
 
 
 def _one_by_one(
@@ -222,15 +235,17 @@ def _one_by_one(
     settings: Settings,
     observers: tuple[Observer, ...],
     warm: WarmStart | None,
+    reached: Reached | None,
 ) -> list[Result]:
     results: list[Result] = []
     for level in levels:
         regularizer = replace(problem.regularizer, amount=float(level))
-        result = settings.solve(replace(problem, regularizer=regularizer), warm, observers)
+        here = replace(problem, regularizer=regularizer)
+        result = settings.solve(here, warm, observers)
         results.append(result)
         warm = result.warm_start()
         # The state holds a copy of the active columns: a result kept for long must not.
         result.state = None
-        if result.status is Status.INTERRUPTED:
+        if result.status is Status.INTERRUPTED or (reached and reached(here, result)):
             break
     return results

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Scores
 from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.readings import Answer, Asked, Outcome, Path
 from atomlearn.core.paths.refits import Point, refit_of
@@ -87,13 +88,20 @@ def speculates(problem: Problem, n_levels: int, settings: Settings) -> bool:
 
 
 def speculated(
-    problem: Problem, levels: Array, settings: Settings, pool: Pool, zero: Scores | None = None
+    problem: Problem,
+    levels: Array,
+    settings: Settings,
+    pool: Pool,
+    zero: Scores | None = None,
+    reached: Reached | None = None,
 ) -> Path:
     """Solve a problem at the levels, in their order; yields what it asks of the data.
 
-    ``zero`` : the scores at w = 0, where they are known already.
+    ``zero`` : the scores at w = 0, where they are known already; ``reached`` : whether a level is
+    the last one.
     """
     path = _Speculation(problem, levels, settings, pool)
+    path.reached = reached
     try:
         if path.seeds and zero is None:
             answer = yield Asked([path.dual_at_zero()], None)
@@ -129,6 +137,8 @@ class _Speculation:
         ]
         self.large_only = regularizer.norm.asks_large and not problem.tau
         self.interrupted = False
+        self.reached: Reached | None = None
+        self.asked_of = 0
         self.readings = 0
         self.width = GUESS.levels
 
@@ -199,6 +209,21 @@ class _Speculation:
             elif not joined or len(level.history) >= GUESS.readings:
                 self._solve_alone(level)
 
+        self._end()
+
+    def _end(self) -> None:
+        """Ask the levels that are final, in their order, and leave out what is beyond the last."""
+        if self.reached is None:
+            return
+        for level in self.levels[self.asked_of :]:
+            if level.status is None:
+                return
+            self.asked_of += 1
+            problem = replace(self.original, regularizer=level.problem.regularizer)
+            if self.reached(problem, self._result(level)):
+                del self.levels[self.asked_of :]
+                return
+
     def _certify(self, level: _Level, scores: Scores, vectors: int) -> None:
         point, problem = level.point, level.problem
         assert point is not None
@@ -258,6 +283,7 @@ class _Speculation:
         start = self._columns(level)
         warm = None if start is None else WarmStart(*start)
         result = self.settings.solve(replace(self.original, regularizer=regularizer), warm, ())
+        result.passes += len(level.history)
         level.status, level.result = result.status, result
         known = level.point
         result.state = None
@@ -290,7 +316,6 @@ class _Speculation:
 
     def _result(self, level: _Level) -> Result:
         if level.result is not None:
-            level.result.passes += len(level.history)
             return level.result
         found, certificate = self._columns(level), level.certificate
         assert found is not None

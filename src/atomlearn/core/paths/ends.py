@@ -1,0 +1,147 @@
+"""Ends: where a path has gone far enough, by its own solutions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from atomlearn.core.data.convert import as_design
+from atomlearn.core.interfaces.numbers import whole_number
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import Result
+
+#: Asked of the problem of each level and its solution, in their order: is this the last one?
+Reached = Callable[[Problem, Result], bool]
+
+
+class End(ABC):
+    """Says at which level a path ends; ``first | second`` is whichever comes first.
+
+    Examples
+    --------
+    >>> from atomlearn import paths
+    >>> end = paths.NumberOfFeatures(50) | paths.ExplainedDeviance(0.99)
+    """
+
+    @abstractmethod
+    def begin(self) -> Reached:
+        """Return what to ask along one path, which may remember the levels before."""
+
+    def __or__(self, other: End) -> End:
+        return _FirstOf((self, other))
+
+
+@dataclass(frozen=True, slots=True)
+class _FirstOf(End):
+    """Whichever of several ends comes first."""
+
+    ends: tuple[End, ...]
+
+    def begin(self) -> Reached:
+        asked = [end.begin() for end in self.ends]
+
+        def reached(problem: Problem, result: Result) -> bool:
+            # All are asked: each remembers what it saw.
+            answers = [each(problem, result) for each in asked]
+            return any(answers)
+
+        return reached
+
+
+@dataclass(frozen=True, slots=True)
+class NumberOfFeatures(End):
+    """From the level on at which so many columns are selected.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import paths
+    >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
+    >>> levels = [2.5, 1.0, 0.9, 0.1]
+    >>> paths.path(X, y, levels=levels, until=paths.NumberOfFeatures(2)).levels.tolist()
+    [2.5, 1.0]
+    """
+
+    count: int
+
+    def begin(self) -> Reached:
+        count = whole_number("NumberOfFeatures", "count", self.count)
+        return lambda problem, result: result.columns.size >= count
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedDeviance(End):
+    """From the level on at which 1 - f(fit) / f(no columns) reaches this share.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import paths
+    >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
+    >>> paths.path(X, y, until=paths.ExplainedDeviance(0.9)).levels.size < 50
+    True
+    """
+
+    share: float
+
+    def begin(self) -> Reached:
+        if not 0 < self.share <= 1:
+            raise ValueError(f"ExplainedDeviance: share must lie in (0, 1], got {self.share!r}")
+
+        def reached(problem: Problem, result: Result) -> bool:
+            linear = np.zeros(problem.y.size)
+            nothing = problem.loss_value(linear, problem.optimal_intercept(linear))
+            w = result.weights
+            penalty = problem.regularizer.value(problem.gauge(result.columns, w))
+            left = result.objective - penalty - 0.5 * problem.tau * float(w @ w)
+            return left <= (1.0 - self.share) * nothing
+
+        return reached
+
+
+@dataclass(frozen=True, slots=True)
+class NoImprovement(End):
+    """Where the mean loss on other rows has not fallen for some levels.
+
+    Parameters
+    ----------
+    X, y : the other rows, in any form that ``solve`` takes
+    patience : int, default=5
+        Levels without a new lowest loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import paths
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 30))
+    >>> y = X[:, 0] + rng.standard_normal(60)
+    >>> end = paths.NoImprovement(X[40:], y[40:])
+    >>> paths.path(X[:40], y[:40], until=end).levels.size < 50
+    True
+    """
+
+    X: Any
+    y: Any
+    patience: int = 5
+
+    def begin(self) -> Reached:
+        design, patience = (
+            as_design(self.X),
+            whole_number("NoImprovement", "patience", self.patience),
+        )
+        lowest, since = np.inf, 0
+
+        def reached(problem: Problem, result: Result) -> bool:
+            nonlocal lowest, since
+            target = problem.loss.check_target(self.y)
+            held_out = problem.loss.mean_loss(target, result.predict(design), np.ones(target.size))
+            since = 0 if held_out < lowest else since + 1
+            lowest = min(lowest, held_out)
+            return since >= patience
+
+        return reached
