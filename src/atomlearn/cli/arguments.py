@@ -169,6 +169,17 @@ def _add_model(model: Any) -> None:
         "ksupport:k=3, latentksupport:k=3. Several values, as in k=5,10, are chosen among",
     )
     model.add_argument(
+        "--fdr",
+        type=_share,
+        metavar="Q",
+        help="instead: by knockoffs, with at most a share Q of false features on average (0.1)",
+    )
+    model.add_argument(
+        "--stability",
+        action="store_true",
+        help="instead: select what most random halves of the rows select",
+    )
+    model.add_argument(
         "--alpha",
         type=_positive_or_auto,
         metavar="A",
@@ -239,6 +250,12 @@ def _add_predict(commands: Any) -> None:
     parser.add_argument("model", metavar="MODEL", help="model.json of `atomlearn select`")
     parser.add_argument("data", metavar="DATA", help=_DATA)
     parser.add_argument("--out", metavar="FILE", help="CSV file to write (default: the terminal)")
+    parser.add_argument(
+        "--explain",
+        metavar="FILE",
+        help="CSV file for what each feature adds to each score, against the mean over these rows: "
+        "base and contributions sum to the score, exactly",
+    )
     parser.add_argument("--id", metavar="NAME", help="column of row names to copy to the CSV")
     parser.add_argument(
         "--covar", metavar="FILE", help="covariates of genotypes, joined by FID and IID"
@@ -366,6 +383,13 @@ def _seed(text: str) -> int:
     value: int = _number(text, int, "a whole number of at least 0")
     if not 0 <= value < 2**32:
         raise argparse.ArgumentTypeError(f"expected a whole number from 0 to 2**32 - 1, got {text}")
+    return value
+
+
+def _share(text: str) -> float:
+    value = _positive(text)
+    if value >= 1:
+        raise argparse.ArgumentTypeError(f"expected a share below 1 such as 0.1, got {text}")
     return value
 
 

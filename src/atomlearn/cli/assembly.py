@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,12 @@ from atomlearn.cli.plan import Plan
 from atomlearn.cli.source import Source
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.problem.result import Result, Status
+from atomlearn.designs import as_design
 from atomlearn.reports.content import Content, FitSummary, HeldOut, SelectedFeature
+from atomlearn.reports.evidence import Boxes, Evidence, boxes_of
 from atomlearn.reports.model import ModelCertificate, ModelFeature, ModelInput, SavedModel
 from atomlearn.reports.style import STYLE
+from atomlearn.reports.suspects import suspects
 from atomlearn.storage.formats.table import Schema
 
 
@@ -62,11 +66,37 @@ def content_of(
         class_counts=counts,
         target_values=tuple(target.values[::stride].tolist()) if classes is None else (),
         curves=curves_of(source.features.names, fitted),
+        evidence=_evidence(source, fitted, held_out),
         details=_details(source, plan, fitted, seconds),
-        notes=(*notes, *_notes(plan, fitted, source.features.n_features)),
+        notes=(*notes, *fitted.notes, *_notes(plan, fitted, source.features.n_features)),
         command=source.command,
         versions=_versions(),
     )
+
+
+def _evidence(source: Source, fitted: Fitted, held_out: HeldOut | None) -> Evidence:
+    """Return the curves of the held-out rows, the level chosen, and warnings about the data."""
+    target, features = source.target, source.features
+    found = Evidence() if held_out is None else held_out.evidence
+    columns = [int(column) for column in fitted.units if column < len(features.names)]
+    labels = target.outputs if target.classes is None else [str(c) for c in target.classes]
+    warned: tuple[str, ...] = ()
+    boxes: tuple[Boxes, ...] = ()
+    if not hasattr(features.X, "gather"):  # what is opened as it is would be read once more
+        design = as_design(features.X)
+        classes = None if target.classes is None else list(labels)
+        names = [features.names[column] for column in columns]
+        warned = suspects(design, target.values, classes, columns, names)
+        if classes is not None and len(classes) <= 12 and columns and fitted.additive is None:
+            sizes = np.abs(fitted.standardized).max(axis=0, initial=0.0)
+            order = [
+                fitted.columns[at] for at in np.argsort(-sizes) if fitted.columns[at] in columns
+            ]
+            first = np.array(order[:12], dtype=np.int64)
+            block = np.asarray(design.gather(np.sort(first)).dense(), dtype=np.float64)
+            values = block[:, np.searchsorted(np.sort(first), first)]
+            boxes = boxes_of(values, [features.names[c] for c in first], target.values, classes)
+    return replace(found, validation=fitted.validation, warnings=warned, boxes=boxes)
 
 
 def _selected(source: Source, fitted: Fitted) -> tuple[SelectedFeature, ...]:
@@ -82,6 +112,7 @@ def _selected(source: Source, fitted: Fitted) -> tuple[SelectedFeature, ...]:
             standardized=tuple(fitted.standardized[:, place].tolist()),
             scaling=None if fitted.scaling is None else float(fitted.scaling[place]),
             found=int(fitted.found[place]) or None,
+            stability=fitted.stability.get(int(fitted.columns[place])),
             factors=tuple(
                 source.features.names[factor]
                 for factor in source.features.factors(int(fitted.columns[place]))
@@ -157,6 +188,8 @@ def _details(
             ("Norm", f"{settings['norm']}, {settings['form']}"),
             ("Weight of the norm", f"alpha = {settings['alpha']:.6g} against the mean loss"),
         ]
+    if "selected_by" in settings:
+        details.append(("Selected by", str(settings["selected_by"])))
     if "alpha_chosen_by" in settings:
         details.append(("Chosen by", str(settings["alpha_chosen_by"])))
     searched = [r.history[-1].skipped for r in fitted.results if r.history]

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from atomlearn.cli.controlled import select_columns
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.limits import LIMITS
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.source import Given
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
-from atomlearn.core.data.parts import RowSubset
+from atomlearn.core.data.parts import RowSubset, part_of
 from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces import Design, Norm
 from atomlearn.core.paths.cross_validation import Rule
@@ -29,6 +30,7 @@ from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.estimators.units import Units, as_they_are, standardized, too_many
 from atomlearn.maps.additive import Additive
+from atomlearn.reports.evidence import Validation, validation_of
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -65,6 +67,9 @@ class Fitted:
     additive: Additive | None = None
     in_python: str = ""
     n_wanted: int | None = None
+    notes: tuple[str, ...] = ()
+    stability: dict[int, float] = field(default_factory=dict)
+    validation: Validation | None = None
 
     @property
     def units(self) -> Columns:
@@ -101,6 +106,8 @@ class _Outcome:
     chosen: tuple[Norm, float] | None = None
     moments: tuple[tuple[Columns, Array, Array], ...] = ()
     scaled_by: str = ""
+    notes: tuple[str, ...] = ()
+    stability: dict[int, float] = field(default_factory=dict)
 
 
 def fit(
@@ -122,6 +129,7 @@ def fit(
     data = _Data(units.design, target, target.values[rows], mine)
     watch.labels = list(target.outputs) if len(target.outputs) > 1 else []
     how = _generate if plan.generates else _cross_validate if plan.cross_validates else _estimate
+    how = _controlled if plan.controls else how
     with warnings.catch_warnings():
         # What ended early, or found fewer features than asked for, is told in our own words.
         warnings.simplefilter("ignore", UserWarning)
@@ -150,6 +158,9 @@ def fit(
         additive=cast(Additive, part) if plan.additive else None,
         in_python=_in_python(outcome.model, plan, center),
         n_wanted=getattr(outcome.model, "n_wanted_", None),
+        notes=outcome.notes,
+        stability=outcome.stability,
+        validation=validation_of(outcome.model),
     )
 
 
@@ -246,6 +257,40 @@ def _generate(data: _Data, plan: Plan, watch: Watch) -> _Outcome:
         moments=tuple(model.moments_ for model in models) if plan.standardize else (),
         scaled_by=models[0].scaled_by_ if plan.standardize else "",
     )
+
+
+def _controlled(data: _Data, plan: Plan, watch: Watch) -> _Outcome:
+    """Select by knockoffs or stability; then a ridge fit over those columns, its weight by CV."""
+    design, target, y = data.design, data.target, data.y
+    watch.say("  selecting by " + ("stability" if plan.stability else "knockoffs"))
+    found = select_columns(design, target, y, plan)
+    whole, n_features = found.columns, design.shape[1]
+    over = part_of(design, columns=whole if whole.size else np.arange(1))
+    options = {"form": "squared", "loss": plan.loss_for(target.task), "tol": plan.gap}
+    regression = target.classes is None
+    if whole.size:
+        folds = _folds(target, y, plan.seed)
+        kind: Any = AtomicRegressorCV if regression else AtomicClassifierCV
+        watch.searches = LIMITS.n_alphas * folds.get_n_splits() * len(target.outputs)
+        model = kind("l2", n_alphas=LIMITS.n_alphas, cv=folds, **options, **watch.options)
+        results = model.fit(over, y).results_
+    else:  # nothing was selected: the intercept alone
+        kind = AtomicRegressor if regression else AtomicClassifier
+        model = kind("l1", 1e6, **{**options, "form": "penalized"}).fit(over, y)
+        whole, results = np.arange(1), model.results_
+    moved = [
+        replace(r, columns=whole[r.columns], n_features=n_features, parts=None) for r in results
+    ]
+    settings = {
+        "method": "error control",
+        "selected_by": found.words,
+        "norm": "L2()",
+        "form": "squared",
+        "alpha": float(getattr(model, "alpha_", 1e6)),
+        "loss": plan.loss_for(target.task),
+    }
+    unknown = (None,) * len(moved)
+    return _Outcome(moved, model, settings, unknown, notes=found.notes, stability=found.stability)
 
 
 def _estimate(data: _Data, plan: Plan, watch: Watch) -> _Outcome:

@@ -34,7 +34,8 @@ class Plan:
     of the split and of the folds; additive : the kernel of ``designs.Additive`` where columns
     become curves, else None; chosen_by : how alpha was chosen, where an earlier fit did; one_se :
     whether cross-validation takes the sparsest within a standard error; norm_words : names and
-    parameters of norms that wait for groups; time : column of survival times; jobs : threads.
+    parameters of norms that wait for groups; time : column of survival times; jobs : threads; fdr,
+    stability : select by knockoffs or by stability instead.
 
     Examples
     --------
@@ -80,10 +81,18 @@ class Plan:
             norms[place] = as_norm(name, groups=groups, **parameters)
         return replace(self, norms=tuple(norms))
 
+    fdr: float | None = None
+    stability: bool = False
+
     @property
     def generates(self) -> bool:
         """True for feature generation, which selects a number of features."""
-        return not self.norms
+        return not self.norms and not self.controls
+
+    @property
+    def controls(self) -> bool:
+        """True where knockoffs or stability decide which features are selected."""
+        return self.fdr is not None or self.stability
 
     @property
     def cross_validates(self) -> bool:
@@ -121,6 +130,7 @@ def read_plan(options: argparse.Namespace) -> Plan:
             "one of the two"
         )
     norms = _candidates(options)
+    _check_control(options)
     form: Form = norms[0].usual_form if norms else "penalized"
     asked: dict[str, Any] = {"n_features": None} if norms else {}
     for name in ("n_features", "C"):
@@ -141,7 +151,23 @@ def read_plan(options: argparse.Namespace) -> Plan:
         norm_words=() if options.norm is None else _words(options.norm),
         time=options.time,
         jobs=options.jobs,
+        fdr=options.fdr,
+        stability=options.stability,
     )
+
+
+def _check_control(options: argparse.Namespace) -> None:
+    """Refuse --fdr and --stability together, and what decides on features in another way."""
+    asked = [name for name in ("fdr", "stability") if getattr(options, name)]
+    if not asked:
+        return
+    others = ("n_features", "norm", "alpha", "C", "batch", "additive", "interactions")
+    against = asked[1:] + [name for name in others if getattr(options, name)]
+    if against:
+        raise CommandError(
+            f"--{asked[0]} decides which features are selected, and so does "
+            f"--{against[0].replace('_', '-')}; give one of the two"
+        )
 
 
 def _candidates(options: argparse.Namespace) -> tuple[Norm, ...]:

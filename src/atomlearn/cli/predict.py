@@ -45,6 +45,9 @@ def predict(options: argparse.Namespace) -> int:
             f"the prediction of row {row} (counted from 0) is not a finite number; its values "
             "are far outside of what the model was fitted to: check that row"
         )
+    if options.explain is not None:
+        write_text(options.explain, explanations_csv(model, inputs.X))
+        print(f"{len(scores):,} explanations written to {options.explain}", file=sys.stderr)
     text = predictions_csv(model, scores, inputs.ids)
     if options.out is None:
         sys.stdout.write(text)
@@ -52,6 +55,29 @@ def predict(options: argparse.Namespace) -> int:
         write_text(options.out, text)
         print(f"{len(scores):,} predictions written to {options.out}", file=sys.stderr)
     return 0
+
+
+def explanations_csv(model: SavedModel, inputs: Any) -> str:
+    """Return the CSV: row, output, score, base, and what each feature adds to the score.
+
+    A feature adds what it is worth in this row less its mean over all rows given: for sums of
+    features these are the exact Shapley values. A product of two columns is one feature here.
+    """
+    parts = model.parts(inputs)
+    outputs = [model.target] if model.classes is None else [str(label) for label in model.classes]
+    outputs = outputs[1:] if len(model.classes or ()) == 2 else outputs
+    means = parts.mean(axis=0)
+    base = means.sum(axis=0) + model.intercepts
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    names = [feature.name for feature in model.features]
+    writer.writerow(["row", "output", "score", "base", *names])
+    for row, values in enumerate(parts):
+        score = values.sum(axis=0) + model.intercepts
+        for place, output in enumerate(outputs):
+            added = (values - means)[:, place].tolist()
+            writer.writerow([row, output, float(score[place]), float(base[place]), *added])
+    return stream.getvalue()
 
 
 @dataclass(slots=True)

@@ -25,6 +25,7 @@ from atomlearn.cli.watching import Watch
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.interfaces import Deadline, Design, Loss
 from atomlearn.core.losses import as_loss
+from atomlearn.estimators.decided import DecidedClassifier
 from atomlearn.findings.verdict import (
     LONG_TAILED,
     Verdict,
@@ -33,6 +34,7 @@ from atomlearn.findings.verdict import (
 )
 from atomlearn.maps.additive import Additive
 from atomlearn.reports.content import Content, HeldOut
+from atomlearn.reports.evidence import Evidence, curves_of_classes
 from atomlearn.reports.html import ReportUnavailable, write_report
 from atomlearn.reports.model_file import write_model
 from atomlearn.reports.summary import write_summary
@@ -192,7 +194,24 @@ def _held_out(
         n_selected=int(first.units.size),
         overlap=int(np.intersect1d(first.units, final.units).size),
         refitted=final is not first,
+        evidence=_curves(target, test, decisions, as_loss(first.settings["loss"])),
         verdict=_verdict(target, test, decisions, as_loss(first.settings["loss"])),
+    )
+
+
+def _curves(target: Target, test: Rows, decisions: Array, loss: Loss) -> Evidence:
+    """Return ROC, precision-recall and calibration of the held-out rows, for classes."""
+    if target.classes is None:
+        return Evidence()
+    told = None
+    if loss.has_probabilities:
+        decided = DecidedClassifier(loss, np.arange(len(target.classes)))
+        told = decided.predict_proba(decisions)
+    curves = curves_of_classes(target.values[test], decisions, target.outputs, told)
+    return Evidence(
+        roc=curves["roc"],
+        precision_recall=curves["precision_recall"],
+        calibration=curves["calibration"],
     )
 
 

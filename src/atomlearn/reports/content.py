@@ -106,7 +106,7 @@ class HeldOut:
     confusion[i][j] : rows of class i that were called class j (classification); truth and
     predicted : the numbers (regression); overlap : features that the model of the training rows
     shares with the final one; refitted : False where the final model is that very model;
-    verdict : whether the model predicts better than a guess.
+    verdict : whether the model predicts better than a guess; evidence : curves on these rows.
     """
 
     n_train: int
@@ -119,6 +119,7 @@ class HeldOut:
     overlap: int = 0
     refitted: bool = True
     verdict: Verdict | None = None
+    evidence: Evidence = field(default_factory=Evidence)
 
 
 @dataclass(frozen=True, slots=True)

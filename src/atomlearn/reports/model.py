@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -144,6 +144,15 @@ class SavedModel:
                     values = values * _column(design, factor)
                 result += np.outer(values, self.coefficients[:, position])
         return result
+
+    def parts(self, columns: Any) -> Array:
+        """Return what each feature adds to each score, (n_samples, n_features, n_outputs)."""
+        alone = [replace(self, features=(f,), coefficients=self.coefficients[:, [place]],
+                         intercepts=np.zeros(len(self.intercepts)))
+                 for place, f in enumerate(self.features)]  # fmt: skip
+        if not alone:
+            return np.zeros((columns.shape[0], 0, len(self.intercepts)))
+        return np.stack([model.scores(columns) for model in alone], axis=1)
 
     def predict(self, scores: Array) -> list[Label]:
         """Return the label of each row of scores, or for regression the expected value."""

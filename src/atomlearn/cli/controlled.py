@@ -1,0 +1,99 @@
+"""Selection with error control: knockoffs (--fdr) or stability (--stability), then a ridge fit."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.cli.errors import CommandError
+from atomlearn.cli.plan import Plan
+from atomlearn.cli.targets import Target
+from atomlearn.core.interfaces import Design
+from atomlearn.estimators.classifier import AtomicClassifier
+from atomlearn.estimators.regressor import AtomicRegressor
+from atomlearn.findings.knockoffs import KnockoffSelector
+from atomlearn.findings.stability import StabilitySelector
+
+Array = NDArray[np.float64]
+
+#: Entries of the data that selectors hold as a dense array, twice over for knockoffs.
+MOST_ENTRIES = 250_000_000
+#: Halves, levels of the path of each, and the threshold of ``--stability``.
+N_HALVES, N_LEVELS, THRESHOLD = 50, 10, 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Controlled:
+    """Columns that were selected, how sure that is, in words and numbers.
+
+    stability : column -> share of halves that select it, empty for knockoffs.
+    """
+
+    columns: NDArray[np.int64]
+    words: str
+    notes: tuple[str, ...]
+    stability: dict[int, float] = field(default_factory=dict)
+
+
+def select_columns(design: Design, target: Target, y: NDArray[Any], plan: Plan) -> Controlled:
+    """Return the columns of standardized features that --fdr or --stability lets through."""
+    n_rows, n_columns = design.shape
+    if not design.listable or n_rows * n_columns > MOST_ENTRIES:
+        raise CommandError(
+            f"--fdr and --stability hold the features in memory, and {n_rows:,} x {n_columns:,} "
+            "are too many; leave --interactions out, or select with --n-features first"
+        )
+    X = np.asarray(design.gather(np.arange(n_columns)).dense(), dtype=np.float64)
+    return _stable(X, target, y, plan) if plan.stability else _knocked(X, target, y, plan)
+
+
+def _knocked(X: Array, target: Target, y: NDArray[Any], plan: Plan) -> Controlled:
+    assert plan.fdr is not None
+    loss = plan.loss_for(target.task)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        selector = KnockoffSelector(fdr=plan.fdr, rng=plan.seed, loss=loss).fit(X, y)
+    notes = [str(item.message) for item in told if "correlated" in str(item.message)]
+    columns = np.flatnonzero(selector.statistics_ >= selector.threshold_)
+    if not columns.size:
+        least = int(np.ceil(1 / plan.fdr))
+        notes.append(
+            f"knockoffs at --fdr {plan.fdr:g} select nothing, or at least {least} features: fewer "
+            "than that cannot be told from chance in this way"
+        )
+    words = (
+        f"knockoffs: of the features selected, on average at most {100 * plan.fdr:g}% are false "
+        f"({selector.covariance_})"
+    )
+    return Controlled(columns, words, tuple(notes))
+
+
+def _stable(X: Array, target: Target, y: NDArray[Any], plan: Plan) -> Controlled:
+    n_columns = X.shape[1]
+    kind = AtomicRegressor if target.classes is None else AtomicClassifier
+    base = kind(tol=1e-3, loss=plan.loss_for(target.task))
+    outputs = np.array([np.asarray(c, dtype=np.float64) for c in target.columns(y)])
+    centered = outputs - outputs.mean(axis=1, keepdims=True)
+    largest = float(np.abs(centered @ (X - X.mean(axis=0))).max()) / len(y) or 1.0
+    # So many features a half that about one false one is expected, by the plainest bound.
+    most = int(max(2, np.sqrt((2 * THRESHOLD - 1) * n_columns)))
+    selector = StabilitySelector(
+        base, N_HALVES, THRESHOLD, plan.seed, max_features=min(most, n_columns),
+        alphas=largest * np.geomspace(0.9, 0.1, N_LEVELS),
+    )  # fmt: skip
+    selector.fit(X, y)
+    shares = selector.selection_probabilities_
+    columns = np.flatnonzero(shares >= THRESHOLD)
+    words = (
+        f"stability: selected by at least {100 * THRESHOLD:g}% of {N_HALVES} random halves of the "
+        f"rows; at most {selector.expected_false_:.2g} of features no better than random are "
+        "expected among them"
+    )
+    note = (
+        "stability tells what would be selected again; neighbors of true features may be stable too"
+    )
+    return Controlled(columns, words, (note,), dict(enumerate(shares.tolist())))
