@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.held import BELIEVED, fits, hold
+from atomlearn.core.data.text_objects import read_text_objects
 from atomlearn.core.data.understood import understood
 
 _HEADERS = {
@@ -22,6 +23,10 @@ _HEADERS = {
 }
 #: The largest code point; those from the first surrogate to the last are no letters.
 _LAST_LETTER, _SURROGATES = 0x10FFFF, (0xD800, 0xDFFF)
+
+
+#: Keys of numbers; others may hold names.
+_NUMBERS = ("X", "data", "indices", "indptr", "shape", "scale")
 
 
 @contextmanager
@@ -114,8 +119,13 @@ class Archive:
         with understood(self.path, ".npz file"):
             return cast(BinaryIO, self._zip.open(entry)), entry.file_size
 
-    def read(self, key: str) -> NDArray[Any]:
-        """Return an array."""
+    def read(self, key: str, text: bool = False) -> NDArray[Any]:
+        """Return an array; ``text``: also one of objects, where all of them are text."""
+        if text:
+            with self.open(key)[0] as stream, understood(self.path, ".npz file"):
+                found = read_text_objects(stream, f"{key} of {self.path}")
+            if found is not None:
+                return found
         stream, stored = self.open(key)
         with stream, understood(self.path, ".npz file"):
             return read_array(stream, stored, f"{key} of {self.path}")
@@ -124,14 +134,14 @@ class Archive:
 def load_npz(path: Path, leave: tuple[str, ...] = ()) -> tuple[dict[str, NDArray[Any]], set[str]]:
     """Return the arrays of an .npz file but those to ``leave``, and all keys.
 
-    Pickled objects are refused.
+    Pickled objects are refused, but names that are text.
     """
     with Archive(path) as archive:
         total = 0
         arrays = {}
         for key in archive.keys:
             if key not in leave:
-                arrays[key] = archive.read(key)
+                arrays[key] = archive.read(key, text=key not in _NUMBERS)
                 total += arrays[key].nbytes
                 fits(path, "all it holds", total)
         return arrays, set(archive.keys)

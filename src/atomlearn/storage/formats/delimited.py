@@ -34,7 +34,7 @@ _DELIMITERS = {".tsv": "\t", ".tab": "\t"}
 
 def looks_delimited(suffix: str, line: str) -> bool:
     """Tell whether a text file with this first line is a table."""
-    return suffix in (".txt", ".dat", ".data") and any(mark in line for mark in ",\t;")
+    return suffix in (".txt", ".dat", ".data") and any(mark in line.strip() for mark in ",\t;| ")
 
 
 def read_delimited(path: Path, request: Request) -> DataTable:

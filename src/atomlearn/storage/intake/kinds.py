@@ -95,13 +95,13 @@ def _text(frame: Frame, name: str) -> ColumnPlan:
     if days_of(known) is not None:
         why = "dates: --dates parts or --dates elapsed makes numbers of them"
         return ColumnPlan(name, "date", "leave out", why=why, **told)
-    if n_rows >= 6 and len(labels) == n_rows and _words(known) < INTAKE.free_words:
-        why = "another value in every row"
-        return ColumnPlan(name, "identifier", "leave out", why=why, **told)
     strays = [cell for cell in known if not _is_number(cell)]
     if len(strays) < (1 - INTAKE.numbers_share) * len(known):
         why = f"{strays[0]!r} among numbers"
         return ColumnPlan(name, "mixed", "leave out", values=tuple(sorted(set(strays))), why=why)
+    if n_rows >= 6 and len(labels) == n_rows and _words(known) < INTAKE.free_words:
+        why = "another value in every row"
+        return ColumnPlan(name, "identifier", "leave out", why=why, **told)
     ordered = _scale(labels)
     if ordered is not None:
         return ColumnPlan(name, "ordered category", "ordered", ordered, **told)

@@ -26,6 +26,7 @@ from atomlearn.storage.intake.limits import INTAKE
 MISSING = frozenset({"na", "n/a", "#n/a", "nan", "null", "?", "<na>", "."})
 _DELIMITERS = {".tsv": "\t", ".tab": "\t"}
 _BOMS = ((b"\xff\xfe\x00\x00", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+_TAKEN_AS = "the text is not UTF-8; it was read as Windows-1252 (--encoding says other)"
 _COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 
@@ -55,7 +56,10 @@ def read_text(path: Path, form: TextForm, fast: bool | None = None) -> Frame:
     head = _head(path)
     found = form.encoding or _encoding(head)
     try:
-        return _read(path, replace(form, encoding=found), head, fast)
+        frame = _read(path, replace(form, encoding=found), head, fast)
+        if found == "cp1252" and not form.encoding:
+            frame.notes.append(_TAKEN_AS)
+        return frame
     except UnicodeDecodeError as error:
         if form.encoding:
             raise ValueError(
@@ -63,7 +67,7 @@ def read_text(path: Path, form: TextForm, fast: bool | None = None) -> Frame:
                 "--encoding, such as latin-1, utf-16 or cp1250"
             ) from error
     frame = _read(path, replace(form, encoding="cp1252"), head, fast)
-    frame.notes.append("the text is not UTF-8; it was read as Windows-1252 (--encoding says other)")
+    frame.notes.append(_TAKEN_AS)
     return frame
 
 
@@ -238,6 +242,7 @@ def _collect(
                 f"line {line} of {path} has {len(row)} cells, and the others have {width}; repair "
                 "that line, or give --delimiter"
             )
+        row = row[: len(header)]
         values, strays = _values(row if not text else [row[j] for j in numeric], form)
         numbers.extend(values)
         stray.update(numeric[place] for place in strays)
