@@ -39,6 +39,7 @@ __all__ = [
     "AtomicRegressorCV",
     "AtomicSurvival",
     "FeatureGenerator",
+    "Imputed",
     "KnockoffSelector",
     "MatrixCompletion",
     "MatrixPursuit",
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from atomlearn.estimators.classifier import AtomicClassifier
     from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
     from atomlearn.estimators.feature_generator import FeatureGenerator
+    from atomlearn.estimators.imputed import Imputed
     from atomlearn.estimators.kernel_models import MultipleKernelClassifier, MultipleKernelRegressor
     from atomlearn.estimators.matrices.completion import MatrixCompletion
     from atomlearn.estimators.matrices.matrix_pursuit import MatrixPursuit

@@ -291,6 +291,7 @@ def _add_convert(commands: Any) -> None:
         "  atomlearn convert counts.svm.gz counts.store --memory 500M\n"
         "  atomlearn convert patients.csv patients.store --target outcome --exclude id\n"
         "  atomlearn convert study.bed study.store\n"
+        "  atomlearn convert reviews.csv words.store --text review --target stars\n"
         "  atomlearn select patients.store --n-features 50 --out selected/\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -300,12 +301,7 @@ def _add_convert(commands: Any) -> None:
         help="libsvm, CSV, TSV (also .gz, .bz2, .xz), Parquet, .npz, .npy, PLINK .bed, .h5ad",
     )
     parser.add_argument("out", metavar="OUT", help="folder of the store, which must not exist")
-    parser.add_argument(
-        "--target", metavar="NAME", help="column (key, .npy file) to keep as target"
-    )
-    parser.add_argument(
-        "--exclude", action="append", metavar="NAME", help="column to leave out (may be repeated)"
-    )
+    add_reading(parser)
     parser.add_argument(
         "--dtype",
         choices=("auto", "float64", "float32", "float16", "int8", "genotype"),

@@ -22,6 +22,7 @@ from atomlearn.core.data.parts import RowSubset, part_of
 from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces import Design, Norm
 from atomlearn.core.paths.cross_validation import Rule
+from atomlearn.core.paths.levels import largest_useful_level
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.stopping import Iterations
 from atomlearn.estimators.classifier import AtomicClassifier
@@ -319,11 +320,29 @@ def _cross_validate(data: _Data, plan: Plan, watch: Watch) -> _Outcome:
     rule: Rule = "one_standard_error" if plan.one_se else "best"
     options = _options(data, plan, watch)
     model = kind(list(plan.norms), n_alphas=n_alphas, cv=folds, selection=rule, **options)
-    model.fit(data.design, y, **data.of_rows)
+    try:
+        model.fit(data.design, y, **data.of_rows)
+    except KeyboardInterrupt:
+        return _without_search(data, plan, watch)
     plan = replace(plan, chosen_by=f"{n_folds}-fold cross-validation on {y.size} rows")
     settings = _settings(model.norm_, model.alpha_, plan, target)
     unknown = (None,) * len(model.results_)
     return _Outcome(model.results_, model, settings, unknown, (model.norm_, model.alpha_))
+
+
+def _without_search(data: _Data, plan: Plan, watch: Watch) -> _Outcome:
+    """After Ctrl-C in the search: the first norm at a fifth of the largest useful alpha."""
+    watch.searches, watch.labels = 0, []
+    kind = AtomicRegressor if data.target.classes is None else AtomicClassifier
+    model = kind(plan.norms[0], 1.0, **_options(data, plan, watch))
+    checked = model._checked(data.design, data.y, data.given.weight)
+    largest = largest_useful_level(model._problems(checked, plan.norms[0], 1.0)[0])
+    watch.say("  interrupted: no alpha was chosen; a fifth of the largest useful one is taken")
+    by = "nothing: the search was interrupted, and this is a fifth of the largest useful one"
+    outcome = _estimate(data, replace(plan, alpha=0.2 * largest, chosen_by=by), watch)
+    for result in outcome.results:
+        result.status = Status.INTERRUPTED
+    return outcome
 
 
 def _options(data: _Data, plan: Plan, watch: Watch) -> dict[str, Any]:

@@ -150,7 +150,7 @@ def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None,
     first = one(train, plan, 0.5)
     if first.interrupted:
         note = f"interrupted: this model was fitted to the {train.size:,} training rows only"
-        held_out = _held_out(source.target, design, train, test, first, first)
+        held_out = _held_out(source, design, train, test, first, first)
         return first, held_out, [note], True
     way.say(f"fitting on all {everything.size:,} rows: the model that is written")
     note = (
@@ -164,7 +164,7 @@ def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None,
     interrupted = final is first or final.interrupted
     if interrupted:
         final = first
-    held_out = _held_out(source.target, design, train, test, first, final)
+    held_out = _held_out(source, design, train, test, first, final)
     return final, held_out, [note] if interrupted else [], interrupted
 
 
@@ -177,9 +177,12 @@ def _refit_plan(plan: Plan, first: Fitted) -> Plan:
 
 
 def _held_out(
-    target: Target, design: Design, train: Rows, test: Rows, first: Fitted, final: Fitted
+    source: Source, design: Design, train: Rows, test: Rows, first: Fitted, final: Fitted
 ) -> HeldOut:
+    target, offset = source.target, source.given.offset
     decisions = first.decisions(design, test)
+    if offset is not None:
+        decisions = decisions + offset[test][:, None]
     regression = target.classes is None
     if regression:
         # On the scale of the target, where the loss has a link.

@@ -88,11 +88,28 @@ def _guess(values: NDArray[Any], name: str) -> tuple[str, str]:
         return "classification", f"{name!r} holds labels"
     distinct = np.unique(values)
     whole = values.dtype.kind in "iu" or bool(np.all(distinct == np.round(distinct)))
-    if distinct.size <= 2 or (
-        whole and distinct.size <= min(LIMITS.most_classes_guessed, values.size // 2)
-    ):
+    few = whole and distinct.size <= min(LIMITS.most_classes_guessed, values.size // 2)
+    if few and _looks_like_counts(values, distinct):
+        return "regression", f"{name!r} looks like counts, from {distinct[0]} to {distinct[-1]}"
+    if distinct.size <= 2 or few:
         return "classification", f"{name!r} has {distinct.size} different values"
     return "regression", f"{name!r} has {distinct.size} different numbers"
+
+
+def _looks_like_counts(values: NDArray[Any], distinct: NDArray[Any]) -> bool:
+    """Tell whether few whole numbers are counts rather than codes of classes.
+
+    Counts begin at 0 or 1 and leave out no number, and from the most frequent one on each is at
+    most as frequent as the one before, down to few; codes of classes have no such order.
+    """
+    if distinct.size < 5 or distinct[0] not in (0, 1):
+        return False
+    if distinct[-1] - distinct[0] != distinct.size - 1:
+        return False
+    counts = np.unique(values, return_counts=True)[1]
+    mode = int(np.argmax(counts))
+    tail = counts[mode:]
+    return mode <= 2 and bool((np.diff(tail) <= 0).all()) and bool(tail[-1] < 0.25 * tail[0])
 
 
 def _numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:

@@ -44,6 +44,7 @@ def convert(
     exclude: Sequence[str] = (),
     dtype: str = "auto",
     memory: int = 2**30,
+    opened: RowSource | ColumnSource | None = None,
 ) -> Conversion:
     """Write the column store ``out`` of a data file, to be read as ``designs.OnDisk(out)``.
 
@@ -63,6 +64,8 @@ def convert(
         Type of the values. "auto" keeps them: float32, float16, int8 and PLINK's as they are, other
         small integers as float32, everything else as float64. "genotype" packs 0, 1, 2 and missing
         into two bits.
+    opened : source, optional
+        The columns to write, where they are not those of the file as it lies.
     memory : int
         Bytes to work in, vectors of one number a sample and a few a column apart.
 
@@ -83,7 +86,8 @@ def convert(
     """
     file, folder = Path(source), Path(out)
     _check(file, folder, dtype, memory)
-    opened = format_of(file).source(file, Request(target, exclude=tuple(exclude)))
+    if opened is None:
+        opened = format_of(file).source(file, Request(target, exclude=tuple(exclude)))
     kind = _kind(opened, dtype)
     status = file.stat()
     fingerprint = {
