@@ -74,9 +74,14 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
         raise CommandError(
             f"--interactions need a table in memory, and {path} is opened as it is; leave that out"
         )
+    if plan.is_survival:
+        raise CommandError(
+            "--time and --event are not fitted from the command line yet; from Python: "
+            "AtomicSurvival(norm, alpha).fit(X, losses.survival_target(event, time))"
+        )
     began = time.perf_counter()
     table = read(path, options.target, **reading_options(options))
-    if table.y is None and not plan.is_survival:
+    if table.y is None:
         if form.frame is not None:
             raise CommandError(f"which column of {path} is to be predicted? Give --target NAME")
         raise CommandError(

@@ -38,6 +38,11 @@ class Imputed(MetaEstimatorMixin, BaseEstimator):
     groups_ : (n_columns,) ndarray of int64
         The column of X that each column of the estimator comes from.
 
+    References
+    ----------
+    D. B. Rubin. Inference and missing data. Biometrika 63 (1976) 581-592,
+    doi:10.1093/biomet/63.3.581.
+
     Examples
     --------
     >>> import numpy as np
@@ -111,17 +116,17 @@ class Imputed(MetaEstimatorMixin, BaseEstimator):
         """Return the predictions for X, missing values filled in."""
         return self.estimator_.predict(self._filled(X))
 
-    @_has("predict_proba")
+    @_has("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of the classes."""
         return self.estimator_.predict_proba(self._filled(X))
 
-    @_has("decision_function")
+    @_has("decision_function")  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Any:
         """Return the decisions of the estimator."""
         return self.estimator_.decision_function(self._filled(X))
 
-    @_has("transform")
+    @_has("transform")  # type: ignore[untyped-decorator]
     def transform(self, X: Any) -> Any:
         """Return what the estimator makes of X, such as its selected columns."""
         return self.estimator_.transform(self._filled(X))

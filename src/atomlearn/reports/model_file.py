@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from atomlearn.core.problem.result import Status
 from atomlearn.reports.atomic_write import write_text
@@ -177,11 +178,7 @@ class _Reader:
         )
         inputs = self.inputs(content["inputs"], n_inputs)
         features = self.features(content["features"], n_features, len(inputs), n_outputs)
-        rows = self.items("coefficients", content["coefficients"], n_outputs)
-        coefficients = [
-            self.numbers(f"coefficients[{row}]", values, len(features))
-            for row, values in enumerate(rows)
-        ]
+        coefficients = self.coefficients(content["coefficients"], n_outputs, len(features))
         return SavedModel(
             task=task,
             loss=self.text("loss", content["loss"]),
@@ -194,7 +191,7 @@ class _Reader:
             is_named=self.kind("is_named", content["is_named"], "true or false"),
             categories=self.categories(content["categories"]),
             first_index=self.whole("first_index", content["first_index"], below=2),
-            coefficients=np.array(coefficients, dtype=np.float64).reshape(n_outputs, -1),
+            coefficients=coefficients,
             intercepts=np.array(self.numbers("intercepts", content["intercepts"], n_outputs)),
             certificates=self.certificates(content["certificates"], n_outputs),
             settings=self.settings(content["settings"]),
@@ -202,6 +199,13 @@ class _Reader:
             columns=self.columns(content["columns"]),
             alleles=self.alleles(content["alleles"]),
         )
+
+    def coefficients(self, value: object, n_outputs: int, count: int) -> NDArray[np.float64]:
+        rows = [
+            self.numbers(f"coefficients[{row}]", values, count)
+            for row, values in enumerate(self.items("coefficients", value, n_outputs))
+        ]
+        return np.array(rows, dtype=np.float64).reshape(n_outputs, -1)
 
     # --- its parts --------------------------------------------------------------------------
 
