@@ -54,3 +54,19 @@ def test_smoke_sizes_of_real_data(tmp_path: Path) -> None:
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+SCRIPTS = sorted((ROOT / "experiments" / "authors").glob("*.py"))
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_an_author_needs_twenty_lines(script: Path) -> None:
+    """Each item an author would try first runs as it stands."""
+    lines = script.read_text(encoding="utf-8").splitlines()
+    code = [line for line in lines if line.strip() and not line.startswith(("import", "from", '"'))]
+    assert len(code) <= 20
+    command = [sys.executable, "-W", "ignore", str(script)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
