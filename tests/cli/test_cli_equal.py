@@ -1,0 +1,84 @@
+"""Twenty data sets: the command line selects what FeatureGenerator selects by its defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn import datasets as bundled
+from sklearn.datasets import dump_svmlight_file
+
+from atomlearn import FeatureGenerator
+from atomlearn.cli.arguments import build_parser
+from atomlearn.cli.fitting import fit
+from atomlearn.cli.plan import read_plan
+from atomlearn.cli.source import read_source
+from atomlearn.cli.watching import Watch
+
+
+def _bundled(load: Callable[..., Any], positive: int | None = None) -> tuple[Any, Any]:
+    X, y = load(return_X_y=True)
+    return X, y if positive is None else (y == positive).astype(int)
+
+
+def _made(seed: int, n: int, p: int, classes: bool, spread: float = 1.0) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p)) * 10.0 ** rng.uniform(-spread, spread, p) + rng.normal(size=p)
+    z = ((X - X.mean(0)) / X.std(0))[:, :6].sum(1) + rng.standard_normal(n)
+    return X, (z > np.quantile(z, 0.4)).astype(int) if classes else z
+
+
+def _sparse(seed: int, classes: bool) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    X = sp.random(160, 90, 0.2, "csr", rng=rng)
+    z = X.toarray()[:, :5].sum(1) + 0.1 * rng.standard_normal(160)
+    return X, (z > np.median(z)).astype(int) if classes else z
+
+
+SETS: dict[str, Callable[[], tuple[Any, Any]]] = {
+    "breast cancer": lambda: _bundled(bundled.load_breast_cancer),
+    "diabetes": lambda: _bundled(bundled.load_diabetes),
+    "wine 0": lambda: _bundled(bundled.load_wine, 0),
+    "wine 2": lambda: _bundled(bundled.load_wine, 2),
+    "digits 3": lambda: tuple(a[:400] for a in _bundled(bundled.load_digits, 3)),  # type: ignore[return-value]
+    "digits 8": lambda: tuple(a[:400] for a in _bundled(bundled.load_digits, 8)),  # type: ignore[return-value]
+    **{f"classes {s}": lambda s=s: _made(s, 120, 40 * (s + 1), True) for s in range(4)},  # type: ignore[misc]
+    **{f"numbers {s}": lambda s=s: _made(s, 100, 40 * (s + 1), False) for s in range(4)},  # type: ignore[misc]
+    "wide classes": lambda: _made(9, 60, 1500, True),
+    "wide numbers": lambda: _made(9, 60, 1500, False),
+    "other units": lambda: _made(5, 150, 30, True, 4.0),
+    "other units, numbers": lambda: _made(5, 150, 30, False, 4.0),
+    "sparse classes": lambda: _sparse(1, True),
+    "sparse numbers": lambda: _sparse(1, False),
+}
+
+
+def test_there_are_twenty() -> None:
+    assert len(SETS) == 20
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_both_select_the_same(name: str, tmp_path: Path) -> None:
+    X, y = SETS[name]()
+    path = tmp_path / ("d.svm" if sp.issparse(X) else "d.npz")
+    if sp.issparse(X):
+        dump_svmlight_file(X, y, str(path), zero_based=False)
+    else:
+        np.savez(path, X=X, y=y)
+    count = min(12, X.shape[1] // 2)
+    words = ["select", str(path), "--n-features", str(count), "--out", str(tmp_path / "out")]
+    options = build_parser().parse_args(words)
+    options.given = words
+    plan = read_plan(options)
+    source = read_source(options, plan, lambda text: None)
+    rows, center = np.arange(y.size), not sp.issparse(X)
+    design = source.features.design()
+    fitted = fit(design, source.target, rows, plan, Watch(quiet=True), center, source.given)
+    regression = source.target.classes is None
+    given = {"loss": "squared"} if regression else {}
+    model = FeatureGenerator(count, **given).fit(X, y)
+    np.testing.assert_array_equal(fitted.columns, np.sort(model.selected_))
