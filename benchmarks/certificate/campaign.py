@@ -33,7 +33,7 @@ from atomlearn import designs, losses, norms, solve, solvers
 FORMS = ("penalized", "squared", "constrained")
 LOSSES = ("squared", "logistic", "squared_hinge", "poisson", "gamma", "tweedie", "huber",
           "quantile", "negative_binomial")  # fmt: skip
-LIMIT, HANG = 4.0, 30
+LIMIT, HANG = 1.5, 30
 
 
 class Hang(BaseException):

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -282,6 +283,21 @@ class DesignChecks:
             columns, values = some.above(bound)
             assert_within(values, z[columns], error[columns])
             assert set(columns) >= set(np.flatnonzero(np.abs(z) >= bound + 2 * error))
+
+    def test_a_vector_that_is_not_finite_is_refused_or_shows(self) -> None:
+        """NaN and infinity never pass for finite scores, of which a gap could be proved."""
+        plain, array = self.build()
+        row = int(np.argmax(np.abs(array).max(axis=1)))
+        for bad in (np.nan, np.inf, -np.inf):
+            v = np.array(self.vectors(array.shape[0])[0])
+            v[row] = bad
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)
+                try:
+                    values = plain.scores(v).top(1)[1]
+                except ValueError:
+                    continue
+            assert not np.isfinite(values).all()
 
     def test_answers_stay_when_the_arrays_that_were_passed_change(self) -> None:
         """Scores may be asked long after the pass, when the caller has used v again."""
