@@ -20,7 +20,7 @@ BENCH := $(BENCH_VENV)/.installed
 # An environment for development serves the demo too: no second build.
 DEMO := $(firstword $(wildcard $(DEVELOP)) $(RUNTIME))
 
-.PHONY: demo test fuzz sanitize lint format types docs bench clean
+.PHONY: demo test fuzz sanitize mutants campaign lint format types docs bench clean
 
 demo: $(DEMO)
 	$(BIN)/atomlearn demo
@@ -34,6 +34,15 @@ test: $(DEVELOP)
 N ?= 10000
 fuzz: $(DEVELOP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz -n $(N)
+
+# Changes of one line, those that once went unnoticed and drawn ones.
+mutants: $(DEVELOP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.mutation --known --random 50
+
+# Random problems of every kind, for so many seconds.
+S ?= 600
+campaign: $(DEVELOP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.certificate.campaign --seconds $(S)
 
 # Kernels under the sanitizers: tests of kernels and masters, and random certificates.
 sanitize: $(DEVELOP)
