@@ -155,8 +155,6 @@ class FreeColumns(Around):
         values, vectors = np.linalg.eigh(self.basis.T @ HQ)
         kept = values > 1e-12 * float(np.abs(values).max(initial=0.0))
         own = HQ @ (vectors[:, kept] / np.sqrt(values[kept]))
-        if not K.shape[1]:
-            return c, own
         return c, sparse.hstack([_stored(K), sparse.csc_array(own)], format="csc")
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:

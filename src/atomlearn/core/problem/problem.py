@@ -19,9 +19,10 @@ from atomlearn.core.interfaces import (
     Scores,
 )
 from atomlearn.core.interfaces.excess import Excess
-from atomlearn.core.losses import FreeColumns, Offset, pieces
+from atomlearn.core.losses import Offset, pieces
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
-from atomlearn.core.problem.checks import check_free, check_offset, check_weight
+from atomlearn.core.problem.checks import check_offset, check_weight
+from atomlearn.core.problem.free import freed, raised_by_floats
 from atomlearn.core.problem.gaps import gap_at
 from atomlearn.core.problem.pricing import Pricing, priced
 from atomlearn.core.problem.regularizer import Regularizer
@@ -123,27 +124,8 @@ class Problem:
         return replace(self, loss=Offset(self.loss, numbers), offset=numbers)
 
     def freed(self, unpenalized: object) -> Problem:
-        """Return the problem with these columns free of any penalty, gathered once.
-
-        As columns of X they stay where they are: what they explain has no scores left, so that a
-        norm that does not grow where an entry is set to 0 leaves them at 0.
-        """
-        n_features, norm = self.design.shape[1], self.regularizer.norm
-        asked = [norm.free(n_features)] + ([] if self.free is None else [self.free])
-        if unpenalized is not None:
-            asked.append(check_free(unpenalized, n_features))
-        free = np.unique(np.concatenate(asked))
-        if not free.size:
-            return self
-        regularizer = replace(self.regularizer, norm=norm.without(free, n_features))
-        inner, intercept, before = self.loss, self.fit_intercept, self.loss
-        if isinstance(before, FreeColumns) and self.free is not None:
-            if np.array_equal(free, self.free):
-                return replace(self, regularizer=regularizer)
-            inner, intercept = before.inner, before.intercept
-        Z = np.asarray(self.design.gather(free).dense(), dtype=np.float64)
-        loss = FreeColumns(inner, Z, intercept)
-        return replace(self, loss=loss, fit_intercept=False, free=free, regularizer=regularizer)
+        """Return the problem with these columns free of any penalty, beside those it has."""
+        return freed(self, unpenalized)
 
     def with_norm(self, norm: Norm) -> Problem:
         """Return the problem with another norm, and the columns free that it leaves free."""
@@ -209,20 +191,12 @@ class Problem:
         c = loss.translation(y, self.weight) if has_intercept else 0.0
         return replace(same, y=y - c, origin=self.origin + c) if c else same
 
-    def free_part(self, prediction: Array) -> tuple[Array, float]:
-        """Return the coefficients of the free columns, and their intercept less ``origin``."""
-        return self.loss.free_part(self.y, prediction, self.weight)
-
     def given_back(
         self, certificate: Certificate, intercept: float, prediction: Array
     ) -> Certificate:
         """Return the certificate of the point as it is given back, all of it as floats."""
-        loss = self.loss
-        if isinstance(loss, FreeColumns):
-            g, b = self.free_part(prediction)
-            b = (b + self.origin) - self.origin
-            value = loss.value_at(self.y, prediction, self.weight, g, b)
-            return certificate.widened(0.0, max(value - self.loss_value(prediction), 0.0))
+        if self.free is not None:
+            return certificate.widened(0.0, raised_by_floats(self, prediction))
         if not self.origin:
             return certificate
         rounded = intercept + self.origin

@@ -14,6 +14,7 @@ from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Deadline, Lift, Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.problem.free import free_part
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Record, Result, Status
 from atomlearn.core.solvers.progress import (
@@ -109,7 +110,7 @@ def run(
     if lift is not None:
         result = result.lowered(lift)
     if problem.free is not None:
-        result = result.with_free(problem.free, *inner.free_part(chosen.prediction))
+        result = result.with_free(problem.free, *free_part(inner, chosen.prediction))
     result.norm = problem.regularizer.norm
     return result
 

@@ -1,0 +1,57 @@
+"""Columns of a problem that nothing penalizes: how they leave the penalty for the loss."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.losses import FreeColumns
+from atomlearn.core.problem.checks import check_free
+
+if TYPE_CHECKING:
+    from atomlearn.core.problem.problem import Problem
+
+Array = NDArray[np.float64]
+
+
+def freed(problem: Problem, unpenalized: object) -> Problem:
+    """Return the problem with these columns free of any penalty, gathered once.
+
+    Those that it has free already stay so, and those join them that the norm leaves free. As
+    columns of X they stay where they are: what they explain has no scores left, so that a norm
+    that does not grow where an entry is set to 0 leaves them at 0.
+    """
+    n_features, norm = problem.design.shape[1], problem.regularizer.norm
+    asked = [norm.free(n_features)] + ([] if problem.free is None else [problem.free])
+    if unpenalized is not None:
+        asked.append(check_free(unpenalized, n_features))
+    free = np.unique(np.concatenate(asked))
+    if not free.size:
+        return problem
+    regularizer = replace(problem.regularizer, norm=norm.without(free, n_features))
+    inner, intercept, before = problem.loss, problem.fit_intercept, problem.loss
+    if isinstance(before, FreeColumns) and problem.free is not None:
+        if np.array_equal(free, problem.free):
+            return replace(problem, regularizer=regularizer)
+        inner, intercept = before.inner, before.intercept
+    Z = np.asarray(problem.design.gather(free).dense(), dtype=np.float64)
+    loss = FreeColumns(inner, Z, intercept)
+    return replace(problem, loss=loss, fit_intercept=False, free=free, regularizer=regularizer)
+
+
+def free_part(problem: Problem, prediction: Array) -> tuple[Array, float]:
+    """Return the coefficients of the free columns, and their intercept less ``origin``."""
+    return problem.loss.free_part(problem.y, prediction, problem.weight)
+
+
+def raised_by_floats(problem: Problem, prediction: Array) -> float:
+    """Return by how much f is larger at the free coefficients as they are given back."""
+    loss = problem.loss
+    assert isinstance(loss, FreeColumns)
+    g, b = free_part(problem, prediction)
+    b = (b + problem.origin) - problem.origin
+    value = loss.value_at(problem.y, prediction, problem.weight, g, b)
+    return max(value - problem.loss_value(prediction), 0.0)
