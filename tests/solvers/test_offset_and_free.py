@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import norms, solve
+from atomlearn import masters, norms, problem, solve, solvers
+from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
 from atomlearn.testing.gauges import gauge_model
 from atomlearn.testing.loss_oracles import oracle_of, targets_of
@@ -153,3 +154,114 @@ def test_names_masks_and_indices_say_the_same():
         solve(X, y, level=1.0, offset=np.zeros(7))
     with pytest.raises(ValueError, match=r"offset\[3\]"):
         solve(X, y, level=1.0, offset=np.where(np.arange(30) == 3, np.inf, 0.0))
+
+
+@pytest.mark.parametrize("loss", ["poisson", "gamma", "huber", "negative_binomial"])
+def test_other_losses_have_them_too(loss):
+    for seed, intercept in enumerate((True, False)):
+        X, y, weight, offset = data(seed + 10, loss)
+        offset, free, norm = 0.3 * offset, [0, 1, 2], norms.L1()
+        result = solve(
+            X,
+            y,
+            loss=loss,
+            level=1.0,
+            intercept=intercept,
+            sample_weight=weight,
+            offset=offset,
+            unpenalized=free,
+            gap=1e-7,
+        )
+        assert result.converged
+        parts = (loss, norm, "penalized", 1.0, weight, offset, free, 0.0)
+        found, best = objective(result, X, y, *parts), optimum(X, y, *parts, intercept)
+        assert_allclose(result.objective, found, rtol=1e-9)
+        assert -1e-5 * (1 + best) <= found - best <= result.gap + 1e-6 * (1 + best)
+
+
+MATRIX = {"trace": norms.TraceNorm(), "rows": norms.RowGroups()}
+ANY_NORM = {
+    "latent": norms.LatentGroups([[0, 1, 2, 3], [3, 4, 5], list(range(5, 15))]),
+    "union": norms.Union([norms.L1(), norms.Groups([list(range(5)), list(range(5, 15))])]),
+    "nonnegative": norms.Nonnegative(norms.KSupport(3)),
+    "owl": norms.OWL(np.linspace(2.0, 1.0, 15)),
+    "elastic net": norms.ElasticNetNorm(2.5),
+}
+
+
+@pytest.mark.parametrize("name", ANY_NORM)
+def test_every_norm_leaves_free_columns_alone(name):
+    """Free columns partialled out by hand give the same objective."""
+    X, y, _, _ = data(5, "squared")
+    off = np.eye(30) - X[:, :3] @ np.linalg.pinv(X[:, :3])
+    plain = solve(off @ X, off @ y, norm=ANY_NORM[name], level=1.0, gap=1e-9)
+    free = solve(X, y, norm=ANY_NORM[name], level=1.0, unpenalized=[0, 1, 2], gap=1e-9)
+    assert free.converged
+    assert_allclose(free.objective, plain.objective, rtol=1e-7)
+    assert_allclose(free.coef[3:], plain.coef[3:], atol=1e-4)
+
+
+@pytest.mark.parametrize("name", MATRIX)
+def test_rows_of_a_matrix_are_free(name):
+    X, y, _, offset = data(6, "squared")
+    Y = np.column_stack([y, offset])
+    off = np.eye(30) - X[:, :3] @ np.linalg.pinv(X[:, :3])
+    plain = solve(off @ X, off @ Y, norm=MATRIX[name], level=3.0, gap=1e-8)
+    free = solve(X, Y, norm=MATRIX[name], level=3.0, unpenalized=[0, 1, 2], gap=1e-7)
+    assert free.converged
+    assert free.coef.shape == (15, 2)
+    assert_allclose(free.objective, plain.objective, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [solvers.FISTA, solvers.AtomGeneration, solvers.CoGEnT])
+def test_other_solvers_too(kind):
+    X, y, _, offset = data(7, "logistic")
+    settings = {"loss": "logistic", "level": 1.0, "offset": offset, "unpenalized": [1, 4]}
+    usual = solve(X, y, intercept=True, gap=1e-8, **settings)
+    other = solve(X, y, intercept=True, gap=1e-5, solver=kind(), max_iter=5000, **settings)
+    assert other.converged
+    assert_allclose(other.objective, usual.objective, rtol=2e-5)
+
+
+@pytest.mark.parametrize(
+    "master",
+    [masters.SemismoothNewton(), masters.AcceleratedGradient(), masters.SequentialQP()],
+    ids=lambda master: type(master).__name__,
+)
+def test_masters_get_models_without_free_columns(master):
+    for loss in ("squared", "logistic"):
+        X, y, weight, _ = data(8, loss)
+        X[:, 5] += 30.0  # first-order steps on f itself would take thousands
+        block = as_design(X).gather(np.arange(15))
+        restricted = problem.Problem.build(
+            block,
+            y,
+            as_loss(loss),
+            problem.Regularizer(norms.L1(), "penalized", 1.0),
+            sample_weight=weight,
+            fit_intercept=True,
+            unpenalized=[0, 1, 2],
+        )
+        refit = masters.FreeNewton(master).solve(restricted, np.zeros(15), 0.0, 1e-7)
+        assert refit.gap <= 1e-7
+        plain = solve(
+            X,
+            y,
+            loss=loss,
+            level=1.0,
+            sample_weight=weight,
+            intercept=True,
+            gap=1e-9,
+            unpenalized=[0, 1, 2],
+        )
+        assert_allclose(refit.objective, plain.objective, rtol=1e-7)
+
+
+def test_warm_starts_and_results_can_go_on():
+    X, y, _weight, offset = data(9, "logistic")
+    settings = {"loss": "logistic", "intercept": True, "offset": offset, "unpenalized": [0, 4]}
+    first = solve(X, y, level=1.0, **settings)
+    again = solve(X, y, level=1.0, warm_start=first, **settings)
+    assert again.iterations == 0
+    assert_allclose(again.coef, first.coef, atol=1e-6)
+    assert again.columns.tolist() == sorted(set(again.columns.tolist()) | {0, 4})

@@ -189,16 +189,16 @@ class FreeColumns(Around):
         Q, inner = self.basis, self.inner
         c, z = np.zeros(Q.shape[1]), prediction
         value, dual = inner.value(y, z, weight), inner.gradient(y, z, weight)
-        slope = Q.T @ dual
-        for _ in range(100):
+        slope, damping = Q.T @ dual, 0.0
+        for _ in range(200):
             size = float(np.abs(slope).max(initial=0.0))
             if size <= 2e-16 * float(np.sqrt(dual @ dual)):
                 break
-            step = self._step(y, z, weight, slope)
+            step = self._step(y, z, weight, slope, damping)
             promised = -float(slope @ step)
             # Below this the values cannot tell any more, but slopes can.
             fine, length, better = promised <= 1e-11 * abs(value), 1.0, False
-            for _ in range(4 if fine else 60):
+            for _ in range(4 if fine else 30):
                 trial = c + length * step
                 there = prediction + Q @ trial
                 reached = inner.value(y, there, weight)
@@ -209,22 +209,30 @@ class FreeColumns(Around):
                     if better:
                         break
                 length *= 0.5
-            if not better:
+            if not better and (fine or damping == 1.0):
                 break
-            c, z, value, dual, slope = trial, there, reached, turned, ahead
+            # Where curvatures vanish or change too fast, the largest there can be takes part.
+            if length < 0.25:
+                damping = min(1.0, max(10.0 * damping, 1e-3))
+            elif length == 1.0:
+                damping = 0.1 * damping if damping > 1e-6 else 0.0
+            if better:
+                c, z, value, dual, slope = trial, there, reached, turned, ahead
         return c, z
 
-    def _step(self, y: Array, z: Array, weight: Array, slope: Array) -> Array:
-        """Return -H^-1 slope of the Hessian over the basis, made definite where it is not."""
-        Q = self.basis
-        if self.inner.coupled == 1:
-            H = Q.T @ (self.inner.curvature(y, z, weight)[:, None] * Q)
-        else:
-            diagonal, K = self.inner.coupling(y, z, weight)
-            H = Q.T @ (diagonal[:, None] * Q)
-            if K.shape[1]:
-                pulled = np.asarray(K.T @ Q)
-                H = H - pulled.T @ pulled
+    def _step(self, y: Array, z: Array, weight: Array, slope: Array, damping: float) -> Array:
+        """Return -H^-1 slope, H the Hessian over the basis and a share of what bounds it."""
+        Q, inner = self.basis, self.inner
+        diagonal, K = inner.coupling(y, z, weight)
+        H = Q.T @ (diagonal[:, None] * Q)
+        if K.shape[1]:
+            pulled = np.asarray(K.T @ Q)
+            H = H - pulled.T @ pulled
+        if damping or not diagonal.any():
+            largest = inner.smoothness
+            if not np.isfinite(largest):
+                largest = float(diagonal.max(initial=0.0)) / float(weight.max())
+            H = H + (damping or 1.0) * largest * (Q.T @ (weight[:, None] * Q))
         values, vectors = np.linalg.eigh(H)
         largest = float(values.max(initial=0.0))
         if not (np.isfinite(largest) and largest > 0):

@@ -54,6 +54,8 @@ class Tuning:
 
     coupled_columns, coupled_entries, structured_entries : columns of the Hessian, and entries of
         its block (256 MB as an array; where a structure spares the array time alone counts).
+    projected_entries : entries of a block that is made dense to project free columns out of it,
+        ``FreeNewton`` (256 MB).
     coupled_share : share of the gap at hand to which a model is solved.
     coupled_halvings : halvings of a step, below which nothing is left but rounding.
 
@@ -123,6 +125,7 @@ class Tuning:
     coupled_columns: int = 2000
     coupled_entries: int = 2**25
     structured_entries: int = 2**28
+    projected_entries: int = 2**25
     coupled_share: float = 1e-3
     coupled_halvings: int = 12
 

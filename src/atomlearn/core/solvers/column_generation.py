@@ -18,6 +18,7 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Block, Master, Refit, Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.masters.choose import default_master
+from atomlearn.core.masters.free_newton import FreeNewton
 from atomlearn.core.problem.pricing import Pricing
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
@@ -216,19 +217,20 @@ class ColumnGeneration(Solver):
         """Re-fit loosely, then to what would be best, unless asking the data is cheaper."""
         target = max(self._gap_target(state), restricted.negligible)
         intercept = state.intercept + float(state.lengths.offsets @ state.weights)
+        master = FreeNewton(self.master)
         if state.free or restricted.design.shape[0] * weights.size <= self.pace.small:
-            return self.master.solve(restricted, weights, intercept, target)
+            return master.solve(restricted, weights, intercept, target)
         loose = (
             max(target, self.pace.loose * state.certificate.gap)
             if state.candidates.size
             else target
         )
-        refit = self.master.solve(restricted, weights, intercept, loose)
+        refit = master.solve(restricted, weights, intercept, loose)
         work = refit.steps * int(np.count_nonzero(refit.weights))
         if refit.gap <= target or work > max(self.pace.work * n_features, self.pace.small):
             return refit
         steps = refit.steps
-        refit = self.master.solve(restricted, refit.weights, refit.intercept, target)
+        refit = master.solve(restricted, refit.weights, refit.intercept, target)
         refit.steps += steps
         return refit
 

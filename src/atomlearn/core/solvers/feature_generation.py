@@ -21,6 +21,7 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Block, Master, Scores, Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
+from atomlearn.core.masters.free_newton import FreeNewton
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport, scaling_vector
@@ -249,7 +250,7 @@ class FeatureGeneration(Solver):
         assert following.block is not None
         restricted = self._subproblem(problem, following)
         accuracy = self._accuracy(problem, following)
-        master = self._master(following, accuracy)
+        master = FreeNewton(self._master(following, accuracy))
         target = self._gap_target(following, accuracy)
         refit = master.solve(restricted, following.omega, following.intercept, target)
         # A round may lower the objective far below that of the one before, which the target is of.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Master
+from atomlearn.core.masters.free_newton import FreeNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.masters.simplex import SimplexQuasiNewton
 from atomlearn.core.norms.combine import Nonnegative
@@ -59,7 +60,7 @@ def refit_on_rays(
         regularizer=Regularizer(Nonnegative(L1()), form, amount),
         metric=atoms.gram,
     )
-    refit = master.solve(rays, weights, intercept, gap_target)
+    refit = FreeNewton(master).solve(rays, weights, intercept, gap_target)
     linear = refit.prediction - refit.intercept
     return RayFit(refit.weights, linear, refit.intercept, refit.steps, refit.gap)
 

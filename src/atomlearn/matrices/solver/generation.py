@@ -19,6 +19,7 @@ from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.losses.pieces import shifted
 from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
 from atomlearn.core.masters.coupled_newton import CoupledNewton
+from atomlearn.core.masters.free_newton import FreeNewton
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.norms.blocks import Blocks
@@ -272,7 +273,7 @@ class MatrixGeneration(Solver):
         whole = any(term.is_whole for term in used)
         target = self._target(replace(aim, gap=0.0) if whole else aim)
         master = master_for(used) if self.master is None else self.master
-        return master.solve(restricted, start, aim.intercept, target)
+        return FreeNewton(master).solve(restricted, start, aim.intercept, target)
 
     def _priced(
         self,

@@ -1,0 +1,158 @@
+"""FreeNewton: re-fits beside free columns, by models of f from which they are projected out.
+
+At a point with predictions z, free columns included, D = diag(f''(z)) and v = -f'(z), the best
+free coefficients of the quadratic model of f follow w, and what is left of it is least squares,
+
+    1/2 || A~ w - t ||_D^2 + R(w),   A~ = A - Z (Z'DZ)^+ Z'DA,   t = A~ w_k + D^-1 v,
+
+a problem without free columns, for the masters there are: of the squared loss it is the problem
+itself (Frisch, Waugh, Lovell). Then a line search on the objective. The other masters see f's
+curvature as a diagonal only, which knows nothing of the columns projected out: first-order steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.interfaces import Block, Master, Refit
+from atomlearn.core.losses import FreeColumns, Squared
+from atomlearn.core.masters.candidate import Candidate, block_of, certified
+from atomlearn.core.masters.ridge_of_groups import raised
+from atomlearn.core.masters.tuning import TUNING
+from atomlearn.core.problem.problem import Problem
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class FreeNewton(Master):
+    """Newton steps on f with its free columns projected out; other problems go to ``master``.
+
+    A step costs the projection of the block, O(n m r) for r free columns, and a re-fit of least
+    squares over it, which is dense. One step where the loss is squared, five to ten else.
+
+    Parameters
+    ----------
+    master : Master
+        Minimizes the models. It also gets what steps leave undone, as the problem is.
+    max_steps : int
+        Bound on Newton steps in a call.
+
+    References
+    ----------
+    J. D. Lee, Y. Sun, M. A. Saunders 2014, doi:10.1137/130921428.
+    M. C. Lovell 1963, doi:10.1080/01621459.1963.10480682 (columns partialled out).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import designs, losses, masters, norms, problem
+    >>> block = designs.as_design(np.eye(3)).gather(np.arange(3))
+    >>> regularizer = problem.Regularizer(norms.L1(), "penalized", 0.1)
+    >>> free = problem.Problem.build(
+    ...     block, [1.0, 2.0, 3.0], losses.Squared(), regularizer, unpenalized=[2]
+    ... )
+    >>> masters.FreeNewton(masters.default_master()).solve(free, np.zeros(3), 0.0, 1e-8).weights
+    array([0.9, 1.9, 0. ])
+    """
+
+    master: Master
+    max_steps: int = 50
+
+    def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
+        """Minimise the restricted problem to ``gap_target``; see Master."""
+        loss = problem.loss
+        if not (isinstance(loss, FreeColumns) and is_projectable(problem)):
+            return self.master.solve(problem, weights, intercept, gap_target)
+        best, steps = certified(problem, problem.inside(None, weights), None, 0.0), 0
+        while best.refit.gap > gap_target and steps < self.max_steps:
+            if problem.deadline.passed:
+                break
+            steps += 1
+            following = self._step(problem, loss, best, gap_target)
+            if following is None:
+                break
+            best = following
+        if best.refit.gap > gap_target and not problem.deadline.passed:
+            refit = self.master.solve(problem, best.refit.weights, 0.0, gap_target)
+            refit.steps += steps
+            return refit
+        best.refit.steps = steps
+        return best.refit
+
+    def _step(
+        self, problem: Problem, loss: FreeColumns, at: Candidate, gap_target: float
+    ) -> Candidate | None:
+        """Return a better point, or None where the model leads to none."""
+        weights = at.refit.weights
+        model = _model(problem, loss, at)
+        if model is None:
+            return None
+        exact = loss.inner.is_quadratic
+        share = (
+            0.5 * gap_target
+            if exact
+            else max(TUNING.coupled_share * at.refit.gap, 0.1 * gap_target)
+        )
+        found = self.master.solve(model, weights, 0.0, share).weights
+        length = 1.0
+        for _ in range(TUNING.coupled_halvings):
+            there = found if length == 1.0 else weights + length * (found - weights)
+            trial = certified(problem, there, None, 0.0)
+            if trial.improves(at):
+                return trial
+            length *= 0.5
+        return None
+
+
+def is_projectable(problem: Problem) -> bool:
+    """Return whether free columns are projected out of the block: which makes it dense."""
+    n_samples, size = problem.design.shape
+    loss = problem.loss
+    uncoupled = isinstance(loss, FreeColumns) and loss.inner.coupled == 1
+    return uncoupled and size > 0 and n_samples * size <= TUNING.projected_entries
+
+
+def _model(problem: Problem, loss: FreeColumns, at: Candidate) -> Problem | None:
+    """Return the quadratic model at a point as least squares; None where there is no curvature."""
+    z = loss.shifted(problem.y, at.refit.prediction, problem.weight)
+    v = -loss.inner.gradient(problem.y, z, problem.weight)
+    D = loss.inner.curvature(problem.y, z, problem.weight)
+    if not loss.inner.is_quadratic:
+        D = _with_room(D, v)
+    if not (np.isfinite(D).all() and D.max(initial=0.0) > 0):
+        return None
+    block = _projected(block_of(problem), loss.basis, D)
+    target = block.dot(at.refit.weights) + np.divide(v, D, out=np.zeros_like(v), where=D > 0)
+    return replace(
+        problem, design=block, y=target, loss=Squared(), weight=D, offset=None, free=None
+    )
+
+
+def _with_room(D: Array, v: Array) -> Array:
+    """Return the curvature, raised where it promises moves v / D beyond all that are seen.
+
+    Where a loss is straight (Huber's, or a label far on its wrong side) the model would send the
+    prediction to infinity; ten times the farthest move of a sample with curvature is far enough.
+    """
+    curved = 0.1 * float(D.max(initial=0.0)) <= D
+    farthest = float((np.abs(v[curved]) / D[curved]).max(initial=0.0)) if D.any() else 0.0
+    return np.maximum(D, np.abs(v) / (10.0 * farthest)) if farthest > 0 else raised(D, v)
+
+
+def _projected(block: Block, Q: Array, D: Array) -> CachedBlock:
+    """Return A - Q (Q'DQ)^+ Q'DA; columns that Q explains but for rounding are zero."""
+    A = np.asarray(block.dense(), dtype=np.float64)
+    DQ = D[:, None] * Q
+    share = np.linalg.lstsq(Q.T @ DQ, DQ.T @ A, rcond=1e-13)[0]
+    left = A - Q @ share
+    # Once more: what rounding left of large columns.
+    left -= Q @ np.linalg.lstsq(Q.T @ DQ, DQ.T @ left, rcond=1e-13)[0]
+    lengths = np.sqrt(np.einsum("ij,ij->j", A, A))
+    left[:, np.sqrt(np.einsum("ij,ij->j", left, left)) <= 1e-13 * lengths] = 0.0
+    return CachedBlock(DenseBlock(np.asfortranarray(left)))
