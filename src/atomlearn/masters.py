@@ -13,8 +13,10 @@ from atomlearn.core.masters.simplex import SimplexQuasiNewton
 from atomlearn.core.masters.working_sets import WorkingSets
 from atomlearn.papers.dual_mkl import DualMKL
 from atomlearn.papers.interior_point import InteriorPoint
+from atomlearn.papers.lars import LARS
 
 __all__ = [
+    "LARS",
     "AcceleratedGradient",
     "ActiveSetQP",
     "CompressedSamples",

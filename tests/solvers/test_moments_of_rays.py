@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
 from atomlearn import norms, solve
-from atomlearn.masters import ActiveSetQP
+from atomlearn.masters import LARS, ActiveSetQP
 from atomlearn.solvers import AtomGeneration
 
 Array = NDArray[np.float64]
@@ -80,3 +80,22 @@ def test_algorithm_2_in_its_own_form() -> None:
         assert used.tolist() == np.flatnonzero(c).tolist()
     on_simplex, _ = ActiveSetQP().minimize(H, b, total=1.0)
     assert_allclose(on_simplex.sum(), 1.0)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_lars_goes_the_whole_way_to_the_same_point(seed: int, intercept: bool) -> None:
+    X, y, weight = data(seed, n=60)
+    settings = {"norm": NORMS[1], "level": 20.0, "gap": 1e-8, "sample_weight": weight}
+    settings["intercept"] = intercept
+    ours = solve(X, y, solver=AtomGeneration(master=LARS()), **settings)
+    plain = solve(X, y, solver=AtomGeneration(), **settings)
+    assert ours.converged
+    assert_allclose(ours.objective, plain.objective, rtol=2e-8)
+    assert ours.state.master_steps > plain.state.master_steps
+
+
+def test_lars_follows_a_level_and_nothing_else() -> None:
+    X, y, _ = data(0)
+    with pytest.raises(TypeError, match="LARS"):
+        solve(X, y, form="squared", level=1.0, solver=AtomGeneration(master=LARS()))
