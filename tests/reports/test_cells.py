@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,15 +33,3 @@ def test_through_a_file_of_cells(text):
 def test_numbers_stay_as_they_are():
     for cell in (-1.5, -3, None, "-0.25", "+4", "1e-5"):
         assert inert(cell) == cell
-
-
-def test_the_report_may_load_and_run_nothing():
-    import atomlearn.reports as reports
-
-    page = (Path(reports.__file__).parent / "report.html.jinja").read_text(encoding="utf-8")
-    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
-    assert policy.startswith("default-src 'none'")
-    assert "script" not in policy
-    assert "http" not in policy
-    # It stands before everything that it is about.
-    assert page.index("Content-Security-Policy") < page.index("<style>")

@@ -113,7 +113,11 @@ def test_the_policy_allows_this_script_and_no_other(tmp_path: Path) -> None:
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
     assert policy is not None
     told = policy.group(1).replace("&#39;", "'")
-    assert "default-src 'none'" in told
+    assert told.startswith("default-src 'none'")
+    assert "http" not in told
+    # It stands before everything that it is about, and alone: each one that is added forbids more.
+    assert page.index("Content-Security-Policy") < page.index("<style>")
+    assert page.count("Content-Security-Policy") == 1
     for tag in ("script", "style"):
         inside = re.search(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
         assert inside is not None

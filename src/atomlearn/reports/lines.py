@@ -128,7 +128,7 @@ def path_plot(found: PathOf) -> str:
     values = [value for row in found.coefficients for value in row]
     if len(logs) < 2 or not values:
         return ""
-    frame = svg.Frame(x=_padded(logs, 0.02), y=_padded([*values, 0.0]), right=96.0)
+    frame = svg.Frame(x=_padded(logs, 0.02), y=_padded([*values, 0.0]), right=104.0)
     parts = [
         frame.axes(_level_ticks(logs), svg.round_ticks(*frame.y), "alpha",
                    "coefficient per st. dev.")
@@ -143,7 +143,7 @@ def path_plot(found: PathOf) -> str:
         y = frame.up(row[last])
         if len(taken) < 12 and all(abs(y - other) > 11 for other in taken):
             taken.append(y)
-            label = shortened(name, 13)
+            label = shortened(name, 12)
             parts.append(svg.text(frame.width - frame.right + 4, y + 4, label, "tick"))
     return svg.drawing("".join(parts), "Coefficients along the path")
 

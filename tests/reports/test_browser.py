@@ -1,0 +1,133 @@
+"""The page in a real browser: no script error, no overflow, sorting, searching, hostile names."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.linear_model import LassoCV
+
+import atomlearn
+from atomlearn import AtomicClassifier, AtomicRegressor, FeatureGenerator, norms
+
+CHROMIUM = next((found for name in ("chromium", "chromium-browser", "google-chrome")
+                 if (found := shutil.which(name))), None)  # fmt: skip
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+
+#: What the browser is asked: put into the page as one more script, whose hash the policy is told.
+PROBE = """
+const out = [];
+const say = (what) => out.push(what);
+window.addEventListener("error", (event) => say("error " + event.message));
+document.addEventListener("securitypolicyviolation", (event) => say("policy " + event.blockedURI));
+window.addEventListener("load", () => {
+  const root = document.documentElement;
+  if (root.scrollWidth > window.innerWidth + 1) say("overflow " + root.scrollWidth);
+  for (const text of document.querySelectorAll("svg.plot text")) {
+    const box = text.getBoundingClientRect(), frame = text.ownerSVGElement.getBoundingClientRect();
+    const inside = box.right <= frame.right + 2 && box.left >= frame.left - 2;
+    if (!inside) say("clipped " + text.textContent);
+  }
+  const table = document.getElementById("features");
+  if (table) {
+    const ranks = () => [...table.tBodies[0].rows].map((row) => Number(row.cells[0].textContent));
+    const button = table.tHead.querySelector("button");
+    button.focus();
+    if (document.activeElement !== button) say("no focus");
+    button.click(); button.click();
+    const down = ranks();
+    if (down.some((rank, at) => at && rank > down[at - 1])) say("not sorted " + down);
+    const search = document.getElementById("search");
+    search.value = table.tBodies[0].rows[0].cells[1].firstChild.textContent.trim();
+    search.dispatchEvent(new Event("input"));
+    const shown = [...table.tBodies[0].rows].filter((row) => !row.hidden).length;
+    if (shown < 1 || (shown === down.length && down.length > 3)) say("search shows " + shown);
+  }
+  if (document.querySelector("img, iframe") || window.alerted) say("hostile");
+  const pre = document.createElement("pre");
+  pre.id = "probe";
+  pre.textContent = "probe:" + JSON.stringify(out);
+  document.body.append(pre);
+});
+"""
+
+
+def asked(page: Path, width: int, dark: bool) -> list[str]:
+    """Return what the browser has to complain of."""
+    text = page.read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(PROBE.encode()).digest()).decode()
+    text = text.replace("script-src ", f"script-src &#39;sha256-{digest}&#39; ", 1)
+    probed = page.with_name(f"probed-{width}-{dark}.html")
+    # Before the page's own script: what that does wrong is heard.
+    probed.write_text(text.replace("<main>", f"<script>{PROBE}</script><main>", 1), "utf-8")
+    flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom",
+             "--virtual-time-budget=3000", f"--window-size={width},1000"]  # fmt: skip
+    if dark:
+        flags.append("--blink-settings=preferredColorScheme=0")
+    run = subprocess.run(  # the frame is as wide as asked: a window cannot be narrower than 500
+        [str(CHROMIUM), *flags, f"file://{framed(probed, width) if width < 500 else probed}"],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    found = re.search(r'id="probe">probe:(.*?)</pre>', run.stdout, re.DOTALL)
+    assert found is not None, run.stderr[-2000:]
+    complaints: list[str] = json.loads(found.group(1).replace("&gt;", ">").replace("&lt;", "<")
+                                       .replace("&amp;", "&"))  # fmt: skip
+    return complaints
+
+
+def framed(page: Path, width: int) -> Path:
+    """Return a page that shows the other in a frame of this width, and repeats what it says."""
+    outer = page.with_name(f"framed-{page.name}")
+    inside = page.read_text(encoding="utf-8").replace("&", "&amp;").replace('"', "&quot;")
+    outer.write_text(
+        f'<iframe id="f" style="width:{width}px;height:1000px;border:0" srcdoc="{inside}"></iframe>'
+        "<script>setTimeout(() => document.body.append("
+        'document.getElementById("f").contentDocument.getElementById("probe")), 1500)</script>',
+        encoding="utf-8",
+    )
+    return outer
+
+
+def frame(loader: Any) -> tuple[pd.DataFrame, Any]:
+    data = loader(as_frame=True)
+    return (data.data - data.data.mean()) / data.data.std(), data.target
+
+
+NOISE = np.random.default_rng(1).standard_normal((100, 30))
+HOSTILE = [f'<img src=x onerror="window.alerted=1">{"long " * 20}{j}' for j in range(30)]
+KINDS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+    "classes of two": (AtomicClassifier(alpha=0.02), frame(load_breast_cancer), {}),
+    "several classes": (AtomicClassifier(alpha=0.05), frame(load_wine), {}),
+    "numbers": (AtomicRegressor(alpha=1.0), frame(load_diabetes), {}),
+    "curves": (AtomicRegressor("groups", 2.0, features="splines"), frame(load_diabetes), {}),
+    "products": (AtomicRegressor(alpha=2.0, features="interactions"), frame(load_diabetes), {}),
+    "parts": (AtomicRegressor(norms.LatentGroups([[0, 1, 2], [2, 3, 4, 5], [6, 7, 8, 9]]), 0.5),
+              frame(load_diabetes), {}),
+    "generation": (FeatureGenerator(n_features=6, batch=2), frame(load_breast_cancer), {}),
+    "scikit-learn": (LassoCV(cv=3), frame(load_diabetes), {}),
+    "k-support": (AtomicRegressor(norms.KSupport(3), 0.5, form="squared"),
+                  frame(load_diabetes), {}),
+    "empty": (AtomicRegressor(alpha=1e5), frame(load_diabetes), {}),
+    "noise": (AtomicClassifier(alpha=0.1), (NOISE, (NOISE[:, 0] > 9) | (NOISE[:, 29] > 0)), {}),
+    "hostile": (AtomicClassifier(alpha=0.05), (NOISE, (np.arange(100) * 7 % 3 == 0)),
+                {"feature_names": HOSTILE, "target": "</h1><script>window.alerted=1</script>"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_pages_of_all_kinds_of_fits(kind: str, tmp_path: Path) -> None:
+    model, (X, y), options = KINDS[kind]
+    page = tmp_path / "report.html"
+    atomlearn.report(model.fit(X, y), X, y, page, n_resamples=2, **options)
+    assert asked(page, 1280, dark=False) == []
+    assert asked(page, 390, dark=True) == []
