@@ -26,7 +26,7 @@ def choose_master(problem: Problem) -> Master:
     ======================================================  ====================
     ``Groups`` without a ridge term, any loss and form      ``ScalingNewton``
     l1, or l1 over w >= 0, with a weight for each column,   ``SequentialQP``
-    over plain columns, unless the loss couples predictions
+    up to 500 plain columns, of losses that do not couple
     every other norm with a proximal map                    ``SemismoothNewton``
     ======================================================  ====================
 
@@ -73,10 +73,11 @@ def choose_master(problem: Problem) -> Master:
 
 
 def is_priced(problem: Problem) -> bool:
-    """Return whether the problem is one for QPs: l1, or rays, over columns of no structure."""
+    """Return whether the problem is one for QPs: l1, or rays, over a few plain columns."""
     block = problem.design
     plain = isinstance(block, Block) and block.bare.keeps_gram and problem.loss.coupled == 1
-    return plain and prices_of(problem) is not None
+    few = problem.design.shape[1] <= TUNING.columns_together
+    return plain and few and prices_of(problem) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,8 @@ class Tuning:
     pivots : between two of so many an interrupt is heard.
     first_damping, faded : damping after a step that was cut short, and when it is zero again.
     entering_together : columns under l1 that enter between two looks at all of them.
-    columns_together : columns of a quadratic loss whose whole Hessian is made at once.
+    columns_together : columns up to which l1 is left to QPs, and whose whole Hessian is made at
+        once; beyond, gradient steps on working sets are cheaper.
     few_columns : columns whose whole Hessian costs less than choosing among them.
     damped_patience : steps in a row without progress, each damped more.
 
