@@ -30,6 +30,8 @@ BENCHMARKS = {
     "certificate": ("certificate.benchmark", "2,000 random problems confirmed independently"),
     "norm_oracles": ("norm_oracles", "1,000 random cases a norm against enumeration and CVXPY"),
     "correlated": ("correlated", "squared k-support on correlated columns against FISTA"),
+    "paths": ("paths", "whole lasso paths against adelie, celer and scikit-learn"),
+    "cv": ("cv", "cross-validated paths against adelie and scikit-learn"),
     "paper_l": ("paper_l", "the million-column logistic problem of [L] against its rivals"),
     "selection": ("selection", "the synthetic selections of [T] against LIBLINEAR"),
     "lasso": ("lasso.benchmark", "lasso and l1-logistic against celer, skglm, adelie, sklearn"),
