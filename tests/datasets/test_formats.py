@@ -69,6 +69,17 @@ def _bed(path: Path, X: Array, y: Array) -> None:
     write_plink(path, X, phenotype=y)
 
 
+def _pgen(path: Path, X: Array, y: Array) -> None:
+    pgenlib = pytest.importorskip("pgenlib")
+    with pgenlib.PgenWriter(str(path).encode(), X.shape[0], variant_ct=X.shape[1]) as writer:
+        for column in X.T:
+            writer.append_biallelic(np.ascontiguousarray(column.astype(np.int8)))
+    lines = [f"1\t{100 * j + 1}\tv{j}\tG\tA" for j in range(X.shape[1])]
+    path.with_suffix(".pvar").write_text("\n".join(["#CHROM\tPOS\tID\tREF\tALT", *lines]) + "\n")
+    lines = [f"s{i}\ts{i}\t{value!r}" for i, value in enumerate(y.tolist())]
+    path.with_suffix(".psam").write_text("\n".join(["#FID\tIID\tPHENO1", *lines]) + "\n")
+
+
 def _store(path: Path, X: Array, y: Array) -> None:
     source = path.with_suffix(".npz")
     np.savez(source, X=X, y=y)
@@ -87,6 +98,7 @@ WRITERS: dict[str, tuple[str, Callable[[Path, Array, Array], Any], str | None]] 
     "mat": (".mat", lambda path, X, y: savemat(path, {"X": X, "y": y}), None),
     "h5ad": (".h5ad", _h5ad, "y"),
     "bed": (".bed", _bed, None),
+    "pgen": (".pgen", _pgen, None),
     STORE.name: (".store", _store, None),
 }
 each_format = pytest.mark.parametrize("form", [*FORMATS, STORE], ids=lambda form: form.name)

@@ -11,7 +11,7 @@ from functools import partial
 from os import PathLike
 from pathlib import Path
 
-from atomlearn.storage.formats import hdf, in_place, matlab
+from atomlearn.storage.formats import hdf, in_place, matlab, pgen
 from atomlearn.storage.formats.arrays import read_npy, read_npz
 from atomlearn.storage.formats.compressed import first_line, suffix_of
 from atomlearn.storage.formats.delimited import DelimitedRows, looks_delimited, read_delimited
@@ -89,6 +89,15 @@ FORMATS = (
         in_place.BedColumns,
         PlinkBed,
         in_place.names_of_bed,
+        in_place=True,
+    ),
+    Format(
+        "pgen",
+        (".pgen",),
+        pgen.read_pgen,
+        pgen.columns_of_pgen,
+        pgen.open_pgen,
+        pgen.names_of_pgen,
         in_place=True,
     ),
 )

@@ -1,0 +1,178 @@
+"""Tables with gaps, categories, identifiers and roles, from the file to predictions."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from atomlearn import FeatureGenerator
+from atomlearn.cli import main
+from atomlearn.cli.targets import prepare_target
+from atomlearn.reports import read_model
+
+N = 160
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+@pytest.fixture
+def patients(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(11)
+    age, dose = rng.integers(20, 80, N), rng.standard_normal(N)
+    city, sex = rng.choice(["A", "B", "C"], N), rng.choice(["F", "M"], N)
+    noise = rng.standard_normal((N, 4))
+    y = 0.1 * age + 2.0 * (city == "B") + dose + 0.3 * rng.standard_normal(N)
+    path = tmp_path / "patients.csv"
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["id", "age", "dose", "city", "sex", "n1", "n2", "n3", "n4", "w", "y"])
+        for i in range(N):
+            given = "" if i % 10 == 4 else age[i]
+            noisy = [f"{value:.6f}" for value in noise[i]]
+            weight = 1 + i % 2
+            target = "" if i < 3 else f"{y[i]:.6f}"
+            line = [f"P{i}", given, f"{dose[i]:.6f}", city[i], sex[i], *noisy, weight, target]
+            writer.writerow(line)
+    return path
+
+
+def select(path: Path, *words: object) -> Path:
+    out = path.parent / "out"
+    arguments = ["select", path, "--target", "y", "--quiet", "--out", out, *words]
+    assert main([str(word) for word in arguments]) == 0
+    return out
+
+
+def features(out: Path) -> set[str]:
+    return {row["feature"] for row in rows(out / "selected.csv")}
+
+
+def test_gaps_categories_and_names_of_rows(patients: Path, tmp_path: Path) -> None:
+    out = select(patients, "--drop", "w", "--missing", "indicator", "--n-features", 3)
+    assert features(out) == {"age", "age=missing", "dose", "city=A", "city=B", "city=C"}
+    model = read_model(out / "model.json")
+    assert model.settings["rows_fitted"] == N - 3
+    plan = next(plan for plan in model.columns if plan.name == "age")
+    ages = [float(row["age"]) for row in rows(patients)[3:] if row["age"]]
+    assert plan.fill == np.median(ages)
+    file = tmp_path / "p.csv"
+    assert main(["predict", str(out / "model.json"), str(patients), "--out", str(file)]) == 0
+    predicted = rows(file)
+    assert [row["id"] for row in predicted] == [f"P{i}" for i in range(N)]
+    truth = [
+        (float(r["prediction"]), float(p["y"]))
+        for r, p in zip(predicted, rows(patients), strict=True)
+        if p["y"]
+    ]
+    assert np.corrcoef(np.array(truth).T)[0, 1] > 0.9
+
+
+def test_covariates_are_in_the_model_beside_what_is_selected(patients: Path) -> None:
+    words = ["--drop", "w", "--missing", "median", "--n-features", 1, "--covariates", "sex,n1"]
+    assert features(select(patients, *words)) >= {"sex=M", "n1", "age"}
+
+
+def test_weights_are_those_of_python(patients: Path) -> None:
+    from atomlearn.datasets import read
+
+    words = ["--weights", "w", "--missing", "median", "--n-features", 2, "--test-fraction", 0]
+    out = select(patients, *words)
+    table = read(patients, "y", missing="median", roles={"weights": "w"})
+    model = FeatureGenerator(2, loss="squared", groups=table.groups)
+    model.fit(table.X, table.y, table.extras["weights"].astype(float))
+    assert features(out) == {table.feature_names[j] for j in model.selected_}  # type: ignore[index]
+
+
+def test_groups_of_a_file(patients: Path, tmp_path: Path) -> None:
+    (tmp_path / "groups.txt").write_text("noise n*\nclinic age dose city\n")
+    words = ["--drop", "w", "--missing", "median", "--groups", tmp_path / "groups.txt"]
+    found = features(select(patients, *words, "--n-features", 1))
+    assert found == {"age", "dose", "city=A", "city=B", "city=C"}
+    found = features(select(patients, *words, "--norm", "groups", "--alpha", 0.5))
+    assert "age" in found
+    assert not any(name.startswith("n") for name in found)
+
+
+def test_the_fewest_within_a_standard_error(patients: Path) -> None:
+    out = select(patients, "--drop", "w", "--missing", "median", "--n-features", "auto")
+    assert {"age", "dose", "city=B"} <= features(out)
+    assert read_model(out / "model.json").settings["n_features"] <= 5
+
+
+def test_a_column_says_which_rows_are_held_out(patients: Path, tmp_path: Path) -> None:
+    lines = patients.read_text().splitlines()
+    parts = ["part", *("test" if i % 4 == 0 else "train" for i in range(N))]
+    patients.write_text("".join(f"{a},{b}\n" for a, b in zip(lines, parts, strict=True)))
+    words = ["--drop", "w", "--missing", "median", "--split-column", "part", "--n-features", 2]
+    out = select(patients, *words)
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["n_fitted_for_the_score"] == sum(i % 4 != 0 for i in range(3, N))
+
+
+def test_a_run_is_repeated_from_its_summary(patients: Path, tmp_path: Path, capsys: Any) -> None:
+    out = select(patients, "--drop", "w", "--missing", "median", "--n-features", 2)
+    again = tmp_path / "again"
+    capsys.readouterr()
+    words = ["--config", str(out / "summary.json"), "--out", str(again), "--json"]
+    assert main(["select", *words]) == 0
+    assert json.loads(capsys.readouterr().out)["n_selected"] == len(rows(again / "selected.csv"))
+    assert (again / "selected.csv").read_text() == (out / "selected.csv").read_text()
+
+
+def test_interactions_do_not_square_0_1_columns(patients: Path) -> None:
+    words = ["--drop", "w,city,n*", "--missing", "median", "--interactions", "--n-features", 9]
+    found = features(select(patients, *words))
+    assert "sex=M^2" not in found
+    assert "age^2" in found or "dose^2" in found
+
+
+def test_ctrl_c_in_cross_validation_leaves_a_model(
+    patients: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from atomlearn.estimators import cross_validated
+
+    def interrupted(*arguments: object, **named: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cross_validated.CrossValidatedModel, "fit", interrupted)
+    out = patients.parent / "cut"
+    words = ["--drop", "w", "--missing", "median", "--norm", "l1", "--quiet", "--out", str(out)]
+    assert main(["select", str(patients), "--target", "y", *words]) == 130
+    model = read_model(out / "model.json")
+    assert "interrupted" in model.settings["alpha_chosen_by"]
+    assert len(model.features) > 0
+
+
+def test_counts_are_no_classes_and_codes_are() -> None:
+    rng = np.random.default_rng(0)
+    counts = np.minimum(rng.poisson(1.2, 300), 5)
+    assert prepare_target(counts, "visits", "auto", None).task == "regression"
+    assert prepare_target(rng.integers(0, 6, 300), "code", "auto", None).task == "classification"
+    assert prepare_target(rng.integers(0, 3, 300), "iris", "auto", None).task == "classification"
+
+
+def test_inspect_tells_and_writes_what_select_obeys(
+    patients: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schema = tmp_path / "schema.json"
+    assert main(["inspect", str(patients), "--target", "y", "--out", str(schema)]) == 0
+    told = capsys.readouterr().out
+    assert "identifier" in told
+    assert "--missing median, indicator or drop" in told
+    content = json.loads(schema.read_text())
+    for column in content["columns"]:
+        if column["name"] in ("age", "w"):
+            column["use"] = "leave out"
+    schema.write_text(json.dumps(content))
+    out = patients.parent / "out"
+    words = ["--schema", str(schema), "--n-features", "2", "--quiet", "--out", str(out)]
+    assert main(["select", str(patients), *words]) == 0
+    assert features(out) == {"dose", "city=A", "city=B", "city=C"}
