@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
+from sklearn.utils.metaestimators import available_if
 
 from atomlearn.core.interfaces import Loss, Norm, Solver
 from atomlearn.core.interfaces.norm import Form
@@ -28,6 +29,13 @@ from atomlearn.estimators.targets import Checked, checked_regression, checked_ta
 Array = NDArray[np.float64]
 
 
+def _has_link(estimator: Any) -> bool:
+    loss = as_loss(estimator.loss)
+    if type(loss).mean is not Loss.mean:
+        return True
+    raise AttributeError(f"the loss {loss.name!r} has no link: predict returns X w + b itself")
+
+
 class LinearRegressor(RegressorMixin, AtomicModel):
     """Predictions of a fitted linear regressor.
 
@@ -39,8 +47,12 @@ class LinearRegressor(RegressorMixin, AtomicModel):
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> Checked:
         return checked_regression(self, X, y, sample_weight)
 
+    @available_if(_has_link)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any, offset: Any = None) -> NDArray[Any]:
-        """Return X w + b (+ offset), shape (n_samples,), or (n_samples, n_tasks)."""
+        """Return X w + b (+ offset), shape (n_samples,); for losses with a link, such as Poisson.
+
+        Of others it is what ``predict`` returns, and scikit-learn allows a regressor but one.
+        """
         values = self._linear(X, offset)
         return values if values.shape[1] > 1 else values[:, 0]
 
