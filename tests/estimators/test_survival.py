@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from atomlearn import AtomicSurvival, norms
+from atomlearn import AtomicClassifier, AtomicSurvival, FeatureGenerator, norms
 from atomlearn.core.losses.concordance import concordance
 from atomlearn.losses import survival_target
 
@@ -118,3 +118,31 @@ def test_bad_input_is_refused() -> None:
         AtomicSurvival().fit(X, survival_target(np.zeros(120, bool), time))
     with pytest.raises(ValueError, match="ties must be"):
         AtomicSurvival(ties="exact").fit(X, structured(event, time))  # type: ignore[arg-type]
+
+
+def test_features_are_generated_for_times_and_for_counts() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((150, 60))
+    y = structured(rng.random(150) < 0.7, rng.exponential(np.exp(-X[:, 4])))
+    model = FeatureGenerator(n_features=3, batch=2, C=0.1, loss="cox").fit(X, y)
+    assert 4 in model.selected_
+    assert model.score(X, y) > 0.7
+    assert model.transform(X).shape == (150, 3)
+    counts = rng.poisson(np.exp(X[:, 7]))
+    model = FeatureGenerator(n_features=3, batch=2, C=0.1, loss="poisson").fit(X, counts)
+    assert 7 in model.selected_
+    assert np.all(model.predict(X) > 0)
+
+
+def test_classifiers_and_survival_models_select_columns() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((150, 30))
+    model = AtomicClassifier(alpha=0.1).fit(X, X[:, 2] + 0.3 * rng.standard_normal(150) > 0)
+    assert model.get_support(indices=True).tolist() == np.flatnonzero(model.coef_[0]).tolist()
+    assert_allclose(model.transform(X), X[:, model.get_support()])
+    labels = model.predict(X)
+    generator = FeatureGenerator(n_features=2, batch=2).fit(X, labels)
+    assert_allclose(generator.predict_proba(X).sum(axis=1), 1.0)
+    y = structured(rng.random(150) < 0.7, rng.exponential(np.exp(-X[:, 4])))
+    survival = AtomicSurvival(alpha=0.2).fit(X, y)
+    assert survival.transform(X).shape == (150, survival.selected_.size)

@@ -204,6 +204,17 @@ def task_of(estimator: Any) -> str:
         return ""
 
 
+def has_probabilities(estimator: Any) -> bool:
+    """Return whether the estimator's loss gives probabilities, or raise with the remedy."""
+    loss = estimator.loss
+    if task_of(estimator) == "classification" and as_loss(loss).has_probabilities:
+        return True
+    raise AttributeError(
+        f"probabilities need loss='logistic', and loss is {loss!r}; use decision_function, or "
+        "sklearn.calibration.CalibratedClassifierCV around this classifier"
+    )
+
+
 def checked_loss(loss: str | Loss, task: Task) -> Loss:
     """Return the loss, which must be for the estimator's task."""
     found = as_loss(loss)

@@ -18,21 +18,12 @@ from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import keep, task_of
+from atomlearn.estimators.checks import has_probabilities, keep
 from atomlearn.estimators.matrices.tasks import fit_tasks
+from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked, checked_classification
 
 Array = NDArray[np.float64]
-
-
-def _has_probabilities(estimator: Any) -> bool:
-    loss = estimator.loss
-    if task_of(estimator) == "classification" and as_loss(loss).has_probabilities:
-        return True
-    raise AttributeError(
-        f"probabilities need loss='logistic', and loss is {loss!r}; use decision_function, or "
-        "sklearn.calibration.CalibratedClassifierCV around this classifier"
-    )
 
 
 def loss_of_classes(multi_class: Any, loss: Loss, n_classes: int) -> Loss | None:
@@ -81,7 +72,7 @@ class LinearClassifier(ClassifierMixin, AtomicModel):
         labels = self.predict(X, offset)
         return float(accuracy_score(y, labels, sample_weight=sample_weight))
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Return P(class | x), shape (n_samples, n_classes); for the logistic loss.
 
@@ -91,14 +82,14 @@ class LinearClassifier(ClassifierMixin, AtomicModel):
         probabilities: NDArray[Any] = np.exp(self.predict_log_proba(X, offset))
         return probabilities
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Return log P(class | x), shape (n_samples, n_classes); for the logistic loss."""
         joint = getattr(self, "multi_class", "ovr") == "multinomial"
         return log_probabilities(as_loss(self.loss), self._linear(X, offset), joint)
 
 
-class AtomicClassifier(LinearClassifier):
+class AtomicClassifier(SelectsColumns, LinearClassifier):
     """min over w, b of  (1 / sum s) sum_i s_i loss(y_i, x_i'w + b) + alpha * penalty(w).
 
     penalty = gauge ("penalized") or gauge^2 / 2 ("squared"); for "constrained" there is none and

@@ -43,6 +43,7 @@ from atomlearn.estimators.classifier import LinearClassifier
 from atomlearn.estimators.decided import DecidedClassifier, DecidedRegressor
 from atomlearn.estimators.regressor import LinearRegressor
 from atomlearn.estimators.routing import raise_unless_routed, routing_enabled
+from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked
 from atomlearn.maps.features import features_named
 from atomlearn.norms import as_norm
@@ -327,7 +328,7 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         keep(self, locals())
 
 
-class AtomicClassifierCV(CrossValidatedModel, LinearClassifier):
+class AtomicClassifierCV(SelectsColumns, CrossValidatedModel, LinearClassifier):
     """``AtomicClassifier`` with norm and alpha chosen by cross-validation, then fitted to all data.
 
     Each (norm, fold) is one warm-started path from the most regularized alpha on; with more than
@@ -356,8 +357,7 @@ class AtomicClassifierCV(CrossValidatedModel, LinearClassifier):
 
     References
     ----------
-    L. Breiman, J. Friedman, R. Olshen, C. Stone. Classification and Regression Trees. Wadsworth,
-    1984 (the rule of one standard error).
+    L. Breiman et al. Classification and Regression Trees. Wadsworth, 1984 (one standard error).
 
     Examples
     --------

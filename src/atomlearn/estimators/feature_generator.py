@@ -9,14 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.feature_selection import SelectorMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from atomlearn.core.data.coefficients import as_columns, coefficient_rows, single_row
-from atomlearn.core.data.limits import LIMITS
+from atomlearn.core.data.coefficients import coefficient_rows, single_row
 from atomlearn.core.interfaces import Loss
 from atomlearn.core.losses import as_loss
 from atomlearn.core.paths.generation import generated
@@ -25,9 +22,15 @@ from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
-from atomlearn.designs import is_opened
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import checked_design, expanded, keep, task_of, whole
+from atomlearn.estimators.checks import (
+    checked_design,
+    expanded,
+    has_probabilities,
+    keep,
+    task_of,
+    whole,
+)
 from atomlearn.estimators.selection import (
     Selected,
     debiased,
@@ -35,30 +38,24 @@ from atomlearn.estimators.selection import (
     problem_of,
     target_of,
 )
+from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.sizes import choice_of_size
-from atomlearn.estimators.targets import checked_target
 from atomlearn.estimators.units import Units, units_of
-from atomlearn.maps.feature_map import FeatureMap, Inputs, map_of
+from atomlearn.maps.feature_map import map_of
 from atomlearn.maps.features import features_named
 
 Array = NDArray[np.float64]
 
 
 def _is_regression(estimator: Any) -> bool:
-    return task_of(estimator) == "regression"
+    return task_of(estimator) in ("regression", "survival")
 
 
 def _is_classification(estimator: Any) -> bool:
     return not _is_regression(estimator)
 
 
-def _selects_columns(estimator: Any) -> bool:
-    if not features_named(estimator.features).kind.implicit:
-        return True
-    raise AttributeError("products of columns cannot be undone; use features='linear'")
-
-
-class FeatureGenerator(SelectorMixin, AtomicModel):
+class FeatureGenerator(SelectsColumns, AtomicModel):
     """min over d, w, b of  1/2 sum_j w_j^2 / d_j + C sum_i s_i loss(y_i, x_i'w + b).
 
     d lies in [0, 1] with sum d <= batch: a scaling of the features, sparse at the optimum. Each
@@ -78,9 +75,10 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         fiftieth where that is more).
     C : float, default=10.0
         Weight of the loss.
-    loss : {"logistic", "squared_hinge", "squared"} or Loss, default="logistic"
-        The first two make this a classifier of two classes, "squared" makes it a regressor. The
-        paper has the squared hinge; the logistic loss gives probabilities.
+    loss : str or Loss, default="logistic"
+        "logistic" and "squared_hinge" (the paper's) make this a classifier of two classes, the
+        first with ``predict_proba``; "squared", "poisson" and others for numbers make it a
+        regressor, and "cox" one of survival (y structured, ``predict`` the log hazard ratio).
     features : str, default="linear"
         Features to select from: the columns of X; with "polynomial" also all squares and products
         of two, scaled as in the kernel (x'y + 1)^2 [1]_; with "interactions" the products
@@ -316,62 +314,26 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
                 stacklevel=3,
             )
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self)
-        n_columns = self._selectable.n_columns
-        if n_columns > LIMITS.most_dense:
-            raise ValueError(
-                f"a mask of {n_columns} columns would not fit; use get_support(indices=True)"
-            )
-        mask = np.zeros(n_columns, dtype=bool)
-        mask[self._columns_selected()] = True
-        return mask
-
-    @property
-    def _selectable(self) -> FeatureMap:
-        """The columns that ``transform`` selects from: of X, or all products of them."""
-        return self.feature_map_ if self.feature_map_.implicit else Inputs(self.n_features_in_)
-
-    def _columns_selected(self) -> NDArray[np.int64]:
-        """Return the columns of X (of the products) that are in use, increasing."""
-        if self.feature_map_.implicit:
-            return np.sort(self.selected_)
-        inputs = self.feature_map_.inputs_of(self.selected_)
-        return np.unique(inputs[inputs >= 0])
-
-    def get_support(self, indices: bool = False) -> NDArray[Any]:
-        """Return the mask of the selected columns, or their increasing numbers (``indices``)."""
-        check_is_fitted(self)
-        return self._columns_selected() if indices else self._get_support_mask()
-
-    def transform(self, X: Any) -> Any:
-        """Return the selected columns of X in increasing order, (n_samples, n_selected).
-
-        Products are formed then, and only those that are selected.
-        """
-        check_is_fitted(self)
-        if not self.feature_map_.implicit and not is_opened(X):
-            return super().transform(X)
-        design = self._selectable.apply(checked_design(self, X, reset=False))
-        return as_columns(design.gather(self._columns_selected()), design.dtype)
-
-    @available_if(_selects_columns)  # type: ignore[untyped-decorator]
-    def inverse_transform(self, X: Any) -> Any:
-        """Return X with zeros in the columns that are not selected; for ``features="linear"``."""
-        return super().inverse_transform(X)
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of what ``transform`` returns, an array of str objects."""
-        check_is_fitted(self)
-        inputs = _check_feature_names_in(self, input_features)
-        names = self._selectable.names(self._columns_selected(), list(inputs))
-        return np.array(names, dtype=object)
+    def _terms_selected(self) -> NDArray[np.int64]:
+        """Return ``selected_``, which are terms here."""
+        return self.selected_
 
     @available_if(_is_classification)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return X w + b, shape (n_samples,); positive means ``classes_[1]``."""
         values: NDArray[Any] = self._linear(X)[:, 0]
         return values
+
+    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Return P(class | x), shape (n_samples, 2); for the logistic loss."""
+        probabilities: NDArray[Any] = np.exp(self.predict_log_proba(X))
+        return probabilities
+
+    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> NDArray[Any]:
+        """Return log P(class | x), shape (n_samples, 2); for the logistic loss."""
+        return as_loss(self.loss).log_probabilities(self._linear(X)[:, 0])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the labels, or for regression the values, shape (n_samples,)."""
@@ -387,5 +349,5 @@ class FeatureGenerator(SelectorMixin, AtomicModel):
         if not _is_regression(self):
             return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
         loss, decisions = as_loss(self.loss), self._linear(X)[:, 0].astype(np.float64)
-        target = loss.check_target(checked_target(self, y, decisions.size))
+        target, _ = target_of(self, y, decisions, loss)
         return loss.score(target, decisions, check_weight(sample_weight, decisions.size))

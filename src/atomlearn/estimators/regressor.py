@@ -65,7 +65,12 @@ class LinearRegressor(RegressorMixin, AtomicModel):
         return values if values.shape[1] > 1 else values[:, 0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
-        """Return the score of the loss, 1 at best: R^2 for the squared loss; the mean of tasks."""
+        """Return the score of the loss, 1 at best: R^2 for the squared loss; the mean of tasks.
+
+        Of the others it is D^2, the share of the deviance of the best constant that is explained.
+        R^2 would be of squared errors, which such a fit does not minimize: where the spread grows
+        with the mean, as that of counts does, a few large targets would decide it.
+        """
         decisions, loss = self._linear(X, offset).astype(np.float64), as_loss(self.loss)
         n_samples, n_tasks = decisions.shape
         weight = check_weight(sample_weight, n_samples)
@@ -98,7 +103,9 @@ class AtomicRegressor(LinearRegressor):
     radius : float, default=1.0
         Bound on the gauge where ``form="constrained"``; there alpha plays no part.
     loss : str or Loss, default="squared"
-        A loss for regression; "squared" is (y - z)^2 / 2.
+        A loss for regression; "squared" is (y - z)^2 / 2. "poisson", "negative_binomial" (counts),
+        "gamma", "tweedie" (amounts), whose ``predict`` is exp(X w + b); "huber", "quantile", or
+        such as ``losses.Quantile(0.9)``.
     features : str, default="linear"
         "interactions" adds all products x_i x_j, i < j, after the columns of X, "quadratic" the
         squares too, as ``designs.Polynomial.interactions`` does: implicit, never stored.

@@ -65,6 +65,8 @@ def target_of(
     estimator: Any, y: Any, weight: Array, loss: Loss
 ) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Return the target as the loss takes it, and the two labels of a classification."""
+    if loss.task == "survival":
+        return loss.check_target(y), None
     target = checked_target(estimator, y, weight.size)
     if not loss.is_classification:
         return loss.check_target(target), None
@@ -159,7 +161,8 @@ def problem_of(
         target,
         loss,
         Regularizer(norm, "squared", 1.0),
-        fit_intercept=estimator.fit_intercept,
+        # A baseline hazard takes the place of the intercept.
+        fit_intercept=estimator.fit_intercept and loss.task != "survival",
         sample_weight=weight,
         offset=offset,
         unpenalized=named_columns(estimator.unpenalized, names, type(estimator).__name__),

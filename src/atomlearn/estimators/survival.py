@@ -19,6 +19,7 @@ from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, expanded, keep
+from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked, normalized
 
 Array = NDArray[np.float64]
@@ -68,7 +69,7 @@ class Baseline:
         return cls(times, np.cumsum(totals / at_risk))
 
 
-class AtomicSurvival(AtomicModel):
+class AtomicSurvival(SelectsColumns, AtomicModel):
     """min over w of  (1 / sum s) f(X w) + alpha * penalty(w),  f Cox's partial likelihood.
 
     penalty = gauge ("penalized") or gauge^2 / 2 ("squared"); for "constrained" there is none and

@@ -1,0 +1,95 @@
+"""SelectsColumns: an estimator whose coefficients select columns is a transformer, too."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from atomlearn.core.data.coefficients import as_columns
+from atomlearn.core.data.limits import LIMITS
+from atomlearn.designs import is_opened
+from atomlearn.estimators.checks import checked_design
+from atomlearn.maps.feature_map import FeatureMap, Inputs
+from atomlearn.maps.features import features_named
+
+
+def _selects_columns(estimator: Any) -> bool:
+    if not features_named(estimator.features).kind.implicit:
+        return True
+    raise AttributeError("products of columns cannot be undone; use features='linear'")
+
+
+class SelectsColumns(SelectorMixin):
+    """``transform`` and ``get_support`` of the columns with a coefficient; not for direct use.
+
+    ``selected_`` are those columns (terms), of the map ``feature_map_``.
+    """
+
+    features: str
+    n_features_in_: int
+    feature_map_: FeatureMap
+    selected_: NDArray[np.int64]
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        n_columns = self._selectable.n_columns
+        if n_columns > LIMITS.most_dense:
+            raise ValueError(
+                f"a mask of {n_columns} columns would not fit; use get_support(indices=True)"
+            )
+        mask = np.zeros(n_columns, dtype=bool)
+        mask[self._columns_selected()] = True
+        return mask
+
+    @property
+    def _selectable(self) -> FeatureMap:
+        """The columns that ``transform`` selects from: of X, or all products of them."""
+        return self.feature_map_ if self.feature_map_.implicit else Inputs(self.n_features_in_)
+
+    def _terms_selected(self) -> NDArray[np.int64]:
+        """Return the terms of the map that are in use."""
+        return np.unique(self.feature_map_.term_of(self.selected_))
+
+    def _columns_selected(self) -> NDArray[np.int64]:
+        """Return the columns of X (of the products) that are in use, increasing."""
+        if self.feature_map_.implicit:
+            return np.sort(self.selected_)
+        inputs = self.feature_map_.inputs_of(self._terms_selected())
+        return np.unique(inputs[inputs >= 0])
+
+    def get_support(self, indices: bool = False) -> NDArray[Any]:
+        """Return the mask of the selected columns, or their increasing numbers (``indices``)."""
+        check_is_fitted(self)
+        return self._columns_selected() if indices else self._get_support_mask()
+
+    def transform(self, X: Any) -> Any:
+        """Return the selected columns of X in increasing order, (n_samples, n_selected).
+
+        Products are formed then, and only those that are selected.
+        """
+        check_is_fitted(self)
+        if not self.feature_map_.implicit and not is_opened(X):
+            with warnings.catch_warnings():
+                # None is an answer too, of a penalty that is large enough.
+                warnings.filterwarnings("ignore", "No features were selected")
+                return super().transform(X)
+        design = self._selectable.apply(checked_design(self, X, reset=False))
+        return as_columns(design.gather(self._columns_selected()), design.dtype)
+
+    @available_if(_selects_columns)  # type: ignore[untyped-decorator]
+    def inverse_transform(self, X: Any) -> Any:
+        """Return X with zeros in the columns that are not selected; for ``features="linear"``."""
+        return super().inverse_transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of what ``transform`` returns, an array of str objects."""
+        check_is_fitted(self)
+        inputs = _check_feature_names_in(self, input_features)
+        names = self._selectable.names(self._columns_selected(), list(inputs))
+        return np.array(names, dtype=object)
