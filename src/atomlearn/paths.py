@@ -2,6 +2,7 @@
 
 from atomlearn import designs as _designs  # noqa: F401  registers all that as_design takes
 from atomlearn import norms as _norms  # noqa: F401  registers the names of norms
+from atomlearn.core.paths.criteria import information_criterion
 from atomlearn.core.paths.cross_validation import CrossValidation, cross_validate, held_out_loss
 from atomlearn.core.paths.ends import (
     End,
@@ -26,6 +27,7 @@ __all__ = [
     "cross_validate",
     "held_out_loss",
     "hold_out",
+    "information_criterion",
     "largest_useful_level",
     "level_grid",
     "path",
