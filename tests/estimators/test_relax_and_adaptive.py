@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV, norms, solve
@@ -65,6 +66,22 @@ def test_adaptive_weights_are_those_of_the_first_fit():
     chosen = AtomicRegressorCV(adaptive=1.0, n_alphas=8, cv=3).fit(X, z)
     assert set(chosen.selected_) >= {0, 5}
     assert chosen.selected_.size <= chosen.first_results_[0].columns.size
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        AtomicRegressor(alpha=0.1),
+        AtomicRegressor(norms.KSupport(4), form="squared", alpha=0.01),
+        AtomicRegressorCV(n_alphas=5, cv=3),
+    ],
+    ids=["l1", "k-support", "cv"],
+)
+def test_select_from_model_keeps_what_was_selected(model):
+    X, z = table(6)
+    selector = SelectFromModel(model).fit(X, z)
+    chosen = selector.estimator_.selected_
+    assert selector.get_support(indices=True).tolist() == chosen.tolist()
 
 
 def test_bad_parameters():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -58,6 +58,9 @@ class AtomicModel(BaseEstimator):
     max_iter: int
     solver: str | Solver
     verbose: int
+    #: scikit-learn's ``SelectFromModel`` asks by this name whether zeros are exact: then it keeps
+    #: coefficients from 1e-5 on, and not those above the mean.
+    penalty: ClassVar[str] = "l1"
     #: What the parameters of these names are where an estimator has none.
     observers: Sequence[Observer] | None = None
     stop: StoppingRule | None = None
