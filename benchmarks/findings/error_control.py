@@ -2,9 +2,9 @@
 
     python benchmarks/findings/error_control.py --repetitions 10 --out benchmarks/results/fdr.csv
 
-Columns are autoregressive (AR 0, 0.5, 0.8, in random order) or have five factors; 50 of
-them matter, with effects of random sign. Rivals (knockpy, hidimstat) run where they are installed, on the same
-data. Seconds are wall time.
+Columns are autoregressive (AR 0, 0.5, 0.8, in random order) or have five factors; 50 of them
+matter, with effects of random sign. Rivals (knockpy, hidimstat) run where they are installed, on
+the same data. Seconds are wall time.
 """
 
 from __future__ import annotations

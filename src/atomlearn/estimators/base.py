@@ -21,6 +21,7 @@ from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.norms.names import named
 from atomlearn.core.paths.relax import checked_shares
 from atomlearn.core.paths.settings import Settings
+from atomlearn.core.problem.card import card
 from atomlearn.core.problem.checks import positive
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
@@ -79,6 +80,37 @@ class AtomicModel(BaseEstimator):
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
+
+    def _repr_html_inner(self) -> str:
+        """Return scikit-learn's diagram, and once fitted a card below it."""
+        return str(super()._repr_html_inner()) + self._card()
+
+    def _repr_mimebundle_(self, **given: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**given)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._card()
+        return bundle
+
+    def _card(self) -> str:
+        results: list[Result] = getattr(self, "results_", [])
+        if not results:
+            return ""
+        relative = max(result.relative_gap for result in results)
+        names = [str(name) for name in getattr(self, "selected_names_", [])]
+        more = f", and {len(names) - 8:,} more" if len(names) > 8 else ""
+        return card(
+            str(self.status_),
+            [
+                ("selected", f"{len(names):,}: {', '.join(names[:8])}{more}"),
+                ("objective", f"{self.objective_:.6g}"),
+                ("fitted to a relative gap of", f"{relative:.2g}"),
+                ("passes over the data", f"{self.n_passes_:g}"),
+                (
+                    "predicts?",
+                    "atomlearn.report(model, X, y) tells",
+                ),
+            ],
+        )
 
     def _settings(self) -> Settings:
         """Return how problems are solved; the time limit of the fit begins now."""

@@ -18,6 +18,7 @@ from atomlearn.reports.model import (
     SavedModel,
 )
 from atomlearn.reports.model_file import read_model, write_model
+from atomlearn.reports.notebook import NotebookProgress
 from atomlearn.reports.of_estimator import report
 from atomlearn.reports.pictures import affinity_plot, components_plot, decomposition_plot
 from atomlearn.reports.structure import Drawing, groups_plot, matrix_of_parts, parts_plot
@@ -40,6 +41,7 @@ __all__ = [
     "ModelCurve",
     "ModelFeature",
     "ModelInput",
+    "NotebookProgress",
     "PathDisplay",
     "ReportUnavailable",
     "SavedModel",

@@ -29,6 +29,7 @@ from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.readings import drive
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.speculation import speculated, speculates
+from atomlearn.core.problem.card import MOST_LINES, card, small_path
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result, Status
@@ -107,6 +108,18 @@ class PathResult:
     def converged(self) -> bool:
         """True where the requested gap is proved at every level, and none is missing."""
         return not self.interrupted and all(result.converged for result in self.results)
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("levels", f"{self.levels.size} from {self.levels[0]:.4g} to {self.levels[-1]:.4g}"),
+            ("columns in use", f"{self.n_selected[0]:,} to {self.n_selected[-1]:,}"),
+            ("passes", f"{self.passes:g}"),
+            ("largest relative gap", f"{self.relative_gaps.max():.2g}"),
+        ]
+        coefs = self.coefs
+        largest = np.argsort(-np.abs(coefs).max(axis=0, initial=0.0), kind="stable")
+        rows = coefs[:, largest[:MOST_LINES]].T.tolist()
+        return card("Path", facts, small_path(self.levels.tolist(), rows))
 
     def predict(self, design: Design) -> Array:
         """Return X w + b at every level, shape (n_levels, n_samples); columns gathered once."""

@@ -13,6 +13,7 @@ from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces.lift import Lift
 from atomlearn.core.interfaces.norm import Atom, Norm
 from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.problem.card import card
 from atomlearn.core.problem.factored import Factored, MatrixPart
 
 Array = NDArray[np.float64]
@@ -348,6 +349,10 @@ class Result:
             ranks = [p.factored.weights.size for p in self.matrix_parts if p.factored is not None]
             lines.insert(4, f"matrix        {self.shape}, terms of rank or atoms {ranks}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        facts = [line.split(maxsplit=1) for line in str(self).splitlines()[1:]]
+        return card(str(self.status), [(name, value) for name, value in facts])
 
     def __repr__(self) -> str:
         return (

@@ -1,0 +1,80 @@
+"""Displays draw what was fitted; notebooks show cards."""
+
+from __future__ import annotations
+
+import matplotlib
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.preprocessing import scale
+
+from atomlearn import (
+    AtomicClassifier,
+    AtomicRegressor,
+    AtomicRegressorCV,
+    StabilitySelector,
+    norms,
+    paths,
+    reports,
+    solve,
+)
+
+matplotlib.use("agg")
+X, Y = load_diabetes(return_X_y=True)
+Z = scale(X)
+
+
+def test_every_display_draws_on_given_axes_and_keeps_what_it_drew() -> None:
+    import matplotlib.pyplot as plt
+
+    axes = plt.subplots(2, 4)[1].ravel()
+    cv = AtomicRegressorCV(n_alphas=5, cv=3).fit(Z, Y)
+    found = reports.PathDisplay.from_estimator(cv, Z, Y, n_levels=6, ax=axes[0])
+    assert found.ax_ is axes[0]
+    assert found.coefficients.shape == (6, len(found.names))
+    assert found.chosen == cv.alpha_
+    found = reports.ValidationDisplay.from_estimator(cv, ax=axes[1])
+    np.testing.assert_allclose(found.mean, cv.cv_results_["mean_test_score"])
+    found = reports.ConvergenceDisplay.from_estimator(cv, ax=axes[2])
+    assert found.gaps[0][-1] == cv.results_[0].history[-1].relative_gap
+    found = reports.CoefficientDisplay.from_estimator(cv, ax=axes[3])
+    assert np.abs(found.values[0, 0]) == np.abs(cv.coef_).max()
+    selector = StabilitySelector(AtomicRegressor(alpha=5.0), 4, rng=0).fit(Z, Y)
+    found = reports.StabilityDisplay.from_estimator(selector, ax=axes[4])
+    assert found.probabilities[0] == selector.selection_probabilities_.max()
+    data = load_breast_cancer()
+    B = scale(data.data)
+    model = AtomicClassifier(alpha=0.05).fit(B, data.target)
+    found = reports.CalibrationDisplay.from_estimator(model, B, data.target, ax=axes[5])
+    assert len(found.points) == 1
+    groups = AtomicRegressor(norms.Groups([[0, 1], [2, 3], list(range(4, 10))]), 1.0).fit(Z, Y)
+    found = reports.GroupsDisplay.from_estimator(groups, ax=axes[6])
+    assert found.sizes[0] == pytest.approx(max(
+        np.linalg.norm(groups.coef_[g]) for g in ([0, 1], [2, 3], list(range(4, 10)))))  # fmt: skip
+    products = AtomicRegressor(alpha=2.0, features="interactions").fit(Z, Y)
+    found = reports.InteractionsDisplay.from_estimator(products, ax=axes[7])
+    np.testing.assert_array_equal(found.matrix, found.matrix.T)
+    plt.close("all")
+
+
+def test_what_cannot_be_drawn_is_told() -> None:
+    model = AtomicRegressor(alpha=1.0).fit(Z, Y)
+    with pytest.raises(TypeError, match="cross-validation"):
+        reports.ValidationDisplay.from_estimator(model)
+    with pytest.raises(ValueError, match="no products"):
+        reports.InteractionsDisplay.from_estimator(model)
+
+
+def test_results_paths_and_estimators_have_cards() -> None:
+    assert "relative" in solve(Z, Y, level=100.0)._repr_html_()
+    assert "<polyline" in paths.path(Z, Y, n_levels=4)._repr_html_()
+    model = AtomicRegressor(alpha=1.0)
+    assert "atomlearn-card" not in model._repr_html_()
+    html = model.fit(Z, Y)._repr_html_()
+    assert "atomlearn-card" in html
+    assert "atomlearn-card" in model._repr_mimebundle_()["text/html"]
+
+
+def test_progress_prints_where_there_is_no_notebook(capsys: pytest.CaptureFixture[str]) -> None:
+    solve(Z, Y, level=50.0, observers=[reports.NotebookProgress()])
+    assert capsys.readouterr().out.startswith("pass 1: objective")
