@@ -149,7 +149,7 @@ def logistic(record: Record, config: Config) -> None:
     theirs = "; ".join(
         f"k={k}: "
         + ", ".join(
-            f"{n} {t:.1f} s ({100 * e:.1f}% above F*)"
+            f"{said({n: t}, config['limit'])} ({100 * e:.1f}% above F*)"
             for n, (t, e) in one.items()
             if n in ("k-FCFW", "FISTA, AS", "ADMM, AS")
         )
