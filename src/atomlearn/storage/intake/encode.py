@@ -92,13 +92,16 @@ def encode(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
     """Return the columns that the plans make of the cells; missing values as they say, else NaN."""
     used = [plan for plan in plans if plan.is_used]
     plain = all(plan.use == "number" and not plan.flag for plan in used)
-    if plain and list(frame.slots) == [plan.name for plan in used]:
-        # The common case, without a copy: every column is a number and a feature.
-        X = frame.numbers
-        for plan in used:
+    numeric = plain and all(plan.name in frame.slots for plan in used)
+    places = np.array([frame.slots[plan.name] for plan in used]) if numeric else np.zeros(0)
+    if numeric and used and (np.diff(places) == 1).all():
+        # The common case, without a copy: columns of numbers side by side.
+        X = frame.numbers[:, places[0] : places[-1] + 1]
+        for place, plan in enumerate(used):
             if plan.fill is not None:
-                _fill_in(X[:, frame.slots[plan.name]], plan)
-        return Encoded(X, list(frame.slots), np.arange(len(used)), list(plans))
+                _fill_in(X[:, place], plan)
+        names = [plan.name for plan in used]
+        return Encoded(X, names, np.arange(len(used)), list(plans))
     parts: list[Any] = []
     made: list[ColumnPlan] = []
     for plan in plans:

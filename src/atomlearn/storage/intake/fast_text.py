@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import re
 from pathlib import Path
@@ -15,6 +16,7 @@ from atomlearn.storage.intake.frame import Frame
 from atomlearn.storage.intake.limits import INTAKE
 from atomlearn.storage.intake.text import MISSING, TextForm, decimals, header_in, records
 
+COMPRESSED = (".gz", ".bz2", ".xz")
 _FAILED = re.compile(r"CSV column #(\d+)")
 
 
@@ -51,7 +53,9 @@ def _table(path: Path, form: TextForm, header: list[str], quoted: bool) -> Any:
     encoding = "utf-8" if form.encoding == "utf-8-sig" else form.encoding
     for _ in range(INTAKE.most_retries):
         try:
-            with open_bytes(path) as stream:
+            # By its name where it is not compressed: read in parallel then.
+            plain = path.suffix.lower() not in COMPRESSED
+            with contextlib.nullcontext(str(path)) if plain else open_bytes(path) as stream:
                 return csv.read_csv(
                     stream,
                     read_options=csv.ReadOptions(

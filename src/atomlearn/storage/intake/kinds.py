@@ -64,8 +64,8 @@ def _numbers(frame: Frame, name: str) -> ColumnPlan:
     if not whole:
         return ColumnPlan(name, "number", missing=missing, distinct=_distinct(known))
     distinct = _distinct(known)
-    if distinct == frame.n_rows and distinct > 2:
-        counts = high - low == distinct - 1 and low in (0, 1) and _is_sorted(known)
+    if distinct == min(frame.n_rows, INTAKE.counted) and distinct > 2 and not missing:
+        counts = high - low == frame.n_rows - 1 and low in (0, 1) and _is_sorted(known)
         if counts and _INDEX_NAME.match(name):
             return ColumnPlan(name, "index", "leave out", distinct=distinct, why="it counts rows")
         if _ID_NAME.match(name):
@@ -76,7 +76,8 @@ def _numbers(frame: Frame, name: str) -> ColumnPlan:
 
 
 def _distinct(known: NDArray[Any]) -> int:
-    return int(np.unique(known).size)
+    """Return how many values differ; of a long column, in its first part."""
+    return int(np.unique(known[: INTAKE.counted]).size)
 
 
 def _is_sorted(values: NDArray[Any]) -> bool:

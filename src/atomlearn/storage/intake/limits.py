@@ -16,6 +16,8 @@ class Limits:
     sniffed: int = 30
     #: Columns that a fast reader may find to be text after all before ours reads the file.
     most_retries: int = 20
+    #: Rows in which the values of a column of numbers are counted.
+    counted: int = 100_000
     #: A text column with at most so many values is a category; with at most ``many_values``, where
     #: each comes ``rows_a_value`` times.
     most_values: int = 20

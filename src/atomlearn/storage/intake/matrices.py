@@ -242,7 +242,8 @@ def _genotypes(matrix: _Matrix, reading: Reading) -> None:
     copies = design.copies.astype(np.float64)
 
     def squares() -> NDArray[np.float64]:
-        means = np.divide(copies, n_samples - missing, where=missing < n_samples)
+        known = n_samples - missing
+        means = np.divide(copies, known, out=np.zeros(known.size), where=known > 0)
         return np.asarray(design.squared_norms() - missing * means**2)
 
     kept, notes = kept_variants(copies, missing, n_samples, reading.filters, squares)
