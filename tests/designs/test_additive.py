@@ -438,3 +438,15 @@ def test_chi2_refuses_a_negative_constant():
     X = np.array([[-1.0, 1.0], [-1.0, 2.0]])
     with pytest.raises(ValueError, match=r"Negative values in data: .* column 0 has -1"):
         Additive(X, "chi2")
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
+def test_the_general_intersection_kernel_is_exact(power: float) -> None:
+    """min(|x|^a, |y|^a) is the intersection of powers: equal up to what an intercept takes up."""
+    X = np.abs(np.random.default_rng(0).standard_normal((30, 2))) ** power
+    design = Additive(X, "intersection", n_bins=255)
+    A = np.asarray(design.gather(np.arange(design.shape[1])).dense())
+    kernel = sum(np.minimum.outer(X[:, j], X[:, j]) for j in range(2))
+    center = np.eye(30) - 1.0 / 30
+    ours, theirs = center @ (A @ A.T) @ center, center @ kernel @ center
+    assert_allclose(ours / np.trace(ours), theirs / np.trace(theirs), atol=1e-14)

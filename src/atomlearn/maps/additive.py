@@ -143,7 +143,8 @@ class Additive(TermDesign):
         As ``as_design`` takes it. It is read once; CSC arrays lend their row indices.
     kernel : {"intersection", "gaussian", "chi2", "splines"} or callable
         "intersection": min(x, y) from the origin up, and min(-x, -y) from there down, exactly, by
-        one thermometer column between any two neighboring levels ([1]_ section 6). "gaussian":
+        one thermometer column between any two neighboring levels ([1]_ section 6); of
+        ``np.abs(X) ** a`` it is the general kernel min(|x|^a, |y|^a), as exact. "gaussian":
         exp(-(x - y)^2 / (2 (length_scale * deviation)^2)). "chi2": 2 x y / (x + y), x, y >= 0.
         "splines": B-splines of ``degree`` over ``n_knots`` quantiles. A callable k(x, y) works on
         arrays elementwise and must be positive semidefinite.
