@@ -79,10 +79,12 @@ def speculates(problem: Problem, n_levels: int, settings: Settings) -> bool:
         and settings.max_iter >= FEW_STEPS
         and problem.loss.coupled == 1
         and problem.metric is None
+        and problem.free is None
         and norm.over_columns
         and norm.solver(settings.gap) is None
         and norm.lift(n_features) is None
         and norm.rates_columns
+        and not norm.free(n_features).size
         and problem.design.passes_of_many(2) < 2.0
     )
 
