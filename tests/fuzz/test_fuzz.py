@@ -20,7 +20,12 @@ def test_a_changed_file_is_read_or_refused_in_one_line(target, tmp_path):
 @pytest.mark.parametrize(
     ("name", "seed"),
     # What campaigns found once: seeds are stable as long as the corpus is.
-    [("checkpoint", 7)],
+    [
+        ("checkpoint", 7),
+        ("numbers.csv.bz2", 5015),
+        ("numbers.csv.bz2", 5740),
+        ("convert-numbers.csv.bz2", 5236),
+    ],
 )
 def test_what_campaigns_found(name, seed, tmp_path):
     target = targets()[name]

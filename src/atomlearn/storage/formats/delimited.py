@@ -26,7 +26,7 @@ from atomlearn.storage.formats.categories import (
 from atomlearn.storage.formats.compressed import open_bytes, open_text, suffix_of
 from atomlearn.storage.formats.limits import LIMITS
 from atomlearn.storage.formats.sources import About, RowPiece, RowSource
-from atomlearn.storage.formats.table import DataTable, Request, require_name
+from atomlearn.storage.formats.table import DataTable, Request, require_name, shown
 
 #: The delimiter of files whose ending says it; of others it is found in the header.
 _DELIMITERS = {".tsv": "\t", ".tab": "\t"}
@@ -129,14 +129,14 @@ def header_of(cells: list[str], path: Path) -> list[str]:
     numeric = all(is_number(name) and any(map(str.isdigit, name)) for name in header)
     if numeric and not counted:
         raise ValueError(
-            f"the first line of {path} holds only numbers ({', '.join(header[:3])}, "
+            f"the first line of {path} holds only numbers ({', '.join(map(shown, header[:3]))}, "
             "...); expected column names. Add a header line"
         )
     # R writes an empty name above its row names.
     header = [name or f"column_{j}" for j, name in enumerate(header)]
     if len(set(header)) < len(header):
         twice = min(name for name in header if header.count(name) > 1)
-        raise ValueError(f"{path} has more than one column named {twice!r}; rename them")
+        raise ValueError(f"{path} has more than one column named {shown(twice)}; rename them")
     return header
 
 

@@ -21,6 +21,8 @@ class Limits:
     most_categories: int = 20
     #: Names that a message lists, where none of them is near the one asked for.
     most_names_listed: int = 10
+    #: Letters of a name that messages repeat.
+    longest_name: int = 40
     #: Bytes of a line, and of a cell: text that is longer is not that of a data file.
     longest_line: int = 2**30
     longest_cell: int = 2**27

@@ -194,13 +194,18 @@ def require_name(name: str, names: Sequence[str], path: Path) -> None:
         raise ValueError(f"{path} has no column {name!r}{near_names(name, names)}")
 
 
+def shown(name: str) -> str:
+    """Return a name as messages repeat it: quoted, and no longer than a line."""
+    return repr(name if len(name) <= LIMITS.longest_name else name[: LIMITS.longest_name] + "...")
+
+
 def near_names(wanted: str, names: Iterable[str]) -> str:
     """Return "; did you mean ...?" or a list of what there is, for error messages."""
     known = list(names)
     folded = {name.casefold(): name for name in reversed(known)}
     near = difflib.get_close_matches(wanted.casefold(), folded, n=3, cutoff=0.6)
     if near:
-        return f"; did you mean {' or '.join(repr(folded[name]) for name in near)}?"
-    listed = ", ".join(repr(name) for name in known[: LIMITS.most_names_listed])
+        return f"; did you mean {' or '.join(shown(folded[name]) for name in near)}?"
+    listed = ", ".join(shown(name) for name in known[: LIMITS.most_names_listed])
     more = f", ... ({len(known)} in all)" if len(known) > LIMITS.most_names_listed else ""
     return f"; there are {listed}{more}" if known else "; there are none"
