@@ -44,7 +44,9 @@ KINDS = [
     (pairs(20), "logistic", dense(50, 20), {"intercept": True}, "ScalingNewton"),
     (pairs(20), "squared", dense(50, 20), {"form": "constrained"}, "ScalingNewton"),
     (pairs(20), "squared", dense(50, 20), {"tau": 1.0}, "SemismoothNewton"),
-    (norms.L1(), "squared", dense(50, 501), {}, "WorkingSets SemismoothNewton"),
+    (norms.L1(), "squared", dense(50, 501), {}, "SequentialQP"),
+    (norms.L1(), "squared", dense(2000, 501), {}, "WorkingSets SemismoothNewton"),
+    (norms.L1(), "logistic", dense(50, 501), {}, "WorkingSets SemismoothNewton"),
     (norms.L1(), "squared", dense(50, 500), {}, "SequentialQP"),
     (pairs(502), "logistic", dense(3000, 502), {}, "WorkingSets ScalingNewton"),
     # The kernel for groups takes so small a block whole.

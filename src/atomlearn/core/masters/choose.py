@@ -26,7 +26,8 @@ def choose_master(problem: Problem) -> Master:
     ======================================================  ====================
     ``Groups`` without a ridge term, any loss and form      ``ScalingNewton``
     l1, or l1 over w >= 0, with a weight for each column,   ``SequentialQP``
-    up to 500 plain columns, of losses that do not couple
+    up to 500 plain columns, or more of few samples where
+    the loss is quadratic; of losses that do not couple
     every other norm with a proximal map                    ``SemismoothNewton``
     ======================================================  ====================
 
@@ -76,7 +77,11 @@ def is_priced(problem: Problem) -> bool:
     """Return whether the problem is one for QPs: l1, or rays, over a few plain columns."""
     block = problem.design
     plain = isinstance(block, Block) and block.bare.keeps_gram and problem.loss.coupled == 1
-    few = problem.design.shape[1] <= TUNING.columns_together
+    n_samples, size = problem.design.shape
+    work = n_samples * size * size
+    few = size <= TUNING.columns_together or (
+        problem.loss.is_quadratic and work <= TUNING.hessian_work
+    )
     return plain and few and prices_of(problem) is not None
 
 
