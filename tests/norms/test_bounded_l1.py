@@ -182,6 +182,7 @@ def test_bad_parameters():
         (L1(weights=0.0, lower=0.0), "free and has no bounds"),
         (L1("many"), "must be a number"),
         (norms.Nonnegative(L1(upper=1.0)), "Nonnegative needs a norm"),
+        (norms.Nonnegative(L1([0.0, 1.0, 1.0])), "free, and of either sign"),
     ):
         with pytest.raises((ValueError, TypeError), match=message):
             solve(X, y, norm=norm, level=1.0)

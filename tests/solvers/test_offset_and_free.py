@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.linear_model import PoissonRegressor
 
 from atomlearn import masters, norms, problem, solve, solvers
 from atomlearn.designs import as_design
@@ -132,6 +133,24 @@ def test_targets_far_from_zero_lose_no_digits():
     assert result.converged
     assert_allclose(result.intercept - 1e6, other.intercept, atol=1e-6)
     assert_allclose(result.coef, other.coef, atol=1e-6)
+
+
+def test_free_columns_that_fit_perfectly_leave_nothing_to_do():
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((20, 50)), rng.standard_normal(20)
+    result = solve(X, y, level=1.0, intercept=True, unpenalized=range(30))
+    assert result.status.name == "PERFECT_FIT"
+    assert_allclose(result.predict(X), y, atol=1e-10)
+
+
+def test_without_any_penalty_it_is_a_generalized_linear_model():
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((200, 6))
+    y = rng.poisson(np.exp(0.3 * X[:, 0] + 0.5)).astype(float)
+    result = solve(X, y, loss="poisson", level=1.0, intercept=True, unpenalized=range(6))
+    oracle = PoissonRegressor(alpha=0, tol=1e-12, solver="newton-cholesky").fit(X, y)
+    assert_allclose(result.coef, oracle.coef_, atol=1e-10)
+    assert_allclose(result.intercept, oracle.intercept_, atol=1e-10)
 
 
 def test_names_masks_and_indices_say_the_same():

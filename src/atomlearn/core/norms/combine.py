@@ -233,6 +233,11 @@ class Nonnegative(Wrapper):
                 f"got {self.norm!r}; use l1, l2, groups or k-support"
             )
         self.norm.check(n_features)
+        if self.norm.free(n_features).size:
+            raise ValueError(
+                "Nonnegative: a column of weight 0 is free, and of either sign; give it a small "
+                "weight instead"
+            )
 
     def on(self, n_features: int) -> Nonnegative:
         """The same norm with the norm inside read."""

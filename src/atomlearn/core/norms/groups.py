@@ -185,7 +185,7 @@ class Groups(GroupedNorm):
             position = int(np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))[0])
             raise ValueError(
                 f"Groups: weights[{position}] is {weights[position]}, but weights must be positive "
-                "and finite; leave an unpenalized feature out of X, or use a small weight"
+                "and finite; name columns without a penalty in unpenalized="
             )
         missing = partition.n_groups - partition.n_listed
         return partition, np.concatenate([weights, np.ones(missing)])

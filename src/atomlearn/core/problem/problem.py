@@ -241,8 +241,8 @@ class Problem:
         return float(np.finfo(np.float64).eps) ** 2 * 64.0 * self.loss_at_zero()
 
     def loss_at_zero(self) -> float:
-        """Return f(0), the scale of what is negligible."""
-        return self.loss_value(np.zeros(self.y.size))
+        """Return f(0), the scale of what is negligible, without what is free."""
+        return pieces.value(self.loss.bare, self.y, np.zeros(self.y.size), self.weight)
 
     def inside(self, columns: Columns | None, weights: Array) -> Array:
         """Return the weights of a point, shrunk into the ball where the form has one."""
