@@ -10,51 +10,20 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from numpy.typing import NDArray
 
 from atomlearn.core.data.parts import RowSubset, part_of
 from atomlearn.core.data.scores import ShiftedScores
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
-
-
-def _roundings(shape: tuple[int, ...]) -> float:
-    """Return (n + p + 20) eps: sums over rows or columns of an array, and some more."""
-    return float((sum(shape) + 20) * np.finfo(np.float64).eps)
-
-
-def in_float64(entries: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the entries of a block as float64; float32 data may stay float32 there."""
-    assert entries.dtype in (np.float32, np.float64)
-    return entries.astype(np.float64)
-
-
-def assert_within(actual: NDArray[np.float64], expected: Array, bound: Array | float) -> None:
-    """Assert |actual - expected| <= bound entry by entry, with the worst entry in the message."""
-    actual = np.asarray(actual)
-    assert actual.dtype == np.float64
-    assert actual.shape == expected.shape
-    excess = np.abs(actual - expected) - bound
-    assert not (excess > 0).any(), f"worst excess over the rounding bound: {excess.max()}"
-
-
-def brute_force_top(z: Array, count: int) -> tuple[Columns, Array]:
-    """Return the largest magnitudes by sorting all, ties by the smaller index."""
-    order = np.lexsort((np.arange(z.size), -np.abs(z)))[:count]
-    return order.astype(np.int64), z[order]
-
-
-def _normal(rng: np.random.Generator, size: int) -> Array:
-    return rng.standard_normal((size,))
-
-
-def _uniform(rng: np.random.Generator, size: int) -> Array:
-    return rng.uniform(size=(size,))
+from atomlearn.testing.rounding import assert_within as assert_within
+from atomlearn.testing.rounding import brute_force_top as brute_force_top
+from atomlearn.testing.rounding import in_float64, roundings
+from atomlearn.testing.rounding import normal as _normal
+from atomlearn.testing.rounding import uniform as _uniform
 
 
 class DesignChecks:
@@ -81,7 +50,7 @@ class DesignChecks:
     ) -> Array:
         """Return (n + p + 20) eps |left|' M |right| for the magnitudes M of these columns."""
         sizes = self.magnitude()
-        unit = _roundings(sizes.shape)
+        unit = roundings(sizes.shape)
         sizes = sizes if columns is None else sizes[:, columns]
         sizes = sizes if right is None else sizes @ np.abs(right)
         sizes = sizes if left is None else np.abs(left) @ sizes
@@ -383,7 +352,7 @@ class DesignChecks:
     def square_bound(self, columns: Columns, weights: Array) -> Array:
         """Return a bound on the rounding error of weighted squared norms."""
         sizes = self.magnitude()[:, columns]
-        bound: Array = 4 * _roundings(sizes.shape) * (weights @ sizes**2)
+        bound: Array = 4 * roundings(sizes.shape) * (weights @ sizes**2)
         return bound
 
     def check_entries(self, actual: Array, expected: Array, bound: Array) -> None:
@@ -409,7 +378,7 @@ class DesignChecks:
             part = d if positions is None else d[positions]
             sizes = self.magnitude()[:, columns]
             sizes = sizes if positions is None else sizes[:, positions]
-            eps = 4 * _roundings(array.shape)
+            eps = 4 * roundings(array.shape)
             gram = block.gram(c, positions)
             assert_within(gram, chosen.T @ (c[:, None] * chosen), eps * (sizes.T * c) @ sizes)
             outer = block.outer(part, positions)
