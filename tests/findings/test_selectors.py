@@ -207,6 +207,17 @@ def test_labels_several_classes_and_counts() -> None:
         assert found.get_support()[12:].mean() < 0.6
 
 
+def test_survival_times() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 30))
+    time = rng.exponential(np.exp(-X[:, :8] @ np.full(8, 0.8)))
+    event = rng.random(300) < 0.8
+    y = np.array(list(zip(event, time, strict=True)), dtype=[("event", bool), ("time", float)])
+    found = KnockoffSelector(fdr=0.3, rng=0, cv=3).fit(X, y)
+    assert found.get_support()[:8].mean() > 0.8
+    assert found.get_support()[8:].mean() < 0.4
+
+
 def test_several_draws_agree_on_what_is_strong() -> None:
     X, y = signal(300, 60, 3)
     found = KnockoffSelector(fdr=0.2, n_draws=4, rng=0, n_alphas=8, cv=3).fit(X, y)

@@ -15,6 +15,7 @@ from atomlearn.core.losses import as_loss
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
 from atomlearn.estimators.regressor import AtomicRegressor
+from atomlearn.estimators.survival import AtomicSurvival
 
 Array = NDArray[np.float64]
 
@@ -22,6 +23,8 @@ Array = NDArray[np.float64]
 SEARCH, EXACT = 1e-3, 1e-6
 #: Last level of the search over the first, and how often it goes on where the last one is best.
 RATIO, ROUNDS = 0.05, 2
+#: Levels that are tried for survival times, from one that selects next to nothing on.
+N_LEVELS_OF_TIMES = 7
 
 
 def task_of_target(y: Any, loss: str | Loss) -> str:
@@ -50,6 +53,8 @@ def coefficients(
     their sizes, and nothing else.
     """
     task = task_of_target(y, loss)
+    if task == "survival":
+        return _of_survival(X, y, norm, cv, seed)
     with warnings.catch_warnings():
         # A gap that was not reached is small beside what separates two columns.
         warnings.simplefilter("ignore", UserWarning)
@@ -75,15 +80,10 @@ def _search(
         folds: Any = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
         kind: Any = AtomicClassifierCV
         loss = "logistic" if auto else loss
-    elif task == "regression":
+    else:
         folds = KFold(max(2, min(cv, len(y))), shuffle=True, random_state=seed)
         kind = AtomicRegressorCV
         loss = "squared" if auto else loss
-    else:
-        raise ValueError(
-            "survival times need an estimator with cross-validation, which this version does not "
-            "have; give loss= with numbers in y"
-        )
     # Levels of the squared form count twice: they weigh the square of the norm.
     form = norm.usual_form
     ratio = ratio**2 if form == "squared" else ratio
@@ -91,3 +91,21 @@ def _search(
         norms=norm, n_alphas=n_alphas, alpha_ratio=ratio, cv=folds, form=form, loss=loss,
         tol=SEARCH, selection="best",
     )  # fmt: skip
+
+
+def _of_survival(X: Array, y: Any, norm: Norm, cv: int, seed: int) -> tuple[Array, float]:
+    """Return the sizes of Cox's model at the level with the best held-out concordance."""
+    form = norm.usual_form
+    levels = np.geomspace(0.3, 0.01, N_LEVELS_OF_TIMES)
+    levels = levels**2 if form == "squared" else levels
+    folds = list(KFold(max(2, cv), shuffle=True, random_state=seed).split(X))
+    scores = np.zeros(levels.size)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        for place, level in enumerate(levels):
+            model = AtomicSurvival(norm, float(level), form=form, tol=SEARCH)
+            for train, test in folds:
+                scores[place] += model.fit(X[train], y[train]).score(X[test], y[test])
+        alpha = float(levels[int(np.argmax(scores))])
+        model = AtomicSurvival(norm, alpha, form=form, tol=EXACT).fit(X, y)
+    return np.abs(np.ravel(np.asarray(model.coef_, dtype=np.float64))), alpha

@@ -267,7 +267,7 @@ def _path(view: View, y: NDArray[Any]) -> PathOf | None:
     alpha = getattr(model, "alpha_", getattr(model, "alpha", None))
     if not hasattr(model, "results_") or view.outputs > 1 or _is_mapped(view) or not alpha:
         return None
-    if not hasattr(model, "_problems") or getattr(model, "form", "") == "constrained":
+    if not hasattr(model, "loss") or getattr(model, "form", "") == "constrained":
         return None
     from atomlearn.paths import path
 

@@ -52,7 +52,7 @@ def _leaks(
     """Look at the selected columns alone: a leak that helps is selected."""
     found: list[str] = []
     columns = np.asarray(selected, dtype=np.int64)[:200]
-    if not columns.size or y.ndim != 1:
+    if not columns.size or y.ndim != 1 or y.dtype.names is not None:
         return found
     order = np.argsort(columns)
     block = np.asarray(design.gather(columns[order]).dense(), dtype=np.float64)
