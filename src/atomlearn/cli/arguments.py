@@ -191,6 +191,11 @@ def _add_model(model: Any) -> None:
         action="store_true",
         help="in cross-validation take the sparsest within one standard error of the best",
     )
+    _add_groups(model)
+    _add_fit(model)
+
+
+def _add_groups(model: Any) -> None:
     model.add_argument(
         "--groups",
         metavar="FILE",
@@ -207,7 +212,6 @@ def _add_model(model: Any) -> None:
         action="store_true",
         help="choose alpha by cross-validation (what --norm does without --alpha)",
     )
-    _add_fit(model)
 
 
 def _add_fit(model: Any) -> None:

@@ -188,10 +188,8 @@ def _details(
             ("Norm", f"{settings['norm']}, {settings['form']}"),
             ("Weight of the norm", f"alpha = {settings['alpha']:.6g} against the mean loss"),
         ]
-    if "selected_by" in settings:
-        details.append(("Selected by", str(settings["selected_by"])))
-    if "alpha_chosen_by" in settings:
-        details.append(("Chosen by", str(settings["alpha_chosen_by"])))
+    told = {"selected_by": "Selected by", "alpha_chosen_by": "Chosen by"}
+    details += [(words, str(settings[key])) for key, words in told.items() if key in settings]
     searched = [r.history[-1].skipped for r in fitted.results if r.history]
     if source.features.interactions and any(share is not None for share in searched):
         share = max(share for share in searched if share is not None)

@@ -70,15 +70,7 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
     """Return the data of the file that the options name, and the target as they ask for it."""
     path = Path(options.data)
     form = format_of(path)
-    if form.in_place and options.interactions:
-        raise CommandError(
-            f"--interactions need a table in memory, and {path} is opened as it is; leave that out"
-        )
-    if plan.is_survival:
-        raise CommandError(
-            "--time and --event are not fitted from the command line yet; from Python: "
-            "AtomicSurvival(norm, alpha).fit(X, losses.survival_target(event, time))"
-        )
+    _check(path, form.in_place, options, plan)
     began = time.perf_counter()
     table = read(path, options.target, **reading_options(options))
     if table.y is None:
@@ -119,6 +111,19 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
         table.ids,
         table.variants,
     )
+
+
+def _check(path: Path, in_place: bool, options: argparse.Namespace, plan: Plan) -> None:
+    """Refuse what cannot be, before the file is read."""
+    if in_place and options.interactions:
+        raise CommandError(
+            f"--interactions need a table in memory, and {path} is opened as it is; leave that out"
+        )
+    if plan.is_survival:
+        raise CommandError(
+            "--time and --event are not fitted from the command line yet; from Python: "
+            "AtomicSurvival(norm, alpha).fit(X, losses.survival_target(event, time))"
+        )
 
 
 def _target(table: DataTable, options: argparse.Namespace, plan: Plan) -> Target:
