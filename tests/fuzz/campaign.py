@@ -107,6 +107,8 @@ def campaign(
             worker.join()
             if finished:
                 break
+            if not seed_note(folder):
+                raise SystemExit(f"the worker for {name} did not start")
             died = int((Path(folder) / "seed").read_text())
             counts["crashed"] += 1
             counts["lost"] += died - seed

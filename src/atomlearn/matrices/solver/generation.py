@@ -305,9 +305,8 @@ class MatrixGeneration(Solver):
                 self.batch, self.columns,
             )  # fmt: skip
             found[:] = [term.searched(x, at) for term, x in zip(terms, values, strict=True)]
-            factors = [term.term.factor for term in terms]
             bounds = [
-                max(one.bounds[side] / factor for one, factor in zip(found, factors, strict=True))
+                max(one.bounds[side] / t.term.factor for one, t in zip(found, terms, strict=True))
                 for side in (0, 1)
             ]
             known = problem.certificate(ridge, prediction, v, gauge, (bounds[0], bounds[1]))
