@@ -77,7 +77,7 @@ class L1(VectorNorm):
 
     def on(self, n_features: int) -> L1:
         """The same norm with one number a column."""
-        return self._read_once(n_features, self._on)
+        return self if self._plain else self._read_once(n_features, self._on)
 
     def _on(self, n_features: int) -> L1:
         sides = self._sides(n_features)
