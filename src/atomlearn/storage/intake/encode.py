@@ -96,7 +96,7 @@ def encode(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
     places = np.array([frame.slots[plan.name] for plan in used]) if numeric else np.zeros(0)
     if numeric and used and (np.diff(places) == 1).all():
         # The common case, without a copy: columns of numbers side by side.
-        X = frame.numbers[:, places[0] : places[-1] + 1]
+        X = np.asfortranarray(frame.numbers[:, places[0] : places[-1] + 1])
         for place, plan in enumerate(used):
             if plan.fill is not None:
                 _fill_in(X[:, place], plan)
