@@ -79,7 +79,7 @@ RIVALS: list[tuple[str, Rival, tuple[float, ...]]] = [
 ]
 
 
-def data(options: Options, n: int = 1000, p: int = 20_000) -> tuple[Array, Array]:
+def data(options: Options, n: int = 1000, p: int = 5000) -> tuple[Array, Array]:
     """Return X by columns and y."""
     n, p = (80, 500) if options.smoke else (n, p)
     made = make_correlated(n, p, rho=0.5, n_true=min(50, p // 20), seed=0)
