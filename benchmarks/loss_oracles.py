@@ -116,7 +116,8 @@ def one(seed: int) -> dict[str, Any]:
             best = float(program.solve(solver="CLARABEL"))
     except (cp.error.SolverError, AssertionError):
         return {**row, "outcome": "no oracle"}
-    slack = ACCURACY * max(abs(best), 1e-3)
+    # Where all counts are 0 the infimum 0 is not attained, and the oracle ends at 4e-9.
+    slack = ACCURACY * max(abs(best), 1e-2)
     right = result.objective - result.gap - slack <= best <= result.objective + slack
     same = abs(again - result.objective) <= 1e-9 * max(1e-6, abs(again))
     outcome = "right" if right and same and result.converged else "wrong"
