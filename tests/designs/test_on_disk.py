@@ -278,6 +278,7 @@ def _signed(content: dict) -> str:
         {"dtype": "object"},
         {"dtype": "float128"},
         {"layout": "pickle"},
+        {"layout": ["dense"]},
         {"layout": "csc"},
         {"row_dtype": "int32"},
         {"checksums": {}},
@@ -370,7 +371,13 @@ def test_plink_files_that_do_not_fit_together(tmp_path: Path) -> None:
             PlinkBed(bed)
     bed.write_bytes(good)
     bim = bed.with_suffix(".bim")
-    bim.write_text(bim.read_text().replace("rs3\t0", "rs3"))
+    lines = bim.read_text()
+    fields = lines.splitlines()[0].split("\t")
+    fields[3] = "9" * 30  # more than 64 bits hold
+    bim.write_text("\t".join(fields) + lines[lines.index("\n") :])
+    with pytest.raises(StoreError, match="position"):
+        PlinkBed(bed)
+    bim.write_text(lines.replace("rs3\t0", "rs3"))
     with pytest.raises(StoreError, match="line 4 of"):
         PlinkBed(bed)
     bim.unlink()

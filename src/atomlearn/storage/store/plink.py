@@ -64,8 +64,10 @@ def read_variants(path: str | os.PathLike[str]) -> Variants:
     fields = _fields(Path(path), 6, "chromosome, name, centimorgans, position and two alleles")
     try:
         positions = np.array([int(line[3]) for line in fields], dtype=np.int64)
-    except ValueError as error:
-        raise StoreError(f"{path} has a position that is no whole number: {error}") from error
+    except (ValueError, OverflowError) as error:
+        raise StoreError(
+            f"{path} has a position that is no whole number of 64 bits: {error}"
+        ) from error
     chromosomes = [line[0] for line in fields]
     names, counted, other = ([line[k] for line in fields] for k in (1, 4, 5))
     return Variants(names, chromosomes, positions, counted, other)
