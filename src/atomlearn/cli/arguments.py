@@ -7,7 +7,7 @@ import math
 from typing import Any, NoReturn
 
 from atomlearn import __version__
-from atomlearn.cli.data_arguments import add_genotypes, add_reading, add_roles, add_text
+from atomlearn.cli.data_arguments import add_genotypes, add_offset, add_reading, add_roles, add_text
 
 _EXAMPLES = """\
 examples:
@@ -261,9 +261,8 @@ def _add_predict(commands: Any) -> None:
         "base and contributions sum to the score, exactly",
     )
     parser.add_argument("--id", metavar="NAME", help="column of row names to copy to the CSV")
-    parser.add_argument(
-        "--covar", metavar="FILE", help="covariates of genotypes, joined by FID and IID"
-    )
+    parser.add_argument("--covar", metavar="FILE", help="covariates, joined by FID and IID")
+    add_offset(parser)
     add_text(parser)
 
 

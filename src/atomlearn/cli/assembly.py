@@ -64,7 +64,7 @@ def content_of(
         goal=plan.gap,
         held_out=held_out,
         class_counts=counts,
-        target_values=tuple(target.values[::stride].tolist()) if classes is None else (),
+        target_values=tuple(target.numbers[::stride].tolist()) if classes is None else (),
         curves=curves_of(source.features.names, fitted),
         evidence=_evidence(source, fitted, held_out),
         details=_details(source, plan, fitted, seconds),
@@ -171,7 +171,7 @@ def _details(
         storage = f"sparse, {X.nnz:,} entries ({100 * X.nnz / (X.shape[0] * X.shape[1]):.2g}%)"
     details = [
         ("Data", f"{X.shape[0]:,} rows x {X.shape[1]:,} columns, {storage}, {X.dtype}"),
-        ("Fitted to", f"{fitted.n_rows:,} rows"),
+        ("Fitted to", f"{fitted.n_rows:,} rows" + source.target.events_told),
     ]
     if settings["method"] == "feature generation":
         details += [
@@ -265,15 +265,16 @@ def model_of(source: Source, fitted: Fitted) -> SavedModel:
             )
             for result in fitted.results
         ),
-        settings={**fitted.settings, "rows_fitted": fitted.n_rows} | _id_of(schema),
+        settings={**fitted.settings, "rows_fitted": fitted.n_rows} | _roles_of(schema),
         created_with=f"atomlearn {__version__}",
         columns=columns,
         alleles=alleles_of(source, used),
     )
 
 
-def _id_of(schema: Schema) -> dict[str, str]:
-    """Return the column that names rows, which `predict` copies to its answers."""
+def _roles_of(schema: Schema) -> dict[str, str]:
+    """Return the columns that `predict` may read too: of names of rows, and of an offset."""
     named = [plan for plan in schema.columns if plan.use == "id"]
     named += [plan for plan in schema.columns if plan.kind == "identifier"]
-    return {"id": named[0].name} if named else {}
+    found = {"id": named[0].name} if named else {}
+    return found | {p.use: p.name for p in schema.columns if p.use in ("offset", "exposure")}

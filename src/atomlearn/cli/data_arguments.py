@@ -85,10 +85,7 @@ def add_roles(data: Any) -> None:
         help="columns that are in the model in any case, without penalty",
     )
     data.add_argument("--weights", metavar="NAME", help="column of sample weights")
-    data.add_argument("--offset", metavar="NAME", help="column that is added to Xw + b")
-    data.add_argument(
-        "--exposure", metavar="NAME", help="column whose logarithm is the offset (counts)"
-    )
+    add_offset(data)
     data.add_argument("--time", metavar="NAME", help="column of times until an event (survival)")
     data.add_argument("--event", metavar="NAME", help="column that says if it happened (0 or 1)")
     data.add_argument(
@@ -103,6 +100,14 @@ def add_roles(data: Any) -> None:
     data.add_argument("--pheno-name", metavar="NAME", help="column of --pheno to predict")
     data.add_argument(
         "--covar", metavar="FILE", help="table of covariates, joined the same way, unpenalized"
+    )
+
+
+def add_offset(data: Any) -> None:
+    """Add which column moves the scores."""
+    data.add_argument("--offset", metavar="NAME", help="column that is added to Xw + b")
+    data.add_argument(
+        "--exposure", metavar="NAME", help="column whose logarithm is the offset (counts)"
     )
 
 

@@ -13,6 +13,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from atomlearn.cli.controlled import select_columns
 from atomlearn.cli.errors import CommandError
+from atomlearn.cli.kinds import ByEvent, kind_of, search_of
 from atomlearn.cli.limits import LIMITS
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.source import Given
@@ -25,10 +26,7 @@ from atomlearn.core.paths.cross_validation import Rule
 from atomlearn.core.paths.levels import largest_useful_level
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.stopping import Iterations
-from atomlearn.estimators.classifier import AtomicClassifier
-from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
 from atomlearn.estimators.feature_generator import FeatureGenerator
-from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.estimators.units import Units, as_they_are, standardized, too_many
 from atomlearn.maps.additive import Additive
 from atomlearn.reports.evidence import Validation, validation_of
@@ -268,16 +266,15 @@ def _controlled(data: _Data, plan: Plan, watch: Watch) -> _Outcome:
     whole, n_features = found.columns, design.shape[1]
     over = part_of(design, columns=whole if whole.size else np.arange(1))
     options = {"form": "squared", "loss": plan.loss_for(target.task), "tol": plan.gap}
-    regression = target.classes is None
     if whole.size:
         folds = _folds(target, y, plan.seed)
-        kind: Any = AtomicRegressorCV if regression else AtomicClassifierCV
         watch.searches = LIMITS.n_alphas * folds.get_n_splits() * len(target.outputs)
-        model = kind("l2", n_alphas=LIMITS.n_alphas, cv=folds, **options, **watch.options)
+        model = search_of(target)(
+            "l2", n_alphas=LIMITS.n_alphas, cv=folds, **options, **watch.options
+        )
         results = model.fit(over, y).results_
     else:  # nothing was selected: the intercept alone
-        kind = AtomicRegressor if regression else AtomicClassifier
-        model = kind("l1", 1e6, **{**options, "form": "penalized"}).fit(over, y)
+        model = kind_of(target)("l1", 1e6, **{**options, "form": "penalized"}).fit(over, y)
         whole, results = np.arange(1), model.results_
     moved = [
         replace(r, columns=whole[r.columns], n_features=n_features, parts=None) for r in results
@@ -298,8 +295,7 @@ def _estimate(data: _Data, plan: Plan, watch: Watch) -> _Outcome:
     """Fit one norm at one alpha."""
     assert plan.alpha is not None
     target = data.target
-    kind = AtomicRegressor if target.classes is None else AtomicClassifier
-    model = kind(plan.norms[0], plan.alpha, **_options(data, plan, watch))
+    model = kind_of(target)(plan.norms[0], plan.alpha, **_options(data, plan, watch))
     model.fit(data.design, data.y, **data.of_rows)
     results = model.results_
     settings = _settings(plan.norms[0], plan.alpha, plan, target)
@@ -310,7 +306,6 @@ def _cross_validate(data: _Data, plan: Plan, watch: Watch) -> _Outcome:
     """Choose alpha, and the norm of several, by the held-out loss; then fit to these rows."""
     target, y = data.target, data.y
     folds = _folds(target, y, plan.seed)
-    kind = AtomicRegressorCV if target.classes is None else AtomicClassifierCV
     n_folds, n_alphas = folds.get_n_splits(), LIMITS.n_alphas
     watch.searches = len(plan.norms) * n_alphas * n_folds * len(target.outputs)
     watch.say(
@@ -319,7 +314,9 @@ def _cross_validate(data: _Data, plan: Plan, watch: Watch) -> _Outcome:
     )
     rule: Rule = "one_standard_error" if plan.one_se else "best"
     options = _options(data, plan, watch)
-    model = kind(list(plan.norms), n_alphas=n_alphas, cv=folds, selection=rule, **options)
+    model = search_of(target)(
+        list(plan.norms), n_alphas=n_alphas, cv=folds, selection=rule, **options
+    )
     try:
         model.fit(data.design, y, **data.of_rows)
     except KeyboardInterrupt:
@@ -333,8 +330,7 @@ def _cross_validate(data: _Data, plan: Plan, watch: Watch) -> _Outcome:
 def _without_search(data: _Data, plan: Plan, watch: Watch) -> _Outcome:
     """After Ctrl-C in the search: the first norm at a fifth of the largest useful alpha."""
     watch.searches, watch.labels = 0, []
-    kind = AtomicRegressor if data.target.classes is None else AtomicClassifier
-    model = kind(plan.norms[0], 1.0, **_options(data, plan, watch))
+    model = search_of(data.target)(plan.norms[0], **_options(data, plan, watch))
     checked = model._checked(data.design, data.y, data.given.weight)
     largest = largest_useful_level(model._problems(checked, plan.norms[0], 1.0)[0])
     watch.say("  interrupted: no alpha was chosen; a fifth of the largest useful one is taken")
@@ -350,7 +346,7 @@ def _options(data: _Data, plan: Plan, watch: Watch) -> dict[str, Any]:
     loss = plan.loss_for(data.target.task)
     return {
         "form": plan.form,
-        "loss": loss,
+        **({} if data.target.is_survival else {"loss": loss}),
         "tol": plan.gap,
         **data.parameters,
         **watch.options,
@@ -358,6 +354,11 @@ def _options(data: _Data, plan: Plan, watch: Watch) -> dict[str, Any]:
 
 
 def _folds(target: Target, y: NDArray[Any], seed: int) -> Any:
+    if target.is_survival:
+        n_events = int(y["event"].sum())
+        if n_events < 2:
+            raise CommandError("cross-validation needs at least 2 events; give --alpha instead")
+        return ByEvent(min(LIMITS.folds, n_events), shuffle=True, random_state=seed)
     if target.classes is None:
         if y.size < 2:
             raise CommandError("cross-validation needs at least 2 rows; give --alpha instead")
@@ -385,6 +386,7 @@ def _settings(norm: Norm, alpha: float | None, plan: Plan, target: Target) -> di
 
 def _in_python(model: Any, plan: Plan, center: bool) -> str:
     """Return what does the same from Python, without what watches it."""
+    model = getattr(model, "chosen", model)
     given = model.get_params(deep=False) | {"observers": None, "stop": None}
     shown = " ".join(repr(type(model)(**given)).split())
     if plan.additive:

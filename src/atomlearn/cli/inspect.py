@@ -100,6 +100,8 @@ def _hints(path: Path, plans: Sequence[ColumnPlan], reading: Reading, n_rows: in
     first = plans[0]
     if first.kind == "identifier" and len(numeric) > 3 and n_rows > 5 * len(plans):
         hints.append(f"a row for each {first.name or 'name'}? --transpose, if samples are columns")
-    target = reading.target or "NAME"
-    hints.append(f"next: atomlearn select {path} --target {target} --out selected/")
+    asked = f"--target {reading.target or 'NAME'}"
+    if reading.role("time") and reading.role("event"):
+        asked = f"--time {reading.role('time')} --event {reading.role('event')}"
+    hints.append(f"next: atomlearn select {path} {asked} --out selected/")
     return ["", *hints]

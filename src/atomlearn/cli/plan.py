@@ -110,7 +110,8 @@ class Plan:
 
     def loss_for(self, task: str) -> str:
         """Return the name of the loss; refuse one that does not fit the task."""
-        name = self.loss or ("squared" if task == "regression" else "logistic")
+        usual = {"regression": "squared", "survival": "cox"}
+        name = self.loss or usual.get(task, "logistic")
         fits = as_loss(name).task
         if fits != task:
             others = " or ".join(loss_names(cast(Task, task)))
@@ -131,6 +132,7 @@ def read_plan(options: argparse.Namespace) -> Plan:
         )
     norms = _candidates(options)
     _check_control(options)
+    _check_survival(options)
     form: Form = norms[0].usual_form if norms else "penalized"
     asked: dict[str, Any] = {"n_features": None} if norms else {}
     for name in ("n_features", "C"):
@@ -168,6 +170,32 @@ def _check_control(options: argparse.Namespace) -> None:
             f"--{asked[0]} decides which features are selected, and so does "
             f"--{against[0].replace('_', '-')}; give one of the two"
         )
+
+
+def _check_survival(options: argparse.Namespace) -> None:
+    """Refuse one of --time and --event alone, and what has no meaning beside them."""
+    if options.time is None and options.event is None:
+        return
+    if options.time is None or options.event is None:
+        given, lacks = ("event", "time") if options.time is None else ("time", "event")
+        raise CommandError(
+            f"--{given} needs --{lacks} NAME: survival is a column of times and one that says "
+            "whether the event was seen then (1) or not yet (0)"
+        )
+    against = ("target", "positive", "class_weight", "fdr", "stability", "pheno", "exposure")
+    for name in against:
+        if getattr(options, name):
+            raise CommandError(
+                f"--{name.replace('_', '-')} does not go with --time and --event, of which the "
+                "target is made; leave it out"
+            )
+    if options.n_features == "auto":
+        raise CommandError(
+            "--n-features auto is not for --time and --event; give a number, or --norm l1, whose "
+            "level is chosen by cross-validation"
+        )
+    if options.task != "auto":
+        raise CommandError(f"--task {options.task} contradicts --time and --event; leave it out")
 
 
 def _candidates(options: argparse.Namespace) -> tuple[Norm, ...]:

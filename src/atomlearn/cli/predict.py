@@ -39,6 +39,8 @@ def predict(options: argparse.Namespace) -> int:
     for note in inputs.notes:
         print(f"atomlearn: {note}", file=sys.stderr)
     scores = model.scores(inputs.X)
+    if inputs.offset is not None:
+        scores = scores + inputs.offset[:, None]
     if not np.isfinite(scores).all():
         row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
         raise CommandError(
@@ -83,11 +85,13 @@ def explanations_csv(model: SavedModel, inputs: Any) -> str:
 @dataclass(slots=True)
 class Inputs:
     """What a model reads of new data: (n_samples, len(model.inputs)) columns, in its order; ids :
-    header and names of the rows, where they have any; notes : what was done."""
+    header and names of the rows, where they have any; notes : what was done; offset : what is
+    added to the scores of each row, or None."""
 
     X: Any
     ids: tuple[list[str], Sequence[tuple[str, ...]]] | None = None
     notes: list[str] = field(default_factory=list)
+    offset: Array | None = None
 
 
 def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> Inputs:
@@ -103,8 +107,39 @@ def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> I
                 [np.zeros((again.n_rows, 0)), *(again.columns[i.name] for i in model.inputs)]
             )
             names = None if again.ids is None else (["id"], [(name,) for name in again.ids])
-            return Inputs(X, names)
+            offset, notes = _offset(model, frame, options)
+            return Inputs(X, names, notes, offset)
+    if options.offset is not None or options.exposure is not None:
+        raise CommandError(f"--offset and --exposure name a column of a table, and {path} is none")
     return _of_matrix(model, path, options)
+
+
+def _offset(
+    model: SavedModel, frame: Any, options: argparse.Namespace
+) -> tuple[Array | None, list[str]]:
+    """Return what is added to the scores; a note where the model was fitted with some."""
+    asked = {role: getattr(options, role) for role in ("offset", "exposure")}
+    notes = [
+        f"the model was fitted with --{role} {model.settings[role]}, and none is given here: "
+        f"predictions are for an {role} of {neutral}"
+        for role, neutral in (("offset", 0), ("exposure", 1))
+        if role in model.settings and not any(asked.values())
+    ]
+    total: Array | None = None
+    for role, name in asked.items():
+        if name is None:
+            continue
+        if options.explain is not None:
+            raise CommandError(f"--explain is of features alone; leave it or --{role} out")
+        frame.require([name])
+        values = np.zeros(0) if frame.is_text(name) else np.asarray(frame.values(name), np.float64)
+        least = -np.inf if role == "offset" else 0.0
+        if not values.size or not (np.isfinite(values) & (values > least)).all():
+            kind = "numbers" if role == "offset" else "positive numbers"
+            raise CommandError(f"--{role} {name} must be a column of {kind}, none missing")
+        added = values if role == "offset" else np.log(values)
+        total = added if total is None else total + added
+    return total, notes
 
 
 def _of_matrix(model: SavedModel, path: Path, options: argparse.Namespace) -> Inputs:

@@ -8,6 +8,7 @@ from sklearn.metrics import roc_auc_score
 
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.targets import Target
+from atomlearn.core.losses.concordance import concordance
 from atomlearn.reports.content import Score
 
 Array = NDArray[np.float64]
@@ -17,7 +18,7 @@ Rows = NDArray[np.int64]
 def split(
     target: Target, fraction: float, seed: int, held: NDArray[np.bool_] | None = None
 ) -> tuple[Rows, Rows]:
-    """Return rows to fit on and rows to hold out, increasing; classes keep their shares.
+    """Return rows to fit on and rows to hold out, increasing; classes and events keep their shares.
 
     A class never loses its last row to the held-out part. ``held`` : which rows a column of the
     data holds out, instead.
@@ -28,13 +29,14 @@ def split(
     rng = np.random.default_rng(seed)
     if fraction == 0:
         return np.arange(n_samples), np.arange(0)
-    if target.classes is None:
+    codes = target.codes
+    if codes is None:
         order = rng.permutation(n_samples)
         held_out = order[: min(round(fraction * n_samples), n_samples - 1)]
     else:
         parts = []
-        for code in range(len(target.classes)):
-            members = rng.permutation(np.flatnonzero(target.values == code))
+        for code in np.unique(codes):
+            members = rng.permutation(np.flatnonzero(codes == code))
             parts.append(members[: min(round(fraction * members.size), members.size - 1)])
         held_out = np.concatenate(parts)
     if held_out.size == 0:
@@ -60,8 +62,11 @@ def held_out_scores(target: Target, train: Rows, test: Rows, decisions: Array) -
 
     Classification: accuracy against the largest class of the training rows, and AUC (two
     classes) or balanced accuracy, the mean over classes of the share that is found.
-    Regression: R^2 and RMSE against the mean of the training rows.
+    Regression: R^2 and RMSE against the mean of the training rows. Survival: concordance.
     """
+    if target.is_survival:
+        found = concordance(target.values[test], decisions[:, 0])
+        return () if np.isnan(found) else (Score("concordance", found, 0.5, "a guess", False),)
     if target.classes is None:
         return _regression_scores(target.values[train], target.values[test], decisions[:, 0])
     truth = target.values[test]

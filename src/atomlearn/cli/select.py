@@ -20,6 +20,7 @@ from atomlearn.cli.plan import Plan, read_plan
 from atomlearn.cli.running import cost
 from atomlearn.cli.scoring import confusion, held_out_scores, split
 from atomlearn.cli.source import Source, read_source
+from atomlearn.cli.survival import with_baseline
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
 from atomlearn.core.data.compressed import is_sparse
@@ -31,6 +32,7 @@ from atomlearn.findings.verdict import (
     Verdict,
     classification_verdict,
     regression_verdict,
+    survival_verdict,
 )
 from atomlearn.maps.additive import Additive
 from atomlearn.reports.content import Content, HeldOut
@@ -140,7 +142,8 @@ def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None,
         limit = way.time_limit
         deadline = Deadline.never() if limit is None else Deadline.after(share * limit)
         watch = Watch(deadline, way.quiet, checkpoint=way.checkpoint)
-        return fit(design, target, rows, chosen, watch, center, source.given)
+        fitted = fit(design, target, rows, chosen, watch, center, source.given)
+        return with_baseline(fitted, design, target, rows, source.given)
 
     if test.size == 0:
         way.say(f"fitting on all {everything.size:,} rows; no rows are held out")
@@ -183,7 +186,7 @@ def _held_out(
     decisions = first.decisions(design, test)
     if offset is not None:
         decisions = decisions + offset[test][:, None]
-    regression = target.classes is None
+    regression = target.task == "regression"
     if regression:
         # On the scale of the target, where the loss has a link.
         decisions = as_loss(first.settings["loss"]).mean(decisions)
@@ -222,6 +225,9 @@ def _verdict(target: Target, test: Rows, decisions: Array, loss: Loss) -> Verdic
     """Return whether the model predicts better than a guess, by the held-out rows."""
     if target.classes is not None:
         return classification_verdict(target.values[test], decisions)
+    if target.is_survival:
+        y = target.values[test]
+        return survival_verdict(y["time"], y["event"], decisions[:, 0])
     return regression_verdict(target.values[test], decisions, ranks=loss.name in LONG_TAILED)
 
 

@@ -18,7 +18,7 @@ from atomlearn.cli.errors import CommandError
 from atomlearn.cli.features import Features, with_interactions
 from atomlearn.cli.grouping import overlap, read_groups
 from atomlearn.cli.plan import Plan
-from atomlearn.cli.targets import Target, prepare_target
+from atomlearn.cli.targets import Target, prepare_target, survival_of
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Schema
@@ -73,7 +73,7 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
     _check(path, form.in_place, options, plan)
     began = time.perf_counter()
     table = read(path, options.target, **reading_options(options))
-    if table.y is None:
+    if table.y is None and not plan.is_survival:
         if form.frame is not None:
             raise CommandError(f"which column of {path} is to be predicted? Give --target NAME")
         raise CommandError(
@@ -119,15 +119,18 @@ def _check(path: Path, in_place: bool, options: argparse.Namespace, plan: Plan) 
         raise CommandError(
             f"--interactions need a table in memory, and {path} is opened as it is; leave that out"
         )
-    if plan.is_survival:
-        raise CommandError(
-            "--time and --event are not fitted from the command line yet; from Python: "
-            "AtomicSurvival(norm, alpha).fit(X, losses.survival_target(event, time))"
-        )
 
 
 def _target(table: DataTable, options: argparse.Namespace, plan: Plan) -> Target:
     """Return the target as the task takes it."""
+    if plan.is_survival:
+        if not {"time", "event"} <= set(table.extras):
+            raise CommandError(
+                "--time and --event name columns of a table such as CSV or Parquet, and "
+                f"{options.data} is none"
+            )
+        extras = table.extras
+        return survival_of(extras["time"], extras["event"], options.time, options.event)
     y = table.y
     assert y is not None
     task = options.task if options.positive else plan.task_for(y, options.task)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.limits import LIMITS
+from atomlearn.core.losses.survival_target import survival_target
 from atomlearn.reports.model import Label
 
 
@@ -17,8 +18,9 @@ from atomlearn.reports.model import Label
 class Target:
     """The target of all rows.
 
-    classes : labels in the order of their codes, None for regression; values : (n_samples,)
-    float64 numbers, or int64 codes into classes; guessed : how the task was found out, or "".
+    classes : labels in the order of their codes, None for numbers; values : (n_samples,) float64
+    numbers, int64 codes into classes, or records of ``losses.survival_target``; guessed : how the
+    task was found out, or "".
     """
 
     name: str
@@ -28,8 +30,34 @@ class Target:
 
     @property
     def task(self) -> str:
-        """``classification`` or ``regression``."""
+        """``classification``, ``regression`` or ``survival``."""
+        if self.is_survival:
+            return "survival"
         return "regression" if self.classes is None else "classification"
+
+    @property
+    def is_survival(self) -> bool:
+        """Whether the values are times, with or without an event."""
+        return self.values.dtype.names is not None
+
+    @property
+    def events_told(self) -> str:
+        """How many events there are, in words; nothing where the target is no survival."""
+        if not self.is_survival:
+            return ""
+        return f"; {int(self.values['event'].sum()):,} of all {self.values.size:,} have an event"
+
+    @property
+    def codes(self) -> NDArray[np.int64] | None:
+        """What a split keeps the shares of: the classes, or whether there was an event."""
+        if self.is_survival:
+            return np.asarray(self.values["event"], dtype=np.int64)
+        return None if self.classes is None else self.values
+
+    @property
+    def numbers(self) -> NDArray[Any]:
+        """The values as plain numbers: of survival, the times."""
+        return self.values["time"] if self.is_survival else self.values
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -81,6 +109,29 @@ def prepare_target(y: NDArray[Any], name: str, task: str, positive: str | None) 
             "to tell apart: choose another --target, or rows that differ"
         )
     return Target(name, labels, codes, guessed)
+
+
+def survival_of(times: NDArray[Any], events: NDArray[Any], time: str, event: str) -> Target:
+    """Return the target of a column of times and one that says if the event was seen."""
+    y = survival_target(_seen(events, event), _numbers(times, time))
+    if (y["time"] < 0).any():
+        raise CommandError(f"--time {time} has negative times; leave these rows out")
+    if not y["event"].any():
+        raise CommandError(f"--event {event} says that no row has an event; nothing can be learned")
+    return Target(f"{time} until {event}", None, y)
+
+
+def _seen(values: NDArray[Any], name: str) -> NDArray[np.bool_]:
+    """Return whether the event was seen, of 0 and 1, true and false, or yes and no."""
+    known = {"0": False, "1": True, "false": False, "true": True, "no": False, "yes": True}
+    words = [str(cell).strip().casefold().removesuffix(".0") for cell in values.tolist()]
+    other = sorted({word for word in words if word not in known})
+    if other:
+        raise CommandError(
+            f"--event {name} must say 1 (seen) or 0 (not yet) in each row, also true and false, or "
+            f"yes and no; found {', '.join(map(repr, other[:4]))}"
+        )
+    return np.array([known[word] for word in words], dtype=bool)
 
 
 def _guess(values: NDArray[Any], name: str) -> tuple[str, str]:

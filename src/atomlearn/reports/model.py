@@ -95,7 +95,8 @@ class SavedModel:
     file tells its columns, see ``datasets.table.Schema``; columns : what is made of those that are
     read (``datasets.ColumnPlan``); alleles : for genotypes, chromosome, position, the allele that
     is counted and the other one of each input, and its mean. settings : how it was fitted (text and
-    numbers).
+    numbers; of survival times the scores are log hazard ratios, and the settings hold
+    baseline_times and baseline_hazard, cumulative there for the score baseline_score).
     """
 
     task: str

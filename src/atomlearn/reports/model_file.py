@@ -169,8 +169,8 @@ class _Reader:
         content = {"columns": [], "alleles": []} | content
         self.keys("the file", content, ["format", "version", *_names(SavedModel)])
         task = self.text("task", content["task"])
-        if task not in ("classification", "regression"):
-            self.fail("task", "one of classification, regression", task)
+        if task not in ("classification", "regression", "survival"):
+            self.fail("task", "one of classification, regression, survival", task)
         classes = self.classes(content["classes"], task)
         n_outputs = 1 if classes is None or len(classes) == 2 else len(classes)
         n_inputs, n_features = (
@@ -210,9 +210,9 @@ class _Reader:
     # --- its parts --------------------------------------------------------------------------
 
     def classes(self, value: object, task: str) -> tuple[Label, ...] | None:
-        if task == "regression":
+        if task != "classification":
             if value is not None:
-                self.fail("classes", "null for a regression", value)
+                self.fail("classes", f"null for a {task}", value)
             return None
         labels = self.items("classes", value)
         if len(labels) < 2:
@@ -327,7 +327,9 @@ class _Reader:
     def settings(self, value: object) -> dict[str, Any]:
         found: dict[str, Any] = self.kind("settings", value, "an object")
         for key, item in found.items():
-            if item is not None and type(item) not in (str, bool):
+            if type(item) is list:  # such as the times of a baseline hazard
+                self.numbers(f"settings.{key}", item, len(item))
+            elif item is not None and type(item) not in (str, bool):
                 self.number(f"settings.{key}", item)
         return found
 

@@ -1,0 +1,162 @@
+"""Survival times from file to file: what is fitted, what is written, what is refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from atomlearn import AtomicSurvival, FeatureGenerator
+from atomlearn.cli import main
+from atomlearn.losses import survival_target
+from atomlearn.reports import read_model
+
+N, P = 200, 12
+
+
+def made() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((N, P)) * 2.0 ** rng.integers(-2, 3, P) + 5.0
+    risk = 1.5 * (X[:, 2] - 5.0) / X[:, 2].std() - 1.5 * (X[:, 7] - 5.0) / X[:, 7].std()
+    times, censored = rng.exponential(np.exp(-risk)), rng.exponential(2.0, N)
+    return X, np.minimum(times, censored), times <= censored
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    X, time, event = made()
+    path = tmp_path / "study.csv"
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow([*(f"x{j}" for j in range(P)), "days", "died"])
+        for x, t, e in zip(X.tolist(), time.tolist(), event.tolist(), strict=True):
+            writer.writerow([*map(repr, x), repr(t), int(e)])
+    return path
+
+
+def select(path: Path, *words: object) -> int:
+    given = ["select", path, "--time", "days", "--event", "died", "--quiet"]
+    return main([str(word) for word in [*given, "--out", path.parent / "out", *words]])
+
+
+def predicted(model: Path, data: Path, *words: object) -> np.ndarray:
+    out = data.parent / "p.csv"
+    assert main([str(w) for w in ["predict", model, data, "--out", out, *words]]) == 0
+    with out.open(newline="") as stream:
+        return np.array([float(row["prediction"]) for row in csv.DictReader(stream)])
+
+
+def test_generation_equals_the_estimator_and_is_judged_by_concordance(study: Path) -> None:
+    assert select(study, "--n-features", 2, "--gap", 1e-8) == 0
+    out = study.parent / "out"
+    assert {f.name for f in out.iterdir()} >= {"selected.csv", "model.json", "summary.json"}
+    summary = json.loads((out / "summary.json").read_text())
+    assert (summary["task"], summary["target"]) == ("survival", "days until died")
+    assert (summary["verdict"], summary["score_name"]) == ("better", "concordance")
+    assert summary["score"] > 0.75
+    assert summary["proved_gap"] <= 1e-8
+    model = read_model(out / "model.json")
+    assert (model.task, model.loss, model.classes) == ("survival", "cox", None)
+    X, time, event = made()
+    twin = FeatureGenerator(2, C=10.0, loss="cox", tol=1e-8, selected_tol=5e-9)
+    twin.fit(X, survival_target(event, time))
+    assert {item.name for item in model.inputs} == {"x2", "x7"}
+    assert_allclose(predicted(out / "model.json", study), X @ twin.coef_, rtol=1e-3)
+    page = (out / "report.html").read_text()
+    assert "raises the hazard" in page
+    assert "survival" in page
+
+
+def test_a_norm_at_a_level_equals_the_estimator_with_its_baseline(study: Path) -> None:
+    words = ["--norm", "l1", "--alpha", 0.1, "--gap", 1e-9, "--no-standardize"]
+    assert select(study, *words) == 0
+    X, time, event = made()
+    twin = AtomicSurvival("l1", 0.1, tol=1e-9).fit(X, survival_target(event, time))
+    file = study.parent / "out" / "model.json"
+    scores = predicted(file, study)
+    assert_allclose(scores, twin.predict(X), rtol=1e-6, atol=1e-7)
+    settings = read_model(file).settings
+    assert_allclose(settings["baseline_times"], twin.unique_times_)
+    row = np.exp(scores[0] - settings["baseline_score"]) * np.array(settings["baseline_hazard"])
+    expected = twin.predict_cumulative_hazard_function(X[:1], return_array=True)[0]
+    assert_allclose(row, expected, rtol=1e-5)
+
+
+def test_the_level_is_chosen_by_cross_validation(study: Path) -> None:
+    assert select(study, "--norm", "l1") == 0
+    file = study.parent / "out" / "model.json"
+    model = read_model(file)
+    assert "cross-validation on 150 rows" in model.settings["alpha_chosen_by"]
+    assert {"x2", "x7"} <= {item.name for item in model.inputs}
+    X, time, event = made()
+    scales = X.std(axis=0)
+    twin = AtomicSurvival("l1", model.settings["alpha"]).fit(
+        (X - X.mean(axis=0)) / scales, survival_target(event, time)
+    )
+    assert_allclose(predicted(file, study), X @ (twin.coef_ / scales), rtol=1e-3)
+    assert "AtomicSurvival(alpha=" in (study.parent / "out" / "report.html").read_text()
+
+
+def test_ctrl_c_in_the_search_leaves_a_model(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("atomlearn.cli.kinds.SurvivalSearch.fit", interrupted)
+    assert select(study, "--norm", "l1") == 130
+    model = read_model(study.parent / "out" / "model.json")
+    assert model.certificates[0].status == "INTERRUPTED"
+    assert {"x2", "x7"} <= {item.name for item in model.inputs}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--event", ""], "--time needs --event"),
+        (["--target", "x1"], "--target does not go with"),
+        (["--n-features", "auto"], "give a number"),
+        (["--fdr", "0.1"], "--fdr does not go with"),
+        (["--task", "regression"], "contradicts"),
+        (["--event", "x3"], "must say 1 (seen) or 0"),
+        (["--time", "nowhere"], "nowhere"),
+        (["--loss", "squared"], "does not fit a survival"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(
+    study: Path, words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if words == ["--event", ""]:
+        arguments = ["select", str(study), "--time", "days", "--out", str(study.parent / "out")]
+        assert main(arguments) == 2
+    else:
+        assert select(study, *words) == 2
+    said = capsys.readouterr().err
+    assert told in said
+    assert not (study.parent / "out").exists()
+
+
+def test_an_offset_of_the_fit_is_an_option_of_the_prediction(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(5)
+    x, years = rng.standard_normal((N, 3)), rng.uniform(1.0, 9.0, N)
+    counts = rng.poisson(years * np.exp(0.5 * x[:, 0]))
+    path = tmp_path / "counts.csv"
+    table = np.column_stack([x, years, np.log(years), counts])
+    np.savetxt(path, table, delimiter=",", header="a,b,c,years,log_years,n", comments="")
+    out = tmp_path / "out"
+    given = ["select", path, "--target", "n", "--loss", "poisson", "--exposure", "years"]
+    given += ["--drop", "log_years", "--n-features", 2, "--quiet", "--out", out]
+    assert main([str(word) for word in given]) == 0
+    capsys.readouterr()
+    plain = predicted(out / "model.json", path)
+    assert "fitted with --exposure years" in capsys.readouterr().err
+    assert_allclose(predicted(out / "model.json", path, "--exposure", "years"), plain * years)
+    assert_allclose(predicted(out / "model.json", path, "--offset", "log_years"), plain * years)
+    assert not capsys.readouterr().err.count("fitted with")
+    model = str(out / "model.json")
+    assert main(["predict", model, str(path), "--exposure", "a"]) == 2
+    assert "positive numbers" in capsys.readouterr().err
