@@ -157,6 +157,7 @@ class TestElasticNet:
     def test_any_real_k(self):
         """Polar and prox between whole numbers, ties included."""
         rng = np.random.default_rng(61)
+        compared = 0
         for turn in range(300):
             z = random_vector(rng)
             k = float(rng.uniform(1.0, z.size + 1.0))
@@ -173,7 +174,11 @@ class TestElasticNet:
                 size = cp.maximum(cp.norm(v, 2), cp.norm(v, 1) / math.sqrt(k))
                 model = 0.5 * cp.sum_squares(v - z) + 0.35 * cp.square(size)
                 cp.Problem(cp.Minimize(model)).solve(solver="CLARABEL")
+                if v.value is None:  # the oracle gave up
+                    continue
+                compared += 1
                 assert_allclose(x, v.value, atol=1e-4 * max(1.0, np.abs(z).max()))
+        assert compared >= 15
 
     def test_solutions_of_the_elastic_net_are_solutions_of_the_norm(self):
         """[A] section 3: k = (||w||_1 / ||w||_2)^2 of a solution of (6), any real number."""

@@ -331,7 +331,8 @@ def test_parts_of_a_state_make_up_its_point_and_begin_another_fit() -> None:
         start = WarmStart(cold.columns, cold.weights, cold.intercept, atoms=parts)
         warm = run(problem, solver, Iterations(0) | RelativeGap(1e-300), warm=start)
         assert_allclose(warm.objective, cold.objective, rtol=1e-12)
-        assert_allclose(warm.gap, cold.gap, rtol=1e-6)
+        # Gaps near rounding differ by rounding.
+        assert_allclose(warm.gap, cold.gap, rtol=1e-6, atol=1e-13 * cold.objective)
     # Steps toward the vertex alone keep no atoms.
     assert run(problem, FrankWolfe(), Iterations(3)).state.parts() == ()
 

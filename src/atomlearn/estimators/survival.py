@@ -122,7 +122,7 @@ class AtomicSurvival(SelectsColumns, AtomicModel):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((200, 20))
     >>> y = survival_target(rng.random(200) < 0.7, rng.exponential(np.exp(-X[:, 3])))
-    >>> model = AtomicSurvival(alpha=0.1).fit(X, y)
+    >>> model = AtomicSurvival(alpha=0.15).fit(X, y)
     >>> model.selected_.tolist(), bool(model.score(X, y) > 0.7)
     ([3], True)
     >>> model.predict_survival_function(X[:1])[0](1.0) < 1.0

@@ -22,8 +22,9 @@ class NotebookProgress:
     >>> import numpy as np
     >>> from atomlearn import reports, solve
     >>> seen = reports.NotebookProgress()
-    >>> result = solve(np.zeros((3, 1)), [3.0, 0.0, 1.0], level=0.5, observers=[seen])
-    pass 1: objective 5, relative gap 0.0e+00, 0.0 s
+    >>> X, y = np.zeros((3, 1)), [3.0, 0.0, 1.0]
+    >>> result = solve(X, y, level=0.5, observers=[seen])  # doctest: +ELLIPSIS
+    pass 1: objective 5, relative gap ...
     """
 
     def __init__(self, every: float = 0.5) -> None:

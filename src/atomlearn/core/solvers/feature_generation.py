@@ -203,13 +203,7 @@ class FeatureGeneration(Solver):
         )
         restricted = self._subproblem(problem, state)
         state.restricted_objective = restricted.objective(omega, state.prediction)
-        state = self._price(problem, state)
-        shifted = problem.fit_intercept and problem.loss.is_classification
-        if self.from_zero and shifted and not members.size:
-            # alpha = C 1 is the slope at predictions of zero, not at the best intercept.
-            v = -problem.loss_gradient(np.zeros_like(linear))
-            state.candidate = self._candidate(problem, norm, state, problem.design.scores(v))
-        return state
+        return self._price(problem, state)
 
     def saved(self, state: GenerationState) -> dict[str, NDArray[Any]]:
         """Return blocks, weights and the order of selection, for a checkpoint."""
@@ -246,6 +240,12 @@ class FeatureGeneration(Solver):
 
     def step(self, problem: Problem, state: GenerationState) -> GenerationState:
         """Add the block, solve the subproblem, drop blocks without weight, infer the next block."""
+        shifted = problem.fit_intercept and problem.loss.is_classification
+        if self.from_zero and shifted and not state.members.size:
+            # alpha = C 1 is the slope at predictions of zero, not at the best intercept.
+            scores = problem.design.scores(-problem.loss_gradient(np.zeros_like(problem.y)))
+            first = self._candidate(problem, _check(problem), state, scores)
+            state = replace(state, candidate=first)
         following = self._with_block(problem, state)
         assert following.block is not None
         restricted = self._subproblem(problem, following)
