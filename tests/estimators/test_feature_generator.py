@@ -253,12 +253,6 @@ def test_bad_parameters_are_refused(settings: Any, error: type, message: str) ->
         FeatureGenerator(**settings).fit(X, y)
 
 
-def test_more_than_two_classes_are_refused_with_the_remedy() -> None:
-    X, _ = labels(n=30, p=6, true=3)
-    with pytest.raises(ValueError, match=r"Only binary.*OneVsRestClassifier"):
-        FeatureGenerator().fit(X, np.arange(30) % 3)
-
-
 @pytest.mark.filterwarnings("ignore:the optimum has only")
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic", "squared"])
 @pytest.mark.parametrize("n_features", [3, 30])

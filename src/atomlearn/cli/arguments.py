@@ -159,7 +159,7 @@ def _add_model(model: Any) -> None:
         metavar="N",
         help="select exactly N features (or auto: the fewest within a standard error of the best "
         "in cross-validation; feature generation, the default, with N = 50); with more "
-        "than two classes N for each class. From Python: FeatureGenerator(n_features=N)",
+        "than two classes N for each class, where FeatureGenerator(n_features=N) shares them",
     )
     model.add_argument(
         "--norm",

@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from atomlearn.core.data.coefficients import coefficient_rows, single_row
 from atomlearn.core.interfaces import Loss
 from atomlearn.core.losses import as_loss
+from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.paths.generation import generated
 from atomlearn.core.problem.checks import check_weight, positive
 from atomlearn.core.problem.result import Result, Status
@@ -31,13 +32,8 @@ from atomlearn.estimators.checks import (
     task_of,
     whole,
 )
-from atomlearn.estimators.selection import (
-    Selected,
-    debiased,
-    generation_of,
-    problem_of,
-    target_of,
-)
+from atomlearn.estimators.classes_together import Point, problem_of
+from atomlearn.estimators.selection import Selected, debiased, generation_of, target_of
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.sizes import choice_of_size
 from atomlearn.estimators.units import Units, units_of
@@ -76,9 +72,11 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
     C : float, default=10.0
         Weight of the loss.
     loss : str or Loss, default="logistic"
-        "logistic" and "squared_hinge" (the paper's) make this a classifier of two classes, the
-        first with ``predict_proba``; "squared", "poisson" and others for numbers make it a
-        regressor, and "cox" one of survival (y structured, ``predict`` the log hazard ratio).
+        "logistic" and "squared_hinge" (the paper's) make this a classifier, the first with
+        ``predict_proba``; "squared", "poisson" and others for numbers make it a regressor, and
+        "cox" one of survival (y structured, ``predict`` the log hazard ratio). More than two
+        classes share the selected features: "logistic" is then the softmax of all of them, other
+        losses are summed over each class against the rest.
     features : str, default="linear"
         Features to select from: the columns of X; with "polynomial" also all squares and products
         of two, scaled as in the kernel (x'y + 1)^2 [1]_; with "interactions" the products
@@ -140,11 +138,12 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
     scaling_ : (n_features_in_,) ndarray
         The scaling d of the features; zero where not selected.
     coef_ : (1, n_features_in_) ndarray; (n_features_in_,) for regression; in the dtype of X
+        (n_classes, n_features_in_) for more than two classes, as ``intercept_`` (n_classes,).
         With products, this and ``scaling_`` are of all columns of the map, and where these are
         more than 2^26 a csr_array of one row. Of additive models: of all columns of the design,
         see ``additive_map_``, and ``scaling_`` is of the inputs (of the terms with "anova").
     intercept_ : (1,) ndarray; float for regression
-    classes_ : (2,) ndarray, for classification
+    classes_ : (n_classes,) ndarray, for classification
     moments_ : tuple of columns, means, scales
         Of the selected columns: what was taken off and divided by while selecting.
     scaled_by_ : str
@@ -162,6 +161,8 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
 
     Notes
     -----
+    Of more than two classes w is a matrix W (n_features, n_classes), and w_j^2 the sum over them:
+    a feature is scored by the l2 norm of its scores for all classes, and selected for all at once.
     The problem is the squared k-support norm with k = ``batch`` at level 1 and C on the *sum* of
     the losses: ``solve(..., norm=KSupport(batch), form="squared", level=1 / C)``. Columns are
     compared by their scores as they are: standardize features of different units first.
@@ -208,6 +209,9 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
     ) -> None:
         keep(self, locals())
 
+    #: Several classes are one problem (``AtomicClassifier`` has the choice).
+    multi_class = "multinomial"
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if _is_regression(self):
@@ -215,7 +219,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
             tags.regressor_tags = RegressorTags()
         else:
             tags.estimator_type = "classifier"
-            tags.classifier_tags = ClassifierTags(multi_class=False)
+            tags.classifier_tags = ClassifierTags()
         return tags
 
     def fit(
@@ -241,7 +245,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         design = expanded(inputs, self.features, weight, (self.gamma, self.r))
         self.feature_map_ = map_of(design)
         units = units_of(self, design, weight)
-        problem, n_units = problem_of(self, units.design, target, loss, weight, offset)
+        problem, n_units, outputs = problem_of(self, units.design, target, loss, weight, offset)
         wanted = min(self.n_wanted_, n_units)
         # Where all may be selected nothing is cut: the run ends at the optimum, in the order found.
         limit = wanted if wanted < n_units else None
@@ -259,13 +263,14 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
             self.selected_tol,
             generation_of(self),
         )
-        selected = Selected.of(lifted, result.state, lift)
+        selected = outputs.selected(Selected.of(lifted, result.state, lift))
         result = result if lift is None else result.lowered(lift)
         self.debiased_ = None
         if self.debias is not None:
             factor = positive("debias", self.debias, "C of the re-fit") / C
             self.debiased_ = debiased(problem, result, factor)
-        self._record_selection(units, selected, result, classes, wanted)
+        point = outputs.point(problem, self.debiased_ or result)
+        self._record_selection(units, selected, result, point, classes, wanted)
         return self
 
     def _record_selection(
@@ -273,6 +278,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         units: Units,
         selected: Selected,
         result: Result,
+        point: Point,
         classes: NDArray[Any] | None,
         wanted: int,
     ) -> None:
@@ -293,17 +299,17 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         of_terms = [(map.term_of(selected.scaled), selected.scaling)]
         rows = coefficient_rows(of_terms, map.n_terms, np.float64, map.implicit)
         self.scaling_ = single_row(rows)
-        point = result if self.debiased_ is None else self.debiased_
         means, scales = units.of(point.columns)
         self.moments_, self.scaled_by_ = (point.columns, means, scales), units.words
         weights = point.weights / scales
-        entries = [(point.columns, weights)]
-        self.coef_ = coefficient_rows(entries, result.n_features, result.dtype, map.implicit)
-        self.intercept_ = float(point.intercept - weights @ means)
+        entries = [(point.columns, row) for row in weights]
+        n_columns = units.design.shape[1]
+        self.coef_ = coefficient_rows(entries, n_columns, result.dtype, map.implicit)
+        self.intercept_ = point.intercepts - weights @ means
         if classes is not None:
-            self.classes_, self.intercept_ = classes, np.array([self.intercept_])
+            self.classes_ = classes
         else:
-            self.coef_ = single_row(self.coef_)
+            self.coef_, self.intercept_ = single_row(self.coef_), float(self.intercept_[0])
         chosen = result.converged or result.status is Status.SELECTED
         self._report([result], complete=self.n_selected_ >= wanted or chosen)
         if self.n_selected_ < wanted and result.converged:
@@ -320,28 +326,30 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
 
     @available_if(_is_classification)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> NDArray[Any]:
-        """Return X w + b, shape (n_samples,); positive means ``classes_[1]``."""
-        values: NDArray[Any] = self._linear(X)[:, 0]
-        return values
+        """Return X w + b: (n_samples,), positive for ``classes_[1]``; or (n_samples, n_classes)."""
+        values = self._linear(X)
+        return values[:, 0] if values.shape[1] == 1 else values
 
     @available_if(has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Return P(class | x), shape (n_samples, 2); for the logistic loss."""
+        """Return P(class | x), shape (n_samples, n_classes); for the logistic loss."""
         probabilities: NDArray[Any] = np.exp(self.predict_log_proba(X))
         return probabilities
 
     @available_if(has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> NDArray[Any]:
-        """Return log P(class | x), shape (n_samples, 2); for the logistic loss."""
-        return as_loss(self.loss).log_probabilities(self._linear(X)[:, 0])
+        """Return log P(class | x), shape (n_samples, n_classes); for the logistic loss."""
+        return log_probabilities(as_loss(self.loss), self._linear(X), joint=True)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the labels, or for regression the values, shape (n_samples,)."""
-        values: NDArray[Any] = self._linear(X)[:, 0]
+        values = self._linear(X)
         if _is_regression(self):
-            expected: NDArray[Any] = as_loss(self.loss).mean(values)
+            expected: NDArray[Any] = as_loss(self.loss).mean(values[:, 0])
             return expected
-        labels: NDArray[Any] = self.classes_[(values > 0).astype(np.int64)]
+        several = values.shape[1] > 1
+        codes = np.argmax(values, axis=1) if several else (values[:, 0] > 0).astype(np.int64)
+        labels: NDArray[Any] = self.classes_[codes]
         return labels
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

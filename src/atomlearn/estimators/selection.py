@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 
 from atomlearn.core.interfaces import Design, Lift, Loss
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l2 import L2
-from atomlearn.core.norms.names import named_columns
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
@@ -64,20 +63,19 @@ def _overlap(groups: Any) -> bool:
 def target_of(
     estimator: Any, y: Any, weight: Array, loss: Loss
 ) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Return the target as the loss takes it, and the two labels of a classification."""
+    """Return the target as the loss takes it, and the labels of a classification.
+
+    Of more than two classes the target is (n_samples, n_classes), with ones at the classes.
+    """
     if loss.task == "survival":
         return loss.check_target(y), None
     target = checked_target(estimator, y, weight.size)
     if not loss.is_classification:
         return loss.check_target(target), None
-    kind = type_of_target(target, input_name="y", raise_unknown=True)
-    if kind != "binary":
-        raise ValueError(
-            f"Only binary classification is supported. The type of the target is {kind}. Use "
-            "sklearn.multiclass.OneVsRestClassifier around this estimator, or loss='squared' "
-            "where y is a quantity"
-        )
+    check_classification_targets(target)
     classes, codes = encoded(estimator, target, weight)
+    if classes.size > 2:
+        return np.eye(classes.size)[codes], classes
     return np.where(codes == 1, 1.0, -1.0), classes
 
 
@@ -143,30 +141,8 @@ def generation_of(estimator: Any) -> FeatureGeneration:
     )
 
 
-def problem_of(
-    estimator: Any,
-    design: Design,
-    target: NDArray[Any],
-    loss: Loss,
-    weight: Array,
-    offset: Any,
-) -> tuple[Problem, int]:
-    """Return the problem, and how many features (or groups) there are to select from."""
+def norm_of(estimator: Any, design: Design) -> tuple[KSupport | LatentKSupport, int]:
+    """Return the norm that selects, and how many features (or groups) there are to select from."""
     groups = estimator.feature_map_.column_groups(estimator.groups)
     batch = block_of(estimator.n_wanted_) if estimator.batch == "auto" else estimator.batch
-    norm, n_units = norm_over(int(batch), groups, design.shape[1])
-    names = getattr(estimator, "feature_names_in_", None)
-    problem = Problem.build(
-        design,
-        target,
-        loss,
-        Regularizer(norm, "squared", 1.0),
-        # A baseline hazard takes the place of the intercept.
-        fit_intercept=estimator.fit_intercept and loss.task != "survival",
-        sample_weight=weight,
-        offset=offset,
-        unpenalized=named_columns(estimator.unpenalized, names, type(estimator).__name__),
-    )
-    if problem.free is not None and estimator.groups is None:
-        n_units -= problem.free.size
-    return problem, n_units
+    return norm_over(int(batch), groups, design.shape[1])

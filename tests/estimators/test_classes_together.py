@@ -1,0 +1,146 @@
+"""FeatureGenerator with several classes: one selection that all of them share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.datasets import load_digits, load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+from atomlearn import FeatureGenerator, interop, norms, solve, solvers
+from atomlearn.core.losses import as_loss
+from atomlearn.core.solvers.run import run
+from atomlearn.core.solvers.stopping import Iterations, RelativeGap
+from atomlearn.designs import as_design
+from atomlearn.estimators.classes_together import _of_classes
+from atomlearn.norms import KSupport
+
+Array = NDArray[np.float64]
+
+pytestmark = pytest.mark.filterwarnings("ignore:the optimum has only")
+
+
+@pytest.fixture(scope="module")
+def digits() -> tuple[Array, Array, Array, Array]:
+    X, y = load_digits(return_X_y=True)
+    return X[:1200], y[:1200], X[1200:], y[1200:]
+
+
+@pytest.mark.parametrize(
+    ("loss", "plain"), [("logistic", LogisticRegression), ("squared_hinge", LinearSVC)]
+)
+def test_twenty_pixels_tell_ten_digits_apart(digits: Any, loss: str, plain: Any) -> None:
+    X, y, X_test, y_test = digits
+    model = FeatureGenerator(20, loss=loss).fit(X, y)
+    assert model.coef_.shape == (10, 64)
+    assert model.intercept_.shape == (10,)
+    assert model.get_support().sum() == model.n_selected_ == 20
+    assert set(np.flatnonzero(model.coef_.any(axis=0))) <= set(model.selected_)
+    assert model.decision_function(X_test).shape == (y_test.size, 10)
+    assert model.score(X_test, y_test) > 0.84
+    same = interop.to_sklearn(model)
+    assert isinstance(same, plain)
+    np.testing.assert_array_equal(same.predict(X_test), model.predict(X_test))
+    if loss == "logistic":
+        told = model.predict_proba(X_test)
+        np.testing.assert_allclose(told.sum(axis=1), 1.0, rtol=1e-12)
+        np.testing.assert_allclose(same.predict_proba(X_test), told, atol=1e-12)
+    else:
+        assert not hasattr(model, "predict_proba")
+
+
+def test_the_refit_over_the_selected_is_the_softmax_of_scikit_learn(digits: Any) -> None:
+    X, y, *_ = digits
+    model = FeatureGenerator(8, debias=0.1, standardize=False).fit(X, y)
+    chosen = model.get_support(indices=True)
+    plain = LogisticRegression(C=0.1, tol=1e-9, max_iter=5000).fit(X[:, chosen], y)
+    np.testing.assert_allclose(model.coef_[:, chosen], plain.coef_, atol=1e-3)
+    np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X[:, chosen]), atol=1e-3)
+
+
+def test_two_classes_together_are_the_logistic_loss_at_half_the_level() -> None:
+    """The softmax of +-w/2 is the sigmoid of w, and its rows have half the square of w."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 12))
+    codes = (X[:, :3].sum(axis=1) + rng.standard_normal(80) > 0).astype(int)
+    together = _of_classes(
+        as_design(X), np.eye(2)[codes], as_loss("logistic"), KSupport(2), np.ones(80), True
+    )
+    level = replace(together.regularizer, amount=2.0)
+    solver = solvers.ColumnGeneration(tolerance=1e-10)
+    stop = RelativeGap(1e-10) | Iterations(200)
+    both = run(replace(together, regularizer=level), solver, stop)
+    alone = solve(
+        X, np.where(codes == 1, 1.0, -1.0), loss="logistic", norm=KSupport(2), form="squared",
+        level=1.0, intercept=True, gap=1e-10,
+    )  # fmt: skip
+    assert both.objective == pytest.approx(alone.objective, rel=1e-8)
+    W = np.zeros(24)
+    W[both.columns] = both.weights
+    np.testing.assert_allclose(W.reshape(12, 2) @ [-1.0, 1.0], alone.coef, atol=1e-4)
+
+
+def test_weights_count_rows_and_names_and_sparse_data_change_nothing() -> None:
+    X, y = load_iris(return_X_y=True)
+    rng = np.random.default_rng(1)
+    counts = rng.integers(0, 3, y.size)
+    options: dict[str, Any] = {"n_features": 2, "batch": 1, "selected_tol": 1e-9}
+    weighted = FeatureGenerator(**options).fit(X, y, sample_weight=counts)
+    repeated = FeatureGenerator(**options).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-4, atol=1e-6)
+    labels = np.array(["c", "a", "b"])[y]
+    table = pd.DataFrame(X, columns=["sl", "sw", "pl", "pw"])
+    named = FeatureGenerator(**options).fit(table, labels)
+    sparse = FeatureGenerator(**options).fit(sp.csr_matrix(X), y)
+    assert named.selected_names_ == [str(table.columns[j]) for j in named.selected_]
+    assert named.classes_.tolist() == ["a", "b", "c"]
+    np.testing.assert_array_equal(named.selected_, sparse.selected_)
+    # Classes in another order are the same problem.
+    np.testing.assert_allclose(named.coef_[[2, 0, 1]], sparse.coef_, rtol=1e-3, atol=1e-5)
+
+
+def test_the_number_of_features_is_chosen() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = FeatureGenerator("auto").fit(X, y)
+    assert model.get_support().sum() == model.n_wanted_ <= 4
+    assert model.score(X, y) > 0.9
+
+
+def test_groups_that_overlap_are_selected_whole(digits: Any) -> None:
+    X, y, *_ = digits
+    rows = [[8 * i + j for j in range(8)] for i in range(8)]
+    columns = [[8 * j + i for j in range(8)] for i in range(8)]
+    model = FeatureGenerator(2, groups=rows + columns).fit(X, y)
+    found = set(model.selected_.tolist())
+    whole = [set(group) for group in rows + columns if set(group) <= found]
+    assert model.n_selected_ == 2
+    assert set.union(*whole) == found
+
+
+def test_sets_of_a_tree_are_selected_whole() -> None:
+    X, y = load_iris(return_X_y=True)
+    tree = norms.Trees([[0, 1, 2, 3], [2, 3]])
+    model = FeatureGenerator(1, batch=1, groups=tree).fit(X, y)
+    assert sorted(model.selected_) in ([2, 3], [0, 1, 2, 3])
+    assert model.score(X, y) > 0.9
+
+
+def test_covariates_are_in_the_model_and_not_counted() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = FeatureGenerator(1, unpenalized=[0]).fit(X, y)
+    assert model.n_selected_ == 1
+    assert 0 not in model.selected_
+    assert model.coef_[:, 0].all()
+
+
+def test_an_offset_is_for_two_classes() -> None:
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="3 classes; leave offset out"):
+        FeatureGenerator(2).fit(X, y, offset=np.zeros(y.size))
