@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import norms, solve
+from atomlearn import designs, norms, solve
 from atomlearn.result import Status
 from atomlearn.solvers.stopping import Seconds
 
@@ -48,6 +48,27 @@ def test_no_gap_is_smaller_than_the_excess_in_exact_rationals(seeds) -> None:
         assert found is not None, (seed, "outside of the ball")
         excess = found - optimum(X, y, weight, form, amount, intercept)
         assert excess <= Fraction(result.gap), (seed, result.status, float(excess), result.gap)
+
+
+def test_standardized_columns_far_from_zero_hide_no_rounding() -> None:
+    # Their scores are X'v less means: sums over columns that are far longer than what is left.
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n, p = int(rng.integers(20, 60)), int(rng.integers(5, 40))
+        X = 10.0 ** int(rng.integers(5, 9)) * (1 + rng.random(p)) + rng.standard_normal((n, p))
+        far = designs.Standardized(designs.as_design(X))
+        exact = (X.astype(np.longdouble) - far.means) * far.factors
+        y = np.where(X[:, 0] > np.median(X[:, 0]), 1.0, -1.0)
+        level = 0.03 * float(np.linalg.norm(exact.T @ y))
+        values, gaps = [], []
+        for columns, gap in ((far, 1e-10), (exact.astype(np.float64), 1e-14)):
+            found = solve(columns, y, loss="logistic", norm="l2", level=level, gap=gap,
+                          intercept=True, stop=Seconds(0.5))  # fmt: skip
+            w = found.coef.astype(np.longdouble)
+            losses = np.logaddexp(0, -y * (exact @ w + np.longdouble(found.intercept)))
+            values.append(losses.sum() + level * np.sqrt(w @ w))
+            gaps.append(found.gap)
+        assert values[0] - min(values) <= gaps[0], (seed, float(values[0] - values[1]), gaps)
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2", norms.KSupport(2), norms.Groups([[0, 1], [2, 3, 4]])])

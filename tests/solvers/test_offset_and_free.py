@@ -11,7 +11,8 @@ from sklearn.linear_model import PoissonRegressor
 
 from atomlearn import masters, norms, problem, solve, solvers
 from atomlearn.designs import as_design
-from atomlearn.losses import as_loss
+from atomlearn.losses import FreeColumns, Huber, as_loss
+from atomlearn.solvers.stopping import Passes
 from atomlearn.testing.gauges import gauge_model
 from atomlearn.testing.loss_oracles import oracle_of, targets_of
 
@@ -284,3 +285,21 @@ def test_warm_starts_and_results_can_go_on():
     assert again.iterations == 0
     assert_allclose(again.coef, first.coef, atol=1e-6)
     assert again.columns.tolist() == sorted(set(again.columns.tolist()) | {0, 4})
+
+
+def test_free_columns_of_huber_are_found_from_far_away():
+    # Far out the loss is straight: steps of its slope's length once were thousands, and cut off.
+    rng = np.random.default_rng(0)
+    Z, y = 5.0 + rng.standard_normal((60, 3)), rng.standard_normal(60)
+    loss = FreeColumns(Huber(1.0), Z, intercept=False)
+    for target, z in ((y, 1e4 * Z.sum(axis=1)), (y + 1e4 * Z @ [0.3, -0.2, 0.1], np.zeros(60))):
+        dual = Huber(1.0).gradient(target, loss.shifted(target, z, np.ones(60)), np.ones(60))
+        assert np.abs(loss.basis.T @ dual).max() <= 1e-9
+
+
+def test_free_columns_far_from_zero_of_huber_converge():
+    rng = np.random.default_rng(0)
+    X, y = 1000.0 + rng.standard_normal((23, 94)), 2.0 * rng.standard_normal(23)
+    result = solve(X, y, loss="huber", norm="l1", form="squared", level=0.01, unpenalized=[0, 3],
+                   gap=1e-5, stop=Passes(50))  # fmt: skip
+    assert result.converged

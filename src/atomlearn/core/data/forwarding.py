@@ -88,6 +88,9 @@ class Forwarding(Design):
     def largest_magnitudes(self) -> Array:
         return self.inner.largest_magnitudes()
 
+    def taken_off(self, columns: Columns) -> Array:
+        return self.inner.taken_off(columns)
+
     def rescaled(self, factors: Array) -> Design | None:
         return self.inner.rescaled(factors)
 

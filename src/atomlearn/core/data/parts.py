@@ -127,6 +127,9 @@ class SpreadRows(Design):
     def gather(self, columns: Columns) -> Block:
         return rows_of(self.design.gather(columns), self.rows)
 
+    def taken_off(self, columns: Columns) -> Array:
+        return self.design.taken_off(columns)
+
     def predict(self, weights: Array) -> Array:
         return self.design.predict(weights)[self.rows]
 
@@ -209,6 +212,9 @@ class ColumnView(Design):
 
     def gather(self, columns: Columns) -> Block:
         return self.design.gather(self.columns[columns])
+
+    def taken_off(self, columns: Columns) -> Array:
+        return self.design.taken_off(self.columns[columns])
 
 
 class _PickedColumns(ColumnView):

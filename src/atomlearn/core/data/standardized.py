@@ -65,6 +65,10 @@ class Affine(Design):
     def gather(self, columns: Columns) -> Block:
         return _standardize(self.design.gather(columns), self.means[columns], self.factors[columns])
 
+    def taken_off(self, columns: Columns) -> Array:
+        own = np.abs(self.means[columns]) + np.abs(self.design.taken_off(columns))
+        return own * np.abs(self.factors[columns])
+
     def predict(self, weights: Array) -> Array:
         weights = weights * self.factors
         return self.design.predict(weights) - self.means @ weights

@@ -94,6 +94,14 @@ class Concatenated(Design):
             return self.designs[0].gather(columns)
         return block.take(np.argsort(order, kind="stable"))
 
+    def taken_off(self, columns: Columns) -> Array:
+        owner = np.searchsorted(self._starts, columns, side="right") - 1
+        offsets = np.zeros(columns.size)
+        for index in np.unique(owner):
+            mine = columns[owner == index] - self._starts[index]
+            offsets[owner == index] = self.designs[index].taken_off(mine)
+        return offsets
+
     def predict(self, weights: Array) -> Array:
         total = np.zeros(self.shape[0])
         for design, part in zip(self.designs, np.split(weights, self._starts[1:-1]), strict=True):

@@ -225,11 +225,12 @@ class Design(ABC):
             result[columns] = np.abs(self.gather(columns).dense()).max(axis=0, initial=0.0)
         return result
 
-    def rescaled(self, factors: Array) -> Design | None:
-        """Return X diag(factors), one factor a column, by a copy of what is stored.
+    def taken_off(self, columns: Columns) -> Array:
+        """Return the offsets that scores lose digits to: taken off after sums, in their units."""
+        return np.zeros(columns.size)
 
-        None where columns are better multiplied as they are asked for (``scaled_design``).
-        """
+    def rescaled(self, factors: Array) -> Design | None:
+        """Return X diag(factors), a copy; None where ``scaled_design`` does better without one."""
         return None
 
     # --- what searches and matrices ask ---------------------------------------------------------

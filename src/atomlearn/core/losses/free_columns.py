@@ -187,8 +187,8 @@ class FreeColumns(Around):
     def _optimal(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Array]:
         """Return argmin_c f(z + Q c) and z + Q c there, by Newton steps with a line search."""
         Q, inner = self.basis, self.inner
-        c, z = np.zeros(Q.shape[1]), prediction
-        value, dual = inner.value(y, z, weight), inner.gradient(y, z, weight)
+        c, z, value = self._start(y, prediction, weight)
+        dual = inner.gradient(y, z, weight)
         slope, damping = Q.T @ dual, 0.0
         for _ in range(200):
             size = float(np.abs(slope).max(initial=0.0))
@@ -203,6 +203,14 @@ class FreeColumns(Around):
                 there = prediction + Q @ trial
                 reached = inner.value(y, there, weight)
                 if fine or reached <= value - 1e-4 * length * promised:
+                    # As much less as the slope says: no curvature on the way, so farther.
+                    while not fine and value - reached >= 0.9 * length * promised > 0.0:
+                        beyond = inner.value(y, prediction + Q @ (c + 2.0 * length * step), weight)
+                        if not beyond < reached:
+                            break
+                        length, reached = 2.0 * length, beyond
+                        trial = c + length * step
+                        there = prediction + Q @ trial
                     turned = inner.gradient(y, there, weight)
                     ahead = Q.T @ turned
                     better = not fine or float(np.abs(ahead).max()) < 0.9 * size
@@ -214,11 +222,24 @@ class FreeColumns(Around):
             # Where curvatures vanish or change too fast, the largest there can be takes part.
             if length < 0.25:
                 damping = min(1.0, max(10.0 * damping, 1e-3))
-            elif length == 1.0:
+            elif length >= 1.0:
                 damping = 0.1 * damping if damping > 1e-6 else 0.0
             if better:
                 c, z, value, dual, slope = trial, there, reached, turned, ahead
         return c, z
+
+    def _start(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Array, float]:
+        """Return c, z + Q c and f there: what lies along Q is taken off, unless that is worse.
+
+        The answer does not depend on it, but a loss that is straight far out needs many steps back.
+        """
+        plain = self.inner.value(y, prediction, weight)
+        c = -(self.basis.T @ prediction)
+        z = prediction + self.basis @ c
+        value = self.inner.value(y, z, weight)
+        if value < plain:
+            return c, z, value
+        return np.zeros(c.size), prediction, plain
 
     def _step(self, y: Array, z: Array, weight: Array, slope: Array, damping: float) -> Array:
         """Return -H^-1 slope, H the Hessian over the basis and a share of what bounds it."""

@@ -26,13 +26,17 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     block = problem.design.gather(columns)
     squares = block.squared_norms()
     lengths, nothing = np.sqrt(squares), np.zeros(columns.size)
-    if not (problem.fit_intercept and columns.size and isinstance(block, DenseBlock)):
-        return block, Lengths(lengths, lengths, nothing)
+    # Scores of columns that the design centers itself are sums over the columns before.
+    scored = lengths + np.sqrt(block.shape[0]) * problem.design.taken_off(columns)
+    if not isinstance(block, DenseBlock):
+        return block, Lengths(scored, scored, nothing)
+    if not (problem.fit_intercept and columns.size):
+        return block, Lengths(scored, lengths, nothing)
     means = block.transpose_dot(problem.weight) / float(problem.weight.sum())
     # Of weighted samples the mean may not be the nearest constant: then this is a bit too often.
     large = 2.0 * block.shape[0] * means * means > squares
     if not large.any():
-        return block, Lengths(lengths, lengths, nothing)
+        return block, Lengths(scored, lengths, nothing)
     offsets = np.where(large, means, 0.0)
     block = DenseBlock(np.asfortranarray(block.dense() - offsets))
-    return block, Lengths(lengths, np.sqrt(block.squared_norms()), offsets)
+    return block, Lengths(scored, np.sqrt(block.squared_norms()), offsets)
