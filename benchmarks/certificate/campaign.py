@@ -168,7 +168,7 @@ def draw(seed: int) -> Task:
         "sample_weight": weight.astype(float),
     }  # fmt: skip
     arguments["radius" if form == "constrained" else "level"] = amount(
-        rng, form, name, norm, dense, y
+        rng, form, name, norm, dense.astype(np.float64), y
     )
     kind = (name, norm_name, form, kept)
     return Task(seed, kind, design, dense, y, weight.astype(float), loss, norm, arguments)
