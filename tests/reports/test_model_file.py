@@ -169,6 +169,8 @@ def content() -> dict[str, Any]:
         (("certificates",), [], "length 1"),
         (("settings",), [], "settings"),
         (("settings", "C"), [1], "settings.C"),
+        (("settings", "baseline_times"), ["soon"], "settings.baseline_times"),
+        (("settings", "baseline_hazard"), [1.0], "settings.baseline_times"),
         (("categories", "color"), "red", "categories.color"),
         (("categories",), 1, "categories"),
         (("is_named",), 1, "is_named"),

@@ -327,8 +327,9 @@ class _Reader:
     def settings(self, value: object) -> dict[str, Any]:
         found: dict[str, Any] = self.kind("settings", value, "an object")
         for key, item in found.items():
-            if type(item) is list:  # such as the times of a baseline hazard
-                self.numbers(f"settings.{key}", item, len(item))
+            if key in ("baseline_times", "baseline_hazard"):
+                length = len(self.items("settings.baseline_times", found.get("baseline_times")))
+                self.numbers(f"settings.{key}", item, length)
             elif item is not None and type(item) not in (str, bool):
                 self.number(f"settings.{key}", item)
         return found
