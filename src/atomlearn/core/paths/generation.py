@@ -21,6 +21,8 @@ from atomlearn.core.solvers.stopping import Iterations, RelativeGap, StoppingRul
 FINISHED = 1e-12
 #: Rounds without one more feature after which the optimum itself is looked for.
 SETTLED = 10
+#: The same for several classes, whose rounds near the optimum cost much more than the optimum.
+SETTLED_TOGETHER = 3
 
 
 def generated(
@@ -33,6 +35,7 @@ def generated(
     also_stop: StoppingRule | None = None,
     selected_tol: float | None = None,
     solver: FeatureGeneration | None = None,
+    several: bool = False,
 ) -> Result:
     """Return the result of feature generation, of ``wanted`` features where there are so many.
 
@@ -40,12 +43,18 @@ def generated(
     features than are wanted, generation would come to it in ever smaller steps: once it finds no
     further features for some rounds, column generation solves the problem. ``also_stop`` is one
     more rule that ends generation; ``selected_tol`` the relative gap over the selected features
-    to which the last round is solved; ``solver`` has the paper's own rules, if any.
+    to which the last round is solved; ``solver`` has the paper's own rules, if any; ``several``
+    tells that the outputs are several, and of all of their features the optimum is then looked for
+    as soon as no more of them are found.
     """
     solver = replace(solver or FeatureGeneration(), n_features=limit, final_tolerance=selected_tol)
     stop: StoppingRule = RelativeGap(tol) | Iterations(max_iter)
     if also_stop is not None:
         stop = stop | also_stop
+    if limit is None and several:
+        found = _all_together(problem, solver, stop, observers, tol)
+        if found is not None:
+            return found
     if limit is None:
         result = run(problem, solver, stop, observers)
         return finished(problem, result) if result.converged else result
@@ -67,6 +76,26 @@ def generated(
     return replace(again, passes=passes, seconds=seconds)
 
 
+def _all_together(
+    problem: Problem,
+    solver: FeatureGeneration,
+    stop: StoppingRule,
+    observers: Sequence[Observer],
+    tol: float,
+) -> Result | None:
+    """Return the optimum of several outputs, found once no more features are; None without it."""
+    early = _Settled(SETTLED_TOGETHER)
+    result = run(problem, solver, stop | early, observers)
+    if early.since < early.rounds:
+        return result
+    optimum = finished(problem, result, tol)
+    if optimum.relative_gap <= tol:
+        return replace(optimum, status=Status.CONVERGED)
+    if optimum.status is Status.INTERRUPTED:
+        return replace(result, status=optimum.status)
+    return replace(result, status=Status.TIME_LIMIT) if problem.deadline.passed else None
+
+
 @dataclass(slots=True)
 class _Settled(StoppingRule):
     """As soon as the number of features has not grown for so many rounds."""
@@ -82,15 +111,15 @@ class _Settled(StoppingRule):
         return Status.STOPPED_BY_CALLBACK if self.since >= self.rounds else None
 
 
-def finished(problem: Problem, result: Result) -> Result:
+def finished(problem: Problem, result: Result, accuracy: float = FINISHED) -> Result:
     """Return the optimum itself, a few Newton steps away; where it is not found, what there was.
 
     Blocks that overlap share their features' weights in many ways, and where generation comes
     within the gap depends on rounding; the optimum does not.
     """
     start = WarmStart(result.columns, result.weights, result.intercept)
-    solver = ColumnGeneration(tolerance=FINISHED)
-    exact = run(problem, solver, RelativeGap(FINISHED) | Iterations(20), (), start)
+    solver = ColumnGeneration(tolerance=accuracy)
+    exact = run(problem, solver, RelativeGap(accuracy) | Iterations(20), (), start)
     status = exact.status if exact.status is Status.INTERRUPTED else result.status
     passes, seconds = result.passes + exact.passes, result.seconds + exact.seconds
     if exact.gap > result.gap:
