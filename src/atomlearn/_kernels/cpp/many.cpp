@@ -1,5 +1,5 @@
-// Sums of many vectors at once: each entry of X is loaded once and multiplied with a row of V, whose
-// sums stay in registers. Products and sums are float64 whatever X is stored in.
+// Sums of many vectors at once: each entry of X is loaded once and multiplied with a row of V,
+// whose sums stay in registers. Products and sums are float64 whatever X is stored in.
 #include "many.hpp"
 
 #include <cstring>
@@ -71,7 +71,7 @@ ATOMLEARN_CLONES void look_at(const double* sums, Index count, Index width, cons
 
 // Takes the sums of some columns, rows of `width` numbers, in order of the columns.
 class Sink {
-public:
+  public:
     Sink(const Several& v, const Wanted& wanted) : v_(v), wanted_(wanted) {
         if (wanted.scale) found.largest.assign(static_cast<std::size_t>(v.width), 0.0);
     }
@@ -95,7 +95,7 @@ public:
 
     Found found;
 
-private:
+  private:
     const Several& v_;
     const Wanted& wanted_;
     std::vector<Index> asked_;
@@ -253,8 +253,7 @@ void rows_of(const Majors<T>& x, Range columns, const Several& v, Sink& sink) {
             add_tile(tile.data(), n, v.data + row * v.width, v.width, sums.data());
         }
         for (Index j = 0; j < count; ++j)
-            for (Index k = 0; k < v.width; ++k)
-                turned[j * v.width + k] = sums[k * kStrip + j];
+            for (Index k = 0; k < v.width; ++k) turned[j * v.width + k] = sums[k * kStrip + j];
         sink.take(first, count, turned.data());
     }
 }
@@ -269,7 +268,8 @@ ATOMLEARN_CLONES void add_entries(const Compressed<T, I>& x, Index first, Index 
         Lanes acc[L] = {};
         const Index end = x.end(first + c);
         for (Index e = x.begin(first + c); e < end; ++e) {
-            const double* next = v + static_cast<Index>(x.indices[std::min(e + kAhead, last)]) * width;
+            const double* next =
+                v + static_cast<Index>(x.indices[std::min(e + kAhead, last)]) * width;
             for (int l = 0; l < L; ++l) __builtin_prefetch(next + l * kLanes);
             const double* row = v + static_cast<Index>(x.indices[e]) * width;
             const double value = static_cast<double>(x.data[e]);
@@ -378,11 +378,11 @@ Found sparse_many(const Compressed<T, I>& x, bool by_columns, const Several& v,
     });
 }
 
-#define ATOMLEARN_INSTANTIATE(T)                                                               \
-    template Found dense_many<T>(const Majors<T>&, bool, const Several&, const Wanted&);       \
-    template Found sparse_many<T, std::int32_t>(const Compressed<T, std::int32_t>&, bool,      \
-                                                const Several&, const Wanted&);                \
-    template Found sparse_many<T, std::int64_t>(const Compressed<T, std::int64_t>&, bool,      \
+#define ATOMLEARN_INSTANTIATE(T)                                                          \
+    template Found dense_many<T>(const Majors<T>&, bool, const Several&, const Wanted&);  \
+    template Found sparse_many<T, std::int32_t>(const Compressed<T, std::int32_t>&, bool, \
+                                                const Several&, const Wanted&);           \
+    template Found sparse_many<T, std::int64_t>(const Compressed<T, std::int64_t>&, bool, \
                                                 const Several&, const Wanted&);
 ATOMLEARN_INSTANTIATE(float)
 ATOMLEARN_INSTANTIATE(double)

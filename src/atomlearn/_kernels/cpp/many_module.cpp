@@ -48,8 +48,9 @@ nb::object many_dense(const Matrix& x, bool rows_contiguous, const Vectors& v, I
             const int major = rows_contiguous ? 0 : 1;
             const Index count =
                 static_cast<Index>(majors_used ? majors_used->shape(0) : x.shape(major));
-            const Majors<T> majors{data,    x.stride(major), count, Index(x.shape(1 - major)),
-                                   data_of(majors_used), nullptr};
+            const Majors<T> majors{
+                data,   x.stride(major), count, Index(x.shape(1 - major)), data_of(majors_used),
+                nullptr};
             const Index n_columns = rows_contiguous ? majors.length : majors.count;
             found = dense_many(majors, rows_contiguous, several, wanted_of(out, scale, n_columns));
         });

@@ -39,7 +39,9 @@ inline void watch_forks() {
 }
 
 // The most threads that kernels may use here.
-inline int threads_allowed() { return forked ? 1 : omp_get_max_threads(); }
+inline int threads_allowed() {
+    return forked ? 1 : omp_get_max_threads();
+}
 
 // Threads worth waking for this many elementary operations: OMP_NUM_THREADS and threadpoolctl
 // set the most, small work stays on the caller. Waking one costs microseconds where a core is
