@@ -155,7 +155,7 @@ def fit(
         chosen=outcome.chosen,
         scaled_by=outcome.scaled_by or units.words,
         additive=cast(Additive, part) if plan.additive else None,
-        in_python=_in_python(outcome.model, plan, center),
+        in_python=_in_python(outcome.model, plan, center, len(results)),
         n_wanted=getattr(outcome.model, "n_wanted_", None),
         notes=outcome.notes,
         stability=outcome.stability,
@@ -384,11 +384,14 @@ def _settings(norm: Norm, alpha: float | None, plan: Plan, target: Target) -> di
     return settings | ({"alpha_chosen_by": plan.chosen_by} if plan.chosen_by else {})
 
 
-def _in_python(model: Any, plan: Plan, center: bool) -> str:
+def _in_python(model: Any, plan: Plan, center: bool, n_outputs: int) -> str:
     """Return what does the same from Python, without what watches it."""
     model = getattr(model, "chosen", model)
     given = model.get_params(deep=False) | {"observers": None, "stop": None}
     shown = " ".join(repr(type(model)(**given)).split())
+    if plan.generates and n_outputs > 1:
+        # Each class selects for itself here; the estimator alone would select for all together.
+        shown = f"OneVsRestClassifier({shown})"
     if plan.additive:
         made = f"Additive(X, {plan.additive!r}, normalize={plan.standardize})"
         return f"{shown}.fit(designs.{made}, y)"
