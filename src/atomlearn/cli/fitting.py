@@ -390,8 +390,7 @@ def _in_python(model: Any, plan: Plan, center: bool, n_outputs: int) -> str:
     given = model.get_params(deep=False) | {"observers": None, "stop": None}
     shown = " ".join(repr(type(model)(**given)).split())
     if plan.generates and n_outputs > 1:
-        # Each class selects for itself here; the estimator alone would select for all together.
-        shown = f"OneVsRestClassifier({shown})"
+        shown = f"OneVsRestClassifier({shown})"  # alone it would select for all classes together
     if plan.additive:
         made = f"Additive(X, {plan.additive!r}, normalize={plan.standardize})"
         return f"{shown}.fit(designs.{made}, y)"
