@@ -30,22 +30,7 @@ def check_weight(sample_weight: object, n_samples: int) -> Array:
     """
     if sample_weight is None:
         return np.broadcast_to(np.ones(1), (n_samples,))
-    try:
-        given = np.asarray(sample_weight)
-        if given.dtype.kind == "c":
-            raise TypeError("they are complex; pass their real part")
-        weight = given.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"sample_weight must be an array of numbers: {error}") from error
-    if weight.ndim == 0:
-        weight = np.full(n_samples, float(weight))
-    if weight.shape != (n_samples,):
-        raise ValueError(
-            f"sample_weight must have shape ({n_samples},), one weight a sample; got {weight.shape}"
-        )
-    if not np.isfinite(weight).all():
-        position = int(np.flatnonzero(~np.isfinite(weight))[0])
-        raise ValueError(f"sample_weight[{position}] is {weight[position]}; weights must be finite")
+    weight = _one_each("sample_weight", sample_weight, n_samples, "weight", "")
     if (weight < 0).any():
         position = int(np.flatnonzero(weight < 0)[0])
         raise ValueError(
@@ -59,25 +44,28 @@ def check_weight(sample_weight: object, n_samples: int) -> Array:
 
 def check_offset(offset: object, n_samples: int) -> Array:
     """Return the offset as float64 of shape (n_samples,), or say what is wrong."""
+    remedy = " (the logarithm of an exposure of 0 is not: leave such samples out)"
+    return _one_each("offset", offset, n_samples, "number", remedy)
+
+
+def _one_each(name: str, given: object, n_samples: int, unit: str, remedy: str) -> Array:
+    """Return one finite float64 a sample, (n_samples,): a single number serves all of them."""
     try:
-        given = np.asarray(offset)
-        if given.dtype.kind == "c":
-            raise TypeError("it is complex; pass its real part")
-        numbers = given.astype(np.float64, copy=False)
+        array = np.asarray(given)
+        if array.dtype.kind == "c":
+            raise TypeError("they are complex; pass their real part")
+        numbers = array.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"offset must be an array of numbers: {error}") from error
+        raise TypeError(f"{name} must be an array of numbers: {error}") from error
     if numbers.ndim == 0:
         numbers = np.full(n_samples, float(numbers))
     if numbers.shape != (n_samples,):
         raise ValueError(
-            f"offset must have shape ({n_samples},), one number a sample; got {numbers.shape}"
+            f"{name} must have shape ({n_samples},), one {unit} a sample; got {numbers.shape}"
         )
     if not np.isfinite(numbers).all():
         position = int(np.flatnonzero(~np.isfinite(numbers))[0])
-        raise ValueError(
-            f"offset[{position}] is {numbers[position]}; offsets must be finite (the logarithm of "
-            "an exposure of 0 is not: leave such samples out)"
-        )
+        raise ValueError(f"{name}[{position}] is {numbers[position]}; each must be finite{remedy}")
     return numbers
 
 
