@@ -69,7 +69,7 @@ class L1(VectorNorm):
         self.upper = upper
 
     def __repr__(self) -> str:
-        return "L1()" if self._plain else super().__repr__()
+        return f"{type(self).__name__}()" if self._plain else super().__repr__()
 
     def check(self, n_features: int) -> None:
         """Raise where weights or bounds do not fit the features."""
