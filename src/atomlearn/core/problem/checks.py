@@ -65,7 +65,9 @@ def _one_each(name: str, given: object, n_samples: int, unit: str, remedy: str) 
         )
     if not np.isfinite(numbers).all():
         position = int(np.flatnonzero(~np.isfinite(numbers))[0])
-        raise ValueError(f"{name}[{position}] is {numbers[position]}; each must be finite{remedy}")
+        raise ValueError(
+            f"{name}[{position}] is {numbers[position]}; {unit}s must be finite{remedy}"
+        )
     return numbers
 
 
