@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Design, Loss
-from atomlearn.core.losses import FreeColumns, FreeIntercepts
+from atomlearn.core.losses import FreeIntercepts
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.problem.checks import check_free
@@ -64,9 +64,8 @@ class Outputs:
         columns, places = np.unique(result.columns // self.count, return_inverse=True)
         weights = np.zeros((self.count, columns.size))
         weights[result.columns % self.count, places.ravel()] = result.weights
-        loss = problem.loss.inner if isinstance(problem.loss, FreeColumns) else problem.loss
-        intercepts = np.zeros(self.count)
-        if isinstance(loss, FreeIntercepts):
+        loss, intercepts = problem.loss.fixed()[0], np.zeros(self.count)
+        if loss.n_intercepts:
             linear = problem.design.gather(result.columns).dot(result.weights)
             intercepts = loss.intercepts(problem.y, linear, problem.weight)
         return Point(columns, weights, intercepts)

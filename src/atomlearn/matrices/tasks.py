@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.standardized import centered
 from atomlearn.core.interfaces import Design, Loss
-from atomlearn.core.losses import FreeColumns, FreeIntercepts, Multinomial
+from atomlearn.core.losses import FreeIntercepts, Multinomial
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
@@ -56,13 +56,9 @@ class TaskProblem:
     def intercepts(self, W: Array) -> Array:
         """Return the optimal intercepts at W for the columns as they were given: one pass."""
         b = self.offsets - self.means @ W
-        loss = self.problem.loss
-        if isinstance(loss, FreeColumns):
-            loss = loss.inner
-        if isinstance(loss, FreeIntercepts):
-            design = self.problem.design
-            assert isinstance(design, Tasks)
-            linear = design.predict(W.reshape(-1))
+        loss = self.problem.loss.fixed()[0]
+        if loss.n_intercepts:
+            linear = self.problem.design.predict(W.reshape(-1))
             b = b + loss.intercepts(self.problem.y, linear, self.problem.weight)
         return np.asarray(b)
 

@@ -83,9 +83,37 @@ class Loss(ABC):
         """Return what rounding leaves open in f(z) + f*(u) beside the sizes of y, z and u."""
         return 0.0
 
+    @property
+    def n_intercepts(self) -> int:
+        """Number of ``intercepts`` that are part of the loss itself, one a task."""
+        return 0
+
+    @property
+    def free_basis(self) -> Array | None:
+        """(n_samples, r) orthonormal columns along which predictions are free; None: nothing is."""
+        return None
+
+    def fixed(self) -> tuple[Loss, bool]:
+        """Return the loss at given free coefficients, and whether an intercept is one of them."""
+        return self, False
+
+    def shifted(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return the predictions with what is free at its best, (n_samples,)."""
+        return prediction
+
     def free_part(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, float]:
         """Return coefficients of free columns, and an intercept, that f is minimized over."""
         return np.zeros(0), 0.0
+
+    def value_at(
+        self, y: Array, prediction: Array, weight: Array, coefficients: Array, intercept: float
+    ) -> float:
+        """Return f at free coefficients as they are given back, and at this intercept."""
+        return self.value(y, prediction + intercept, weight)
+
+    def intercepts(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return the best intercepts of its own, (n_intercepts,)."""
+        return np.zeros(0)
 
     # --- what solvers need ------------------------------------------------------------------
 

@@ -77,6 +77,15 @@ class FreeColumns(Around):
         self.basis, self._back = _basis(columns, intercept)
 
     @property
+    def free_basis(self) -> Array:
+        """Q, (n_samples, r)."""
+        return self.basis
+
+    def fixed(self) -> tuple[Loss, bool]:
+        """Return the loss inside, and whether b is free."""
+        return self.inner, self.intercept
+
+    @property
     def coupled(self) -> int:
         """All samples: they share the coefficients."""
         return 0

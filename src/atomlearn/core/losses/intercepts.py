@@ -65,6 +65,11 @@ class FreeIntercepts(Loss):
         self.smoothness: float = inner.smoothness  # type: ignore[misc]
 
     @property
+    def n_intercepts(self) -> int:
+        """One a task."""
+        return self.n_tasks
+
+    @property
     def coupled(self) -> int:
         """All: they share the intercepts."""
         return 0

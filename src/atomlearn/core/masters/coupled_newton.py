@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.interfaces import Block, Master, Refit
+from atomlearn.core.interfaces import Block, Master
 from atomlearn.core.losses import Squared
-from atomlearn.core.masters.candidate import Candidate, block_of, certified
+from atomlearn.core.masters.candidate import Candidate, block_of
+from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
@@ -30,7 +31,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class CoupledNewton(Master):
+class CoupledNewton(ModelNewton):
     """Newton steps with the whole Hessian for losses with ``coupling``; others go to ``master``.
 
     Cost of a step: the Hessian over the block, O(n m^2), its Cholesky factor, O(m^3), and a
@@ -63,52 +64,26 @@ class CoupledNewton(Master):
     """
 
     master: Master = field(default_factory=SemismoothNewton)
-    max_steps: int = 50
 
-    def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
-        """Minimise the restricted problem to ``gap_target``; see Master."""
-        if not is_coupled(problem):
-            return self.master.solve(problem, weights, intercept, gap_target)
-        best = certified(problem, weights, None, 0.0)
-        array: Block | None = None
-        steps = 0
-        while best.refit.gap > gap_target and steps < self.max_steps:
-            if problem.deadline.passed:
-                break
-            array = _for_hessians(problem) if array is None else array
-            steps += 1
-            following = self._step(problem, array, best, gap_target)
-            if following is None:
-                break
-            best = following
-        if best.refit.gap > gap_target and not problem.deadline.passed:
-            refit = self.master.solve(problem, best.refit.weights, 0.0, gap_target)
-            refit.steps += steps
-            return refit
-        best.refit.steps = steps
-        return best.refit
+    def takes(self, problem: Problem) -> bool:
+        """Return whether the loss couples, over few enough columns; see ``is_coupled``."""
+        return is_coupled(problem)
 
-    def candidates_for_free(self, problem: Problem) -> int:
-        """As the master inside, of a loss without coupling; see Master."""
-        return 0 if is_coupled(problem) else self.master.candidates_for_free(problem)
+    def prepared(self, problem: Problem) -> Block:
+        """Return the block where it has a structure, else its array: products are BLAS's then."""
+        block = block_of(problem)
+        return block if block.couples_by_structure else DenseBlock(block.dense())
 
-    def _step(
-        self, problem: Problem, array: Block, at: Candidate, gap_target: float
-    ) -> Candidate | None:
-        """Return a better point, or None where the model leads to none."""
-        weights = at.refit.weights
-        model = _model(problem, array, at)
-        if model is None:
+    def model(self, problem: Problem, block: Block, at: Candidate) -> Problem | None:
+        """Return the quadratic model at a point as least squares over as many rows as columns."""
+        H = hessian(problem, block, at.refit.prediction)
+        lower = _factor(H)
+        if lower is None:
             return None
-        target = max(TUNING.coupled_share * at.refit.gap, 0.1 * gap_target)
-        direction = self.master.solve(model, weights, 0.0, target).weights - weights
-        length = 1.0
-        for _ in range(TUNING.coupled_halvings):
-            trial = certified(problem, weights + length * direction, None, 0.0)
-            if trial.improves(at):
-                return trial
-            length *= 0.5
-        return None
+        moved = solve_triangular(lower, at.scores, lower=True, check_finite=False)
+        target = lower.T @ at.refit.weights + moved
+        triangle, ones = DenseBlock(lower.T), np.ones(target.size)
+        return replace(problem, design=triangle, y=target, loss=Squared(), weight=ones)
 
 
 def is_coupled(problem: Problem) -> bool:
@@ -122,12 +97,6 @@ def is_coupled(problem: Problem) -> bool:
     return fits and plain and problem.loss.coupled != 1
 
 
-def _for_hessians(problem: Problem) -> Block:
-    """Return the block where it has a structure, else its array: then products are BLAS's."""
-    block = block_of(problem)
-    return block if block.couples_by_structure else DenseBlock(block.dense())
-
-
 def hessian(problem: Problem, array: Block, prediction: Array) -> Array:
     """Return A' (diag(c) - K K') A of the loss at these predictions."""
     loss = problem.loss
@@ -135,9 +104,8 @@ def hessian(problem: Problem, array: Block, prediction: Array) -> Array:
     return array.coupled_gram(c, K)
 
 
-def _model(problem: Problem, array: Block, at: Candidate) -> Problem | None:
-    """Return the quadratic model at a point as least squares; None where there is no curvature."""
-    H = hessian(problem, array, at.refit.prediction)
+def _factor(H: Array) -> Array | None:
+    """Return the lower Cholesky factor of H, damped in place; None where there is no curvature."""
     mean = float(np.trace(H)) / H.shape[0]
     if not (np.isfinite(mean) and mean > 0):
         return None
@@ -146,15 +114,7 @@ def _model(problem: Problem, array: Block, at: Candidate) -> Problem | None:
     for _ in range(6):
         try:
             H[np.diag_indices(H.shape[0])] += damping
-            lower = cholesky(H, lower=True, check_finite=False)
-            break
+            return np.asarray(cholesky(H, lower=True, check_finite=False))
         except np.linalg.LinAlgError:
             damping *= 100.0
-    else:
-        return None
-    weights = at.refit.weights
-    moved = solve_triangular(lower, at.scores, lower=True, check_finite=False)
-    target = lower.T @ weights + moved
-    block = DenseBlock(lower.T)
-    ones = np.ones(target.size)
-    return replace(problem, design=block, y=target, loss=Squared(), weight=ones)
+    return None

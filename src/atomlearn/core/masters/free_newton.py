@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Block, Master, Refit
-from atomlearn.core.losses import FreeColumns, Squared
-from atomlearn.core.masters.candidate import Candidate, block_of, certified
+from atomlearn.core.interfaces import Block
+from atomlearn.core.losses import Squared
+from atomlearn.core.masters.candidate import Candidate
+from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.ridge_of_groups import raised
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
@@ -30,7 +31,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class FreeNewton(Master):
+class FreeNewton(ModelNewton):
     """Newton steps on f with its free columns projected out; other problems go to ``master``.
 
     A step costs the projection of the block, O(n m r) for r free columns, and a re-fit of least
@@ -61,77 +62,33 @@ class FreeNewton(Master):
     array([0.9, 1.9, 0. ])
     """
 
-    master: Master
-    max_steps: int = 50
+    def takes(self, problem: Problem) -> bool:
+        """Return whether free columns are projected out of the block: which makes it dense."""
+        n_samples, size = problem.design.shape
+        free = problem.loss.free_basis is not None and problem.loss.fixed()[0].coupled == 1
+        return free and size > 0 and n_samples * size <= TUNING.projected_entries
 
-    def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
-        """Minimise the restricted problem to ``gap_target``; see Master."""
-        loss = problem.loss
-        if not (isinstance(loss, FreeColumns) and is_projectable(problem)):
-            return self.master.solve(problem, weights, intercept, gap_target)
-        best, steps = certified(problem, problem.inside(None, weights), None, 0.0), 0
-        while best.refit.gap > gap_target and steps < self.max_steps:
-            if problem.deadline.passed:
-                break
-            steps += 1
-            following = self._step(problem, loss, best, gap_target)
-            if following is None:
-                break
-            best = following
-        if best.refit.gap > gap_target and not problem.deadline.passed:
-            refit = self.master.solve(problem, best.refit.weights, 0.0, gap_target)
-            refit.steps += steps
-            return refit
-        best.refit.steps = steps
-        return best.refit
+    def is_exact(self, problem: Problem) -> bool:
+        """Of the squared loss, whatever is free."""
+        return problem.loss.fixed()[0].is_quadratic
 
-    def _step(
-        self, problem: Problem, loss: FreeColumns, at: Candidate, gap_target: float
-    ) -> Candidate | None:
-        """Return a better point, or None where the model leads to none."""
-        weights = at.refit.weights
-        model = _model(problem, loss, at)
-        if model is None:
+    def model(self, problem: Problem, block: Block, at: Candidate) -> Problem | None:
+        """Return the quadratic model at a point as least squares over the projected block."""
+        loss, basis = problem.loss.fixed()[0], problem.loss.free_basis
+        assert basis is not None
+        z = problem.loss.shifted(problem.y, at.refit.prediction, problem.weight)
+        v = -loss.gradient(problem.y, z, problem.weight)
+        D = loss.curvature(problem.y, z, problem.weight)
+        if not loss.is_quadratic:
+            D = _with_room(D, v)
+        if not (np.isfinite(D).all() and D.max(initial=0.0) > 0):
             return None
-        exact = loss.inner.is_quadratic
-        share = (
-            0.5 * gap_target
-            if exact
-            else max(TUNING.coupled_share * at.refit.gap, 0.1 * gap_target)
+        projected = _projected(block, basis, D)
+        moves = np.divide(v, D, out=np.zeros_like(v), where=D > 0)
+        target = projected.dot(at.refit.weights) + moves
+        return replace(
+            problem, design=projected, y=target, loss=Squared(), weight=D, offset=None, free=None
         )
-        found = self.master.solve(model, weights, 0.0, share).weights
-        length = 1.0
-        for _ in range(TUNING.coupled_halvings):
-            there = found if length == 1.0 else weights + length * (found - weights)
-            trial = certified(problem, there, None, 0.0)
-            if trial.improves(at):
-                return trial
-            length *= 0.5
-        return None
-
-
-def is_projectable(problem: Problem) -> bool:
-    """Return whether free columns are projected out of the block: which makes it dense."""
-    n_samples, size = problem.design.shape
-    loss = problem.loss
-    uncoupled = isinstance(loss, FreeColumns) and loss.inner.coupled == 1
-    return uncoupled and size > 0 and n_samples * size <= TUNING.projected_entries
-
-
-def _model(problem: Problem, loss: FreeColumns, at: Candidate) -> Problem | None:
-    """Return the quadratic model at a point as least squares; None where there is no curvature."""
-    z = loss.shifted(problem.y, at.refit.prediction, problem.weight)
-    v = -loss.inner.gradient(problem.y, z, problem.weight)
-    D = loss.inner.curvature(problem.y, z, problem.weight)
-    if not loss.inner.is_quadratic:
-        D = _with_room(D, v)
-    if not (np.isfinite(D).all() and D.max(initial=0.0) > 0):
-        return None
-    block = _projected(block_of(problem), loss.basis, D)
-    target = block.dot(at.refit.weights) + np.divide(v, D, out=np.zeros_like(v), where=D > 0)
-    return replace(
-        problem, design=block, y=target, loss=Squared(), weight=D, offset=None, free=None
-    )
 
 
 def _with_room(D: Array, v: Array) -> Array:

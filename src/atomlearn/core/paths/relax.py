@@ -35,9 +35,8 @@ def refitted(problem: Problem, result: Result) -> Result:
             "gives a sum of factors; use relax=0"
         )
     whole = problem.centered()
-    loss, intercept, around = whole.loss, whole.fit_intercept, whole.loss
-    if isinstance(around, FreeColumns):
-        loss, intercept = around.inner, around.intercept
+    loss, has_intercept = whole.loss.fixed()
+    intercept = whole.fit_intercept or has_intercept
     Z = np.asarray(problem.design.gather(result.columns).dense(), dtype=np.float64)
     start = Z @ result.weights + (result.intercept - whole.origin)
     change, shift = FreeColumns(loss, Z, intercept).free_part(whole.y, start, whole.weight)

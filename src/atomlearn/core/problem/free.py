@@ -32,11 +32,12 @@ def freed(problem: Problem, unpenalized: object) -> Problem:
     if not free.size:
         return problem
     regularizer = replace(problem.regularizer, norm=norm.without(free, n_features))
-    inner, intercept, before = problem.loss, problem.fit_intercept, problem.loss
-    if isinstance(before, FreeColumns) and problem.free is not None:
+    inner, intercept = problem.loss, problem.fit_intercept
+    if problem.free is not None:
         if np.array_equal(free, problem.free):
             return replace(problem, regularizer=regularizer)
-        inner, intercept = before.inner, before.intercept
+        inner, has_intercept = inner.fixed()
+        intercept = intercept or has_intercept
     Z = np.asarray(problem.design.gather(free).dense(), dtype=np.float64)
     loss = FreeColumns(inner, Z, intercept)
     return replace(problem, loss=loss, fit_intercept=False, free=free, regularizer=regularizer)
@@ -49,9 +50,7 @@ def free_part(problem: Problem, prediction: Array) -> tuple[Array, float]:
 
 def raised_by_floats(problem: Problem, prediction: Array) -> float:
     """Return by how much f is larger at the free coefficients as they are given back."""
-    loss = problem.loss
-    assert isinstance(loss, FreeColumns)
     g, b = free_part(problem, prediction)
     b = (b + problem.origin) - problem.origin
-    value = loss.value_at(problem.y, prediction, problem.weight, g, b)
+    value = problem.loss.value_at(problem.y, prediction, problem.weight, g, b)
     return max(value - problem.loss_value(prediction), 0.0)
