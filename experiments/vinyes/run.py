@@ -269,18 +269,20 @@ def table_1(record: Record, config: Config) -> None:
     setup, rows = time.process_time() - began, []
     for label, problem in problems:
         value = float(label.rsplit(" ", 1)[1])
+        times: dict[str, float] = {}
         small = Problem.build(
             R, t, Squared(), Regularizer(Hierarchy("weak"), "penalized", problem.regularizer.amount)
         )
         # Gaps are relative to the objective with the constant of the squared loss, as on X.
         constant = 0.5 * float(problem.y @ problem.y - t @ t)
-        times = {OURS: _seconds(small, rays(tolerance=1e-4), constant, config["ours"])}
+        n = problem.y.size
+        times[OURS], strictly = _seconds(small, rays(tolerance=1e-4), n, constant, config["ours"])
         times["our default"] = raced(
             problem, ColumnGeneration(tolerance=1e-3), 1e-3, config["ours"]
         ).reached(1e-3)
         rivals = {"CoGEnT": CoGEnT(eta=0.5), "BCD": BlockCoordinateDescent(newton=False)}
         for name, solver in rivals.items():
-            times[name] = _seconds(small, solver, constant, config["limit"])
+            times[name], _ = _seconds(small, solver, n, constant, config["limit"])
         rows.append({"lambda": value, **times})
         record.keep("table 1", {"rows": rows, "limit": config["limit"], "moments_s": setup})
         paper = TABLE[value]
@@ -293,26 +295,32 @@ def table_1(record: Record, config: Config) -> None:
                 f"{paper:g} s{theirs}",
                 said(times, config["limit"]),
                 times[OURS] <= 2.0 * paper and times[OURS] < min(times["CoGEnT"], times["BCD"]),
-                f"within twice the paper's time; Q = X'X beforehand, {setup:.2f} s; rivals on the "
-                "same R; our default on X itself",
+                f"within twice the paper's time; a gap of 1e-3 of 1/(2n) ||y - Xw||^2, as printed; "
+                f"1e-3 of the objective takes ours {strictly:.3g} s; Q = X'X beforehand, "
+                f"{setup:.2f} s; rivals on the same R; our default on X itself, to 1e-3 of the "
+                "objective",
             )
         )
         if value == 1e-3:
             _figure_6(record, small, constant, config)
 
 
-def _seconds(problem: Problem, solver: Any, constant: float, limit: float) -> float:
-    """Return when gap / (objective + constant) was first at most 1e-3."""
-    clock, found = Clock(), [math.inf]
+def _seconds(
+    problem: Problem, solver: Any, n: int, constant: float, limit: float
+) -> tuple[float, float]:
+    """Return when gap / n, and when gap / (objective + constant), was first at most 1e-3."""
+    clock, found = Clock(), [math.inf, math.inf]
 
     def watch(progress: Any) -> None:
         certificate = progress.state.certificate
-        if certificate.gap <= 1e-3 * (certificate.objective + constant) and found[0] == math.inf:
-            found[0] = time.process_time() - clock.began
+        for which, size in enumerate((n, certificate.objective + constant)):
+            if certificate.gap <= 1e-3 * size:
+                found[which] = min(found[which], time.process_time() - clock.began)
+        if found[1] < math.inf:
             raise KeyboardInterrupt  # the run ends here, with what it has
 
     run(problem, solver, Seconds(limit) | Iterations(10**6) | RelativeGap(1e-9), [watch])
-    return found[0]
+    return found[0], found[1]
 
 
 def _figure_6(record: Record, problem: Problem, constant: float, config: Config) -> None:

@@ -15,7 +15,7 @@ from atomlearn.core.masters.nonnegative import nonnegative_minimum
 from atomlearn.core.masters.ridge_of_groups import GroupRidge
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.designs import DenseBlock, RepeatedBlock, SparseBlock
-from atomlearn.interfaces import Master, Refit
+from atomlearn.interfaces import Deadline, Master, Refit
 from atomlearn.losses import as_loss
 from atomlearn.masters import ScalingNewton, SemismoothNewton
 from atomlearn.norms import L1, Groups
@@ -181,6 +181,25 @@ def test_many_groups_in_use_go_to_interior_point_steps(n_samples, monkeypatch):
         assert abs(refit.objective - reference.objective) <= 2e-7
         assert not refit.weights.all()
     assert asked
+
+
+def test_pieces_of_one_step_go_as_far_as_one_call(monkeypatch):
+    """A step that does not lower the gap is no end: the next piece is longer."""
+    monkeypatch.setattr(scaling_kernel, "TUNING", replace(TUNING, slice_work=1.0, cheap_work=1e4))
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(200, 20)) + rng.normal(size=(200, 1))
+        pairs = np.array([(i, j) for i in range(20) for j in range(i)])
+        base = DenseBlock(np.asfortranarray(X))
+        block = CachedBlock(RepeatedBlock(base, np.arange(20), pairs.ravel()))
+        norm = Groups(np.arange(pairs.size) // 2)
+        y = X @ rng.normal(size=20) + rng.normal(size=200)
+        problem = Problem.build(block, y, as_loss("squared"), Regularizer(norm, "penalized", 1.0))
+        master, start = ScalingNewton(_Forbidden()), np.zeros(pairs.size)
+        free = master.solve(problem, start, 0.0, 1e-6)
+        timed = master.solve(replace(problem, deadline=Deadline.after(1e4)), start, 0.0, 1e-6)
+        assert timed.gap <= 1e-6
+        assert timed.steps <= 2 * free.steps + 5
 
 
 def test_non_negative_programs_against_enumeration():

@@ -75,17 +75,17 @@ class ActiveFactor:
 
     def copy(self) -> ActiveFactor:
         """Return one that can go its own way."""
-        other = ActiveFactor(self.count)
+        other = ActiveFactor(_roomy(self.count))
         other.count, other.updates, other.sigma = self.count, self.updates, self.sigma
-        other.order[:] = self.active
-        other.factor[:] = self.factor[: self.count, : self.count]
+        other.order[: self.count] = self.active
+        other.factor[: self.count, : self.count] = self.factor[: self.count, : self.count]
         return other
 
     def reserve(self, size: int) -> None:
         """Make room for ``size`` atoms, and some more so that growing costs little."""
         if self.order.size >= size:
             return
-        count, capacity = self.count, size + size // 2 + 8
+        count, capacity = self.count, _roomy(size)
         factor, order = np.zeros((capacity, capacity)), np.zeros(capacity, dtype=np.int64)
         factor[:count, :count] = self.factor[:count, :count]
         order[:count] = self.order[:count]
@@ -98,6 +98,10 @@ class ActiveFactor:
             self.forget()
         else:
             self.order[: self.count] = moved
+
+
+def _roomy(size: int) -> int:
+    return size + size // 2 + 8
 
 
 def active_set_qp(

@@ -57,8 +57,7 @@ class GrowingGram:
         means = np.zeros(total)
         means[:start] = self._means
         if self._buffer.shape[0] < total:
-            capacity = total + total // 2 + 8 if start else total
-            buffer = np.zeros((capacity, capacity))
+            buffer = _room(total) if start else np.empty((total, total))
             buffer[:start, :start] = self.matrix
             self._buffer = buffer
         fresh = block if start == 0 else block.take(np.arange(start, total))
@@ -79,7 +78,9 @@ class GrowingGram:
         """Return that of the columns at these positions, all known; the factor stays if it can."""
         taken = GrowingGram(self.curvature, self.centered)
         taken.size = positions.size
-        taken._buffer = self._buffer[np.ix_(positions, positions)]
+        # More columns are likely to come: room for them spares the next copy.
+        taken._buffer = _room(positions.size)
+        taken.matrix[:] = self._buffer[np.ix_(positions, positions)]
         taken._means = self._means[positions]
         coupling, ridge, price = self._factored
         if price.size == self.size:
@@ -96,6 +97,11 @@ class GrowingGram:
         if isinstance(block, DenseBlock):
             return block.centered_gram(self.curvature, means)
         return CenteredBlock(block, means).gram(self.curvature)
+
+
+def _room(size: int) -> Array:
+    capacity = size + size // 2 + 8
+    return np.empty((capacity, capacity))
 
 
 def _products(block: Block, columns: Array) -> Array:

@@ -80,6 +80,7 @@ class GroupBlock:
     ) -> tuple[Array, Array, NewtonOutcome]:
         order, starts = self.partition.order
         deadline, left, work = self.problem.deadline, TUNING.inner_steps, most_work
+        gap = math.inf
         # The kernel does not look at the clock: where there is a limit it is called again and
         # again, for as many steps as take a moment.
         slice_ = TUNING.inner_steps
@@ -102,9 +103,15 @@ class GroupBlock:
                 share=TUNING.entering_share,
             )
             left -= outcome.steps
+            # The bound on the work is one on all the calls together.
+            considered = np.count_nonzero(scalings) + TUNING.entering
+            work -= outcome.steps * float(considered) ** 3
             unfinished = outcome.status is NewtonStatus.STEP_LIMIT and outcome.steps == slice_
-            if not (unfinished and left) or deadline.passed:
+            if not (unfinished and left and work > 0) or deadline.passed:
                 return scalings, slopes, replace(outcome, steps=TUNING.inner_steps - left)
+            if outcome.gap >= gap:  # the best point is its start: it has to go further from there
+                slice_ *= 2
+            gap = outcome.gap
 
     def _interior(
         self, model: _Quadratic, scalings: Array, gap_target: float
