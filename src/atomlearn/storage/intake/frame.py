@@ -64,8 +64,8 @@ class Frame:
         return ~np.isfinite(self.values(name))
 
     def rows(self, kept: NDArray[np.int64]) -> Frame:
-        """Return the frame of these rows."""
-        if kept.size == self.n_rows:
+        """Return the frame of these rows, in the order given."""
+        if kept.size == self.n_rows and (kept == np.arange(self.n_rows)).all():
             return self
         texts = {name: cells[kept] for name, cells in self.texts.items()}
         line, places = self.line, kept

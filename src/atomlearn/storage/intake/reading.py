@@ -52,6 +52,14 @@ class Reading:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        for name in ("pheno", "covar", "names"):
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, Path(given))
+        for name in ("drop", "covariates", "text", "categories"):
+            given = getattr(self, name)
+            # One name by itself, as one would type it; a text is a sequence of letters otherwise.
+            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
         if self.missing not in WAYS:
             raise ValueError(f"missing must be one of {', '.join(WAYS)}, got {self.missing!r}")
         if self.dates not in (None, "parts", "elapsed"):
