@@ -1,7 +1,7 @@
 """[T]: Figures 1 to 17, at the sizes of config.json; seconds of the processor, one thread.
 
 python -m experiments.tan.run [--smoke] [inexact synthetic large density shift real sensitivity
-                                         polynomial groups kernels trees]
+                                         polynomial groups kernels trees optima]
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ PARTS = {
     "groups": groups.comparison,
     "kernels": groups.kernels,
     "trees": groups.trees,
+    "optima": groups.optima,
 }
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sklearn
+from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -245,3 +246,30 @@ def test_bad_parameters_are_refused(settings: Any, error: type, message: str) ->
 def test_clones_have_the_same_parameters() -> None:
     model = AtomicClassifierCV([norms.KSupport(k=2), "l1"], n_alphas=3)
     assert clone(model).get_params()["norms"] == model.norms
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_without_a_refit_the_fit_of_the_training_rows_stays(classes: bool) -> None:
+    """The hold-out of [A]: as a grid search over the training part, and a fit of it alone."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 8))
+    y = X[:, 0] - X[:, 1] + rng.standard_normal(60)
+    y = np.digitize(y, [-0.5, 0.5]) if classes else y
+    Search, Fit = (
+        (AtomicClassifierCV, AtomicClassifier) if classes else (AtomicRegressorCV, AtomicRegressor)
+    )
+    train, rest = np.arange(40), np.arange(40, 60)
+    alphas = [0.3, 0.1, 0.03, 0.01]
+    held_out = Search(alphas=alphas, cv=[(train, rest)], refit=False, tol=1e-9).fit(X, y)
+    alone = Fit(alpha=held_out.alpha_, tol=1e-9).fit(X[train], y[train])
+    assert_allclose(held_out.coef_, alone.coef_, atol=1e-6)
+    assert_allclose(held_out.intercept_, alone.intercept_, atol=1e-6)
+    whole = Search(alphas=alphas, cv=[(train, rest)], tol=1e-9).fit(X, y)
+    assert whole.alpha_ == held_out.alpha_
+    assert np.abs(whole.coef_ - held_out.coef_).max() > 1e-3
+
+
+def test_without_a_refit_there_is_one_training_part() -> None:
+    X, y = np.eye(10), np.arange(10.0)
+    with pytest.raises(ValueError, match="one training part, but cv gives 3"):
+        AtomicRegressorCV(cv=3, refit=False).fit(X, y)

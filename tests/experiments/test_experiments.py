@@ -17,7 +17,7 @@ PARTS = {
     "argyriou": ["norms", "prox", "synthetic"],
     "liu": ["rate", "logistic"],
     "vinyes": ["algorithm", "figure_2"],
-    "tan": ["inexact", "synthetic", "trees"],
+    "tan": ["inexact", "synthetic", "trees", "optima"],
 }
 VERDICTS = {"holds", "does not hold", "data not at hand", "not run"}
 

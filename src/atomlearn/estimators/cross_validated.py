@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 
 from atomlearn.core.data.parts import check_rows
 from atomlearn.core.data.wrappers import Counted
@@ -27,6 +26,7 @@ from atomlearn.core.paths.cross_validation import (
     Score,
     cross_validate,
     held_out_loss,
+    training_part,
 )
 from atomlearn.core.paths.levels import check_levels, level_grids
 from atomlearn.core.paths.relax import checked_shares
@@ -40,9 +40,9 @@ from atomlearn.estimators.adaptive import blended, checked_power, dense
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import grouped, keep
 from atomlearn.estimators.classifier import LinearClassifier
-from atomlearn.estimators.decided import DecidedClassifier, DecidedRegressor
+from atomlearn.estimators.decided import score_by
 from atomlearn.estimators.regressor import LinearRegressor
-from atomlearn.estimators.routing import raise_unless_routed, routing_enabled
+from atomlearn.estimators.routing import raise_unless_routed, router_of, routing_enabled
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked
 from atomlearn.maps.features import features_named
@@ -63,26 +63,12 @@ class CrossValidatedModel(AtomicModel):
     cv: Any
     scoring: str | Callable[..., float] | None
     selection: Rule
+    refit: bool
     n_jobs: int | None
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the routing: fit to the splitter and the scorer, score to the scorer."""
-        router = (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(
-                splitter=self.cv,
-                method_mapping=MethodMapping().add(caller="fit", callee="split"),
-            )
-        )
-        if self.scoring is not None:
-            router.add(
-                scorer=get_scorer(self.scoring),
-                method_mapping=MethodMapping()
-                .add(caller="fit", callee="score")
-                .add(caller="score", callee="score"),
-            )
-        return router
+        return router_of(self)
 
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, **params: Any
@@ -132,7 +118,7 @@ class CrossValidatedModel(AtomicModel):
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, **params: Any
     ) -> Self:
-        """Choose norm and alpha, fit to all of X and y; ``params`` are routed metadata.
+        """Choose norm and alpha, fit to all of X and y (``refit``); ``params`` are routed metadata.
 
         ``offset`` (n_samples,) is added to the predictions, held-out ones too.
         """
@@ -140,7 +126,7 @@ class CrossValidatedModel(AtomicModel):
         for_splitter, for_scorer = self._route(sample_weight, params)
         data = self._checked(X, y, sample_weight).with_offset(offset)
         folds = self._folds(X, data.y, for_splitter)
-        score = None if self.scoring is None else self._score_of(data, for_scorer)
+        score = None if self.scoring is None else score_by(self.scoring, data, for_scorer)
         results = self._search(data, folds, score, settings)
         searched = self.n_passes_
         self._take(data, results)
@@ -166,7 +152,7 @@ class CrossValidatedModel(AtomicModel):
         self.n_passes_ = 0.0
         chosen, starts = self._choose(problems, norms, folds, score, settings)
         self.norm_ = clone(candidates[chosen], safe=False)
-        final = self._problems(data, norms[chosen], self.alpha_)
+        final = self._final(data, norms[chosen], folds)
         results = self._solve(final, starts, self.n_jobs, settings)
         if power:
             if len(final) > 1:
@@ -177,7 +163,7 @@ class CrossValidatedModel(AtomicModel):
             self.first_results_ = results
             self.norm_ = final[0].regularizer.norm.adapted(dense(results[0]), power)
             _, starts = self._choose(problems, [self.norm_], folds, score, settings)
-            final = self._problems(data, self.norm_, self.alpha_)
+            final = self._final(data, self.norm_, folds)
             results = self._solve(final, starts, self.n_jobs, settings)
         self.n_passes_ += counted.passes
         return blended(final, results, self.relax_)
@@ -202,27 +188,27 @@ class CrossValidatedModel(AtomicModel):
         self.n_passes_ += 0.0 if scores.paths else scores.passes
         return chosen, scores.starts(chosen, position, len(problems))
 
+    def _final(
+        self, data: Checked, norm: Norm, folds: Sequence[tuple[Rows, Rows]]
+    ) -> list[Problem]:
+        """Return the problems whose solution is kept: over all rows, or the one training part."""
+        problems = self._problems(data, norm, self.alpha_)
+        return problems if self.refit else [training_part(p, folds[0][0]) for p in problems]
+
     def _folds(self, X: Any, y: NDArray[Any], params: dict[str, Any]) -> list[tuple[Rows, Rows]]:
         splitter = check_cv(self.cv, y, classifier=is_classifier(self))
         rows = np.zeros((len(y), 1)) if is_opened(X) else X
         n_samples = len(y)
-        return [
+        folds = [
             (check_rows(train, n_samples), check_rows(test, n_samples))
             for train, test in splitter.split(rows, y, **params)
         ]
-
-    def _score_of(self, data: Checked, params: dict[str, Any]) -> Score:
-        """Return the score of decisions by ``scoring``."""
-        scorer, y = get_scorer(self.scoring), data.y
-        stand_in: Any = DecidedRegressor(data.loss)
-        if data.classes is not None:
-            stand_in = DecidedClassifier(data.loss, data.classes)
-
-        def score(decisions: Array, test: Rows) -> float:
-            of_fold = _check_method_params(y, params, indices=test)
-            return float(scorer(stand_in, decisions, y[test], **of_fold))
-
-        return score
+        if not self.refit and len(folds) != 1:
+            raise ValueError(
+                f"refit=False keeps the fit of the one training part, but cv gives {len(folds)}; "
+                "pass cv=[(train, validation)] or ShuffleSplit(n_splits=1), or refit=True"
+            )
+        return folds
 
 
 class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
@@ -257,6 +243,9 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
     selection : {"best", "one_standard_error"}, default="best"
         "one_standard_error" takes, for the best norm, the most regularized alpha whose mean score
         is within one standard error of the best.
+    refit : bool, default=True
+        Whether to fit all rows again. False, for a cv of one split: the fit that was chosen stays,
+        of the training rows alone (the hold-out of [A] section 5).
     n_jobs : int, optional
         Number of (norm, fold) at a time, in threads that share X.
     verbose : int, default=0
@@ -319,6 +308,7 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         cv: Any = None,
         scoring: str | Callable[..., float] | None = None,
         selection: Rule = "best",
+        refit: bool = True,
         n_jobs: int | None = None,
         verbose: int = 0,
         observers: Sequence[Observer] | None = None,
@@ -336,7 +326,8 @@ class AtomicClassifierCV(SelectsColumns, CrossValidatedModel, LinearClassifier):
 
     Parameters
     ----------
-    norms, alphas, n_alphas, alpha_ratio, selection, n_jobs, verbose, observers, stop, time_limit
+    norms, alphas, n_alphas, alpha_ratio, selection, refit, n_jobs, verbose, observers, stop,
+    time_limit
         As in ``AtomicRegressorCV``.
     form, loss, features, fit_intercept, unpenalized, class_weight, tol, max_iter, solver
         As in ``AtomicClassifier``. Class weights are those of all data, also in the folds.
@@ -391,6 +382,7 @@ class AtomicClassifierCV(SelectsColumns, CrossValidatedModel, LinearClassifier):
         cv: Any = None,
         scoring: str | Callable[..., float] | None = None,
         selection: Rule = "best",
+        refit: bool = True,
         n_jobs: int | None = None,
         verbose: int = 0,
         observers: Sequence[Observer] | None = None,

@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import get_scorer
+from sklearn.utils.validation import _check_method_params
 
 from atomlearn.core.interfaces import Loss
+from atomlearn.core.paths.cross_validation import Rows, Score
 from atomlearn.estimators.classifier import LinearClassifier
 from atomlearn.estimators.regressor import LinearRegressor
+from atomlearn.estimators.targets import Checked
 
 Array = NDArray[np.float64]
 
@@ -39,3 +43,17 @@ class DecidedClassifier(LinearClassifier):
 
     def _linear(self, X: Array, offset: Any = None) -> Array:
         return X
+
+
+def score_by(scoring: Any, data: Checked, params: dict[str, Any]) -> Score:
+    """Return the score of decisions at some rows by a scorer of scikit-learn."""
+    scorer, y = get_scorer(scoring), data.y
+    stand_in: Any = DecidedRegressor(data.loss)
+    if data.classes is not None:
+        stand_in = DecidedClassifier(data.loss, data.classes)
+
+    def score(decisions: Array, test: Rows) -> float:
+        of_fold = _check_method_params(y, params, indices=test)
+        return float(scorer(stand_in, decisions, y[test], **of_fold))
+
+    return score

@@ -245,11 +245,8 @@ def _together(
     pool = Pool(problems[0])
     waiting = []
     for norm, levels, (train, _) in tasks:
-        counts = np.bincount(train, minlength=design.shape[0])
         for problem in problems:
-            weight = problem.weight * counts
-            weight *= problem.weight.sum() / weight.sum()
-            fold = replace(problem.with_norm(norm), weight=weight)
+            fold = training_part(problem.with_norm(norm), train)
             waiting.append(speculated(fold, levels, settings, pool))
     with single_threaded_blas():
         outcomes = drive(design, waiting)
@@ -265,6 +262,13 @@ def _together(
             )
         )
     return found
+
+
+def training_part(problem: Problem, train: Rows) -> Problem:
+    """Return the problem of these rows, over all: the others have weight zero, the sum stays."""
+    weight = problem.weight * np.bincount(train, minlength=problem.y.size)
+    weight *= problem.weight.sum() / weight.sum()
+    return replace(problem, weight=weight)
 
 
 def _passes_of(results: Sequence[Result]) -> float:
