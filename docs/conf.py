@@ -58,7 +58,16 @@ sphinx_gallery_conf = {
     "filename_pattern": r"plot_",
     "subsection_order": [
         f"../examples/gallery/{room}"
-        for room in ("start", "norms", "responses", "trust", "features", "matrices", "data")
+        for room in (
+            "six_ways",
+            "start",
+            "norms",
+            "responses",
+            "trust",
+            "features",
+            "matrices",
+            "data",
+        )
     ]
     + ["../examples/gallery/optimization"],
     "abort_on_example_error": True,
