@@ -1,10 +1,13 @@
 """False discovery proportion and power of knockoffs and of stability selection.
 
-    python benchmarks/findings/error_control.py --repetitions 10 --out benchmarks/results/fdr.csv
+    python benchmarks/findings/error_control.py --repetitions 200 --seconds 3600
+    python benchmarks/findings/error_control.py --methods known knockpy_known --kinds 0.5 ...
 
 Columns are autoregressive (AR 0, 0.5, 0.8, in random order) or have five factors; 50 of them
-matter, with effects of random sign. Rivals (knockpy, hidimstat) run where they are installed, on
-the same data. Seconds are wall time.
+matter, with effects of random sign. Runs are appended to ``fdr_runs.csv`` one by one, all settings
+evenly, and a run that is there is not repeated: stop it and go on at any time. ``fdr.csv`` is the
+summary. Rivals (knockpy, hidimstat) run where they are installed, on the same data; seconds are of
+the processor, of one thread where ``OMP_NUM_THREADS=1``.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ import argparse
 import csv
 import time
 import warnings
+from collections import defaultdict
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,39 +26,54 @@ from scipy.special import expit
 from atomlearn import AtomicRegressor, KnockoffSelector, StabilitySelector
 
 N_TRUE, FDR = 50, 0.1
+#: Effects by loss, so that power is neither 0 nor 1 in most settings; twice that with factors,
+#: where a sixth of a column's variance is its own.
+SIZES = {"squared": 0.35, "logistic": 0.7}
+RUN = ["rows", "columns", "kind", "loss", "method", "seed", "fdp", "power", "seconds"]
+SUMMARY = [*RUN[:5], "repetitions", "fdp", "fdp_error", "power", "seconds"]
 
 
-def columns(n: int, p: int, kind: str, rng: np.random.Generator) -> np.ndarray:
-    if kind == "factors":
-        X = rng.standard_normal((n, 5)) @ rng.standard_normal((5, p)) + rng.standard_normal((n, p))
-        return X / np.sqrt(6)
-    rho = float(kind)
-    X = rng.standard_normal((n, p))
-    for j in range(1, p):
-        X[:, j] = rho * X[:, j - 1] + np.sqrt(1 - rho**2) * X[:, j]
-    return X[:, rng.permutation(p)]
+class Data:
+    """X, y, which columns matter, and the covariance they were drawn with."""
+
+    def __init__(self, n: int, p: int, kind: str, loss: str, seed: int) -> None:
+        rng = np.random.default_rng([seed, 11])
+        self.loadings = self.order = None
+        self.kind, self.p = kind, p
+        X = rng.standard_normal((n, 5)) if kind == "factors" else rng.standard_normal((n, p))
+        if kind == "factors":
+            self.loadings = rng.standard_normal((5, p))
+            X = (X @ self.loadings + rng.standard_normal((n, p))) / np.sqrt(6)
+        else:
+            rho = float(kind)
+            for j in range(1, p):
+                X[:, j] = rho * X[:, j - 1] + np.sqrt(1 - rho**2) * X[:, j]
+            self.order = rng.permutation(p)
+            X = X[:, self.order]
+        self.X, self.true = X, np.zeros(p, dtype=bool)
+        self.true[rng.choice(p, N_TRUE, replace=False)] = True
+        size = SIZES[loss] * (2.0 if kind == "factors" else 1.0)
+        score = X[:, self.true] @ (size * rng.choice([-1.0, 1.0], N_TRUE))
+        if loss == "logistic":
+            self.y = (rng.random(n) < expit(score)).astype(int)
+        else:
+            self.y = score + rng.standard_normal(n)
+
+    @property
+    def covariance(self) -> np.ndarray:
+        if self.loadings is not None:
+            return (self.loadings.T @ self.loadings + np.eye(self.p)) / 6
+        return float(self.kind) ** np.abs(np.subtract.outer(self.order, self.order))
 
 
-def data(n: int, p: int, kind: str, loss: str, size: float, seed: int):
-    rng = np.random.default_rng([seed, 11])
-    X = columns(n, p, kind, rng)
-    true = rng.choice(p, N_TRUE, replace=False)
-    weights = np.zeros(p)
-    weights[true] = size * rng.choice([-1.0, 1.0], N_TRUE)
-    score = X @ weights
-    if loss == "logistic":
-        return X, (rng.random(n) < expit(score)).astype(int), weights != 0
-    return X, score + rng.standard_normal(n), weights != 0
+def ours(data: Data, seed: int, known: bool = False, **given) -> np.ndarray:
+    if known:
+        given["covariance"] = data.covariance
+    return KnockoffSelector(fdr=FDR, rng=seed, **given).fit(data.X, data.y).get_support()
 
 
-def ours(**given):
-    def run(X, y, seed):
-        return KnockoffSelector(fdr=FDR, rng=seed, **given).fit(X, y).get_support()
-
-    return run
-
-
-def stability(X, y, seed):
+def stability(data: Data, seed: int) -> np.ndarray:
+    X, y = data.X, data.y
     largest = float(np.abs((y - y.mean()) @ (X - X.mean(axis=0))).max()) / len(y)
     levels = largest * np.geomspace(0.9, 0.15, 10)
     most = int(np.sqrt(0.5 * X.shape[1]))
@@ -63,75 +83,128 @@ def stability(X, y, seed):
     return model.fit(X, y).get_support()
 
 
-def knockpy(X, y, seed):
+def knockpy(data: Data, seed: int, known: bool = False) -> np.ndarray:
     from knockpy.knockoff_filter import KnockoffFilter
 
     np.random.seed(seed)  # noqa: NPY002  it has no generator of its own
-    found = KnockoffFilter(fstat="lasso", ksampler="gaussian").forward(X=X, y=y, fdr=FDR)
+    given = {"Sigma": data.covariance, "mu": np.zeros(data.p)} if known else {}
+    found = KnockoffFilter(fstat="lasso", ksampler="gaussian").forward(
+        X=data.X, y=data.y, fdr=FDR, **given
+    )
     return np.asarray(found) > 0
 
 
-def hidimstat(X, y, seed):
-    from hidimstat import ModelXKnockoff
-    from hidimstat.knockoffs import GaussianKnockoffs  # noqa: F401
+class Known:
+    """A covariance that is known, for those who ask for an estimator."""
 
-    model = ModelXKnockoff(random_state=seed)
-    model.fit_importance(X, y)
+    def __init__(self, covariance: np.ndarray) -> None:
+        self.covariance_ = self.covariance = covariance
+
+    def fit(self, X: np.ndarray) -> Known:
+        return self
+
+    def __sklearn_clone__(self) -> Known:
+        return self
+
+
+def hidimstat(data: Data, seed: int, known: bool = False, sane: bool = True) -> np.ndarray:
+    from hidimstat import ModelXKnockoff
+    from hidimstat.samplers import GaussianKnockoffs
+    from sklearn.linear_model import LassoCV
+
+    given = {}
+    if known:
+        given["ko_generator"] = GaussianKnockoffs(Known(data.covariance))
+    if sane:  # its own grid begins at max(X'y) / (2 p), where / n is meant
+        levels = {"n_alphas": 20} if "n_alphas" in LassoCV().get_params() else {"alphas": 20}
+        given["estimator"] = LassoCV(eps=0.02, cv=5, tol=1e-4, **levels)
+        given["preconfigure_lasso_path"] = False
+    model = ModelXKnockoff(random_state=seed, **given)
+    model.fit_importance(data.X, data.y)
     return np.asarray(model.fdr_selection(FDR)) > 0
 
 
 METHODS = {
-    "default": ours(),
-    "ledoit_wolf": ours(covariance="ledoit_wolf"),
-    "e_values": ours(n_draws=10),
+    "default": ours,
+    "e_values": partial(ours, n_draws=10),
+    "ledoit_wolf": partial(ours, covariance="ledoit_wolf"),
+    "ledoit_wolf_equi": partial(ours, covariance="ledoit_wolf", method="equicorrelated"),
+    "known": partial(ours, known=True),
+    "known_equi": partial(ours, known=True, method="equicorrelated"),
     "stability": stability,
     "knockpy": knockpy,
-    "hidimstat": hidimstat,
+    "knockpy_known": partial(knockpy, known=True),
+    "hidimstat": partial(hidimstat, sane=False),
+    "hidimstat_sane": hidimstat,
+    "hidimstat_known": partial(hidimstat, known=True),
 }
+#: One data set in so many is also run ten times over, by e-values.
+EVERY = 5
+
+
+def run(setting: list[str], out: Path) -> None:
+    n, p, kind, loss, method, seed = setting
+    data = Data(int(n), int(p), kind, loss, int(seed))
+    start = time.process_time()
+    chosen = METHODS[method](data, int(seed))
+    seconds = time.process_time() - start
+    share = (chosen & ~data.true).sum() / max(1, chosen.sum())
+    row = [*setting, f"{share:.4f}", f"{chosen[data.true].mean():.3f}", f"{seconds:.3f}"]
+    with out.open("a", newline="", encoding="utf-8") as stream:
+        csv.writer(stream).writerow(row)
+    print(*row, flush=True)
+
+
+def read(out: Path) -> list[list[str]]:
+    if not out.exists():
+        out.write_text(",".join(RUN) + "\n", encoding="utf-8")
+    with out.open(encoding="utf-8") as stream:
+        return list(csv.reader(stream))[1:]
+
+
+def summarize(runs: Path, out: Path) -> None:
+    cells = defaultdict(list)
+    for row in read(runs):
+        cells[tuple(row[:5])].append([float(value) for value in row[6:]])
+    with out.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(SUMMARY)
+        for key, values in sorted(cells.items()):
+            fdp, power, seconds = np.array(values).T
+            error = fdp.std(ddof=1) / np.sqrt(fdp.size) if fdp.size > 1 else float("nan")
+            numbers = fdp.mean(), error, power.mean(), np.median(seconds)
+            writer.writerow([*key, fdp.size, *(f"{number:.3f}" for number in numbers)])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repetitions", type=int, default=200)
-    parser.add_argument("--rows", type=int, default=500)
+    parser.add_argument("--rows", type=int, nargs="*", default=[500, 1000])
     parser.add_argument("--columns", type=int, nargs="*", default=[1000, 3000, 5000])
     parser.add_argument("--kinds", nargs="*", default=["0", "0.5", "0.8", "factors"])
     parser.add_argument("--losses", nargs="*", default=["squared", "logistic"])
-    parser.add_argument("--methods", nargs="*", default=["default", "ledoit_wolf", "e_values"])
-    parser.add_argument("--size", type=float, default=0.35, help="of each effect")
+    parser.add_argument("--methods", nargs="*", default=["default", "e_values"])
     parser.add_argument("--seconds", type=float, default=float("inf"), help="end after so many")
-    parser.add_argument("--out", default="benchmarks/results/fdr.csv")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    began, rows = time.perf_counter(), []
-    header = ["rows", "columns", "kind", "loss", "method", "repetitions", "fdp", "fdp_error",
-              "power", "seconds"]  # fmt: skip
+    runs, began = options.out / "fdr_runs.csv", time.perf_counter()
+    done = {tuple(row[:6]) for row in read(runs)}
     cells = [
-        (p, k, loss) for p in options.columns for k in options.kinds for loss in options.losses
-    ]
-    for p, kind, loss in cells:
-        for name in options.methods:
-            shares, power, seconds = [], [], []
-            for seed in range(options.repetitions):
-                if time.perf_counter() - began > options.seconds:
-                    break
-                X, y, true = data(options.rows, p, kind, loss, options.size, seed)
-                start = time.perf_counter()
-                chosen = METHODS[name](X, y, seed)
-                seconds.append(time.perf_counter() - start)
-                shares.append((chosen & ~true).sum() / max(1, chosen.sum()))
-                power.append(chosen[true].mean())
-            if not shares:
+        (n, p, kind, loss, method)
+        for n in options.rows for p in options.columns for kind in options.kinds
+        for loss in options.losses for method in options.methods
+    ]  # fmt: skip
+    for seed in range(options.repetitions):
+        for cell in cells:
+            setting = [str(value) for value in (*cell, seed)]
+            skipped = cell[-1] == "e_values" and seed % EVERY
+            if skipped or tuple(setting) in done:
                 continue
-            error = np.std(shares) / np.sqrt(len(shares))
-            rows.append([options.rows, p, kind, loss, name, len(shares), np.mean(shares), error,
-                         np.mean(power), np.median(seconds)])  # fmt: skip
-            print(" ".join(f"{v:.3f}" if isinstance(v, float) else str(v) for v in rows[-1]),
-                  flush=True)  # fmt: skip
-        with Path(options.out).open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.writer(stream)
-            writer.writerow(header)
-            writer.writerows(rows)
+            if time.perf_counter() - began > options.seconds:
+                break
+            run(setting, runs)
+    summarize(runs, options.out / "fdr.csv")
 
 
 if __name__ == "__main__":

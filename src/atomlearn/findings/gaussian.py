@@ -182,20 +182,18 @@ def _of_precision(X: Array, precision: Any, method: str, name: str, words: str) 
         scaled = _shrunk(scaled, shift)
         nodes, largest = (nodes + shift) / (1 + shift), (largest + shift) / (1 + shift)
     s = _chosen(nodes, weights, float(np.sum(root**-2.0)), EDGE * 2.0 / largest, method)
-    drift = X - s * _times(scaled, X / root) * root
+    # Columns of X lie in rows here: what products with M read and write is in one piece.
+    root = root[:, None]
+    columns = np.ascontiguousarray(X.T)
+    drift = columns - s * scaled.dot(columns / root) * root
     lowest = max(2.0 - s * largest, 0.0)
 
     def draw(rng: np.random.Generator) -> Array:
-        noise = rng.standard_normal(X.shape)
-        spread = _root_times(lambda V: 2.0 * V - s * _times(scaled, V), noise, lowest, 2.0)
-        return np.asarray(drift + np.sqrt(s) * spread * root)
+        noise = rng.standard_normal(columns.shape)
+        spread = _root_times(lambda V: 2.0 * V - s * scaled.dot(V), noise, lowest, 2.0)
+        return np.asarray(drift + np.sqrt(s) * root * spread).T
 
     return Knockoffs(draw, name, words, float(s))
-
-
-def _times(matrix: Any, X: Array) -> Array:
-    """Return X M of a symmetric M."""
-    return np.asarray(matrix.dot(X.T).T)
 
 
 def _scaled(matrix: Any, root: Array) -> Any:
@@ -265,7 +263,7 @@ def _chosen(nodes: Array, weights: Array, total: float, edge: float, method: str
 
 
 def _root_times(times: Callable[[Array], Array], V: Array, lowest: float, highest: float) -> Array:
-    """Return V A^(1/2) of a symmetric A with its spectrum in [lowest, highest], by polynomials.
+    """Return A^(1/2) V of a symmetric A with its spectrum in [lowest, highest], by polynomials.
 
     Chebyshev's of a degree that leaves 1e-3: more than enough for noise.
     """

@@ -16,6 +16,7 @@ from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.estimators.survival import AtomicSurvival
+from atomlearn.findings.leave_one_out import has_formula, path_with_scores
 
 Array = NDArray[np.float64]
 
@@ -25,6 +26,8 @@ SEARCH, EXACT = 1e-3, 1e-6
 RATIO, ROUNDS = 0.05, 2
 #: Levels that are tried for survival times, from one that selects next to nothing on.
 N_LEVELS_OF_TIMES = 7
+#: Folds where rows cannot be left out one at a time.
+N_FOLDS = 5
 
 
 def task_of_target(y: Any, loss: str | Loss) -> str:
@@ -45,14 +48,20 @@ def _is_count(y: NDArray[Any]) -> bool:
 
 
 def coefficients(
-    X: Array, y: Any, norm: Norm, loss: str | Loss, n_alphas: int, cv: int, seed: int
+    X: Array, y: Any, norm: Norm, loss: str | Loss, n_alphas: int, cv: int | None, seed: int
 ) -> tuple[Array, float]:
     """Return the sizes of the coefficients of X, (n_columns,), and the level that was chosen.
 
-    Folds depend on rows only and levels are shared by all columns: exchanging two columns exchanges
-    their sizes, and nothing else.
+    ``cv`` None leaves out one row at a time where there is a formula, else a fifth of them. Folds
+    depend on rows only and levels are shared by all columns: exchanging two columns exchanges their
+    sizes, and nothing else.
     """
     task = task_of_target(y, loss)
+    if cv is None:
+        found = _by_one_path(X, y, norm, loss, task, n_alphas)
+        if found is not None:
+            return found
+        cv = N_FOLDS
     if task == "survival":
         return _of_survival(X, y, norm, cv, seed)
     with warnings.catch_warnings():
@@ -68,6 +77,32 @@ def coefficients(
         model = kind(norm, search.alpha_, **shared).fit(X, y)
     sizes = np.abs(np.atleast_2d(np.asarray(model.coef_, dtype=np.float64)))
     return np.sqrt(np.sum(sizes**2, axis=0)), float(search.alpha_)
+
+
+def _by_one_path(
+    X: Array, y: Any, norm: Norm, loss: str | Loss, task: str, n_alphas: int
+) -> tuple[Array, float] | None:
+    """Return sizes and level where left-out rows have a formula; None for all others."""
+    target = np.asarray(y)
+    if task == "classification":
+        values, codes = np.unique(target, return_inverse=True)
+        if values.size != 2:
+            return None
+        target = 2.0 * codes - 1.0
+    usual = "logistic" if task == "classification" else "squared"
+    the_loss = as_loss(usual if isinstance(loss, str) and loss == "auto" else loss)
+    if task == "survival" or not has_formula(the_loss, norm, X.shape[1]):
+        return None
+    for power in range(1, ROUNDS + 1):
+        path, scores = path_with_scores(
+            X, target, the_loss, norm, n_alphas * power, RATIO**power, EXACT
+        )
+        best = int(np.argmin(scores))
+        if best < scores.size - 1:
+            break
+    sizes, chosen = np.zeros(X.shape[1]), path.results[best]
+    sizes[chosen.columns] = np.abs(chosen.weights)
+    return sizes, float(path.levels[best]) / len(target)
 
 
 def _search(

@@ -95,8 +95,11 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     loss : str or Loss, default="auto"
         "auto" is "logistic" for labels, "cox" for survival times (a structured y) and "squared"
         for numbers; any loss of ``atomlearn.losses`` else.
-    n_alphas, cv : int
-        Of the cross-validation that chooses the weight of the norm over columns and knockoffs.
+    n_alphas : int
+        Weights of the norm over columns and knockoffs that are tried.
+    cv : int, optional
+        Folds of the cross-validation that chooses among them. By default rows are left out one at
+        a time, by a formula, where the norm is l1 and the loss smooth; else there are 5 folds.
 
     Attributes
     ----------
@@ -150,8 +153,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         method: str = "mvr",
         groups: Any = None,
         loss: str | Loss = "auto",
-        n_alphas: int = 15,
-        cv: int = 5,
+        n_alphas: int = 30,
+        cv: int | None = None,
     ) -> None:
         self.norm = norm
         self.fdr = fdr
@@ -192,7 +195,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         found, self.alphas_ = [], []
         for knockoffs in draws:
             sizes, alpha = coefficients(
-                np.hstack([standard, knockoffs]), target, self._norm(partition), self.loss,
+                np.vstack([standard.T, knockoffs.T]).T, target, self._norm(partition), self.loss,
                 self.n_alphas, self.cv, seed,
             )  # fmt: skip
             found.append(_of_units(sizes, partition))

@@ -56,10 +56,12 @@ def sparse_precision(X: Array) -> Precision:
 
 
 def _most_correlated(columns: Array, count: int) -> Columns:
+    # Half the digits: who is near does not hang on the others.
+    rough = columns.astype(np.float32)
     found = np.empty((len(columns), count), dtype=np.int64)
     for first in range(0, len(columns), BLOCK):
         rows = slice(first, min(first + BLOCK, len(columns)))
-        size = np.abs(columns[rows] @ columns.T)
+        size = np.abs(rough[rows] @ rough.T)
         size[np.arange(rows.stop - first), np.arange(first, rows.stop)] = -1.0
         found[rows] = np.argpartition(size, -count, axis=1)[:, -count:]
     return found
@@ -89,24 +91,26 @@ def _refitted(columns: Array, graph: sp.csr_array) -> Precision:
     """Return the precision over a symmetric graph, made symmetric by the mean of both ends."""
     n_columns, n_rows = columns.shape
     data, variances = np.empty(graph.nnz), np.ones(n_columns)
+    rough, n_neighbors = columns.astype(np.float32), np.diff(graph.indptr)
     unexplained = 0
     for first in range(0, n_columns, BLOCK):
         stop = min(first + BLOCK, n_columns)
         residuals = columns[first:stop].copy()
-        for j in range(first, stop):
-            ends = slice(graph.indptr[j], graph.indptr[j + 1])
-            around = columns[graph.indices[ends]]
-            gram = around @ around.T / n_rows + 1e-6 * np.eye(len(around))
-            slopes = np.linalg.solve(gram, around @ columns[j] / n_rows)
-            residuals[j - first] -= slopes @ around
-            freedom = max(n_rows - len(around), 1)
-            variances[j] = max(float(residuals[j - first] @ residuals[j - first]) / freedom, 1e-6)
-            data[ends] = -slopes / variances[j]
-        scale = np.sqrt(n_rows * np.maximum(np.sum(residuals**2, axis=1), 1e-300) / n_rows)
-        far = np.abs(residuals @ columns.T) > LEAST_T * scale[:, None]
-        unexplained += int(far.sum()) - int(
-            far[np.arange(stop - first), np.arange(first, stop)].sum()
-        )
+        for count in np.unique(n_neighbors[first:stop]):
+            js = first + np.flatnonzero(n_neighbors[first:stop] == count)
+            places = graph.indptr[js][:, None] + np.arange(count)
+            around = columns[graph.indices[places]]
+            gram = around @ around.transpose(0, 2, 1) / n_rows + 1e-6 * np.eye(count)
+            slopes = np.linalg.solve(gram, around @ columns[js][:, :, None] / n_rows)[:, :, 0]
+            left = residuals[js - first] - np.einsum("jk,jkn->jn", slopes, around)
+            residuals[js - first] = left
+            freedom = max(n_rows - count, 1)
+            variances[js] = np.maximum(np.sum(left**2, axis=1) / freedom, 1e-6)
+            data[places] = -slopes / variances[js][:, None]
+        least = LEAST_T * np.sqrt(np.maximum(np.sum(residuals**2, axis=1), 1e-300))
+        far = np.abs(residuals.astype(np.float32) @ rough.T) > least[:, None].astype(np.float32)
+        far[np.arange(stop - first), np.arange(first, stop)] = False
+        unexplained += int(far.sum())
     half = sp.csr_array((data, graph.indices, graph.indptr), shape=graph.shape)
     matrix = 0.5 * (half + half.T) + sp.diags_array(1.0 / variances)
     return Precision(sp.csr_array(matrix), unexplained / max(n_columns * (n_columns - 1), 1))
