@@ -2,203 +2,44 @@
 
 A gap says that no point has an objective below ``objective - gap``. Every further solve of the same
 problem, tighter or by another solver, gives a point to refute it with: both objectives are computed
-afresh, in long double, by formulas of this file. So a wrong certificate is found as soon as any
-solver finds a better point, whoever is right about its own gap.
+afresh, in long double, by formulas of ``drawn.py``. So a wrong certificate is found as soon as any
+solver finds a better point, whoever is right about its own gap. One problem in four is of the
+kinds of ``further.py``: matrices, survival, products, stores, free columns, own norms.
 
-    python -m benchmarks.certificate.campaign --seconds 600 --seed 0 --out campaign.csv
+    python -m benchmarks.certificate.campaign --seconds 600 --seed 0 --lines campaign.jsonl
+    python -m benchmarks.certificate.campaign --tell campaign.jsonl
 
 Counted are wrong certificates, objectives that are not those of the point, exceptions, statuses,
-and solves that took over ten times the median of their kind (and over a second).
+and solves that took over ten times the median of their kind (and over a second). With ``--lines``
+each problem is a line of the file, and a run goes on where the last one ended. All times are of
+the processor, limits included, so that a busy machine changes no figure.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
+import json
 import signal
 import sys
 import time
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from atomlearn import designs, losses, norms, solve, solvers
+from atomlearn import solvers
+from benchmarks.certificate.drawn import LIMIT, Task, draw
+from benchmarks.certificate.further import draw_further
 
-FORMS = ("penalized", "squared", "constrained")
-LOSSES = ("squared", "logistic", "squared_hinge", "poisson", "gamma", "tweedie", "huber",
-          "quantile", "negative_binomial")  # fmt: skip
-LIMIT, HANG = 1.5, 30
+HANG = 30
+#: What a problem of the wide kinds is, among all seeds.
+FURTHER = 4
 
 
 class Hang(BaseException):
     """A solve that no time limit ends."""
-
-
-@dataclass(frozen=True)
-class Task:
-    """A problem: what ``solve`` is given, and the dense X to compute its objective with."""
-
-    seed: int
-    kind: tuple[str, ...]
-    X: Any
-    dense: np.ndarray
-    y: np.ndarray
-    weight: np.ndarray
-    loss: Any
-    norm: Any
-    arguments: dict[str, Any]
-
-    def run(self, gap: float, solver: Any = None) -> Any:
-        return solve(self.X, self.y, loss=self.loss, norm=self.norm, gap=gap, solver=solver,
-                     time_limit=LIMIT, **self.arguments)  # fmt: skip
-
-    def objective(self, result: Any) -> float:
-        """Return F at the point as the user gets it, in long double; nan outside of the ball."""
-        w = np.asarray(result.coef, dtype=np.longdouble)
-        z, y = self.dense.astype(np.longdouble) @ w, self.y.astype(np.longdouble)
-        # Of targets far from zero even the long double z + b keeps too few digits: y - b is exact.
-        if losses.as_loss(self.loss).name in ("squared", "huber", "quantile"):
-            y = y - np.longdouble(result.intercept)
-        else:
-            z = z + np.longdouble(result.intercept)
-        gauge = np.longdouble(self.norm.on(w.size).value(np.asarray(w, dtype=np.float64)))
-        total = (self.weight * per_sample(self.loss, y, z)).sum()
-        total += self.arguments["tau"] * (w @ w) / 2
-        amount = self.arguments.get("level", self.arguments.get("radius"))
-        form = self.arguments["form"]
-        if form == "constrained":
-            return total if gauge <= amount * (1 + 1e-7) else np.longdouble("nan")
-        return total + (amount * gauge if form == "penalized" else amount * gauge**2 / 2)
-
-
-def per_sample(loss: Any, y: Any, z: Any) -> Any:
-    """Return the loss of each sample by formulas of its own: zero where it is least."""
-    name = losses.as_loss(loss).name
-    if name == "squared":
-        return (z - y) ** 2 / 2
-    if name == "logistic":
-        return np.logaddexp(0, -y * z)
-    if name == "squared_hinge":
-        return np.maximum(1 - y * z, 0) ** 2 / 2
-    if name == "huber":
-        size = np.abs(z - y)
-        return np.where(size <= loss.delta, size**2 / 2, loss.delta * (size - loss.delta / 2))
-    if name == "quantile":
-        return np.maximum(loss.q * (y - z), (1 - loss.q) * (z - y))
-
-    def raw(eta: Any) -> Any:
-        if name == "poisson":
-            return np.exp(eta) - y * eta
-        if name == "gamma":
-            return y * np.exp(-eta) + eta
-        if name == "tweedie":
-            p = np.longdouble(loss.power)
-            return np.exp((2 - p) * eta) / (2 - p) - y * np.exp((1 - p) * eta) / (1 - p)
-        theta = np.longdouble(loss.theta)
-        return (y + theta) * np.log(np.exp(eta) + theta) - y * eta
-
-    with np.errstate(all="ignore"):
-        least = raw(np.log(np.where(y > 0, y, 1)))
-    theta = np.longdouble(getattr(loss, "theta", 1.0))
-    empty = theta * np.log(theta) if name == "negative_binomial" else np.longdouble(0)
-    return raw(z) - np.where(y > 0, least, empty)
-
-
-def norm_of(rng: np.random.Generator, p: int) -> tuple[str, Any]:
-    """Return a norm for p columns, with its name."""
-    k = int(rng.integers(1, p + 1))
-    labels = rng.integers(0, max(p // 2, 1), p)
-    disjoint = [np.flatnonzero(labels == g).tolist() for g in np.unique(labels)]
-    width = min(2, p)
-    overlapping = [list(range(j, min(j + width, p))) for j in range(p)]
-    makers: list[Callable[[], Any]] = [
-        lambda: norms.L1(), lambda: norms.L2(), lambda: norms.KSupport(k),
-        lambda: norms.ElasticNetNorm(k), lambda: norms.Groups(disjoint), lambda: norms.LInf(),
-        lambda: norms.OWL(np.sort(rng.random(p) + 0.1)[::-1]), lambda: norms.Chains(width),
-        lambda: norms.LatentGroups(overlapping), lambda: norms.Nonnegative(norms.L1()),
-        lambda: norms.Scaled(norms.KSupport(k), 2.0), lambda: norms.Union([norms.L1(), norms.L2()]),
-        lambda: norms.KSupport(max(1, len(disjoint) // 2), groups=labels),
-        lambda: norms.L1(weights=rng.random(p) + 0.2),
-    ]  # fmt: skip
-    norm = makers[int(rng.integers(len(makers)))]()
-    return type(norm).__name__, norm
-
-
-def draw(seed: int) -> Task:
-    """Return the problem of a seed."""
-    rng = np.random.default_rng([7, seed])
-    n, p = int(rng.integers(3, 40)), int(rng.integers(1, 30))
-    name = LOSSES[int(rng.integers(len(LOSSES)))]
-    loss = {
-        "huber": lambda: losses.Huber(float(rng.uniform(0.2, 2))),
-        "quantile": lambda: losses.Quantile(float(rng.uniform(0.1, 0.9))),
-        "tweedie": lambda: losses.Tweedie(float(rng.uniform(1.1, 1.9))),
-        "negative_binomial": lambda: losses.NegativeBinomial(float(rng.uniform(0.5, 5))),
-    }.get(name, lambda: losses.as_loss(name))()
-    X = rng.standard_normal((n, p))
-    if rng.random() < 0.2:
-        X[:, rng.integers(p)] = X[:, 0]
-    counts = name in ("poisson", "gamma", "tweedie", "negative_binomial")
-    X *= 10.0 ** (0 if counts else int(rng.choice([-6, -3, 0, 0, 0, 0, 3, 6])))
-    X += 10.0 ** int(rng.integers(0, 5)) if rng.random() < 0.15 and not counts else 0.0
-    signal = X @ (rng.standard_normal(p) * (rng.random(p) < 0.5))
-    signal = (signal - signal.mean()) / (signal.std() or 1.0)
-    y = signal + 0.5 * rng.standard_normal(n)
-    if losses.as_loss(loss).is_classification:
-        y = np.where(y > np.median(y), 1.0, -1.0)
-    elif counts:
-        y = rng.poisson(np.exp(y)).astype(float) + (0.0 if name != "gamma" else 0.5)
-    else:
-        y = 10.0 ** int(rng.integers(-6, 7)) * y
-        y += 10.0 ** int(rng.integers(3, 9)) * (rng.random() < 0.15)
-    design, dense, kept = stored(rng, X)
-    norm_name, norm = norm_of(rng, p)
-    form = FORMS[int(rng.integers(3))]
-    weight = rng.integers(0, 4, n) + (np.arange(n) < 2.0) if rng.random() < 0.3 else np.ones(n)
-    lifted = norm_name in ("Chains", "LatentGroups", "Union")
-    tau = float(rng.uniform(0.05, 1)) if rng.random() < 0.2 and not lifted else 0.0
-    arguments: dict[str, Any] = {
-        "form": form, "tau": tau, "intercept": bool(rng.random() < 0.6),
-        "sample_weight": weight.astype(float),
-    }  # fmt: skip
-    arguments["radius" if form == "constrained" else "level"] = amount(
-        rng, form, name, norm, dense.astype(np.float64), y
-    )
-    kind = (name, norm_name, form, kept)
-    return Task(seed, kind, design, dense, y, weight.astype(float), loss, norm, arguments)
-
-
-def amount(rng: Any, form: str, name: str, norm: Any, X: np.ndarray, y: np.ndarray) -> float:
-    """Return a level or radius in natural units, weak to strong."""
-    at_zero = y / 2 if name in ("logistic", "squared_hinge") else y - y.mean()
-    polar = norm.on(X.shape[1]).polar(designs.ArrayScores(X.T @ at_zero)) or 1.0
-    value = float(at_zero @ at_zero) / 2 or 1.0
-    strength = float(np.exp(rng.uniform(np.log(0.01), np.log(1.2))))
-    return strength * {
-        "penalized": polar, "squared": polar**2 / value, "constrained": 2 * value / polar,
-    }[form]  # fmt: skip
-
-
-def stored(rng: Any, X: np.ndarray) -> tuple[Any, np.ndarray, str]:
-    """Return X as a design or array, X as it is then, dense, and the name of the way."""
-    way = ("C", "F", "float32", "csr", "csc", "standardized")[int(rng.integers(6))]
-    if way == "float32":
-        X = X.astype(np.float32)
-        return X, X.astype(np.float64), way
-    if way in ("csr", "csc"):
-        X = X * (rng.random(X.shape) < 0.4)
-        return (sparse.csr_array(X) if way == "csr" else sparse.csc_array(X)), X, way
-    if way == "standardized" and (X.std(axis=0) > 1e-9 * np.abs(X).max()).all() and len(X) > 2:
-        made = designs.Standardized(designs.as_design(X))
-        # By its definition of the float64 means and scales, in long double: not as it is computed.
-        return made, (X.astype(np.longdouble) - made.means) * made.factors, way
-    return (np.asfortranarray(X) if way == "F" else X), X, "F" if way == "F" else "C"
 
 
 def judge(task: Task, rng: np.random.Generator) -> tuple[list[str], list[Any], list[float]]:
@@ -208,9 +49,9 @@ def judge(task: Task, rng: np.random.Generator) -> tuple[list[str], list[Any], l
         plans.append((1e-8, solvers.AtomGeneration()))
     results, seconds, wrong = [], [], []
     for gap, solver in plans:
-        began = time.perf_counter()
+        began = time.process_time()
         results.append(task.run(gap, solver))
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.process_time() - began)
     values = [task.objective(result) for result in results]
     best = np.nanmin(values) if not np.isnan(values).all() else np.longdouble("nan")
     for place, (result, value) in enumerate(zip(results, values, strict=True)):
@@ -218,14 +59,64 @@ def judge(task: Task, rng: np.random.Generator) -> tuple[list[str], list[Any], l
             wrong.append(f"solve {place}: outside of the ball")
             continue
         # The long double itself rounds, in units of what cancels in the predictions.
-        noise = 1e-15 * float(abs(value)) + 5e-324
+        noise = (1e-15 + task.slack) * float(abs(value)) + 5e-324
         if float(value - best) > result.gap + noise:
             wrong.append(f"solve {place}: excess {float(value - best):.3g} > gap {result.gap:.3g} "
                          f"of {result.objective:.6g} ({result.status.name})")  # fmt: skip
         off = float(value) - result.objective
-        if off > result.gap + 1e-9 * abs(result.objective) and abs(off) > 1e-300:
+        if off > result.gap + (1e-9 + task.slack) * abs(result.objective) and abs(off) > 1e-300:
             wrong.append(f"solve {place}: objective {result.objective!r}, is {float(value)!r}")
     return wrong, results, seconds
+
+
+def solved(seed: int) -> dict[str, Any]:
+    """Solve the problem of a seed; return what there is to tell of it."""
+    row: dict[str, Any] = {"seed": seed}
+    signal.setitimer(signal.ITIMER_PROF, HANG)
+    try:
+        task = draw_further(seed) if seed % FURTHER == FURTHER - 1 else draw(seed)
+        row["kind"] = task.kind
+        wrong, results, seconds = judge(task, np.random.default_rng([8, seed]))
+    except Hang:
+        wrong, results, seconds = [f"hang: over {HANG} s"], [], []
+    except Exception as error:
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        wrong, results, seconds = [what[:200]], [], []
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    late = [f"late: {one:.1f} s with a limit of {LIMIT} s" for one in seconds
+            if one > 1.05 * LIMIT + 0.2]  # fmt: skip
+    return row | {
+        "status": [result.status.name for result in results],
+        "gap": [float(f"{result.relative_gap:.3g}") for result in results],
+        "seconds": [round(one, 4) for one in seconds],
+        "faults": wrong + late,
+    }
+
+
+def tell(rows: list[dict[str, Any]]) -> int:
+    """Print counts, what is slow for its kind, and what did not converge; return the faults."""
+    counts: Counter[str] = Counter(problems=len(rows))
+    times: dict[tuple[str, ...], list[tuple[float, int]]] = defaultdict(list)
+    open_ends: Counter[str] = Counter()
+    for row in rows:
+        counts["at fault"] += bool(row["faults"])
+        counts.update(row["status"])
+        counts["asked"] += len(row["status"])
+        for place, (status, spent) in enumerate(zip(row["status"], row["seconds"], strict=True)):
+            times[*row["kind"], str(place)].append((spent, row["seed"]))
+            if status != "CONVERGED":
+                open_ends[f"{status} {row['kind'][0]}/{row['kind'][1]}"] += 1
+    slow = [
+        (kind, spent, seed)
+        for kind, found in times.items()
+        for spent, seed in found
+        if spent > max(1.0, 10 * float(np.median([one for one, _ in found])))
+    ]
+    for kind, spent, seed in sorted(slow, key=lambda item: -item[1])[:40]:
+        print(f"slow: {spent:.1f} s, seed {seed}, {'/'.join(kind)}")
+    print("no proof:", dict(open_ends.most_common(40)))
+    print({**counts, "slow": len(slow)})
+    return counts["at fault"]
 
 
 def main() -> int:
@@ -234,55 +125,36 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--problems", type=int, default=10**9)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--lines", type=Path, help="add each problem to this file, and go on there")
+    parser.add_argument("--tell", type=Path, help="only tell what stands in a file")
     options = parser.parse_args()
+    if options.tell is not None:
+        return int(tell(_read(options.tell)) > 0)
     warnings.simplefilter("ignore")
 
     def ring(*_: object) -> None:
         raise Hang
 
-    signal.signal(signal.SIGALRM, ring)
-    ends = time.monotonic() + options.seconds
-    rows, counts, times = [], Counter(), defaultdict(list)
-    for seed in range(options.seed, options.seed + options.problems):
-        if time.monotonic() > ends:
+    signal.signal(signal.SIGPROF, ring)
+    ends, time.monotonic = time.perf_counter() + options.seconds, time.process_time
+    rows = [] if options.lines is None else _read(options.lines)
+    first = max((row["seed"] + 1 for row in rows), default=options.seed)
+    for seed in range(first, options.seed + options.problems):
+        if time.perf_counter() > ends:
             break
-        task = draw(seed)
-        signal.alarm(HANG)
-        try:
-            wrong, results, seconds = judge(task, np.random.default_rng([8, seed]))
-        except Hang:
-            wrong, results, seconds = [f"hang: over {HANG} s"], [], []
-        except Exception as error:
-            what = " ".join(f"{type(error).__name__}: {error}".split())
-            wrong, results, seconds = [what[:200]], [], []
-        signal.alarm(0)
-        counts["problems"] += 1
-        for result, spent in zip(results, seconds, strict=True):
-            counts[result.status.name] += 1
-            times[task.kind[:3]].append((spent, seed))
-            if spent > 1.2 * LIMIT + 0.2:
-                wrong.append(f"late: {spent:.1f} s with a limit of {LIMIT} s")
-        if wrong:
-            counts["at fault"] += 1
-            print(seed, "/".join(task.kind), "; ".join(wrong), flush=True)
-            rows.append([seed, *task.kind, "; ".join(wrong)])
-    slow = [
-        (kind, spent, seed)
-        for kind, found in times.items()
-        for spent, seed in found
-        if spent > max(1.0, 10 * float(np.median([one for one, _ in found])))
-    ]
-    for kind, spent, seed in sorted(slow, key=lambda item: -item[1])[:20]:
-        print(f"slow: {spent:.1f} s, seed {seed}, {'/'.join(kind)}")
-    counts["slow"] = len(slow)
-    print(dict(counts))
-    if options.out is not None:
-        with options.out.open("w", newline="") as stream:
-            writer = csv.writer(stream)
-            writer.writerow(["seed", "loss", "norm", "form", "design", "fault"])
-            writer.writerows(rows)
-    return int(bool(rows))
+        rows.append(solved(seed))
+        if rows[-1]["faults"]:
+            print(json.dumps(rows[-1]), flush=True)
+        if options.lines is not None:
+            with options.lines.open("a") as stream:
+                stream.write(json.dumps(rows[-1]) + "\n")
+    return int(tell(rows) > 0)
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
 
 
 if __name__ == "__main__":
