@@ -38,7 +38,7 @@ ROOMS = {
 }  # fmt: skip
 #: What the tests import and is never changed: once here, instead of once a change.
 HEAVY = ("numpy", "scipy.sparse.linalg", "scipy.optimize", "scipy.special", "sklearn.linear_model",
-         "cvxpy", "hypothesis", "pandas", "mpmath")  # fmt: skip
+         "cvxpy", "pandas", "mpmath")  # fmt: skip
 #: Seconds of processor time after which a change counts as noticed: it hangs.
 PATIENCE = 300
 
@@ -56,7 +56,9 @@ def noticed(copy: Path, file: str, source: str, tests: str) -> str:
     if status == 0:
         return ""
     said = re.findall(r"^(?:FAILED|ERROR) (\S+)", (copy / "said").read_text(), re.MULTILINE)
-    return said[0] if said else "the process ended"
+    if said or os.WIFSIGNALED(status):
+        return said[0] if said else f"signal {os.WTERMSIG(status)}"
+    raise SystemExit(f"the tests did not run: {(copy / 'said').read_text()[-2000:]}")
 
 
 def _test(copy: Path, tests: str) -> None:
@@ -74,6 +76,7 @@ def _test(copy: Path, tests: str) -> None:
     try:
         code = pytest.main(["-x", "-q", "-n", "0", "-p", "no:cacheprovider", *tests.split()])
     finally:
+        sys.stdout.flush()
         os._exit(int(code))
 
 
