@@ -143,7 +143,7 @@ def _structured(rng: Any, seed: int) -> Task:
         lambda: norms.LatentKSupport(2, groups),
         lambda: norms.Blocks([norms.L1(), norms.L2()], [[0], list(range(1, p))]),
         lambda: norms.Operators([np.eye(p)[: p - 1], np.eye(p)[1:]]),
-        lambda: norms.PairwiseElasticNet(np.abs(unit.T @ unit)),
+        lambda: norms.PairwiseElasticNet(0.6 + 0.4 * np.eye(p)),
         lambda: norms.TraceLasso(unit),
         lambda: norms.Nonnegative(norms.KSupport(2)),
         lambda: norms.Nonnegative(norms.Groups([[0, 1], list(range(2, p))])),

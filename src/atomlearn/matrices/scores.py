@@ -8,16 +8,21 @@ from typing import Any, cast
 import numpy as np
 
 from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.interfaces.deadline import Deadline
 from atomlearn.core.interfaces.design import Array, Scores
 from atomlearn.matrices.found import Found
 from atomlearn.matrices.shapes import Shape
 
 
 class ScoreMatrix(ABC):
-    """Scores as a matrix Z (p, q) that multiplies; ``memo`` remembers searches over it."""
+    """Scores as a matrix Z (p, q) that multiplies.
+
+    ``memo`` remembers searches over it; ``deadline`` is when they should return what they have.
+    """
 
     def __init__(self) -> None:
         self.memo: dict[Any, Found] = {}
+        self.deadline = Deadline.never()
 
     @property
     @abstractmethod

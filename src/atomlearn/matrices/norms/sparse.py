@@ -160,13 +160,14 @@ class SparseRankOne(SparseNorm):
         spectrum = top_singular(matrix, STARTS, 1e-3)
         rng = np.random.default_rng(0)
         sizes = sparse_search.THOROUGH if thorough else sparse_search.QUICK
-        U, V, values = power_pairs(Z, k, q, pair_starts(Z, q, spectrum.right, rng, sizes))
+        starts = pair_starts(Z, q, spectrum.right, rng, sizes)
+        U, V, values = power_pairs(Z, k, q, starts, matrix.deadline)
         if not values.size:
             return Found(U, V, values, 0.0, 0.0)
         upper = min(spectrum.upper, frobenius_bound(Z, k, q))
         if thorough and upper > values[0] * (1 + EXACT) and Z.size <= BRANCH_ENTRIES:
             best = Branching(float(values[0]), U[:, 0], V[:, 0], upper)
-            tree = branch_pairs(Z, k, q, best, EXACT)
+            tree = branch_pairs(Z, k, q, best, EXACT, matrix.deadline)
             upper = min(upper, tree.bound)
             if tree.value > values[0]:
                 U, V = np.column_stack([tree.left, U]), np.column_stack([tree.right, V])
@@ -183,12 +184,12 @@ class SparseRankOne(SparseNorm):
         Z = matrix.dense()
         k, q = min(self.k, Z.shape[0]), min(self.q, Z.shape[1])
         upper = min(top_singular(matrix, 1, 1e-3).upper, frobenius_bound(Z, k, q))
-        near = Found(*power_pairs(Z, k, q, right), 0.0, upper)
+        near = Found(*power_pairs(Z, k, q, right, matrix.deadline), 0.0, upper)
         return joined(near, self.search_on_supports(matrix, left, right))
 
     def search_on_supports(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
         """The singular vectors on each pair of supports."""
-        U, V, values = pairs_on_supports(matrix.dense(), left, right)
+        U, V, values = pairs_on_supports(matrix.dense(), left, right, matrix.deadline)
         return Found(U, V, values, float(values.max(initial=0.0)), math.inf)
 
 
@@ -247,12 +248,13 @@ class SparsePSD(SparseNorm):
         top, rng = vectors[:, ::-1][:, :STARTS], np.random.default_rng(0)
         starts = vector_starts(A, k, top, rng, sizes)
         supports = power_vectors(A, k, starts, max(0.0, -float(eigenvalues[0])))
-        values, U, _ = exchanged(A, supports)
+        values, U, _ = exchanged(A, supports, matrix.deadline)
         upper = self._upper(A, k, float(eigenvalues[-1]))
         lower = max(float(values[0]), 0.0)
         apart = upper > lower * (1 + EXACT) and upper > 0.0
         if thorough and apart and A.size <= BRANCH_ENTRIES:
-            tree = branch_vectors(A, k, Branching(lower, U[:, 0], U[:, 0], upper), EXACT)
+            best = Branching(lower, U[:, 0], U[:, 0], upper)
+            tree = branch_vectors(A, k, best, EXACT, matrix.deadline)
             upper = min(upper, tree.bound)
             if tree.value > lower:
                 U, values = np.column_stack([tree.left, U]), np.append(tree.value, values)
@@ -277,7 +279,7 @@ class SparsePSD(SparseNorm):
         """The eigenvectors on each support, and exchanges of indices from there."""
         A = SymmetricPart(matrix).dense()
         k = min(self.k, A.shape[0])
-        values, U, _ = exchanged(A, supports_of(A, k, left))
+        values, U, _ = exchanged(A, supports_of(A, k, left), matrix.deadline)
         upper = self._upper(A, k, float(np.linalg.eigvalsh(A)[-1]))
         near = positive_part(U, values, max(float(values[0]), 0.0), upper)
         return joined(near, self.search_on_supports(matrix, left, right))

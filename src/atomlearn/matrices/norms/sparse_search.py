@@ -16,10 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.interfaces.deadline import Deadline
+
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Indices = NDArray[np.int64]
 
+#: No deadline: searches go on to their end.
+NEVER = Deadline.never()
 #: Power iterations from one start.
 POWER_STEPS = 60
 #: Starts from rows and at random, in a quick search and in a thorough one.
@@ -50,21 +54,27 @@ def pair_starts(
     return truncated(np.column_stack([right, rows[:, best], random]), q)
 
 
-def power_pairs(Z: Array, k: int, q: int, V: Array) -> tuple[Array, Array, Array]:
+def power_pairs(
+    Z: Array, k: int, q: int, V: Array, deadline: Deadline = NEVER
+) -> tuple[Array, Array, Array]:
     """Alternate u = T_k(Zv), v = T_q(Z'u), which never lowers u'Zv; return u, v, values."""
     U, values = truncated(Z @ V, k), np.full(V.shape[1], -math.inf)
     for _ in range(POWER_STEPS):
         V = truncated(Z.T @ U, q)
         U = truncated(Z @ V, k)
         reached = np.einsum("ij,ij->j", U, Z @ V)
-        if (reached <= values * (1 + 1e-12)).all():
+        if (reached <= values * (1 + 1e-12)).all() or deadline.passed:
             break
         values = reached
-    return _polished(Z, U, V)
+    best = np.argsort(-np.einsum("ij,ij->j", U, Z @ V), kind="stable")
+    return _polished(Z, U[:, best], V[:, best], deadline)
 
 
-def _polished(Z: Array, U: Array, V: Array) -> tuple[Array, Array, Array]:
-    """Return the best u, v on each pair of supports, best first, each pair of supports once."""
+def _polished(Z: Array, U: Array, V: Array, deadline: Deadline) -> tuple[Array, Array, Array]:
+    """Return the best u, v on each pair of supports, best first, each pair of supports once.
+
+    Those that promise most come first, for where time ends it.
+    """
     seen: dict[tuple[bytes, bytes], None] = {}
     found: list[tuple[float, Array, Array]] = []
     for u, v in zip(U.T, V.T, strict=True):
@@ -72,6 +82,8 @@ def _polished(Z: Array, U: Array, V: Array) -> tuple[Array, Array, Array]:
         key = (rows.tobytes(), cols.tobytes())
         if key in seen or not rows.size or not cols.size:
             continue
+        if found and deadline.passed:
+            break
         seen[key] = None
         left, sigma, right = np.linalg.svd(Z[np.ix_(rows, cols)], full_matrices=False)
         new_u, new_v = np.zeros_like(u), np.zeros_like(v)
@@ -87,13 +99,15 @@ def _polished(Z: Array, U: Array, V: Array) -> tuple[Array, Array, Array]:
     )
 
 
-def pairs_on_supports(Z: Array, U: Array, V: Array) -> tuple[Array, Array, Array]:
+def pairs_on_supports(
+    Z: Array, U: Array, V: Array, deadline: Deadline = NEVER
+) -> tuple[Array, Array, Array]:
     """Return all singular triplets on each pair of supports of u, v, best first: u, v, values."""
     seen: dict[tuple[bytes, bytes], tuple[Array, Array, Array]] = {}
     for u, v in zip(U.T, V.T, strict=True):
         rows, cols = np.flatnonzero(u), np.flatnonzero(v)
         key = (rows.tobytes(), cols.tobytes())
-        if key not in seen:
+        if key not in seen and not (seen and deadline.passed):
             P, sigma, Qt = np.linalg.svd(Z[np.ix_(rows, cols)], full_matrices=False)
             left, right = np.zeros((Z.shape[0], sigma.size)), np.zeros((Z.shape[1], sigma.size))
             left[rows], right[cols] = P, Qt.T
@@ -138,11 +152,13 @@ class Branching:
     bound: float
 
 
-def branch_pairs(Z: Array, k: int, q: int, best: Branching, accuracy: float) -> Branching:
+def branch_pairs(
+    Z: Array, k: int, q: int, best: Branching, accuracy: float, deadline: Deadline = NEVER
+) -> Branching:
     """max u'Zv by best-first branch and bound over rows and columns left out or kept for good.
 
-    Ends when bound <= (1 + accuracy) value, or after BRANCH_NODES nodes with the bound of those
-    that are left: a bound in any case.
+    Ends when bound <= (1 + accuracy) value, or after BRANCH_NODES nodes, or when time is up, with
+    the bound of those that are left: a bound in any case.
     """
     p, n = Z.shape
     tie = itertools.count()
@@ -165,7 +181,7 @@ def branch_pairs(Z: Array, k: int, q: int, best: Branching, accuracy: float) -> 
     bound, u, v = node(*everything)
     queue = [(-bound, next(tie), *everything, u, v)]
     for _ in range(BRANCH_NODES):
-        if not queue or -queue[0][0] <= best.value * (1 + accuracy):
+        if not queue or -queue[0][0] <= best.value * (1 + accuracy) or deadline.passed:
             break
         _, _, rows, cols, keep, u, v = heapq.heappop(queue)
         best = _better_pair(Z, k, q, u, v, best)

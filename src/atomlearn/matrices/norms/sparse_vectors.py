@@ -12,8 +12,15 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.interfaces.deadline import Deadline
 from atomlearn.matrices.norms import sparse_search
-from atomlearn.matrices.norms.sparse_search import Branching, forced_sum, top_sums, truncated
+from atomlearn.matrices.norms.sparse_search import (
+    NEVER,
+    Branching,
+    forced_sum,
+    top_sums,
+    truncated,
+)
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -82,7 +89,9 @@ def filled(A: Array, k: int, support: Indices) -> Indices:
     return np.sort(support)
 
 
-def exchanged(A: Array, supports: Indices) -> tuple[Array, Array, Indices]:
+def exchanged(
+    A: Array, supports: Indices, deadline: Deadline = NEVER
+) -> tuple[Array, Array, Indices]:
     """Improve supports (s, k) by exchanges of one index while that helps; best first, distinct.
 
     Returns the largest eigenvalues (s',), their vectors (n, s') and the supports. All exchanges
@@ -94,7 +103,7 @@ def exchanged(A: Array, supports: Indices) -> tuple[Array, Array, Indices]:
     values, X = _top_pairs(A, supports)
     open_ = np.arange(supports.shape[0])
     for _ in range(EXCHANGES):
-        if supports.shape[1] == A.shape[0] or not open_.size:
+        if supports.shape[1] == A.shape[0] or not open_.size or deadline.passed:
             break
         trials = _exchanges(A, supports[open_], values[open_], X[open_])
         size, count, k = trials.shape
@@ -162,7 +171,9 @@ def _exchanges(A: Array, supports: Indices, values: Array, X: Array) -> Indices:
     return np.sort(trials, axis=2)
 
 
-def branch_vectors(A: Array, k: int, best: Branching, accuracy: float) -> Branching:
+def branch_vectors(
+    A: Array, k: int, best: Branching, accuracy: float, deadline: Deadline = NEVER
+) -> Branching:
     """max u'Au by best-first branch and bound over indices left out or kept; see branch_pairs."""
     n, tie = A.shape[0], itertools.count()
     magnitudes = np.abs(A)
@@ -184,7 +195,7 @@ def branch_vectors(A: Array, k: int, best: Branching, accuracy: float) -> Branch
     bound, u = node(alive, keep)
     queue = [(-bound, next(tie), alive, keep, u)]
     for _ in range(sparse_search.BRANCH_NODES):
-        if not queue or -queue[0][0] <= best.value * (1 + accuracy):
+        if not queue or -queue[0][0] <= best.value * (1 + accuracy) or deadline.passed:
             break
         _, _, alive, keep, u = heapq.heappop(queue)
         order = np.argsort(-np.where(alive, np.abs(u) + 2.0 * keep, -1.0), kind="stable")

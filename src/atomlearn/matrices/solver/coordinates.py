@@ -8,13 +8,13 @@ step asks of a term is the same for all, and is listed here.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Block, Design, Norm, Scores, Term
+from atomlearn.core.interfaces import Block, Deadline, Design, Norm, Scores, Term
 from atomlearn.core.norms.combine import Scaled
 from atomlearn.core.problem.factored import MatrixPart
 
@@ -28,7 +28,8 @@ class Pricing:
 
     scores : X'v; multiplier : of the whole gauge there; tau : weight of the ridge term; accuracy,
     thorough : of the bounds on the polar; nearby : a search near the rays in use is enough where
-    it promises at least this much; batch : atoms asked for; columns : entries asked for.
+    it promises at least this much; batch : atoms asked for; columns : entries asked for;
+    deadline : when searches should return what they have.
     """
 
     scores: Scores
@@ -40,6 +41,7 @@ class Pricing:
     nearby: float
     batch: int
     columns: int
+    deadline: Deadline = field(default_factory=Deadline.never)
 
 
 @dataclass(frozen=True, slots=True)

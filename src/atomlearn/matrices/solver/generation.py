@@ -218,6 +218,8 @@ class MatrixGeneration(Solver):
         refit = self._refitted(problem, aim, terms, values)
         small = compressed(terms, refit)
         for _ in range(TUNING.turns):
+            if problem.deadline.passed:
+                break
             if (turned := self._turned(problem, aim, small, refit)) is None:
                 break
             refit = self._refitted(problem, aim, *turned)
@@ -225,7 +227,7 @@ class MatrixGeneration(Solver):
         linear = shifted(refit.prediction, -refit.intercept)
         enough = 0.01 * self.tolerance * abs(aim.objective)
         for number, (term, x) in enumerate(small):
-            if can_sweep(problem, term):
+            if can_sweep(problem, term) and not problem.deadline.passed:
                 span = cast(Span, term)
                 span, x, linear = swept(problem, span, x, linear, refit.intercept, enough)
                 small[number] = span, x
@@ -302,7 +304,7 @@ class MatrixGeneration(Solver):
             least = max(TUNING.lazy * nearby, 10.0 * self.tolerance)
             at = Pricing(
                 scores, v, problem.tau, multiplier, accuracy, thorough, least,
-                self.batch, self.columns,
+                self.batch, self.columns, problem.deadline,
             )  # fmt: skip
             found[:] = [term.searched(x, at) for term, x in zip(terms, values, strict=True)]
             bounds = [
@@ -313,7 +315,7 @@ class MatrixGeneration(Solver):
             return problem.rounded(known, ridge, prediction, v)
 
         certificate = search(accuracy, thorough=False)
-        if certificate.leaves_open(self.tolerance):
+        if certificate.leaves_open(self.tolerance) and not problem.deadline.passed:
             # Nothing better is found: now the bound from above is worth more work, as close as
             # leaves the gap below the tolerance.
             room = 0.4 * (self.tolerance - certificate.closable / abs(certificate.objective))

@@ -73,6 +73,7 @@ class Rays(Coordinates):
     def searched(self, x: Array, at: Pricing) -> Searched:
         """Search near the rays in use, and everywhere only where that promises little."""
         matrix = score_matrix(at.scores, cast(Shape, self.design.matrix_shape))
+        matrix.deadline = at.deadline
         multiplier = at.multiplier * self.term.factor
         level = 0.0 if at.thorough else multiplier
         near = self._norm.search_near(matrix, self.left, self.right) if self.size else None

@@ -71,7 +71,8 @@ def swept(
     for _ in range(SETTINGS.most):
         sweep.once()
         rank, after = sweep.left.shape[1], sweep.objective
-        if not rank or before - after <= max(enough, SETTINGS.share * rank * (first - after)):
+        least = max(enough, SETTINGS.share * rank * (first - after))
+        if not rank or before - after <= least or problem.deadline.passed:
             break
         before = after
     root = np.linalg.norm(sweep.left, axis=0)
