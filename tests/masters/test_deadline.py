@@ -10,7 +10,8 @@ import pytest
 
 from atomlearn import designs, norms
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.interfaces import Block, Deadline, Master, Norm
+from atomlearn.core.interfaces import TimeIsUp
+from atomlearn.interfaces import Block, Deadline, Master, Norm, Solver, State
 from atomlearn.losses import Multinomial, as_loss
 from atomlearn.masters import (
     AcceleratedGradient,
@@ -25,6 +26,9 @@ from atomlearn.masters import (
     default_master,
 )
 from atomlearn.problem import Problem, Regularizer
+from atomlearn.result import Status
+from atomlearn.solvers import ColumnGeneration, run
+from atomlearn.solvers.stopping import Iterations, Seconds
 
 RAYS = norms.Nonnegative(norms.L1())
 
@@ -115,3 +119,55 @@ def test_a_deadline_far_away_changes_nothing(master: Master, norm: Norm, loss: s
     timed = master.solve(replace(problem, deadline=Deadline.after(1e4)), start, 0.0, target)
     assert timed.gap <= max(target, 1.1 * free.gap)
     assert abs(timed.objective - free.objective) <= 2 * max(target, free.gap)
+
+
+# --- long products, whose parts are no use ----------------------------------------------------
+
+
+def test_the_current_deadline_is_the_soonest_of_the_steps_around() -> None:
+    assert Deadline.current() == Deadline.never()
+    soon, late = Deadline.after(1e4), Deadline.after(2e4)
+    with late.kept():
+        with soon.kept(), Deadline.never().kept():
+            assert Deadline.current() == soon
+        assert Deadline.current() == late
+    assert Deadline.current() == Deadline.never()
+
+
+@pytest.mark.parametrize("product", ["gram", "outer", "centered_gram", "dense"])
+def test_a_long_product_ends_when_time_is_up(product: str) -> None:
+    block = designs.DenseBlock(np.asfortranarray(np.arange(12.0).reshape(4, 3)))
+    work = {
+        "gram": lambda: block.gram(np.ones(4)),
+        "outer": lambda: block.outer(np.ones(3)),
+        "centered_gram": lambda: block.centered_gram(np.ones(4), np.ones(3)),
+        "dense": lambda: designs.Identity((2, 2)).rays(np.eye(2), np.eye(2)).dense(),
+    }[product]
+    with Deadline.after(1e4).kept():
+        work()
+    with Deadline.after(-1.0).kept(), pytest.raises(TimeIsUp):
+        work()
+
+
+class Endless(Solver):
+    """Works on and on within its second step."""
+
+    def start(self, problem: Problem, warm: object = None) -> State:
+        return ColumnGeneration().start(problem)
+
+    def step(self, problem: Problem, state: State) -> State:
+        if state.iteration:
+            while True:
+                Deadline.current().check()
+        return ColumnGeneration().step(problem, state)
+
+
+def test_a_run_keeps_its_last_certified_point_where_time_ends_a_step() -> None:
+    problem = hard(norms.L1(), "squared", rows=30, size=60)
+    first = run(problem, ColumnGeneration(), Iterations(1))
+    result = run(problem, Endless(), Seconds(0.05))
+    assert result.status is Status.TIME_LIMIT
+    assert result.iterations <= 1
+    if result.iterations:
+        assert result.objective == first.objective
+        assert result.gap == first.gap

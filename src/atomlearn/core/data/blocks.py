@@ -13,6 +13,7 @@ from atomlearn import _kernels
 from atomlearn.core.data.compressed import take_compressed, weighted_squares
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.interfaces.deadline import Deadline
 from atomlearn.core.interfaces.design import Array, Block, Columns, Rows, Scores
 
 
@@ -142,14 +143,16 @@ class DenseBlock(Block):
         def product(rows: slice) -> Array:
             # A few rows at a time: fresh memory for all of them takes longer than the product.
             total: Array | None = None
-            for start in range(rows.start, rows.stop, LIMITS.converted_rows):
-                part = scaled(slice(start, min(start + LIMITS.converted_rows, rows.stop)))
+            for start in range(rows.start, rows.stop, at_once):
+                deadline.check()
+                part = scaled(slice(start, min(start + at_once, rows.stop)))
                 # NumPy sees an array with its own transpose and calls BLAS's syrk: half the work.
                 piece = part.T @ part
                 total = piece if total is None else np.add(total, piece, out=total)
             return np.zeros((size, size)) if total is None else total
 
         size = self.shape[1] if positions is None else positions.size
+        at_once, deadline = LIMITS.product_rows(size), Deadline.current()
         return _kernels.sum_of_pieces(product, root.size, 0.5 * root.size * size * size)
 
     def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
@@ -167,11 +170,12 @@ class DenseBlock(Block):
 
     def _outer(self, diagonal: Array, positions: Columns) -> Array:
         n_samples = self.shape[0]
-        width = max(n_samples, 256)
+        width, deadline = max(n_samples, 256), Deadline.current()
 
         def product(piece: slice) -> Array:
             total = np.zeros((n_samples, n_samples))
             for start in range(piece.start, piece.stop, width):
+                deadline.check()
                 chosen = slice(start, min(start + width, piece.stop))
                 scaled = _kernels.gather_dense(self._array, positions[chosen])
                 scaled *= np.sqrt(diagonal[chosen])

@@ -45,6 +45,12 @@ class Limits:
     turned_entries: int = 2**27
     #: Coefficients of up to so many implicit columns are given back dense (512 MB in float64).
     most_dense: int = 2**26
+    #: Multiplications of a Gram matrix between two looks at the clock: some tenths of a second.
+    looked: int = 2**32
+
+    def product_rows(self, size: int) -> int:
+        """Return how many rows of ``size`` columns are multiplied at a time."""
+        return max(1024, min(self.converted_rows, self.looked // max(size, 1) ** 2))
 
 
 LIMITS = Limits()

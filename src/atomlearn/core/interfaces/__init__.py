@@ -5,7 +5,7 @@ turns scores into columns, a *master* re-fits the weights of the columns found, 
 puts the three together one step at a time.
 """
 
-from atomlearn.core.interfaces.deadline import Deadline
+from atomlearn.core.interfaces.deadline import Deadline, TimeIsUp
 from atomlearn.core.interfaces.design import Block, Design, Scores
 from atomlearn.core.interfaces.lift import Expansion, Lift
 from atomlearn.core.interfaces.loss import Loss
@@ -36,5 +36,6 @@ __all__ = [
     "Solver",
     "State",
     "Term",
+    "TimeIsUp",
     "WarmStart",
 ]

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+
+
+class TimeIsUp(Exception):
+    """The moment came within one long piece of work; ``run`` keeps the last certified point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,25 @@ class Deadline:
         """Return the deadline so many seconds from now."""
         return cls(time.monotonic() + seconds)
 
+    @classmethod
+    def current(cls) -> Deadline:
+        """Return that of the step that this thread makes: ``never`` outside of a run."""
+        return _CURRENT.get()
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Make it the ``current`` one of this thread, or a sooner one that is so already."""
+        token = _CURRENT.set(self.sooner(_CURRENT.get()))
+        try:
+            yield
+        finally:
+            _CURRENT.reset(token)
+
+    def check(self) -> None:
+        """Raise ``TimeIsUp`` where the moment has come: for long work whose parts are no use."""
+        if self.passed:
+            raise TimeIsUp
+
     @property
     def passed(self) -> bool:
         """Whether the moment has come."""
@@ -57,3 +83,7 @@ class Deadline:
     def later(self, seconds: float) -> Deadline:
         """Return it put off: time that does not count, such as an observer's, moves it."""
         return Deadline(self.at + seconds) if seconds else self
+
+
+# A deadline is never changed.
+_CURRENT: ContextVar[Deadline] = ContextVar("deadline", default=Deadline())  # noqa: B039

@@ -12,7 +12,7 @@ import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Deadline, Lift, Solver, State
+from atomlearn.core.interfaces import Deadline, Lift, Solver, State, TimeIsUp
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.problem.free import free_part
 from atomlearn.core.problem.problem import Problem
@@ -153,7 +153,10 @@ def _loop(
                 status = Status.TIME_LIMIT
             if status is not None:
                 break
-            state = solver.step(problem, state)
+            with deadline.kept():
+                state = solver.step(problem, state)
+    except TimeIsUp:
+        status = Status.TIME_LIMIT
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     return (state if status in LAST_POINT else best), status

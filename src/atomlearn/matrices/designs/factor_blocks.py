@@ -10,6 +10,7 @@ import numpy as np
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.interfaces.deadline import Deadline
 from atomlearn.core.interfaces.design import Array, Block, Columns, Scores
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ class OperatorBlock(Block):
 
     def dense(self) -> Array:
         result = np.empty(self.shape, order="F")
+        deadline = Deadline.current()
         for column, unit in enumerate(np.eye(self.shape[1])):
+            deadline.check()
             result[:, column] = self.dot(unit)
         return result
 
@@ -114,7 +117,9 @@ class RayBlock(OperatorBlock):
 
     def dense(self) -> Array:
         result = np.empty(self.shape, order="F")
+        deadline = Deadline.current()
         for column in range(self.shape[1]):
+            deadline.check()
             one = slice(column, column + 1)
             result[:, column] = self._design.predictions(self._images[:, one], self._right[:, one])
         return result
