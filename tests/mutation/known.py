@@ -54,4 +54,15 @@ KNOWN: list[tuple[str, str, str, str]] = [
      "intercept = warm.intercept + shift", "tests/mutation/test_noticed.py"),
     ("cli/select.py", 'return replace(plan, norms=(norm,), alpha=alpha, '
      'chosen_by=first.settings["alpha_chosen_by"])', "return plan", "tests/cli/test_cli_select.py"),
+    ("core/norms/parameters.py",
+     "if same and all(old is new for old, new in zip(before, values, strict=True)):", "if same:",
+     "tests/norms/test_norm_parameters.py tests/norms/test_norm_checks.py"),
+    ("core/norms/parameters.py", "same = size == n_features and len(before) == len(values)",
+     "same = len(before) == len(values)",
+     "tests/norms/test_norm_parameters.py tests/norms/test_norm_checks.py"),
+    ("storage/formats/delimited.py", "column.append(row[j].strip())", "column.append(row[j])",
+     "tests/mutation/test_noticed.py"),
+    ("estimators/targets.py", "design = expanded(inputs, estimator.features, weight=unlabeled)",
+     "design = expanded(inputs, estimator.features, weight=weight)",
+     "tests/mutation/test_noticed.py"),
 ]  # fmt: skip

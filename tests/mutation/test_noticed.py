@@ -15,8 +15,8 @@ from atomlearn.core.losses.shift import without_surplus
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solvers import checkpoint as checkpoint_module
 from atomlearn.core.solvers.run import WarmStart
-from atomlearn.datasets import convert, write_plink
-from atomlearn.designs import ArrayScores, OnDisk
+from atomlearn.datasets import convert, read_table, write_plink
+from atomlearn.designs import ArrayScores, OnDisk, as_design
 from atomlearn.maps.pairs.search import ErrorBound
 from atomlearn.result import Status
 from atomlearn.storage.conversion.writer import StoreWriter
@@ -34,6 +34,26 @@ def test_columns_of_latent_groups_come_best_first():
     norm = norms.LatentGroups([[0], [1], [2, 3]])
     assert norm.best_columns(ArrayScores(np.array([1.0, 5.0, 3.0, 3.0])), 4).tolist()[0] == 1
     assert norm.best_columns(ArrayScores(np.array([1.0, 5.0, 9.0, 9.0])), 4).tolist()[:2] == [2, 3]
+
+
+def test_blanks_around_categories_make_no_other_category(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("where,x,y\nnorth,1,2\n north ,2,3\nsouth,3,4\nsouth  ,4,5\n")
+    table = read_table(file, "y")
+    assert table.feature_names == ("where=south", "x")
+    assert table.X[:, 0].tolist() == [0, 0, 1, 1]
+
+
+def test_class_weights_do_not_move_the_knots_of_curves(table):
+    X, y = table
+    plain, heavy = (
+        AtomicClassifier(features="splines", class_weight=weight, tol=1e-2).fit(X, y > 0)
+        for weight in (None, {False: 1.0, True: 1e3})
+    )
+    grid = np.linspace(-2, 2, 300)[:, None] * np.ones(5)
+    first, second = (model._expanded(as_design(grid)) for model in (plain, heavy))
+    columns = np.arange(first.shape[1])
+    assert_array_equal(first.gather(columns).dense(), second.gather(columns).dense())
 
 
 # --- conversions that were interrupted --------------------------------------------------------
