@@ -134,6 +134,23 @@ def test_interactions_do_not_square_0_1_columns(patients: Path) -> None:
     assert "age^2" in found or "dose^2" in found
 
 
+@pytest.mark.parametrize("words", [("--n-features", 6), ("--norm", "ksupport:k=3")])
+def test_interactions_of_a_table_with_categories(patients: Path, words: tuple[object, ...]) -> None:
+    """A category is a group of columns, and products of its columns are in none."""
+    asked = ["--drop", "w,n*", "--missing", "indicator", "--interactions", *words]
+    out = select(patients, *asked)
+    assert main(["predict", str(out / "model.json"), str(patients), "--out", str(out / "p")]) == 0
+    assert any("city=B" in name for name in features(out))
+
+
+def test_interactions_and_groups_of_columns_contradict(patients: Path, capsys: Any) -> None:
+    groups = patients.parent / "groups.txt"
+    groups.write_text("both age dose\n")
+    words = ["--target", "y", "--missing", "median", "--interactions", "--groups", str(groups)]
+    assert main(["select", str(patients), *words, "--out", str(patients.parent / "o")]) == 2
+    assert "--interactions of products" in capsys.readouterr().err
+
+
 def test_ctrl_c_in_cross_validation_leaves_a_model(
     patients: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

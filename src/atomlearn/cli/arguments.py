@@ -257,8 +257,10 @@ def _add_predict(commands: Any) -> None:
     parser.add_argument(
         "--explain",
         metavar="FILE",
-        help="CSV file for what each feature adds to each score, against the mean over these rows: "
-        "base and contributions sum to the score, exactly",
+        nargs="?",
+        const="explanation.csv",
+        help="CSV file (explanation.csv unless named) for what each feature adds to each score, "
+        "against the mean over these rows: base and contributions sum to the score, exactly",
     )
     parser.add_argument("--id", metavar="NAME", help="column of row names to copy to the CSV")
     parser.add_argument("--covar", metavar="FILE", help="covariates, joined by FID and IID")
