@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from atomlearn._kernels import active_set_qp
-from atomlearn.core.masters.sign_pivoting import SupportFactor, l1_quadratic
+from atomlearn._kernels import ActiveFactor, PivotStatus, active_set_qp, pivot_signs
+from atomlearn.core.masters.sign_pivoting import l1_quadratic
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -20,7 +20,7 @@ def test_paths_of_levels_are_those_of_the_active_set(seed: int) -> None:
         A[:, m // 2 :] = A[:, : m - m // 2]
     y = A[:, :5].sum(axis=1) + rng.standard_normal(n)
     H, c, ridge = A.T @ A, A.T @ y, 0.5 * (seed % 2)
-    factor, w = SupportFactor(), np.zeros(m)
+    factor, w = ActiveFactor(), np.zeros(m)
     for level in np.geomspace(1, 0.01, 15) * np.abs(c).max():
         price = level * (rng.uniform(0.5, 2, m) if seed % 5 == 0 else np.ones(m))
 
@@ -38,18 +38,40 @@ def test_paths_of_levels_are_those_of_the_active_set(seed: int) -> None:
 def test_the_factor_follows_any_sequence_of_supports() -> None:
     rng = np.random.default_rng(0)
     A = rng.standard_normal((80, 60))
-    H, factor = A.T @ A, SupportFactor()
-    support = np.arange(30)
+    H, factor, w = A.T @ A, ActiveFactor(), np.zeros(60)
     for _ in range(60):
-        leaving = rng.choice(support, rng.integers(0, 4))
-        joining = rng.choice(60, rng.integers(1, 5))
-        support = rng.permutation(np.union1d(np.setdiff1d(support, leaving), joining))
-        right = rng.standard_normal(support.size)
-        exact = np.linalg.solve(H[np.ix_(support, support)] + 0.1 * np.eye(support.size), right)
-        np.testing.assert_allclose(factor.solve(H, 0.1, support, right), exact, rtol=1e-9)
+        c, price = A.T @ rng.standard_normal(80), rng.uniform(1, 10, 60)
+        w, _ = l1_quadratic(H, H @ w + 0.1 * w - c, price, w, ridge=0.1, factor=factor)
+        used = factor.active
+        assert set(used) == set(np.flatnonzero(w))
+        right = c[used] - price[used] * np.sign(w[used])
+        exact = np.linalg.solve(H[np.ix_(used, used)] + 0.1 * np.eye(used.size), right)
+        np.testing.assert_allclose(w[used], exact, rtol=1e-9)
+        upper = np.triu(factor.factor[: used.size, : used.size])
+        np.testing.assert_allclose(
+            upper.T @ upper, H[np.ix_(used, used)] + 0.1 * np.eye(used.size), rtol=1e-9, atol=1e-9
+        )
 
 
 def test_columns_that_depend_on_each_other_are_told() -> None:
-    H = np.ones((2, 2))
-    with pytest.raises(np.linalg.LinAlgError, match="depend"):
-        SupportFactor().solve(H, 0.0, np.arange(2), np.ones(2))
+    H, slope, price = np.ones((2, 2)), np.array([-3.0, -3.0]), np.array([1.0, 1.0])
+    w, status, systems = pivot_signs(H, slope, price, np.ones(2))
+    assert status is PivotStatus.DEPENDENT
+    assert systems == 0
+    np.testing.assert_array_equal(w, 1.0)
+    w, systems = l1_quadratic(H, slope, price, np.ones(2))
+    assert systems < 0
+    assert w.sum() == pytest.approx(4.0)
+
+
+def test_more_than_may_be_used_are_told() -> None:
+    slope = np.array([-3.0, -3.0])
+    _, status, _ = pivot_signs(np.eye(2), slope, np.ones(2), np.zeros(2), most=1)
+    assert status is PivotStatus.TOO_MANY
+
+
+def test_a_state_of_a_larger_problem_is_refused() -> None:
+    state = ActiveFactor()
+    pivot_signs(np.eye(3), -np.full(3, 2.0), np.ones(3), np.zeros(3), state=state)
+    with pytest.raises(ValueError, match="beyond the 2 there are"):
+        pivot_signs(np.eye(2), -np.ones(2), np.ones(2), np.zeros(2), state=state)

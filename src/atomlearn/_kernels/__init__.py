@@ -56,6 +56,7 @@ from atomlearn._kernels.pairs import (
     tile_peak,
     tile_places,
 )
+from atomlearn._kernels.pivoting import PivotStatus, pivot_signs
 from atomlearn._kernels.sampled import factor_ridge, matrix_product_csr, sampled_products
 from atomlearn._kernels.sparse import (
     SPARSE_FAULTS,
@@ -95,6 +96,7 @@ __all__ = [
     "PairLimits",
     "PairScratch",
     "PairSearch",
+    "PivotStatus",
     "QPOutcome",
     "QPStatus",
     "active_set_qp",
@@ -129,6 +131,7 @@ __all__ = [
     "pair_sums_csc",
     "pair_sums_csr",
     "pair_sums_dense",
+    "pivot_signs",
     "predict_csc",
     "predict_csr",
     "predict_dense",

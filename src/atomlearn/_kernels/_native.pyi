@@ -187,6 +187,18 @@ def active_set(
     max_pivots: int,
     /,
 ) -> int: ...
+def pivot_signs(
+    gram: Array,
+    slope: Array,
+    price: Array,
+    ridge: float,
+    most: int,
+    factor: Array,
+    order: Positions,
+    counts: Positions,
+    weights: Array,
+    /,
+) -> int: ...
 def max_threads() -> int: ...
 def provide_blas(name: str, capsule: object, /) -> bool: ...
 def group_newton(

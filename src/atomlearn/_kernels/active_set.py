@@ -162,10 +162,10 @@ def active_set_qp(
     """
     point = np.array(_checks.weights(weights, "weights", np.size(weights)))
     size = point.size
-    matrix = _hessian(gram, size)
+    matrix = symmetric(gram, size)
     line = _checks.weights(linear, "linear", size)
-    prices = None if price is None else _positive(price, size)
-    _check_factors(coupling=coupling, ridge=ridge, level=level)
+    prices = None if price is None else positive(price, size)
+    check_factors(coupling=coupling, ridge=ridge, level=level)
     if not radius > 0 or (equality and (radius == math.inf or not size)):
         raise ValueError(
             f"radius must be > 0 (finite, for at least one atom, where equality), got {radius!r} "
@@ -193,7 +193,8 @@ def active_set_qp(
     return point, QPOutcome(QPStatus(code), full, drop, afresh, smallest, drift, multiplier)
 
 
-def _check_factors(**factors: float) -> None:
+def check_factors(**factors: float) -> None:
+    """Raise unless these numbers are finite and >= 0."""
     for name, number in factors.items():
         if not 0 <= number < math.inf:
             raise ValueError(f"{name} must be finite and >= 0, got {number!r}")
@@ -206,7 +207,7 @@ def _prepared(state: ActiveFactor | None, size: int) -> ActiveFactor:
     return state
 
 
-def _hessian(gram: Array, size: int) -> Array:
+def symmetric(gram: Array, size: int) -> Array:
     """Return the symmetric matrix with contiguous rows, or say what is wrong with it."""
     matrix = _checks.float64_matrix(gram, "gram")
     if matrix.shape != (size, size):
@@ -216,7 +217,8 @@ def _hessian(gram: Array, size: int) -> Array:
     return matrix
 
 
-def _positive(price: Array, size: int) -> Array:
+def positive(price: Array, size: int) -> Array:
+    """Return prices, all of them positive and finite."""
     prices = _checks.weights(price, "price", size)
     if not (np.isfinite(prices).all() and (prices > 0).all()):
         raise ValueError("price must be positive and finite for every atom")

@@ -48,5 +48,7 @@ void bind_pairs(nb::module_& m);
 void bind_sampled(nb::module_& m);
 // Products with several vectors at once, in many_module.cpp.
 void bind_many(nb::module_& m);
+// Block pivoting, in pivoting_module.cpp.
+void bind_pivoting(nb::module_& m);
 
 }  // namespace atomlearn

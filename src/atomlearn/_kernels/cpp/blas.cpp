@@ -128,14 +128,15 @@ void add_outer(Index size, Index count, double alpha, const double* a, Index str
     if (size > 0) symmetric_product('N', size, count, alpha, a, stride, beta, c, c_stride);
 }
 
-void product(Index rows, Index count, Index length, const double* a, const double* b, double* c,
-             Index c_stride) {
+void product(Index rows, Index count, Index length, const double* a, Index a_stride,
+             const double* b, Index b_stride, double* c, Index c_stride) {
     if (rows == 0 || count == 0) return;
     char transposed = 'T', plain = 'N';
     int m = narrow(rows), n = narrow(count), k = narrow(length);
-    int lda = narrow(std::max<Index>(length, 1)), ldc = narrow(c_stride);
+    int lda = narrow(std::max<Index>(a_stride, 1)), ldb = narrow(std::max<Index>(b_stride, 1));
+    int ldc = narrow(c_stride);
     double unit = 1.0, zero = 0.0;
-    gemm(&transposed, &plain, &m, &n, &k, &unit, loose(a), &lda, loose(b), &lda, &zero, c, &ldc);
+    gemm(&transposed, &plain, &m, &n, &k, &unit, loose(a), &lda, loose(b), &ldb, &zero, c, &ldc);
 }
 
 void transposed_product(Index length, Index count, const double* a, Index stride, const double* x,

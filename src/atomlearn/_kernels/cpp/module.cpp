@@ -419,5 +419,6 @@ NB_MODULE(_native, m) {
     watch_forks();
     m.def("max_threads", &threads_allowed);
     bind_many(m);
+    bind_pivoting(m);
     m.def("threshold", &threshold, nb::arg().noconvert(), nb::arg(), nb::arg().noconvert());
 }

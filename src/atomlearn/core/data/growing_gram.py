@@ -66,12 +66,15 @@ class GrowingGram:
         if start == 0:
             self._buffer[:total, :total] = self._whole(block, means)
         else:
-            columns = fresh.dense().astype(np.float64) - means[start:]
-            products = _products(block, self.curvature[:, None] * columns)
-            corner = products[start:]
-            products[start:] = 0.5 * (corner + corner.T)
-            self._buffer[:total, start:total] = products
-            self._buffer[start:total, :start] = products[:start].T
+            columns = np.array(fresh.dense(), dtype=np.float64, order="F")
+            if self.centered:
+                columns -= means[start:]
+            columns *= self.curvature[:, None]
+            products = _products(block, columns)
+            corner = products[:, start:]
+            products[:, start:] = 0.5 * (corner + corner.T)
+            self._buffer[start:total, :total] = products
+            self._buffer[:start, start:total] = products[:, :start].T
         self._means, self.size = means, total
 
     def take(self, positions: Columns) -> GrowingGram:
@@ -105,17 +108,19 @@ def _room(size: int) -> Array:
 
 
 def _products(block: Block, columns: Array) -> Array:
-    """Return A'B for a few dense columns B."""
+    """Return B'A for a few dense columns B."""
     if not isinstance(block, DenseBlock) or columns.shape[1] < LIMITS.products_together:
-        return np.column_stack([block.transpose_dot(np.ascontiguousarray(b)) for b in columns.T])
+        return np.array([block.transpose_dot(np.ascontiguousarray(b)) for b in columns.T])
     array = block.dense()
 
     def product(rows: slice) -> Array:
-        total = np.zeros((array.shape[1], columns.shape[1]))
+        if array.dtype == np.float64:
+            return np.asarray(columns[rows].T @ array[rows])
+        total = np.zeros((columns.shape[1], array.shape[1]))
         # float32 becomes float64 a few rows at a time.
         for start in range(rows.start, rows.stop, LIMITS.converted_rows):
             some = slice(start, min(start + LIMITS.converted_rows, rows.stop))
-            total += array[some].astype(np.float64, copy=False).T @ columns[some]
+            total += columns[some].T @ array[some].astype(np.float64)
         return total
 
     return sum_of_pieces(product, array.shape[0], float(array.size * columns.shape[1]))

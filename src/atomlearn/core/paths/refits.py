@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn._kernels import ActiveFactor
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces import Master
+from atomlearn.core.interfaces import Master, Scores
 from atomlearn.core.masters.choose import default_master
-from atomlearn.core.masters.sign_pivoting import SupportFactor, l1_quadratic
+from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.problem.pricing import Pricing, priced
 from atomlearn.core.problem.problem import Problem
@@ -26,8 +27,8 @@ Columns = NDArray[np.int64]
 
 #: Re-fits of one level before its point is priced as it is.
 MOST_ROUNDS = 30
-#: Columns without weight that a working set may hold beyond four times those with one.
-IDLE = 1000
+#: Columns without weight that a working set may hold beyond twice those with one.
+IDLE = 300
 
 
 @dataclass(slots=True)
@@ -64,6 +65,7 @@ class PoolRefit:
         self.target = 0.1 * tolerance
         self.at: Columns = np.zeros(0, dtype=np.int64)
         self.block = CachedBlock(pool.block.take(self.at))
+        self._last: tuple[Array, Scores] = (np.zeros(0), ArrayScores(np.zeros(0)))
 
     def solve(self, problem: Problem, warm: Point | None) -> Point:
         """Return the solution over the pool, from a point at another level or an earlier one."""
@@ -125,13 +127,20 @@ class PoolRefit:
         """Return the pricing of a point over the pool, which takes a few percent of a pass."""
         whole = problem.restricted_to(self.pool.block, self.pool.columns)
         v = problem.negative_gradient(prediction)
-        scores = ArrayScores(self.pool.block.transpose_dot(v))
-        return priced(whole, self.at, weights, prediction, v, scores)
+        return priced(whole, self.at, weights, prediction, v, self._scores(v))
+
+    def _scores(self, v: Array) -> Scores:
+        """Return the pool's scores of a vector; a level starts where the one before ended."""
+        before, scores = self._last
+        if scores.n_columns != self.pool.size or not np.array_equal(before, v):
+            scores = ArrayScores(self.pool.block.transpose_dot(v))
+            self._last = v, scores
+        return scores
 
     def _without_idle(self, warm: Point | None) -> None:
         """Let go of columns without weight once they are most of the working set."""
         used = 0 if warm is None else warm.positions.size
-        if self.at.size <= 4 * used + IDLE:
+        if self.at.size <= 2 * used + IDLE:
             return
         keep = np.zeros(0, dtype=np.int64)
         if warm is not None:
@@ -169,7 +178,7 @@ class SignRefit(PoolRefit):
 
     def __init__(self, pool: Pool, tolerance: float, master: Master | None = None) -> None:
         super().__init__(pool, tolerance, master)
-        self._factor = SupportFactor()
+        self._factor = ActiveFactor()
         self._curvature: Array | None = None
 
     def _refit(
@@ -201,9 +210,10 @@ class SignRefit(PoolRefit):
         ratings = np.abs(price.scores.full()) / self._prices(price)
         level = price.problem.regularizer.amount
         ratings[self.at] = 0.0
-        bound = max(min(level, 2.0 * level - price.certificate.polar), 0.5 * level)
+        bound = max(min(level, 2.0 * level - price.certificate.polar), 1.0 * level)
         found = np.flatnonzero(ratings > bound * (1.0 + 1e-12))
-        return found[np.argsort(-ratings[found], kind="stable")][: max(200, 2 * self.at.size)]
+        n_used = int(np.count_nonzero(price.weights))
+        return found[np.argsort(-ratings[found], kind="stable")][: max(50, n_used // 4)]
 
     def _prices(self, price: Pricing) -> Array:
         prices = price.problem.regularizer.norm.l1_weights(self.pool.size)

@@ -1,0 +1,264 @@
+// Where the support S and its signs s are known, w is one system: H_SS w_S = linear_S - p_S s_S.
+// Coordinates whose sign comes out wrong leave, those whose gradient exceeds their price enter, all
+// at once, until none is left. [Portugal, Judice, Vicente 1994; Kim, Park 2008]
+#include "pivoting.hpp"
+
+#include <cmath>
+#include <vector>
+
+#include "blas.hpp"
+#include "factor.hpp"
+
+namespace atomlearn {
+namespace {
+
+// Rounds without fewer exchanges than ever before, after which pivoting is left.
+constexpr int kPatience = 3;
+constexpr Index kMostRounds = 100;
+// Gradients beyond the price by this part of it are rounding.
+constexpr double kSlack = 1e-11;
+// A pivot is rounding below this part of the diagonal.
+constexpr double kLeastPivot = 1e-13;
+// Residuals of a system beyond this part of the prices are corrected once.
+constexpr double kExact = 1e-11;
+
+std::size_t as_size(Index n) {
+    return static_cast<std::size_t>(n);
+}
+
+ATOMLEARN_CLONES void subtract_rows(double* y, const double* matrix, Index stride,
+                                    const Index* rows, const double* factors, Index count,
+                                    Index size) {
+    Index r = 0;
+    for (; r + 4 <= count; r += 4) {
+        const double* a = matrix + rows[r] * stride;
+        const double* b = matrix + rows[r + 1] * stride;
+        const double* c = matrix + rows[r + 2] * stride;
+        const double* d = matrix + rows[r + 3] * stride;
+        const double fa = factors[r], fb = factors[r + 1], fc = factors[r + 2], fd = factors[r + 3];
+#pragma omp simd
+        for (Index j = 0; j < size; ++j) y[j] -= fa * a[j] + fb * b[j] + fc * c[j] + fd * d[j];
+    }
+    for (; r < count; ++r) {
+        const double* a = matrix + rows[r] * stride;
+        const double fa = factors[r];
+#pragma omp simd
+        for (Index j = 0; j < size; ++j) y[j] -= fa * a[j];
+    }
+}
+
+class Pivoting {
+  public:
+    Pivoting(const SignedQuadratic& quadratic, SupportFactor& state)
+        : q_(quadratic),
+          state_(state),
+          signs_(as_size(q_.size), 0.0),
+          trial_(as_size(q_.size), 0.0),
+          gradient_(as_size(q_.size)),
+          linear_(as_size(q_.size)),
+          place_(as_size(q_.size), -1) {
+        for (Index i = 0; i < state_.count; ++i) place_[as_size(state_.order[i])] = i;
+    }
+
+    PivotOutcome run(double* weights) {
+        PivotOutcome outcome;
+        begin(weights);
+        beyond();
+        enter();
+        Index fewest = q_.size + 1;
+        int patience = kPatience;
+        outcome.status = PivotStatus::no_progress;
+        while (outcome.systems < kMostRounds) {
+            list_support();
+            if (static_cast<Index>(support_.size()) > q_.most) {
+                outcome.status = PivotStatus::too_many;
+                break;
+            }
+            if (!reach()) {
+                state_.count = 0;
+                outcome.status = PivotStatus::dependent;
+                break;
+            }
+            solve();
+            ++outcome.systems;
+            const Index exchanges = leave() + beyond();
+            if (exchanges == 0) {
+                std::copy(trial_.begin(), trial_.end(), weights);
+                outcome.status = PivotStatus::optimal;
+                break;
+            }
+            patience = exchanges < fewest ? kPatience : patience - 1;
+            fewest = std::min(fewest, exchanges);
+            if (patience < 0) break;
+            for (const Index j : leaving_) signs_[as_size(j)] = 0.0;
+            enter();
+        }
+        return outcome;
+    }
+
+  private:
+    // The signs of the start, and what is linear in the quadratic: H w + ridge w - slope there.
+    void begin(const double* weights) {
+        for (Index j = 0; j < q_.size; ++j) {
+            signs_[as_size(j)] = (weights[j] > 0.0) - (weights[j] < 0.0);
+            gradient_[as_size(j)] = -q_.slope[j];
+            linear_[as_size(j)] = q_.ridge * weights[j] - q_.slope[j];
+        }
+        list_support();
+        used_.clear();
+        for (const Index j : support_) used_.push_back(-weights[j]);
+        subtract_rows(linear_.data(), q_.gram, q_.stride, support_.data(), used_.data(),
+                      static_cast<Index>(support_.size()), q_.size);
+    }
+
+    bool over(Index j) const {
+        return signs_[as_size(j)] == 0.0 &&
+               !(std::abs(gradient_[as_size(j)]) <= q_.price[j] * (1.0 + kSlack));
+    }
+
+    // Those that are used and whose sign came out wrong; returns their number.
+    Index leave() {
+        leaving_.clear();
+        for (const Index j : support_)
+            if (!(trial_[as_size(j)] * signs_[as_size(j)] > 0.0)) leaving_.push_back(j);
+        return static_cast<Index>(leaving_.size());
+    }
+
+    // The number of those that want in, listed in entering_.
+    Index beyond() {
+        entering_.clear();
+        for (Index j = 0; j < q_.size; ++j)
+            if (over(j)) entering_.push_back(j);
+        return static_cast<Index>(entering_.size());
+    }
+
+    // Gives signs to those that want in: at most half of the room there is, the largest first.
+    void enter() {
+        Index used = 0;
+        for (const double sign : signs_) used += sign != 0.0;
+        const Index room = std::max<Index>(1, (q_.most - used) / 2);
+        if (static_cast<Index>(entering_.size()) > room) {
+            std::stable_sort(entering_.begin(), entering_.end(), [&](Index a, Index b) {
+                return std::abs(gradient_[as_size(a)]) * q_.price[b] >
+                       std::abs(gradient_[as_size(b)]) * q_.price[a];
+            });
+            entering_.resize(as_size(room));
+        }
+        for (const Index j : entering_)
+            signs_[as_size(j)] = gradient_[as_size(j)] > 0.0 ? 1.0 : -1.0;
+    }
+
+    void list_support() {
+        support_.clear();
+        for (Index j = 0; j < q_.size; ++j)
+            if (signs_[as_size(j)] != 0.0) support_.push_back(j);
+    }
+
+    // Brings the factor to the support: rotations for what left, triangular solves for what enters.
+    bool reach() {
+        for (Index i = state_.count; i-- > 0;)
+            if (signs_[as_size(state_.order[i])] == 0.0) remove(i);
+        return append();
+    }
+
+    void remove(Index place) {
+        factor_delete(state_.factor, state_.stride, state_.count, place);
+        place_[as_size(state_.order[place])] = -1;
+        std::copy(state_.order + place + 1, state_.order + state_.count, state_.order + place);
+        --state_.count;
+        for (Index i = place; i < state_.count; ++i) place_[as_size(state_.order[i])] = i;
+    }
+
+    bool append() {
+        fresh_.clear();
+        for (const Index j : support_)
+            if (place_[as_size(j)] < 0) fresh_.push_back(j);
+        const Index old = state_.count, count = static_cast<Index>(fresh_.size());
+        if (count == 0) return true;
+        if (old + count > state_.stride) return false;
+        cross_.resize(as_size(old * count));
+        corner_.resize(as_size(count * count));
+        for (Index c = 0; c < count; ++c) {
+            const double* row = q_.gram + fresh_[as_size(c)] * q_.stride;
+            double* column = cross_.data() + c * old;
+            for (Index i = 0; i < old; ++i) column[i] = row[state_.order[i]];
+            double* own = corner_.data() + c * count;
+            for (Index r = c; r < count; ++r) own[r] = row[fresh_[as_size(r)]];
+            own[c] += q_.ridge;
+        }
+        blas::solve_lower(old, count, state_.factor, state_.stride, cross_.data(), old);
+        blas::add_gram(count, old, -1.0, cross_.data(), std::max<Index>(old, 1), 1.0,
+                       corner_.data(), count);
+        if (!blas::cholesky(count, corner_.data(), count)) return false;
+        for (Index c = 0; c < count; ++c) {
+            const Index j = fresh_[as_size(c)];
+            const double pivot = corner_[as_size(c * count + c)];
+            if (!(pivot * pivot > kLeastPivot * (q_.gram[j * q_.stride + j] + q_.ridge)))
+                return false;
+        }
+        for (Index i = 0; i < old; ++i) {
+            double* column = state_.factor + i * state_.stride + old;
+            for (Index c = 0; c < count; ++c) column[c] = cross_[as_size(c * old + i)];
+        }
+        for (Index c = 0; c < count; ++c) {
+            double* column = state_.factor + (old + c) * state_.stride + old;
+            for (Index r = c; r < count; ++r) column[r] = corner_[as_size(c * count + r)];
+            const Index j = fresh_[as_size(c)];
+            state_.order[old + c] = j;
+            place_[as_size(j)] = old + c;
+        }
+        state_.count = old + count;
+        return true;
+    }
+
+    // x = (H_SS + ridge I)^-1 x in the order of the factor.
+    void solve_in_place(std::vector<double>& x) {
+        factor_solve(state_.factor, state_.stride, state_.count, x.data());
+    }
+
+    // The solution for this support and signs, and linear - (H + ridge I) w there.
+    void solve() {
+        std::vector<double>& x = system_;
+        x.assign(as_size(state_.count), 0.0);
+        for (const Index j : support_)
+            x[as_size(place_[as_size(j)])] = linear_[as_size(j)] - q_.price[j] * signs_[as_size(j)];
+        solve_in_place(x);
+        std::fill(trial_.begin(), trial_.end(), 0.0);
+        for (const Index j : support_) trial_[as_size(j)] = x[as_size(place_[as_size(j)])];
+        find_gradient();
+        bool exact = true;
+        x.assign(as_size(state_.count), 0.0);
+        for (const Index j : support_) {
+            const double rest = gradient_[as_size(j)] - q_.price[j] * signs_[as_size(j)];
+            exact = exact && std::abs(rest) <= kExact * q_.price[j];
+            x[as_size(place_[as_size(j)])] = rest;
+        }
+        if (exact) return;
+        solve_in_place(x);
+        for (const Index j : support_) trial_[as_size(j)] += x[as_size(place_[as_size(j)])];
+        find_gradient();
+    }
+
+    void find_gradient() {
+        used_.clear();
+        for (const Index j : support_) used_.push_back(trial_[as_size(j)]);
+        for (Index j = 0; j < q_.size; ++j)
+            gradient_[as_size(j)] = linear_[as_size(j)] - q_.ridge * trial_[as_size(j)];
+        subtract_rows(gradient_.data(), q_.gram, q_.stride, support_.data(), used_.data(),
+                      static_cast<Index>(support_.size()), q_.size);
+    }
+
+    const SignedQuadratic& q_;
+    SupportFactor& state_;
+    std::vector<double> signs_, trial_, gradient_, linear_;
+    std::vector<Index> place_, support_, leaving_, entering_, fresh_;
+    std::vector<double> cross_, corner_, system_, used_;
+};
+
+}  // namespace
+
+PivotOutcome pivot_signs(const SignedQuadratic& quadratic, SupportFactor& state, double* weights) {
+    return Pivoting(quadratic, state).run(weights);
+}
+
+}  // namespace atomlearn
