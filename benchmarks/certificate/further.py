@@ -150,7 +150,9 @@ def _structured(rng: Any, seed: int) -> Task:
     ]
     norm = makers[int(rng.integers(len(makers)))]()
     intercept = bool(rng.random() < 0.5)
-    return _task(rng, seed, X, X, y, loss, norm, "structured", intercept=intercept)
+    task = _task(rng, seed, X, X, y, loss, norm, "structured", intercept=intercept)
+    # The gauges of lifted norms are found by an iteration of their own, to 1e-8.
+    return replace(task, slack=2e-8 if hasattr(norm, "lift") else 0.0)
 
 
 def _own(rng: Any, seed: int) -> Task:

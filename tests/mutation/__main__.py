@@ -20,21 +20,22 @@ from tests.mutation.operators import changed
 #: Which tests are there for which files: the first that fits. Those of the file itself, by its
 #: name, come first, as most changes are noticed there.
 ROOMS = {
-    "core/problem": "tests/certificates tests/masters/test_master_suite.py "
-                    "tests/solvers/test_run.py tests/solvers/test_contracts_of_run.py "
-                    "tests/mutation tests/paths/test_paths.py",
-    "core/losses": "tests/losses tests/certificates",
-    "core/norms": "tests/norms/test_norm_checks.py tests/norms/test_norm_oracles.py "
+    "core/problem": "tests/solvers/test_contracts_of_run.py tests/mutation/test_noticed.py "
+                    "tests/masters/test_master_suite.py tests/certificates/test_rounding.py "
+                    "tests/solvers/test_offset_and_free.py tests/solvers/test_run.py",
+    "core/losses": "tests/losses/test_losses.py tests/losses/test_pieces.py tests/losses "
+                   "tests/solvers/test_offset_and_free.py",
+    "core/norms": "tests/norms/test_norm_checks.py tests/norms/test_norm_parameters.py "
                   "tests/norms/test_norm_combine.py tests/norms/test_screening_rules.py "
-                  "tests/norms/test_norm_atoms.py tests/norms/test_norm_parameters.py",
-    "core/masters": "tests/masters",
-    "core/solvers": "tests/solvers/test_run.py tests/solvers/test_solver_suite.py "
-                    "tests/solvers/test_contracts_of_run.py tests/solvers/test_screening.py "
-                    "tests/solvers/test_checkpoint.py tests/mutation",
+                  "tests/norms/test_norm_atoms.py tests/norms/test_norm_oracles.py",
+    "core/masters": "tests/masters/test_master_suite.py tests/masters/test_linear_algebra.py "
+                    "tests/masters",
+    "core/solvers": "tests/solvers/test_contracts_of_run.py tests/solvers/test_run.py "
+                    "tests/mutation/test_noticed.py tests/solvers/test_checkpoint.py "
+                    "tests/solvers/test_solver_suite.py",
     "core/data": "tests/designs/test_explicit_designs.py tests/designs/test_wrappers.py "
-                 "tests/designs/test_blocks.py tests/designs/test_standardized.py "
-                 "tests/designs/test_broken_sparse.py tests/designs/test_as_design.py "
-                 "tests/designs/test_scores.py",
+                 "tests/designs/test_scores.py tests/designs/test_as_design.py "
+                 "tests/designs/test_blocks.py tests/designs/test_standardized.py",
 }  # fmt: skip
 #: What the tests import and is never changed: once here, instead of once a change.
 HEAVY = ("numpy", "scipy.sparse.linalg", "scipy.optimize", "scipy.special", "sklearn.linear_model",
