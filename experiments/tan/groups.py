@@ -219,15 +219,20 @@ def trees(record: Record, config: Config) -> None:
 def optima(record: Record, config: Config) -> None:
     """Sections 2.3 and 4.3: generation over groups that overlap and over trees against CVXPY."""
     for key, tree in (("Section 2.3, optima", False), ("Section 4.3, optima", True)):
-        worst, converged = 0.0, 0
-        for seed in range(config["cases"]):
+        worst, converged, tried, seed = 0.0, 0, 0, -1
+        while tried < config["cases"]:
+            seed += 1
             problem, X = random_problem(seed, tree)
+            try:
+                best = cvxpy_optimum(problem, X)
+            except AssertionError:  # the oracle itself is not sure of its accuracy
+                continue
+            tried += 1
             fit = run(problem, FeatureGeneration(), RelativeGap(1e-7) | Iterations(400))
-            best = cvxpy_optimum(problem, X)
             converged += fit.status.name == "CONVERGED"
             worst = max(worst, abs(fit.objective - best) / best)
-            if seed % 100 == 0:
-                print(key, seed, converged, worst, flush=True)
+            if tried % 100 == 0:
+                print(key, tried, converged, worst, flush=True)
         record.add(
             decided(
                 key,
@@ -236,8 +241,8 @@ def optima(record: Record, config: Config) -> None:
                 f"largest relative difference from CVXPY {worst:.1e} in {config['cases']} cases, "
                 f"{converged} proved to 1e-7",
                 worst <= 5e-6 and converged == config["cases"],
-                "8 features, 1 to 3 sets a block, three losses; the cone solver's own accuracy is "
-                "about 1e-7",
+                f"8 features, 1 to 3 sets a block, three losses; {seed + 1 - tried} more left "
+                "out, where the cone solver called its own optimum inaccurate",
             )
         )
 
