@@ -64,13 +64,24 @@ KINDS = [
         "CompressedSamples WorkingSets SemismoothNewton",
     ),
     (norms.L1(), "squared", tasks(30, 12, 60), {"intercept": True}, "WorkingSets SemismoothNewton"),
-    (norms.L1(), "multinomial", tasks(30, 4, 3), {}, "CoupledNewton WorkingSets SemismoothNewton"),
+    (norms.L1(), "multinomial", tasks(30, 4, 3), {}, "SequentialQP"),
+    (
+        norms.KSupport(3),
+        "multinomial",
+        tasks(30, 4, 3),
+        {},
+        "CoupledNewton WorkingSets SemismoothNewton",
+    ),
+    (norms.L1(), "poisson", dense(50, 501), {}, "SequentialQP"),
+    (norms.L1(), "poisson", dense(5, 5001), {}, "WorkingSets SemismoothNewton"),
     (pairs(12), "multinomial", tasks(30, 4, 3), {}, "CoupledNewton WorkingSets ScalingNewton"),
-    (norms.L1(), "multinomial", tasks(30, 4, 3), {"tau": 1.0}, "SemismoothNewton"),
+    (norms.L1(), "multinomial", tasks(30, 4, 3), {"tau": 1.0}, "SequentialQP"),
+    (norms.KSupport(3), "multinomial", tasks(30, 4, 3), {"tau": 1.0}, "SemismoothNewton"),
+    (norms.L1(), "multinomial", tasks(9, 1001, 2), {}, "SequentialQP"),
     (
         norms.L1(),
         "multinomial",
-        tasks(9, 1001, 2),
+        tasks(6, 2501, 2),
         {},
         "WorkingSets SemismoothNewton",
     ),
@@ -82,7 +93,7 @@ def test_each_kind_of_problem_gets_its_master(
     norm: Norm, loss: str, block: Block, rest: dict[str, object], expected: str
 ) -> None:
     n_samples = block.shape[0]
-    y = np.tile([1.0, -1.0], n_samples)[:n_samples]
+    y = np.tile([1.0, 0.0 if loss == "poisson" else -1.0], n_samples)[:n_samples]
     chosen = as_loss(loss) if loss != "multinomial" else None
     if chosen is None:
         classes = 2 if block.shape[1] > 2000 else 3

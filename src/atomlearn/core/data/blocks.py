@@ -327,6 +327,14 @@ class SparseBlock(Block):
         chosen = self if positions is None else self.take(positions)
         return weighted_squares(chosen.matrix().tocsr(), curvature)
 
+    def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
+        """Return A'(diag(c) - K K')A; from sparse products where K is stored sparse too."""
+        if not sp.issparse(coupling):
+            return super().coupled_gram(curvature, coupling)
+        pulled = (coupling.T @ self.matrix()).tocsr()
+        whole = weighted_squares(pulled, np.ones(pulled.shape[0]))
+        return np.asarray(self.gram(curvature) - whole)
+
     def cross_gram(self, curvature: Array, other: Block) -> Array:
         """Return A' diag(curvature) B for the block B of the same samples."""
         if not isinstance(other, SparseBlock):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from atomlearn.core.interfaces import Block, Master, Refit
@@ -26,8 +27,9 @@ def choose_master(problem: Problem) -> Master:
     ======================================================  ====================
     ``Groups`` without a ridge term, any loss and form      ``ScalingNewton``
     l1, or l1 over w >= 0, with a weight for each column,   ``SequentialQP``
-    up to 500 plain columns, or more of few samples where
-    the loss is quadratic; of losses that do not couple
+    up to 500 plain columns; up to 5000 where the loss
+    couples samples or has no bound on its curvature; or
+    more of few samples where the loss is quadratic
     every other norm with a proximal map                    ``SemismoothNewton``
     ======================================================  ====================
 
@@ -76,12 +78,15 @@ def choose_master(problem: Problem) -> Master:
 def is_priced(problem: Problem) -> bool:
     """Return whether the problem is one for QPs: l1, or rays, over a few plain columns."""
     block = problem.design
-    plain = isinstance(block, Block) and block.bare.keeps_gram and problem.loss.coupled == 1
-    n_samples, size = problem.design.shape
-    work = n_samples * size * size
-    few = size <= TUNING.columns_together or (
-        problem.loss.is_quadratic and work <= TUNING.hessian_work
+    coupled = problem.loss.coupled != 1
+    plain = isinstance(block, Block) and (
+        not problem.fit_intercept if coupled else block.bare.keeps_gram
     )
+    n_samples, size = problem.design.shape
+    # Gradient steps see a coupling as a diagonal, and a curvature without a bound as its largest.
+    steep = coupled or math.isinf(problem.loss.smoothness)
+    few = size <= (TUNING.columns_of_models if steep else TUNING.columns_together)
+    few |= problem.loss.is_quadratic and n_samples * size * size <= TUNING.hessian_work
     return plain and few and prices_of(problem) is not None
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn._kernels import QPStatus, active_set_qp
-from atomlearn.core.interfaces import Block, Master, Refit
+from atomlearn.core.interfaces import Master, Refit
 from atomlearn.core.masters.active_set import (
     ActiveSetQP,
     Prices,
@@ -175,13 +175,21 @@ def _chosen(problem: Problem, prices: Prices, at: Candidate, slope: Array) -> Co
 
 def _model(problem: Problem, at: Candidate, chosen: Columns, damping: float) -> tuple[Array, float]:
     """Return H over the chosen columns, with the intercept minimised out, and its ridge."""
-    block: Block = block_of(problem)
-    curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
+    block, loss = block_of(problem), problem.loss
+    terms = problem.y, at.refit.prediction, problem.weight
+    coupling = None
+    if loss.coupled == 1:
+        curvature = loss.curvature(*terms)
+    else:
+        curvature, coupling = loss.coupling(*terms)
     if damping:
-        largest = problem.loss.smoothness
+        largest = loss.smoothness
         if not math.isfinite(largest):
             largest = float(curvature.max()) / float(problem.weight.max()) or 1.0
         curvature = curvature + damping * largest * problem.weight
+    if coupling is not None:
+        chosen_block = block.bare.take(chosen)
+        return with_ridge(problem, chosen_block.coupled_gram(curvature, coupling), chosen)
     model = block.gram(curvature, chosen)
     total = float(curvature.sum())
     if problem.fit_intercept and total > 0.0:

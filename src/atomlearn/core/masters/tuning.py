@@ -43,6 +43,8 @@ class Tuning:
     entering_together : columns under l1 that enter between two looks at all of them.
     columns_together : columns up to which l1 is left to QPs, and whose whole Hessian is made at
         once; beyond, gradient steps on working sets are cheaper,
+    columns_of_models : the same for losses that couple samples or have no bound on their curvature,
+        for which gradient steps are slow: the QPs see the columns in use and those that want in;
     hessian_work : unless the work of the whole Hessian of a quadratic loss is below.
     few_columns : columns whose whole Hessian costs less than choosing among them.
     damped_patience : steps in a row without progress, each damped more.
@@ -118,6 +120,7 @@ class Tuning:
     faded: float = 1e-8
     few_columns: int = 50
     columns_together: int = 500
+    columns_of_models: int = 5000
     hessian_work: float = 3e8
     entering_together: int = 20
     damped_patience: int = 12

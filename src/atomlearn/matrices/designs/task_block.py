@@ -103,6 +103,27 @@ class TaskBlock(StructuredBlock):
             result[np.ix_(own, own)] = 0.5 * (corner + corner.T)
         return result
 
+    def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
+        """Return A'(diag(c) - K K')A, where column i of K stays within row i; others as they are.
+
+        Such a column pulls k_it x_ij from the pair (j, t): no sample of another row takes part.
+        """
+        n_rows, K = self.Xt.shape[1], sparse.csc_array(coupling)
+        owners = np.repeat(np.arange(K.shape[1]), np.diff(K.indptr))
+        inside = min(n_rows, K.shape[1])
+        if np.any((K.indices // self.n_tasks != owners) & (owners < inside)):
+            inside = 0
+        shares = np.zeros((self.n_tasks, n_rows))
+        own = owners < inside
+        shares[K.indices[own] % self.n_tasks, owners[own]] = K.data[own]
+        pulled = self._rows(self.features)
+        pulled *= shares[self.tasks]
+        H = self.gram(curvature) - pulled @ pulled.T
+        for column in range(inside, K.shape[1]):
+            row = self.transpose_dot(K[:, [column]].toarray().ravel())
+            H -= np.outer(row, row)
+        return H
+
     def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
         """Return A_S diag(diagonal) A_S', zero between samples of different tasks."""
         chosen = self if positions is None else self.take(positions)
