@@ -20,7 +20,7 @@ from sklearn.svm import LinearSVC
 
 from atomlearn.cli.scoring import split
 from atomlearn.cli.targets import prepare_target
-from atomlearn.datasets import read_table
+from atomlearn.datasets import read
 
 #: The search for C ends this close to the number of features, or after so many fits.
 NEAR, MOST_FITS = 0.02, 20
@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--positive")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    table = read_table(given.data, "y")
+    table = read(given.data, "y")
     assert table.y is not None
     target = prepare_target(table.y, "y", "classification", given.positive)
     train, test = split(target, 0.25, given.seed)

@@ -15,7 +15,7 @@ import pytest
 import scipy.sparse as sp
 
 from atomlearn.datasets import DataTable, Reading, read, read_schema, write_plink
-from atomlearn.storage.intake.text import TextForm
+from atomlearn.storage.intake.cells import TextForm
 
 #: Letters of a message at most; the path of the file, which tests make long, apart.
 MOST = 500
@@ -169,15 +169,15 @@ def check(path: Path, given: dict[str, Any], expected: Any) -> None:
 def test_a_large_file_is_read_the_same(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Through pyarrow, as files of megabytes are."""
-    pytest.importorskip("pyarrow")
-    from atomlearn.storage.intake import text
+    """Through polars, as files of megabytes are."""
+    pytest.importorskip("polars")
+    from atomlearn.storage.intake import cells
 
     ending, content, given, _ = TEXT[name]
     path = tmp_path / f"data{ending}"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     plain = read(path, **({"target": "y"} | given))
-    monkeypatch.setattr(text, "INTAKE", type(text.INTAKE)(fast_bytes=0))
+    monkeypatch.setattr(cells, "INTAKE", type(cells.INTAKE)(fast_bytes=0))
     fast = read(path, **({"target": "y"} | given))
     assert fast.feature_names == plain.feature_names
     assert np.array_equal(np.asarray(_dense(fast.X)), np.asarray(_dense(plain.X)))

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from atomlearn.core.data.held import BELIEVED, fits, hold
-from atomlearn.datasets import convert, read_table
+from atomlearn.datasets import convert, read
 from atomlearn.designs import OnDisk
 
 CSV = "a,b,y\n" + "".join(f"{i},{i * i % 7}.5,{i % 2}\n" for i in range(40))
@@ -31,7 +31,7 @@ def test_a_short_libsvm_file_does_not_ask_for_two_billion_columns(tmp_path):
     path = tmp_path / "a.svm"
     path.write_text("1 2000000000:1\n0 1:1\n")
     with pytest.raises(ValueError, match=r"2,000,000,001 columns and 2 entries.*index wrong"):
-        read_table(path)
+        read(path)
     with pytest.raises(ValueError, match="index wrong"):
         convert(path, tmp_path / "a.store")
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.svm"]
@@ -41,11 +41,11 @@ def test_a_short_libsvm_file_does_not_ask_for_two_billion_columns(tmp_path):
 def test_compressed_text_cut_off_anywhere(ending, tmp_path):
     whole, path = PACKED[ending](CSV.encode()), tmp_path / f"t.csv{ending}"
     path.write_bytes(whole)
-    assert read_table(path, "y").X.shape == (40, 2)
+    assert read(path, "y").X.shape == (40, 2)
     for end in range(1, len(whole) - 1, 3):
         path.write_bytes(whole[:end])
         with pytest.raises(ValueError, match=r"^[^\n]*t\.csv[^\n]*$"):
-            read_table(path, "y")
+            read(path, "y")
 
 
 def test_an_npz_cut_off_anywhere(tmp_path):
@@ -55,7 +55,7 @@ def test_an_npz_cut_off_anywhere(tmp_path):
     for end in range(1, len(stream.getvalue()) - 1, 5):
         path.write_bytes(stream.getvalue()[:end])
         with pytest.raises(ValueError, match=r"^[^\n]*t\.npz[^\n]*$"):
-            read_table(path)
+            read(path)
 
 
 @pytest.mark.parametrize("shape", [(2**40, 5), (2**62, 2**62), (10**30, 1), (-1, 5), (41, 5)])
@@ -64,11 +64,11 @@ def test_a_header_that_declares_more_than_there_is(shape, tmp_path):
     path = tmp_path / "t.npy"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"^[^\n]*t\.npy[^\n]*$"):
-        read_table(path)
+        read(path)
     with zipfile.ZipFile(tmp_path / "t.npz", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("X.npy", content)
     with pytest.raises(ValueError, match=r"^[^\n]*t\.npz[^\n]*$"):
-        read_table(tmp_path / "t.npz")
+        read(tmp_path / "t.npz")
 
 
 def test_two_arrays_of_one_name(tmp_path):
@@ -77,7 +77,7 @@ def test_two_arrays_of_one_name(tmp_path):
         with pytest.warns(UserWarning, match="Duplicate"):
             archive.writestr("X.npy", npy(np.eye(4)))
     with pytest.raises(ValueError, match="two arrays of the same name"):
-        read_table(tmp_path / "t.npz")
+        read(tmp_path / "t.npz")
 
 
 def test_declared_sizes_are_held_against_what_is_stored():
@@ -99,7 +99,7 @@ def test_a_pipe_or_a_device_is_no_file(kind, tmp_path):
     else:
         path.symlink_to(os.devnull)
     with pytest.raises(ValueError, match="no file but a pipe or a device"):
-        read_table(path, "y")
+        read(path, "y")
 
 
 @pytest.mark.parametrize("name", ["names.json", "values.bin", "chunks.bin", "manifest.json"])

@@ -23,7 +23,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from atomlearn import designs, norms, reports, solve, solvers
-from atomlearn.datasets import convert, read_table, write_plink
+from atomlearn.datasets import convert, write_plink
+from atomlearn.datasets import read as read_file
 from atomlearn.storage.store.store_file import MANIFEST, digest
 from tests.fuzz.mutate import mutated
 
@@ -190,7 +191,7 @@ _OBJECTIVE = solve(_X, _Y, norm=norms.KSupport(k=2), form="squared", level=20.0,
 
 def _read(target: str | None) -> Callable[[Path], object]:
     def read(path: Path) -> object:
-        table = read_table(path, target)
+        table = read_file(path, target)
         assert np.isfinite(table.X.data if sp.issparse(table.X) else table.X).all()
         assert table.y is None or len(table.y) == table.X.shape[0]
         return table

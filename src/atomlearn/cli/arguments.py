@@ -111,7 +111,7 @@ def _add_select(commands: Any) -> None:
     )
     run.add_argument("--jobs", type=_count, metavar="N", help="threads to use (default: all)")
     run.add_argument(
-        "--memory-limit", type=_bytes, metavar="SIZE", help="stop with a message beyond, such as 8G"
+        "--memory-limit", type=_bytes, metavar="SIZE", help="as 8G; larger data stay on disk"
     )
     run.add_argument(
         "--config", metavar="FILE", help="summary.json of an earlier run, to repeat it"

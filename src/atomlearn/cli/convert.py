@@ -5,21 +5,23 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from atomlearn.cli.data_arguments import reading_options
 from atomlearn.storage.conversion.to_store import convert as convert_file
+from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.sources import MatrixColumns
 from atomlearn.storage.intake.read import read
+from atomlearn.storage.intake.reading import Reading
 
 
 def convert(options: argparse.Namespace) -> int:
     """Run the command; return 0."""
     began = time.perf_counter()
-    opened, excluded = (
-        _understood(options),
-        [part.strip() for text in options.drop for part in text.split(",") if part.strip()],
-    )
+    excluded = [part.strip() for text in options.drop for part in text.split(",") if part.strip()]
+    opened = _understood(options)
     made = convert_file(
         options.source,
         options.out,
@@ -40,12 +42,24 @@ def convert(options: argparse.Namespace) -> int:
     return 0
 
 
-def _understood(options: argparse.Namespace) -> MatrixColumns | None:
-    """Return the columns of a table as ``select`` reads it, where something of it is asked for."""
-    asked = options.text or options.dates or options.schema or options.names
-    if not asked and options.missing == "refuse":
+def _understood(options: argparse.Namespace) -> Any:
+    """Return the columns of a table as ``select`` reads it, a piece at a time where that does."""
+    given = reading_options(options)
+    form = format_of(options.source)
+    whole = options.text or options.missing == "drop" or options.transpose
+    if form.rows is not None and not whole:
+        rows = form.rows(Path(options.source), Reading(target=options.target, **given))
+        _tell(rows.notes, options)
+        return rows
+    if not (whole or options.dates or options.schema or options.names or options.sheet) and (
+        options.missing == "refuse"
+    ):
         return None
-    table = read(options.source, options.target, **reading_options(options))
-    for note in () if options.quiet else table.notes:
-        print(f"  {note}", file=sys.stderr)
+    table = read(options.source, options.target, **given)
+    _tell(table.notes, options)
     return MatrixColumns(table.X, table.schema.names, table.y)
+
+
+def _tell(notes: Sequence[str], options: argparse.Namespace) -> None:
+    for note in () if options.quiet else notes:
+        print(f"  {note}", file=sys.stderr)

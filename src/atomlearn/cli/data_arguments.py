@@ -134,9 +134,9 @@ def reading_options(options: Any) -> dict[str, Any]:
     """Return what ``datasets.read`` takes, from the options of a command line."""
     from pathlib import Path
 
+    from atomlearn.storage.intake.cells import TextForm
     from atomlearn.storage.intake.genotypes import Filters
     from atomlearn.storage.intake.reading import read_schema
-    from atomlearn.storage.intake.text import TextForm
 
     def given(name: str) -> Any:
         return getattr(options, name, None)
@@ -162,6 +162,7 @@ def reading_options(options: Any) -> dict[str, Any]:
             ),
         ),
     }
+    found["memory_limit"] = given("memory_limit")
     for name in ("drop", "covariates", "text", "categories"):
         found[name] = tuple(given(name) or ())
     for name in ("pheno", "covar", "names"):

@@ -13,8 +13,9 @@ from atomlearn.reports.atomic_write import write_text
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.frame import transposed
+from atomlearn.storage.intake.plans import plans_of
 from atomlearn.storage.intake.problems import shortened
-from atomlearn.storage.intake.read import plans_of, read
+from atomlearn.storage.intake.read import read
 from atomlearn.storage.intake.reading import Reading, schema_text
 
 #: Columns that are listed one by one; of more, kinds are counted.

@@ -24,10 +24,11 @@ from atomlearn.reports.model_file import read_model
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import Request, Schema
 from atomlearn.storage.intake.again import encoded_again, frame_again
+from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.genotypes import distinct
 from atomlearn.storage.intake.join import Samples, joined
-from atomlearn.storage.intake.text import TextForm, read_text
+from atomlearn.storage.intake.text import read_text
 
 Array = NDArray[np.float64]
 
@@ -97,12 +98,13 @@ class Inputs:
 def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> Inputs:
     """Return the columns that the model reads, in the order of ``model.inputs``."""
     form = reading_options(options)["form"]
-    if model.columns and not model.alleles:
+    plans = model.columns or _plain_plans(model)
+    if plans and not model.alleles:
         table = frame_again(path, form, options.sheet, options.transpose)
         if table is not None:
             frame, ids = table
             id_column = options.id or model.settings.get("id")
-            again = encoded_again(frame, model.columns, ids, id_column)
+            again = encoded_again(frame, plans, ids, id_column)
             X = np.column_stack(
                 [np.zeros((again.n_rows, 0)), *(again.columns[i.name] for i in model.inputs)]
             )
@@ -112,6 +114,15 @@ def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> I
     if options.offset is not None or options.exposure is not None:
         raise CommandError(f"--offset and --exposure name a column of a table, and {path} is none")
     return _of_matrix(model, path, options)
+
+
+def _plain_plans(model: SavedModel) -> tuple[ColumnPlan, ...]:
+    """Return what the columns of a table are to a model of a matrix, whose columns have names."""
+    if not model.is_named:
+        return ()
+    labels = [ColumnPlan(name, "category", "category", v) for name, v in model.categories.items()]
+    made = {name for plan in labels for name in plan.made()}
+    return (*labels, *(ColumnPlan(i.name) for i in model.inputs if i.name not in made))
 
 
 def _offset(

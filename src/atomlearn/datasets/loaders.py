@@ -1,7 +1,7 @@
 """load(name): real data sets, found on this machine. One line of a table each.
 
 The files are those of a data directory, ``ATOMLEARN_DATA`` or ``../shared/data``: public data in
-their published form, as CSV or .npz (keys as ``read_table`` has them, and ``n_train`` where the
+their published form, as CSV or .npz (keys as ``read`` has them, and ``n_train`` where the
 first rows are the training part). None of them is part of the package.
 """
 
@@ -20,8 +20,8 @@ from numpy.typing import DTypeLike, NDArray
 from atomlearn.core.data.numpy_files import load_npz
 from atomlearn.storage.formats.arrays import matrix_of, names_of, target_of
 from atomlearn.storage.formats.compressed import open_text
-from atomlearn.storage.formats.registry import read_table
 from atomlearn.storage.formats.table import near_names, tidy_target
+from atomlearn.storage.intake.read import read
 
 ENVIRONMENT_VARIABLE = "ATOMLEARN_DATA"
 
@@ -100,16 +100,16 @@ def _find(name: str, source: _Source) -> Path:
 def _csv(target: str, *exclude: str) -> Callable[[Path], RealData]:
     """Read a CSV file with a target column, leaving out some columns."""
 
-    def read(path: Path) -> RealData:
-        table = read_table(path, target, exclude=exclude)
+    def of_table(path: Path) -> RealData:
+        table = read(path, target, drop=exclude)
         assert table.y is not None
         return RealData("", table.X, table.y, table.feature_names)
 
-    return read
+    return of_table
 
 
 def _npz(path: Path) -> RealData:
-    """Read an .npz file as ``read_table`` does; the first ``n_train`` rows, if noted, train."""
+    """Read an .npz file as ``read`` does; the first ``n_train`` rows, if noted, train."""
     arrays, _ = load_npz(path)
     X = matrix_of(arrays, path)
     y = target_of(arrays, "y", path)

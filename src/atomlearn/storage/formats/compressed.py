@@ -18,6 +18,8 @@ _OPENERS: Mapping[str, Callable[[Path, Any], Any]] = {
     ".bz2": bz2.open,
     ".xz": lzma.open,
 }
+#: Endings of compressed files.
+COMPRESSED = tuple(_OPENERS)
 
 
 class _Decompressed(io.RawIOBase):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.interfaces.design import Design
-from atomlearn.storage.formats.sources import ColumnSource, MatrixColumns, RowSource
+from atomlearn.storage.formats.sources import ColumnSource, MatrixColumns, RowSource, TextColumns
 from atomlearn.storage.formats.table import (
     DataTable,
     Request,
@@ -24,7 +24,7 @@ from atomlearn.storage.formats.table import (
 class Format:
     """One kind of data file: how it is recognized, and the ways to get at its data.
 
-    A format needs ``read`` or ``stream``; the other one follows from it. All consumers (the
+    A format needs ``read``, ``stream`` or ``frame``; the others follow from it. All consumers (the
     readers, ``convert``, the command line, estimators that take a path) go through ``table``,
     ``source``, ``open`` and ``names``, and know no format by name.
 
@@ -46,6 +46,8 @@ class Format:
         The names of the columns, without their data; goes with ``open``.
     frame : (path, TextForm, sheet) -> Frame, optional
         Gives the cells of a table whose columns are to be understood first, see ``intake``.
+    rows : (path, Reading) -> RowSource, optional
+        Gives the rows of such a table as columns of numbers, a piece at a time.
     recognizes : (suffix, first line) -> bool, optional
         Whether a file of no known ending is of this kind.
     named : bool
@@ -67,6 +69,7 @@ class Format:
     open: Callable[[Path], Any] | None = None
     names: Callable[[Path], list[str] | None] | None = None
     frame: Callable[[Path, Any, str | None], Any] | None = None
+    rows: Callable[[Path, Any], Any] | None = None
     recognizes: Callable[[str, str], bool] | None = None
     named: bool = False
     in_place: bool = False
@@ -98,8 +101,22 @@ class Format:
         """Return the data of the file a piece at a time."""
         self._check(path, request)
         if self.stream is not None:
-            return self.stream(path, request)
-        table = self.table(path, request)
+            try:
+                return self.stream(path, request)
+            except TextColumns:
+                if self.frame is None:
+                    raise
+        if self.frame is None:
+            table = self.table(path, request)
+        else:
+            # Imported here: what understands tables knows the table of formats.
+            from atomlearn.storage.intake.read import read
+            from atomlearn.storage.intake.reading import Reading
+
+            if self.rows is not None:
+                asked = Reading(target=request.target, drop=request.exclude)
+                return cast(RowSource, self.rows(path, asked))
+            table = read(path, request.target, drop=request.exclude)
         return MatrixColumns(table.X, table.schema.names, table.y)
 
     def _check(self, path: Path, request: Request) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from atomlearn.core.data.understood import understood
 from atomlearn.storage.formats.compressed import imported
 from atomlearn.storage.formats.limits import fits
-from atomlearn.storage.formats.sources import About, ColumnSource
+from atomlearn.storage.formats.sources import About, ColumnSource, TextColumns
 from atomlearn.storage.formats.table import Request, require_name
 
 _KIND = "Parquet file"
@@ -38,7 +38,7 @@ class ParquetColumns(ColumnSource):
             kind = field.type
             numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
             if not numeric and not pa.types.is_boolean(kind):
-                raise ValueError(
+                raise TextColumns(
                     f"column {field.name!r} of {path} is {kind}; leave it out (--exclude), or turn "
                     "it into numbers"
                 )

@@ -1,28 +1,25 @@
-"""The table of file formats, and read_table, which reads any of them.
+"""The table of file formats.
 
 A new format is its reader in a file of its own and one line in ``FORMATS``. It is then read by
-``read_table``, ``convert``, ``atomlearn select`` and ``atomlearn predict``.
+``datasets.read``, ``convert``, ``atomlearn select`` and ``atomlearn predict``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
 from os import PathLike
 from pathlib import Path
 
 from atomlearn.storage.formats import hdf, in_place, matlab, pgen
 from atomlearn.storage.formats.arrays import read_npy, read_npz
 from atomlearn.storage.formats.compressed import first_line, suffix_of
-from atomlearn.storage.formats.delimited import DelimitedRows, looks_delimited, read_delimited
 from atomlearn.storage.formats.flat import open_npy, open_npz
 from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.libsvm import LibsvmRows, looks_like_libsvm, read_libsvm
 from atomlearn.storage.formats.parquet import ParquetColumns
-from atomlearn.storage.formats.table import DataTable, Request, Schema, near_names
+from atomlearn.storage.formats.table import near_names
 from atomlearn.storage.intake import tables
-from atomlearn.storage.intake.strict import read_as_table
-from atomlearn.storage.intake.text import read_text
+from atomlearn.storage.intake.streamed import TextRows
+from atomlearn.storage.intake.text import looks_delimited, read_text
 from atomlearn.storage.store.on_disk import OnDisk
 from atomlearn.storage.store.plink import PlinkBed
 
@@ -47,8 +44,7 @@ FORMATS = (
     Format(
         "delimited",
         (".csv", ".tsv", ".tab"),
-        read_delimited,
-        DelimitedRows,
+        rows=TextRows,
         frame=lambda path, form, sheet: read_text(path, form),
         recognizes=looks_delimited,
         named=True,
@@ -63,14 +59,12 @@ FORMATS = (
     Format(
         "arrow",
         (".arrow", ".feather", ".ipc"),
-        read=partial(read_as_table, lambda path: tables.read_arrow(path)),
         frame=lambda path, form, sheet: tables.read_arrow(path),
         named=True,
     ),
     Format(
         "excel",
         (".xlsx", ".xlsm"),
-        read=partial(read_as_table, lambda path: tables.read_excel(path)),
         frame=lambda path, form, sheet: tables.read_excel(path, sheet),
         named=True,
     ),
@@ -156,71 +150,3 @@ def format_of(path: str | PathLike[str]) -> Format:
         f"{', '.join(suffix for form in FORMATS for suffix in form.suffixes)}. Convert it, or "
         "rename it to the ending of its format"
     )
-
-
-def read_table(
-    path: str | PathLike[str],
-    target: str | None = None,
-    *,
-    schema: Schema | None = None,
-    exclude: Sequence[str] = (),
-) -> DataTable:
-    """Return X, y and the names of the columns of a data file, read into memory.
-
-    Parameters
-    ----------
-    path : file
-        The format follows from the ending (.csv, .tsv, .tab; .libsvm, .svm, .svmlight; .npz;
-        .npy; .parquet; .arrow, .feather; .xlsx; .mat; .h5ad), else from the
-        first line. Text may be compressed (.gz, .bz2, .xz).
-    target : str, optional
-        The column of a CSV or Parquet file; the key of an .npz ("y" by default, where there is
-        one); ``last``, the number of a column, or another .npy file for an .npy; the column of
-        obs, or another .npy file, for an .h5ad. A libsvm file implies it.
-    schema : Schema, optional
-        That of the table a model was fitted to: X gets the same columns in the same order. CSV
-        columns are found by name, so the file may have others besides.
-    exclude : names of columns of a CSV or Parquet file to leave out of X.
-
-    Text columns of a CSV with at most 20 distinct values become one column ``name=value`` for
-    each value, and for two values one column for the second in alphabetical order.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        With the line and the column of the first fault, and a remedy. Missing values are refused,
-        never filled in.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from atomlearn.datasets import read_table
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
-    >>> _ = file.write_text("age,smoker,ill\\n61,yes,1\\n35,no,0\\n")
-    >>> table = read_table(file, "ill")
-    >>> table.feature_names, table.X.tolist(), table.y.tolist()
-    (('age', 'smoker=yes'), [[61.0, 1.0], [35.0, 0.0]], [1, 0])
-    """
-    file, request = Path(path), Request(target, schema, tuple(exclude))
-    form = format_of(file)
-    if form.in_place:
-        what = "a directory" if file.is_dir() else "not read into memory"
-        raise ValueError(
-            f"{file} is {what}; pass the path itself to an estimator or `atomlearn select`, which "
-            f"use it where it lies (`atomlearn convert` makes a store of a file)"
-        )
-    table = form.table(file, request)
-    if schema is not None:
-        _check_columns(table, schema)
-    return table
-
-
-def _check_columns(table: DataTable, schema: Schema) -> None:
-    """Refuse a table whose columns are not those that a model was fitted to."""
-    names, width = table.schema.names, table.X.shape[1]
-    other_names = bool(schema.names and names and names != schema.names)
-    if width != schema.n_features or other_names:
-        difference = "other column names" if width == schema.n_features else f"{width} columns"
-        raise ValueError(
-            f"{table.source} has {difference}; the model was fitted to {schema.n_features} columns"
-        )

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import near_names
+from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.encode import encode
 from atomlearn.storage.intake.frame import Frame, transposed
 from atomlearn.storage.intake.problems import Problems, listed
-from atomlearn.storage.intake.text import TextForm
 
 
 @dataclass(frozen=True, slots=True)

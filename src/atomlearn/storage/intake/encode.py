@@ -112,6 +112,9 @@ def encode(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
         parts.append(columns)
         made.append(plan)
     names = [name for plan in made if plan.is_used for name in plan.made()]
+    if len(set(names)) < len(names):
+        twice = next(name for name, count in Counter(names).items() if count > 1)
+        raise ValueError(f"two columns of {frame.path} would both be called {twice!r}; rename one")
     sizes = [len(plan.made()) for plan in made if plan.is_used]
     groups = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
     words = [plan.use == "words" for plan in made if plan.is_used]

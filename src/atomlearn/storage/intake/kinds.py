@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.storage.intake.cells import TextForm, number_of
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.dates import days_of
 from atomlearn.storage.intake.frame import Frame
@@ -96,8 +97,8 @@ def _text(frame: Frame, name: str) -> ColumnPlan:
     if days_of(known) is not None:
         why = "dates: --dates parts or --dates elapsed makes numbers of them"
         return ColumnPlan(name, "date", "leave out", why=why, **told)
-    strays = [cell for cell in known if not _is_number(cell)]
-    if len(strays) < (1 - INTAKE.numbers_share) * len(known):
+    strays = [cell for cell in known if number_of(cell, TextForm()) is None]
+    if strays and len(strays) < (1 - INTAKE.numbers_share) * len(known):
         why = f"{strays[0]!r} among numbers"
         return ColumnPlan(name, "mixed", "leave out", values=tuple(sorted(set(strays))), why=why)
     if n_rows >= 6 and len(labels) == n_rows and _words(known) < INTAKE.free_words:
@@ -117,14 +118,6 @@ def _text(frame: Frame, name: str) -> ColumnPlan:
         return ColumnPlan(name, "identifier", "leave out", why=why, **told)
     why = f"{len(labels)} values, too many for a column each: group them"
     return ColumnPlan(name, "text", "leave out", why=why, **told)
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _words(cells: Sequence[str]) -> float:

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 class Limits:
     """What no option says."""
 
-    #: Bytes from which text is read by pyarrow: below it, to import it takes longer.
+    #: Bytes of text from which polars reads it: below, to import it takes longer.
     fast_bytes: int = 2**22
+    #: Bytes of text that are parsed at once: more take more memory and are not read sooner.
+    block_bytes: int = 2**24
+    #: Times as many bytes that compressed text is taken to have, before it is read.
+    packed: int = 5
     #: Bytes and lines that encoding, delimiter and types are found from.
     head_bytes: int = 2**18
     sniffed: int = 30
-    #: Columns that a fast reader may find to be text after all before ours reads the file.
-    most_retries: int = 20
     #: Rows in which the values of a column of numbers are counted.
     counted: int = 100_000
     #: A text column with at most so many values is a category; with at most ``many_values``, where

@@ -285,8 +285,9 @@ def _fill(matrix: _Matrix, reading: Reading) -> NDArray[np.int64]:
     if isinstance(matrix.X, Design):
         return everything
     values = matrix.X.data if is_sparse(matrix.X) else matrix.X
-    if np.isfinite(values.sum()) or not np.isnan(values).any():
-        return everything
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()) or not np.isnan(values).any():
+            return everything
     if is_sparse(matrix.X):
         raise ValueError(f"{matrix.path} is sparse and has missing entries; leave them unstored")
     gaps = np.isnan(matrix.X)

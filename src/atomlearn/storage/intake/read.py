@@ -11,15 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.storage.formats.compressed import COMPRESSED
+from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Schema
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.encode import completed, encode
 from atomlearn.storage.intake.frame import Frame, transposed
+from atomlearn.storage.intake.from_store import read_from_store
 from atomlearn.storage.intake.join import Samples, joined, keys_of, phenotype
-from atomlearn.storage.intake.kinds import as_asked, described
+from atomlearn.storage.intake.kinds import described
+from atomlearn.storage.intake.limits import INTAKE
 from atomlearn.storage.intake.matrices import read_matrix
-from atomlearn.storage.intake.problems import Problems, listed, spread, typed
+from atomlearn.storage.intake.plans import left_out, plans_of, refuse, require, spread_out
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.tables import frame_of
 from atomlearn.storage.intake.targets import known_rows, tidy
@@ -39,7 +43,8 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
     **options
         Fields of ``Reading``: missing ("refuse", "median", "indicator", "drop"), id, drop,
         covariates, roles, pheno, pheno_name, covar, transpose, sheet, form, text, dates,
-        categories, schema, names.
+        categories, schema, names, memory_limit (bytes: what does not fit is read from a column
+        store in a temporary folder, made on the way).
 
     Returns
     -------
@@ -68,6 +73,8 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
         return _of_frame(frame, reading, None)
     file = Path(path)
     form = format_of(file)
+    if _is_larger(file, form, reading):
+        return read_from_store(file, form, reading)
     if form.frame is None:
         return read_matrix(form, file, reading)
     frame = form.frame(file, reading.form, reading.sheet)
@@ -77,39 +84,26 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
     return _of_frame(frame, reading, ids)
 
 
-def plans_of(frame: Frame, reading: Reading) -> list[ColumnPlan]:
-    """Return what each column of a frame is: by the schema, as asked, or as it looks."""
-    roles = {name: role for role, name in reading.named_roles().items()}
-    given = {plan.name: plan for plan in reading.schema}
-    apart = [name for name in frame.header if name in roles or name in reading.drop]
-    looked_at = [name for name in frame.header if name not in apart and name not in given]
-    found = as_asked(
-        described(frame, looked_at),
-        frame,
-        text=reading.text,
-        dates=reading.dates,
-        categories=reading.categories,
-    )
-    plans = {plan.name: plan for plan in found} | given
-    for name in apart:
-        use = roles.get(name, "leave out")
-        why = "" if name in roles else "left out by --drop"
-        plans[name] = ColumnPlan(name, "as asked", use, why=why)
-    return [_with_values(frame, plans[name]) for name in frame.header]
+def read_table(
+    path: str | PathLike[str], target: str | None = None, *, exclude: Sequence[str] = ()
+) -> DataTable:
+    """Return ``read(path, target, drop=exclude)``: its older name."""
+    return read(path, target, drop=tuple(exclude))
 
 
-def _with_values(frame: Frame, plan: ColumnPlan) -> ColumnPlan:
-    """Return the plan with labels, where a schema asks for a category without saying which."""
-    if plan.use in ("category", "ordered") and not plan.values:
-        labels = sorted({cell for cell in frame.cells(plan.name).tolist() if cell})
-        return replace(plan, values=tuple(labels))
-    return plan
+def _is_larger(file: Path, form: Format, reading: Reading) -> bool:
+    """Whether the data take more than their share of the memory allowed."""
+    streams = form.rows is not None or (form.stream is not None and form.frame is None)
+    if reading.memory_limit is None or form.in_place or not streams:
+        return False
+    packed = INTAKE.packed if file.suffix.lower() in COMPRESSED else 1
+    return 3 * packed * file.stat().st_size > reading.memory_limit
 
 
 def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> DataTable:
     """Return the table of a frame."""
-    reading = _spread(frame, reading)
-    _require(frame, reading)
+    reading = spread_out(frame, reading)
+    require(frame, reading)
     names, notes = ids, list(frame.notes)
     plans = plans_of(frame, reading)
     id_column = reading.role("id") or next(
@@ -129,8 +123,10 @@ def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> Data
         if not full.any():
             raise ValueError(f"{frame.path}: every row lacks a value; type --missing median")
         kept, frame = kept[full], frame.rows(np.flatnonzero(full))
-    _refuse(frame, plans, reading)
-    notes += _left_out(plans)
+    used = [plan.name for plan in plans if plan.is_used and reading.missing == "refuse"]
+    gaps = {name: int(frame.missing(name).sum()) for name in used}
+    refuse(frame.path, plans, gaps, lambda name: frame.line(int(np.argmax(frame.missing(name)))))
+    notes += left_out(plans)
     made = encode(frame, plans)
     covariates = tuple(
         place for place, group in enumerate(_columns_of(made.plans)) if group in reading.covariates
@@ -153,41 +149,9 @@ def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> Data
     )
 
 
-def _spread(frame: Frame, reading: Reading) -> Reading:
-    """Return the request with lists and patterns of names spread out."""
-    return replace(
-        reading,
-        drop=spread(reading.drop, frame.header),
-        covariates=spread(reading.covariates, frame.header),
-        text=spread(reading.text, frame.header),
-        categories=spread(reading.categories, frame.header),
-    )
-
-
 def _columns_of(plans: Sequence[ColumnPlan]) -> list[str]:
     """Return the column of the file behind each column of X."""
     return [plan.name for plan in plans if plan.is_used for _ in plan.made()]
-
-
-def _require(frame: Frame, reading: Reading) -> None:
-    """Refuse names that are no columns; where the table lies on its side, say so."""
-    roles = dict(reading.named_roles())
-    if reading.pheno is not None:
-        roles.pop("target", None)
-    for name in roles.values():
-        if name in frame.header:
-            continue
-        first = frame.header[0]
-        if frame.is_text(first) and name in set(frame.texts[first].tolist()):
-            raise ValueError(
-                f"{frame.path} has {name!r} in its first column, not in its header: samples are "
-                "columns there. Type --transpose"
-            )
-        frame.require([name])
-    wanted = [*reading.drop, *reading.text, *reading.categories]
-    if reading.covar is None:
-        wanted += reading.covariates
-    frame.require(wanted)
 
 
 def _other_roles(reading: Reading) -> dict[str, str]:
@@ -251,55 +215,3 @@ def _with_covariates(
     )
     covariates = (*reading.covariates, *(n for n in wanted if n not in reading.covariates))
     return both, plans + described(both, wanted), replace(reading, covariates=covariates)
-
-
-def _refuse(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) -> None:
-    """Raise one message with all that stands between these cells and numbers."""
-    problems = Problems(frame.path)
-    mixed = [plan for plan in plans if plan.kind == "mixed" and plan.use == "leave out"]
-    if mixed:
-        cells = [value for plan in mixed for value in plan.values]
-        names = [plan.name for plan in mixed]
-        problems.add(
-            f"{listed(names)}: {listed(sorted(set(cells)))} among numbers",
-            f"--na {typed(sorted(set(cells))[:5])}",
-        )
-    gaps = []
-    if reading.missing == "refuse":
-        gaps = [
-            (plan.name, frame.missing(plan.name))
-            for plan in plans
-            if plan.is_used and plan.use != "words" and plan.fill is None
-        ]
-        gaps = [(name, where) for name, where in gaps if where.any()]
-    if gaps:
-        where = gaps[0][1]
-        first = frame.line(int(np.flatnonzero(where)[0]))
-        total = sum(int(where.sum()) for _, where in gaps)
-        columns = f"{len(gaps)} columns" if len(gaps) > 1 else "column"
-        problems.add(
-            f"{columns} {listed([name for name, _ in gaps])}: {total} values are missing or not "
-            f"finite, the first on {first}",
-            "--missing median (or indicator, or drop)",
-        )
-    if not any(plan.is_used for plan in plans):
-        left = []
-        for plan in plans:
-            lack = f", {plan.missing} values missing or not finite" if plan.missing else ""
-            if plan.use == "leave out":
-                left.append(f"{plan.name!r} ({plan.kind}{lack})")
-        told = ", ".join(left[:4]) or "nothing else was there"
-        problems.add(f"no column is left for X besides the target; left out: {told}")
-    problems.refuse()
-
-
-def _left_out(plans: Sequence[ColumnPlan]) -> list[str]:
-    """Return notes about the columns that are left out, a kind of column in each."""
-    notes = []
-    for kind in dict.fromkeys(plan.kind for plan in plans if plan.use == "leave out"):
-        if kind == "as asked":
-            continue
-        mine = [plan for plan in plans if plan.use == "leave out" and plan.kind == kind]
-        why = f" ({mine[0].why})" if len(mine) == 1 and mine[0].why else ""
-        notes.append(f"left out as {kind}: {listed([plan.name for plan in mine])}{why}")
-    return notes

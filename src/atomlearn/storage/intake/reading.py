@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.columns import ROLES, ColumnPlan, plan_of
 from atomlearn.storage.intake.genotypes import Filters
-from atomlearn.storage.intake.text import TextForm
 
 WAYS = ("refuse", "median", "indicator", "drop")
 FORMAT = "atomlearn-schema"
@@ -27,7 +27,9 @@ class Reading:
     are columns; sheet : of a workbook; form : of text; text, dates, categories : columns of free
     text to make words of, what to make of dates, numbers that are labels; schema : plans of
     columns that a person wrote; names : file with a name a column, for formats without; filters,
-    pcs, seed : of genotypes, which variants to leave out and how many principal components to add.
+    pcs, seed : of genotypes, which variants to leave out and how many principal components to add;
+    memory_limit : bytes; data that take more than a third of it become a column store, in a
+    temporary folder, that is read as it is used.
     """
 
     target: str | None = None
@@ -50,6 +52,7 @@ class Reading:
     filters: Filters = field(default_factory=Filters)
     pcs: int = 0
     seed: int = 0
+    memory_limit: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("pheno", "covar", "names"):

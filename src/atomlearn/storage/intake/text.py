@@ -1,17 +1,12 @@
-"""Delimited text as it comes: any delimiter, decimal mark, encoding and compression.
-
-Small files are read with the standard library. Large ones go through pyarrow where it is
-installed, which is many times as fast; both give the same cells.
-"""
+"""Delimited text as it comes: any delimiter, decimal mark, encoding and compression."""
 
 from __future__ import annotations
 
+import codecs
 import csv
-import io
 import re
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,76 +14,202 @@ import numpy as np
 
 from atomlearn.storage.formats.compressed import open_bytes, suffix_of
 from atomlearn.storage.formats.limits import LIMITS
+from atomlearn.storage.intake.cells import Block, Columns, TextForm, number_of, parsed, records
 from atomlearn.storage.intake.frame import Frame, distinct_names
 from atomlearn.storage.intake.limits import INTAKE
 
-#: What stands for a value that is not known, beside "", in any case.
-MISSING = frozenset({"na", "n/a", "#n/a", "nan", "null", "?", "<na>", "."})
 _DELIMITERS = {".tsv": "\t", ".tab": "\t"}
-_BOMS = ((b"\xff\xfe\x00\x00", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+_BOMS = (
+    (b"\xff\xfe\x00\x00", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+)
 _TAKEN_AS = "the text is not UTF-8; it was read as Windows-1252 (--encoding says other)"
 _COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 
 
-@dataclass(frozen=True, slots=True)
-class TextForm:
-    """How a text file is written; None and "" where it is to be found out.
-
-    delimiter : one character; decimal : "." or ","; encoding : as Python names it; header :
-    whether the first line has names; missing : further cells that stand for no value.
-    """
-
-    delimiter: str = ""
-    decimal: str = ""
-    encoding: str = ""
-    header: bool = True
-    missing: frozenset[str] = field(default_factory=frozenset)
-
-    def is_missing(self, cell: str) -> bool:
-        """Whether a cell stands for a value that is not known."""
-        folded = cell.strip().casefold()
-        return not folded or folded in MISSING or folded in self.missing
+def looks_delimited(suffix: str, line: str) -> bool:
+    """Tell whether a text file with this first line is a table."""
+    return suffix in (".txt", ".dat", ".data") and any(mark in line.strip() for mark in ",\t;| ")
 
 
-def read_text(path: Path, form: TextForm, fast: bool | None = None) -> Frame:
-    """Return the frame of a text file; ``fast``: through pyarrow, None: where it is worth it."""
-    head = _head(path)
-    found = form.encoding or _encoding(head)
+def read_text(path: Path, form: TextForm) -> Frame:
+    """Return the frame of a text file."""
     try:
-        frame = _read(path, replace(form, encoding=found), head, fast)
-        if found == "cp1252" and not form.encoding:
-            frame.notes.append(_TAKEN_AS)
-        return frame
+        return TextFile(path, form).frame()
     except UnicodeDecodeError as error:
         if form.encoding:
             raise ValueError(
                 f"{path} is not {form.encoding} text ({error.reason} at byte {error.start}); give "
                 "--encoding, such as latin-1, utf-16 or cp1250"
             ) from error
-    frame = _read(path, replace(form, encoding="cp1252"), head, fast)
+    frame = TextFile(path, replace(form, encoding="cp1252")).frame()
     frame.notes.append(_TAKEN_AS)
     return frame
 
 
-def _read(path: Path, form: TextForm, head: bytes, fast: bool | None) -> Frame:
-    sample = head.decode(form.encoding, errors="replace")
-    if not form.delimiter:
-        form = replace(form, delimiter=_DELIMITERS.get(suffix_of(path)) or delimiter_in(sample))
-    large = path.stat().st_size >= INTAKE.fast_bytes if fast is None else fast
-    if large:
-        from atomlearn.storage.intake.fast_text import read_fast
+class TextFile:
+    """A text file: how it is written, its header, and its rows a piece at a time.
 
-        frame = read_fast(path, form, sample)
-        if frame is not None:
-            return frame
-    return _slowly(path, form)
+    form : complete; header : names of the columns; notes : what was done to them; text : the
+    columns that hold text, as far as was seen.
+    """
+
+    def __init__(self, path: Path, form: TextForm) -> None:
+        self.path, self.notes, self.text = path, list[str](), set[int]()
+        with open_bytes(path) as stream:
+            head: bytes = stream.read(INTAKE.head_bytes)
+        encoding = form.encoding or _encoding(head)
+        try:
+            codecs.lookup(encoding)
+        except LookupError as error:
+            raise ValueError(
+                f"there is no encoding {encoding!r}; give --encoding, such as latin-1 or utf-16"
+            ) from error
+        if encoding == "cp1252" and not form.encoding:
+            self.notes.append(_TAKEN_AS)
+        sample = head.decode(encoding, errors="replace")
+        self._old_mac = "\r" in sample and "\n" not in sample
+        delimiter = form.delimiter or _DELIMITERS.get(suffix_of(path)) or delimiter_in(sample)
+        self.form = replace(form, encoding=encoding, delimiter=delimiter)
+        rows = records(path, self._head_lines(), self.form)
+        first = next(rows, None)
+        if first is None:
+            raise ValueError(f"{path} is empty; expected a header line with column names")
+        # Where the rows begin: known once the header was taken, and no line after it.
+        self.begin, self._lines_before = self._at if form.header else self._header_at
+        second = next(rows, None)
+        self.header, self._width, notes = header_in(first[1], second and second[1], form, path)
+        self.notes += notes
+
+    def _head_lines(self) -> Iterator[str]:
+        """Yield lines, those of comments in front left out; note where each begins and ends."""
+        position, number, begun = 0, 0, False
+        for block in self._blocks(0, INTAKE.head_bytes):
+            for line in block.content.splitlines(keepends=True):
+                start = position
+                position, number = position + len(line), number + 1
+                words = line.decode("utf-8")
+                if not begun and words.startswith("#") and self.form.delimiter not in words:
+                    yield "\n"  # so that lines are counted as in the file
+                    continue
+                if not begun and words.strip():
+                    begun, self._header_at = True, (start, number - 1)
+                self._at = position, number
+                yield words
+
+    def _blocks(self, position: int, n_bytes: int, line: int = 0) -> Iterator[Block]:
+        """Yield whole lines from a byte of the text, counted in UTF-8, on; no quote is cut."""
+        plain = self.form.encoding.replace("_", "-") in ("utf-8", "utf-8-sig")
+        with open_bytes(self.path) as raw:
+            stream: Any = raw
+            if plain:
+                raw.seek(position + (3 if self.form.encoding == "utf-8-sig" else 0))
+                position = 0
+            else:
+                stream = codecs.EncodedFile(raw, "utf-8", self.form.encoding)
+            rest = b""
+            while chunk := stream.read(n_bytes):
+                if position:
+                    chunk, position = chunk[position:], max(position - len(chunk), 0)
+                if self._old_mac:
+                    chunk = chunk.replace(b"\r", b"\n")
+                content = rest + chunk
+                end = whole_records(content)
+                if not end and len(content) > LIMITS.longest_line:
+                    raise ValueError(
+                        f"{self.path} has a line of more than {LIMITS.longest_line:,} bytes (or a "
+                        "quote that never ends); give --delimiter, or repair it"
+                    )
+                rest = content[end:]
+                if end:
+                    yield self._understood(content[:end], line)
+                    line += content.count(b"\n", 0, end)
+            if rest:
+                yield self._understood(rest, line)
+
+    def _understood(self, content: bytes, line: int) -> Block:
+        if not content.isascii():
+            content.decode("utf-8")
+        return Block(self.path, content, line)
+
+    def pieces(self, position: int, n_bytes: int) -> Iterator[tuple[Columns, int]]:
+        """Yield columns of some rows, and the position after them, from a position on."""
+        position = position or self.begin
+        for block in self._blocks(position, n_bytes, self._lines_before):
+            position += len(block.content)
+            columns = parsed(block, self.form, self._width, self.text)
+            yield columns[: len(self.header)], position
+
+    def learned(self, columns: Columns) -> bool:
+        """Take note of columns that turn out to be text; whether there were any."""
+        new = {place for place, cells in enumerate(columns) if cells.dtype == object} - self.text
+        self.text |= new
+        return bool(new)
+
+    def frame(self) -> Frame:
+        """Return all rows; columns that turn out to be text late are read once more."""
+        again, parts = True, list[Columns]()
+        while again:
+            again, parts = False, []
+            for columns, _ in self.pieces(0, INTAKE.block_bytes):
+                again = self.learned(columns) or again
+                if not again:
+                    parts.append(columns)
+        frame = self.frame_of(parts)
+        if frame.n_rows == 0:
+            raise ValueError(f"{self.path} has a header but no data; expected one line a sample")
+        return decimals(frame, self.form)
+
+    def frame_of(self, parts: list[Columns]) -> Frame:
+        """Return the frame of pieces, which are given up as they are copied."""
+        n_rows = sum(part[0].size for part in parts)
+        numeric = [place for place in range(len(self.header)) if place not in self.text]
+        numbers = np.empty((n_rows, len(numeric)), order="F")
+        texts: dict[int, list[Any]] = {place: [] for place in sorted(self.text)}
+        start = 0
+        parts.reverse()
+        while parts:
+            part = parts.pop()
+            stop = start + part[0].size
+            for slot, place in enumerate(numeric):
+                numbers[start:stop, slot] = part[place]
+            for place, cells in texts.items():
+                cells.append(part[place])
+            start = stop
+        return Frame(
+            self.path,
+            self.header,
+            {self.header[place]: slot for slot, place in enumerate(numeric)},
+            numbers,
+            {self.header[p]: np.concatenate([[], *cells]) for p, cells in texts.items()},
+            n_rows,
+            list(self.notes),
+            self.line,
+        )
+
+    def line(self, row: int) -> str:
+        """Return where a row stands, for messages."""
+        for block in self._blocks(self.begin, INTAKE.block_bytes, self._lines_before):
+            lines = iter(block.content.decode("utf-8").splitlines(keepends=True))
+            for line, _ in records(self.path, lines, self.form, block.line):
+                if row == 0:
+                    return f"line {line}"
+                row -= 1
+        return "a row"
 
 
-def _head(path: Path) -> bytes:
-    with open_bytes(path) as stream:
-        head: bytes = stream.read(INTAKE.head_bytes)
-    return head
+def whole_records(content: bytes) -> int:
+    """Return where the last line ends that is not inside quotes; 0 where there is none."""
+    end = content.rfind(b"\n") + 1
+    quotes = content.count(b'"', 0, end)
+    while quotes % 2 and end:
+        before = content.rfind(b"\n", 0, end - 1) + 1
+        quotes -= content.count(b'"', before, end)
+        end = before
+    return end
 
 
 def _encoding(head: bytes) -> str:
@@ -101,7 +222,7 @@ def _encoding(head: bytes) -> str:
     except UnicodeDecodeError as error:
         if error.start < len(head) - 8:
             return "cp1252"
-    return "utf-8-sig"
+    return "utf-8"
 
 
 def delimiter_in(sample: str) -> str:
@@ -120,35 +241,6 @@ def delimiter_in(sample: str) -> str:
     return best
 
 
-def lines_of(path: Path, form: TextForm) -> Iterator[str]:
-    """Yield the lines of the text, those of comments in front of the header left out."""
-    with open_bytes(path) as raw, io.TextIOWrapper(raw, form.encoding, newline="") as stream:
-        begun = False
-        while line := stream.readline(LIMITS.longest_line):
-            if not begun and line.startswith("#") and form.delimiter not in line:
-                yield "\n"  # so that lines are counted as in the file
-                continue
-            begun = begun or bool(line.strip())
-            yield line
-
-
-def records(path: Path, form: TextForm) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line on which a record ends, and its cells; blank lines left out."""
-    csv.field_size_limit(LIMITS.longest_cell)
-    spaces = form.delimiter == " "
-    try:
-        reader = csv.reader(
-            lines_of(path, form), delimiter=form.delimiter, strict=True, skipinitialspace=spaces
-        )
-        for row in reader:
-            if row and not (len(row) == 1 and not row[0].strip()):
-                yield reader.line_num, row
-    except csv.Error as error:
-        raise ValueError(
-            f"{path} is not a readable table: {error}; give --delimiter, or repair that line"
-        ) from error
-
-
 def header_in(
     first: Sequence[str], second: Sequence[str] | None, form: TextForm, path: Path
 ) -> tuple[list[str], int, list[str]]:
@@ -156,9 +248,11 @@ def header_in(
     cells = list(first)
     if not form.header:
         return [f"x{j}" for j in range(len(cells))], len(cells), []
-    numeric = all(_number(cell, form) is not None for cell in cells if cell.strip())
+    numeric = all(number_of(cell, form) is not None for cell in cells if cell.strip())
     counted = [cell.strip() for cell in cells] == [str(j) for j in range(len(cells))]
-    if numeric and not counted and any(cell.strip() for cell in cells):
+    # "nan" and "inf" are numbers to Python, but may well be names.
+    digits = all(any(map(str.isdigit, cell)) for cell in cells if cell.strip())
+    if numeric and digits and not counted and any(cell.strip() for cell in cells):
         raise ValueError(
             f"the first line of {path} holds only numbers ({', '.join(cells[:3])}, ...), where "
             "column names are expected; add them, or give --no-header (columns are x0, x1, ...)"
@@ -176,97 +270,6 @@ def header_in(
     return names, width, notes
 
 
-def _number(cell: str, form: TextForm) -> float | None:
-    """Return a cell as a number; NaN where it is missing, None where it is text."""
-    try:
-        # Python reads 1_000 as a number; a data file that has it means a name.
-        return float(cell) if "_" not in cell else None
-    except ValueError:
-        return float("nan") if form.is_missing(cell) else None
-
-
-def _values(cells: list[str], form: TextForm) -> tuple[list[float], list[int]]:
-    """Return cells as numbers, and the places of those that are text."""
-    try:
-        if "_" not in "".join(cells):
-            return list(map(float, cells)), []
-    except ValueError:
-        pass
-    found = [_number(cell, form) for cell in cells]
-    strays = [place for place, value in enumerate(found) if value is None]
-    return [0.0 if value is None else value for value in found], strays
-
-
-def _slowly(path: Path, form: TextForm) -> Frame:
-    """Return the frame, read with the standard library; again where a column turns out text."""
-    text: set[int] = set()
-    while True:
-        rows = records(path, form)
-        first = next(rows, None)
-        if first is None:
-            raise ValueError(f"{path} is empty; expected a header line with column names")
-        second = next(rows, None)
-        header, width, notes = header_in(first[1], second and second[1], form, path)
-        body = [] if second is None else [second]
-        if not form.header:
-            body.insert(0, first)
-        found = _collect(path, form, header, width, chain_of(body, rows), text)
-        if found is not None:
-            found.notes.extend(notes)
-            return decimals(found, form)
-
-
-def chain_of(
-    body: list[tuple[int, list[str]]], rows: Iterable[tuple[int, list[str]]]
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows that were read ahead, then the others."""
-    yield from body
-    yield from rows
-
-
-def _collect(
-    path: Path,
-    form: TextForm,
-    header: list[str],
-    width: int,
-    rows: Iterable[tuple[int, list[str]]],
-    text: set[int],
-) -> Frame | None:
-    """Return the frame; None where more columns turned out to be text, which ``text`` then has."""
-    numeric = [j for j in range(len(header)) if j not in text]
-    texts: dict[int, list[str]] = {j: [] for j in sorted(text)}
-    numbers, lines, stray = array("d"), array("q"), set[int]()
-    for line, row in rows:
-        if len(row) != width:
-            raise ValueError(
-                f"line {line} of {path} has {len(row)} cells, and the others have {width}; repair "
-                "that line, or give --delimiter"
-            )
-        row = row[: len(header)]
-        values, strays = _values(row if not text else [row[j] for j in numeric], form)
-        numbers.extend(values)
-        stray.update(numeric[place] for place in strays)
-        for j, cells in texts.items():
-            cell = row[j].strip()
-            cells.append("" if form.is_missing(cell) else cell)
-        lines.append(line)
-    if stray:
-        text |= stray
-        return None
-    if not lines:
-        raise ValueError(f"{path} has a header but no data; expected one line a sample")
-    flat = np.frombuffer(numbers, dtype=np.float64) if numbers else np.zeros(0)
-    return Frame(
-        path,
-        header,
-        {header[j]: slot for slot, j in enumerate(numeric)},
-        flat.reshape(len(lines), len(numeric)).copy(),
-        {header[j]: np.array(cells, dtype=object) for j, cells in texts.items()},
-        len(lines),
-        line=lambda row: f"line {lines[row]}",
-    )
-
-
 def decimals(frame: Frame, form: TextForm) -> Frame:
     """Turn columns of text that are numbers with a decimal comma (or 1,000s) into numbers."""
     found: dict[str, Any] = {}
@@ -278,7 +281,7 @@ def decimals(frame: Frame, form: TextForm) -> Frame:
         plain = [cell for cell in known if "," not in cell]
         pattern = _COMMA if comma else _THOUSANDS
         if len(plain) == len(known) or not all(
-            pattern.fullmatch(cell) or _is_plain(cell) for cell in known
+            pattern.fullmatch(cell) or number_of(cell, TextForm()) is not None for cell in known
         ):
             continue
         change = _from_comma if comma else _from_thousands
@@ -294,14 +297,6 @@ def decimals(frame: Frame, form: TextForm) -> Frame:
         numbers[:, place] = found[name] if name in found else frame.values(name)
     slots = {name: place for place, name in enumerate(numeric)}
     return replace(frame, slots=slots, numbers=numbers, texts=texts)
-
-
-def _is_plain(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return "_" not in cell
 
 
 def _from_comma(cell: str) -> float:

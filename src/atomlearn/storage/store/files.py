@@ -61,6 +61,6 @@ def _format(path: str | os.PathLike[str]) -> Format:
     if form.open is None:
         raise ValueError(
             f"{file} is not a column store, .bed or .h5ad; make a store of it with `atomlearn "
-            f"convert {file} {file.stem}.store`, or read it with atomlearn.datasets.read_table"
+            f"convert {file} {file.stem}.store`, or read it with atomlearn.datasets.read"
         )
     return form

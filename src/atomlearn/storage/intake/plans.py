@@ -1,0 +1,123 @@
+"""Plans: what each column of a frame is, and what stands between them and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from atomlearn.storage.intake.columns import ColumnPlan
+from atomlearn.storage.intake.frame import Frame
+from atomlearn.storage.intake.kinds import as_asked, described
+from atomlearn.storage.intake.problems import Problems, listed, spread, typed
+from atomlearn.storage.intake.reading import Reading
+
+
+def plans_of(frame: Frame, reading: Reading) -> list[ColumnPlan]:
+    """Return what each column of a frame is: by the schema, as asked, or as it looks."""
+    roles = {name: role for role, name in reading.named_roles().items()}
+    given = {plan.name: plan for plan in reading.schema}
+    apart = [name for name in frame.header if name in roles or name in reading.drop]
+    looked_at = [name for name in frame.header if name not in apart and name not in given]
+    found = as_asked(
+        described(frame, looked_at),
+        frame,
+        text=reading.text,
+        dates=reading.dates,
+        categories=reading.categories,
+    )
+    plans = {plan.name: plan for plan in found} | given
+    for name in apart:
+        use = roles.get(name, "leave out")
+        why = "" if name in roles else "left out by --drop"
+        plans[name] = ColumnPlan(name, "as asked", use, why=why)
+    return [_with_values(frame, plans[name]) for name in frame.header]
+
+
+def _with_values(frame: Frame, plan: ColumnPlan) -> ColumnPlan:
+    """Return the plan with labels, where a schema asks for a category without saying which."""
+    if plan.use in ("category", "ordered") and not plan.values:
+        labels = sorted({cell for cell in frame.cells(plan.name).tolist() if cell})
+        return replace(plan, values=tuple(labels))
+    return plan
+
+
+def spread_out(frame: Frame, reading: Reading) -> Reading:
+    """Return the request with lists and patterns of names spread out."""
+    return replace(
+        reading,
+        drop=spread(reading.drop, frame.header),
+        covariates=spread(reading.covariates, frame.header),
+        text=spread(reading.text, frame.header),
+        categories=spread(reading.categories, frame.header),
+    )
+
+
+def require(frame: Frame, reading: Reading) -> None:
+    """Refuse names that are no columns; where the table lies on its side, say so."""
+    roles = dict(reading.named_roles())
+    if reading.pheno is not None:
+        roles.pop("target", None)
+    for name in roles.values():
+        if name in frame.header:
+            continue
+        first = frame.header[0]
+        if frame.is_text(first) and name in set(frame.texts[first].tolist()):
+            raise ValueError(
+                f"{frame.path} has {name!r} in its first column, not in its header: samples are "
+                "columns there. Type --transpose"
+            )
+        frame.require([name])
+    wanted = [*reading.drop, *reading.text, *reading.categories]
+    if reading.covar is None:
+        wanted += reading.covariates
+    frame.require(wanted)
+
+
+def refuse(
+    path: Path,
+    plans: Sequence[ColumnPlan],
+    missing: Mapping[str, int],
+    where: Callable[[str], str],
+) -> None:
+    """Raise one message with all that stands between these columns and numbers.
+
+    missing : how many values of a column are, of those where that is refused; where : the line of
+    the first one.
+    """
+    problems = Problems(path)
+    mixed = [plan for plan in plans if plan.kind == "mixed" and plan.use == "leave out"]
+    if mixed:
+        cells = sorted({value for plan in mixed for value in plan.values})
+        names = listed([plan.name for plan in mixed])
+        problems.add(f"{names}: {listed(cells)} among numbers", f"--na {typed(cells[:5])}")
+    asked = [plan for plan in plans if plan.is_used and plan.use != "words" and plan.fill is None]
+    gaps = [plan.name for plan in asked if missing.get(plan.name)]
+    if gaps:
+        columns = f"{len(gaps)} columns" if len(gaps) > 1 else "column"
+        problems.add(
+            f"{columns} {listed(gaps)}: {sum(missing[name] for name in gaps)} values are missing "
+            f"or not finite, the first on {where(gaps[0])}",
+            "--missing median (or indicator, or drop)",
+        )
+    if not any(plan.is_used for plan in plans):
+        left = []
+        for plan in plans:
+            lack = f", {plan.missing} values missing or not finite" if plan.missing else ""
+            if plan.use == "leave out":
+                left.append(f"{plan.name!r} ({plan.kind}{lack})")
+        told = ", ".join(left[:4]) or "nothing else was there"
+        problems.add(f"no column is left for X besides the target; left out: {told}")
+    problems.refuse()
+
+
+def left_out(plans: Sequence[ColumnPlan]) -> list[str]:
+    """Return notes about the columns that are left out, a kind of column in each."""
+    notes = []
+    for kind in dict.fromkeys(plan.kind for plan in plans if plan.use == "leave out"):
+        if kind == "as asked":
+            continue
+        mine = [plan for plan in plans if plan.use == "leave out" and plan.kind == kind]
+        why = f" ({mine[0].why})" if len(mine) == 1 and mine[0].why else ""
+        notes.append(f"left out as {kind}: {listed([plan.name for plan in mine])}{why}")
+    return notes
