@@ -22,7 +22,8 @@ from atomlearn.interfaces import Deadline
 from atomlearn.result import Status
 from atomlearn.solvers.stopping import Passes
 
-X, Y = make_classification(120, 30, n_informative=8, n_classes=3, random_state=0)
+#: Too many entries to be solved before the first pass.
+X, Y = make_classification(1200, 30, n_informative=8, n_classes=3, random_state=0)
 BINARY = (Y > 0).astype(float)
 KINDS: list[Any] = [
     (AtomicRegressor(alpha=0.01), BINARY),

@@ -11,7 +11,10 @@ from sklearn.datasets import make_classification
 
 from atomlearn import AtomicClassifier, AtomicRegressor, FeatureGenerator, designs, norms
 from atomlearn.losses import Squared
+from atomlearn.solvers import ColumnGeneration
 
+#: So few columns would be taken at once: no step would be made.
+STEPS = ColumnGeneration(batch=5)
 X, Y = make_classification(150, 12, n_informative=6, n_classes=3, random_state=1)
 
 
@@ -56,7 +59,7 @@ def test_names_of_a_former_fit_do_not_stay(opened: bool) -> None:
 
 @pytest.mark.parametrize("multi_class", ["ovr", "multinomial"])
 def test_a_warm_start_is_where_the_last_fit_ended(multi_class: str) -> None:
-    model = AtomicClassifier(alpha=0.01, warm_start=True, multi_class=multi_class)
+    model = AtomicClassifier(alpha=0.01, warm_start=True, multi_class=multi_class, solver=STEPS)
     steps = [len(r.history) for r in model.fit(X, Y).results_]
     again = [len(r.history) for r in model.fit(X, Y).results_]
     assert max(steps) > 1
@@ -66,11 +69,13 @@ def test_a_warm_start_is_where_the_last_fit_ended(multi_class: str) -> None:
 @pytest.mark.parametrize("multi_class", ["ovr", "multinomial"])
 def test_a_fit_of_other_classes_starts_afresh(multi_class: str) -> None:
     """The same number of classes under other names are other classes: no step is saved."""
-    model = AtomicClassifier(alpha=0.01, warm_start=True, multi_class=multi_class)
+    model = AtomicClassifier(alpha=0.01, warm_start=True, multi_class=multi_class, solver=STEPS)
     names = np.array(["a", "b", "c"])[Y]
     afresh = [
         len(r.history)
-        for r in AtomicClassifier(alpha=0.01, multi_class=multi_class).fit(X, names).results_
+        for r in AtomicClassifier(alpha=0.01, multi_class=multi_class, solver=STEPS)
+        .fit(X, names)
+        .results_
     ]
     assert [len(r.history) for r in model.fit(X, Y).fit(X, names).results_] == afresh
     assert max(afresh) > 1
@@ -78,7 +83,9 @@ def test_a_fit_of_other_classes_starts_afresh(multi_class: str) -> None:
 
 def test_the_parts_of_a_latent_norm_are_taken_over() -> None:
     groups = [[0, 1, 2], [2, 3, 4], [4, 5, 6, 7], [7, 8, 9], [9, 10, 11]]
-    model = AtomicRegressor(norms.LatentGroups(groups), alpha=0.05, warm_start=True, tol=1e-9)
+    model = AtomicRegressor(
+        norms.LatentGroups(groups), alpha=0.05, warm_start=True, tol=1e-9, solver=STEPS
+    )
     first = len(model.fit(X, Y).results_[0].history)
     assert first > 1
     assert len(model.fit(X, Y).results_[0].history) == 1

@@ -58,11 +58,11 @@ class AskingForTheTime(Solver):
 
     def start(self, problem, warm=None):  # type: ignore[no-untyped-def]
         self.seen.append(problem.deadline)
-        return ColumnGeneration().start(problem, warm)
+        return ColumnGeneration(batch=10).start(problem, warm)
 
     def step(self, problem, state):  # type: ignore[no-untyped-def]
         self.seen.append(problem.deadline)
-        return ColumnGeneration().step(problem, state)
+        return ColumnGeneration(batch=10).step(problem, state)
 
 
 def test_the_time_limit_reaches_the_problem_as_its_deadline() -> None:
@@ -169,8 +169,8 @@ def test_weights_that_are_all_zero_are_refused() -> None:
         solve(X, y, level=1.0, sample_weight=np.zeros(y.size))
 
 
-@pytest.mark.parametrize("solver", [None, AtomGeneration(), FISTA()])
-def test_the_first_point_has_the_best_intercept_wherever_it_starts(solver: Solver | None) -> None:
+@pytest.mark.parametrize("solver", [ColumnGeneration(batch=10), AtomGeneration(), FISTA()])
+def test_the_first_point_has_the_best_intercept_wherever_it_starts(solver: Solver) -> None:
     X, y = data()
     far = WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0), 1e3)
     first = solve(X, y, level=1.0, intercept=True, max_iter=0, warm_start=far, solver=solver)
@@ -215,7 +215,7 @@ class Still(ColumnGeneration):
 
 def test_a_run_without_progress_stalls_once_the_patience_of_the_solver_is_over() -> None:
     X, y = data()
-    result = solve(X, y, level=0.5, solver=Still())
+    result = solve(X, y, level=0.5, solver=Still(batch=10))
     assert result.status is Status.STALLED
     assert result.iterations == 4
 

@@ -46,6 +46,7 @@ from atomlearn._kernels.many import (
     many_csr,
     many_dense,
 )
+from atomlearn._kernels.newton_qp import NEWTON_LOSSES, newton_qp
 from atomlearn._kernels.pairs import (
     PairLimits,
     PairScratch,
@@ -86,6 +87,7 @@ from atomlearn._kernels.vectors import group_norms, soft_threshold, top_magnitud
 
 __all__ = [
     "LANES",
+    "NEWTON_LOSSES",
     "SPARSE_FAULTS",
     "STORED_TYPES",
     "ActiveFactor",
@@ -125,6 +127,7 @@ __all__ = [
     "many_dense",
     "matrix_product_csr",
     "max_threads",
+    "newton_qp",
     "padded",
     "pair_bounds_csc",
     "pair_histograms",

@@ -199,6 +199,24 @@ def pivot_signs(
     weights: Array,
     /,
 ) -> int: ...
+def newton_qp(
+    columns: Array,
+    target: Array,
+    sample_weight: Array,
+    loss: int,
+    price: Array,
+    level: float,
+    coupling: float,
+    ridge: float,
+    radius: float,
+    is_signed: bool,
+    intercept: bool,
+    weights: Array,
+    shift: Array,
+    batch: int,
+    most: int,
+    /,
+) -> int: ...
 def max_threads() -> int: ...
 def provide_blas(name: str, capsule: object, /) -> bool: ...
 def group_newton(

@@ -104,7 +104,9 @@ class Watch:
         state = progress.state
         used = state.columns[state.weights != 0]
         for column in used.tolist():
-            self.found[column] = min(state.iteration, self.found.get(column, state.iteration))
+            # All columns of small data are fitted before the first pass.
+            step = max(state.iteration, 1)
+            self.found[column] = min(step, self.found.get(column, step))
         self.say(
             f"  pass {state.iteration + 1:>3}  {used.size:>7,} features  "
             f"objective {state.certificate.objective:<11.6g}  "

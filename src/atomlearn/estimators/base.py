@@ -199,7 +199,8 @@ class AtomicModel(BaseEstimator):
         """
         settings = settings or self._settings()
         observers = (PrintProgress(every=1),) if self.verbose else ()
-        at_once, interrupted = effective_n_jobs(n_jobs), False
+        at_once = effective_n_jobs(n_jobs) if len(problems) > 1 else 1
+        interrupted = False
 
         def one(number: int) -> Result:
             nonlocal interrupted

@@ -50,5 +50,7 @@ void bind_sampled(nb::module_& m);
 void bind_many(nb::module_& m);
 // Block pivoting, in pivoting_module.cpp.
 void bind_pivoting(nb::module_& m);
+// Newton steps by quadratic programs, in newton_module.cpp.
+void bind_newton(nb::module_& m);
 
 }  // namespace atomlearn

@@ -420,5 +420,6 @@ NB_MODULE(_native, m) {
     m.def("max_threads", &threads_allowed);
     bind_many(m);
     bind_pivoting(m);
+    bind_newton(m);
     m.def("threshold", &threshold, nb::arg().noconvert(), nb::arg(), nb::arg().noconvert());
 }

@@ -43,6 +43,16 @@ class Master(ABC):
         its certified gap, also where the target could not be reached.
         """
 
+    def guess(
+        self, problem: Problem, weights: Array, intercept: float
+    ) -> tuple[Array, float, int] | None:
+        """Return weights, intercept and steps of what is likely the optimum, where that is quick.
+
+        Nothing is proved of it, which on small problems takes longer than finding it: who asks
+        prices the point. None: solve.
+        """
+        return None
+
     def candidates_for_free(self, problem: Problem) -> int:
         """Return how many columns a pass may add that cost this master next to nothing.
 

@@ -39,6 +39,7 @@ class Squared(Loss):
     """
 
     name: ClassVar[str] = "squared"
+    in_kernel: ClassVar[str] = "squared"
     smoothness: ClassVar[float] = 1.0
     is_quadratic: ClassVar[bool] = True
     translates: ClassVar[bool] = True

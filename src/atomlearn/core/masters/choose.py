@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from atomlearn.core.interfaces import Block, Master, Refit
 from atomlearn.core.masters.active_set import prices_of
+from atomlearn.core.masters.block_pivots import BlockPivots
 from atomlearn.core.masters.compressed import CompressedSamples, is_compressible
 from atomlearn.core.masters.coupled_newton import CoupledNewton, is_coupled
 from atomlearn.core.masters.newton import Array, SemismoothNewton
@@ -30,6 +31,7 @@ def choose_master(problem: Problem) -> Master:
     up to 500 plain columns; up to 5000 where the loss
     couples samples or has no bound on its curvature; or
     more of few samples where the loss is quadratic
+    l1 and a quadratic loss otherwise                       ``BlockPivots``
     every other norm with a proximal map                    ``SemismoothNewton``
     ======================================================  ====================
 
@@ -67,12 +69,21 @@ def choose_master(problem: Problem) -> Master:
     """
     if is_priced(problem):
         return SequentialQP(batch=TUNING.entering_together, fallback=SemismoothNewton())
-    sets = WorkingSets(ScalingNewton() if is_group_problem(problem) else SemismoothNewton())
+    sets = WorkingSets(_inner(problem))
     if is_coupled(problem):
         return CoupledNewton(sets)
     if is_compressible(problem):
         return CompressedSamples(sets)
     return sets if sets.splits(problem) else sets.master
+
+
+def _inner(problem: Problem) -> Master:
+    """Return what solves for the weights, of a block that QPs are not for."""
+    if is_group_problem(problem):
+        return ScalingNewton()
+    if problem.loss.is_quadratic and prices_of(problem) is not None:
+        return BlockPivots(SemismoothNewton())
+    return SemismoothNewton()
 
 
 def is_priced(problem: Problem) -> bool:
@@ -97,6 +108,12 @@ class ChosenMaster(Master):
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
         return choose_master(problem).solve(problem, weights, intercept, gap_target)
+
+    def guess(
+        self, problem: Problem, weights: Array, intercept: float
+    ) -> tuple[Array, float, int] | None:
+        """As the master that is chosen for the problem."""
+        return choose_master(problem).guess(problem, weights, intercept)
 
     def candidates_for_free(self, problem: Problem) -> int:
         """As the master that is chosen for the problem."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn._kernels import QPStatus, active_set_qp
+from atomlearn._kernels import QPStatus, active_set_qp, newton_qp
 from atomlearn.core.interfaces import Master, Refit
 from atomlearn.core.masters.active_set import (
     ActiveSetQP,
@@ -91,16 +91,45 @@ class SequentialQP(Master):
             refit.steps += steps
         return refit
 
+    def guess(
+        self, problem: Problem, weights: Array, intercept: float
+    ) -> tuple[Array, float, int] | None:
+        """Return where the kernel ends, on problems that it solves before Python has begun."""
+        if not is_small(problem):
+            return None
+        prices = check_prices(problem)
+        level, coupling, radius = model_terms(problem.regularizer)
+        return newton_qp(
+            block_of(problem).dense(),
+            problem.y,
+            problem.weight,
+            problem.loss.in_kernel,
+            feasible(problem, prices, weights),
+            intercept,
+            price=prices.price,
+            level=level,
+            coupling=coupling,
+            ridge=problem.tau,
+            radius=radius,
+            signed=prices.signed,
+            intercept=problem.fit_intercept,
+            batch=self.batch,
+        )
+
     def _solve(
         self, problem: Problem, weights: Array, intercept: float, gap_target: float
     ) -> Refit:
         prices = check_prices(problem)
+        guess = self.guess(problem, weights, intercept)
+        weights, intercept, begun = guess or (weights, intercept, 0)
         if problem.loss.is_quadratic and weights.size <= TUNING.columns_together:
             quadratic = ActiveSetQP(self.batch, self.max_pivots)
-            return quadratic.solve(problem, weights, intercept, gap_target)
+            refit = quadratic.solve(problem, weights, intercept, gap_target)
+            refit.steps += begun
+            return refit
         inside = feasible(problem, prices, weights)
         best = priced_point(problem, prices, inside, block_of(problem).dot(inside), intercept)
-        damping, idle, steps = 0.0, 0, 0
+        damping, idle, steps = 0.0, 0, begun
         while best.refit.gap > gap_target and weights.size and idle < TUNING.damped_patience:
             if steps >= self.max_steps or problem.deadline.passed:
                 break
@@ -152,6 +181,18 @@ class SequentialQP(Master):
         end = np.zeros(slope.size)
         end[chosen] = target
         return _search(problem, prices, at, end, float(slope[chosen] @ (target - start)))
+
+
+def is_small(problem: Problem) -> bool:
+    """Return whether the kernel makes all steps in less time than Python makes one."""
+    n_samples, size = problem.design.shape
+    return (
+        bool(problem.loss.in_kernel)
+        and not problem.deadline.passed
+        and problem.metric is None
+        and 0 < n_samples * size <= TUNING.kernel_entries
+        and n_samples * size * size <= TUNING.kernel_work
+    )
 
 
 def _chosen(problem: Problem, prices: Prices, at: Candidate, slope: Array) -> Columns:

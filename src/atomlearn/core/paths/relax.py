@@ -71,6 +71,8 @@ def relaxed_predictions(
 
 def checked_shares(relax: object) -> tuple[float, ...]:
     """Return the shares of the refit to choose from, or say what is wrong with them."""
+    if type(relax) is float and 0.0 <= relax <= 1.0:
+        return (relax,)
     try:
         shares = np.atleast_1d(np.asarray(relax, dtype=np.float64))
     except (TypeError, ValueError) as error:

@@ -67,6 +67,6 @@ class Settings:
         rules: StoppingRule = RelativeGap(self.gap) | Iterations(self.max_iter)
         if self.stop is not None:
             rules = rules | self.stop
-        problem = replace(problem, deadline=problem.deadline.sooner(self.deadline))
+        problem = problem.until(problem.deadline.sooner(self.deadline))
         solver = self.solver or default_solver(problem.regularizer.norm, self.gap)
         return run(problem, solver, rules, (*self.observers, *observers), warm)

@@ -26,6 +26,8 @@ def freed(problem: Problem, unpenalized: object) -> Problem:
     """
     n_features, norm = problem.design.shape[1], problem.regularizer.norm
     asked = [norm.free(n_features)] + ([] if problem.free is None else [problem.free])
+    if unpenalized is None and not any(columns.size for columns in asked):
+        return problem
     if unpenalized is not None:
         asked.append(check_free(unpenalized, n_features))
     free = np.unique(np.concatenate(asked))

@@ -132,6 +132,10 @@ class Problem:
         norm = norm.on(self.design.shape[1])
         return replace(self, regularizer=replace(self.regularizer, norm=norm)).freed(None)
 
+    def until(self, deadline: Deadline) -> Problem:
+        """Return the problem with another deadline; itself where that is the one it has."""
+        return self if deadline == self.deadline else replace(self, deadline=deadline)
+
     def of_rows(self, rows: Columns, design: Design, weight: Array) -> Problem:
         """Return the problem of these samples, whose data is ``design``, with other weights."""
         offset = None if self.offset is None else self.offset[rows]

@@ -46,6 +46,9 @@ class Pace:
     small : int
         Entries of a block, or steps times columns of a re-fit, below which both cost nothing that
         could be measured beside the pass.
+    together, columns_together : int
+        Entries and columns of a design up to which all columns are taken at once, and re-fitted
+        before the first pass: it then proves the optimum.
     share : int
         A pass asks for a hundredth of all columns, but for no more than there are samples, or
         this many: few solutions use more.
@@ -63,6 +66,8 @@ class Pace:
     loose: float = 0.1
     work: float = 0.2
     small: int = 20_000
+    together: int = 2**15
+    columns_together: int = 500
     share: int = 1000
     atoms: int = 5
     asked_entries: int = 2**26
@@ -159,24 +164,65 @@ class ColumnGeneration(Solver):
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> ActiveState:
         warm = warm or WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0))
+        if self._takes_all(problem):
+            return self._price(problem, self._all_at_once(problem, warm))
         gathered, lengths = centered_columns(problem, warm.columns)
-        block: Block = CachedBlock(gathered)
         weights = problem.inside(warm.columns, warm.weights)
+        intercept = warm.intercept + float(lengths.offsets @ weights)
+        block = CachedBlock(gathered)
+        state = self._state_of(problem, warm.columns, block, lengths, weights, intercept, 0)
+        state.free = 0 if self.batch else self.master.candidates_for_free(problem)
+        return self._price(problem, state)
+
+    def _takes_all(self, problem: Problem) -> bool:
+        """Return whether taking all columns costs less than asking which ones are needed."""
+        n_samples, size = problem.design.shape
+        few = size <= self.pace.columns_together and n_samples * size <= self.pace.together
+        quick = self.batch is None and not problem.deadline.passed
+        return quick and few and problem.design.listable
+
+    def _all_at_once(self, problem: Problem, warm: WarmStart) -> ActiveState:
+        """Return the state of all columns, re-fitted and not yet priced."""
+        columns = np.arange(problem.design.shape[1])
+        gathered, lengths = centered_columns(problem, columns)
+        weights = np.zeros(columns.size)
+        weights[warm.columns] = warm.weights
+        intercept = warm.intercept + float(lengths.offsets @ weights)
+        block = CachedBlock(gathered)
+        restricted = problem.restricted_to(block, columns)
+        guess = self.master.guess(restricted, weights, intercept)
+        if guess is not None:
+            weights, intercept, steps = guess
+        else:
+            enough = 0.5e-4 * self.tolerance * problem.loss_at_zero()
+            refit = FreeNewton(self.master).solve(
+                restricted, problem.inside(columns, weights), intercept, enough
+            )
+            weights, intercept, steps = refit.weights, refit.intercept, refit.steps
+        return self._state_of(problem, columns, block, lengths, weights, intercept, steps)
+
+    def _state_of(
+        self,
+        problem: Problem,
+        columns: Columns,
+        block: Block,
+        lengths: Lengths,
+        weights: Array,
+        intercept: float,
+        steps: int,
+    ) -> ActiveState:
+        """Return the state of this point with an optimal intercept, not yet priced."""
         linear = block.dot(weights)
-        shift = float(lengths.offsets @ weights)
-        intercept = problem.optimal_intercept(linear, warm.intercept + shift)
-        return self._price(
-            problem,
-            ActiveState(
-                columns=warm.columns,
-                weights=weights,
-                intercept=intercept - shift,
-                prediction=linear + intercept,
-                lengths=lengths,
-                certificate=None,  # type: ignore[arg-type]  # _price sets it
-                block=block,
-                free=0 if self.batch else self.master.candidates_for_free(problem),
-            ),
+        intercept = problem.optimal_intercept(linear, intercept)
+        return ActiveState(
+            columns=columns,
+            weights=weights,
+            intercept=intercept - float(lengths.offsets @ weights),
+            prediction=linear + intercept,
+            lengths=lengths,
+            certificate=None,  # type: ignore[arg-type]  # _price sets it
+            block=block,
+            master_steps=steps,
         )
 
     def step(self, problem: Problem, state: ActiveState) -> ActiveState:
@@ -218,7 +264,8 @@ class ColumnGeneration(Solver):
         target = max(self._gap_target(state), restricted.negligible)
         intercept = state.intercept + float(state.lengths.offsets @ state.weights)
         master = FreeNewton(self.master)
-        if state.free or restricted.design.shape[0] * weights.size <= self.pace.small:
+        entries = restricted.design.shape[0] * weights.size
+        if weights.size <= state.free or entries <= self.pace.small:
             return master.solve(restricted, weights, intercept, target)
         loose = (
             max(target, self.pace.loose * state.certificate.gap)
@@ -241,7 +288,7 @@ class ColumnGeneration(Solver):
         if not state.candidates.size:
             # Nothing new to add: only a more exact master can close what is left.
             return min(0.3 * state.refit_gap, enough)
-        if state.free:
+        if state.columns.size + state.candidates.size <= state.free:
             # The last digits cost a step or two, and the objective they are relative to will fall.
             return max(1e-2 * enough, min(enough, 1e-12 * abs(certificate.objective)))
         assert state.block is not None
@@ -279,7 +326,7 @@ class ColumnGeneration(Solver):
             state.candidates = state.candidates[scope.holds(state.candidates)]
         state.scope = scope
         state.patience = math.inf if state.candidates.size else self.pace.patience
-        if before is not None and state.certificate.objective <= problem.negligible:
+        if state.columns.size and state.certificate.objective <= problem.negligible:
             state.exhausted = Status.PERFECT_FIT
         return state
 
@@ -291,6 +338,8 @@ class ColumnGeneration(Solver):
         """Return the best columns in scope that are not active and that would enter."""
         n_used = int(np.count_nonzero(state.weights))
         n_samples, n_features = whole.design.shape
+        if state.columns.size == n_features:
+            return np.zeros(0, dtype=np.int64)
         norm = price.problem.regularizer.norm
         share = min(n_features // 100, self.pace.asked_entries // n_samples)
         if not self.batch and share > max(self.pace.share, n_samples):

@@ -97,7 +97,7 @@ def run(
     inner, lift = centered.entered(solver.lifts)
     start = warm if warm is None or lift is None else lift.start(warm)
     clock = _Clock(counted, resumed[0] if resumed else None)
-    inner = replace(inner, deadline=inner.deadline.sooner(stop.deadline(clock.began)))
+    inner = inner.until(inner.deadline.sooner(stop.deadline(clock.began)))
     with single_threaded_blas(), _quiet(problem):
         state = solver.start(inner, start) if not resumed else resumed[0].state(inner, solver)
         progress = Progress(state, history=clock.history)
@@ -146,14 +146,13 @@ def _loop(
             # Where bounds of a search stay open, they say nothing on which point is the better one.
             if state.certificate.closable <= best.certificate.closable:
                 best = state
-            deadline = clock.watched(observers, progress, problem.deadline)
-            problem = replace(problem, deadline=deadline)
+            problem = problem.until(clock.watched(observers, progress, problem.deadline))
             status = stop.reason(progress) or state.exhausted or stall.reason(state)
-            if status is None and deadline.passed:
+            if status is None and problem.deadline.passed:
                 status = Status.TIME_LIMIT
             if status is not None:
                 break
-            with deadline.kept():
+            with problem.deadline.kept():
                 state = solver.step(problem, state)
     except TimeIsUp:
         status = Status.TIME_LIMIT
