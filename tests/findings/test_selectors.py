@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.linear_model import Lasso, LogisticRegression
+from sklearn.base import clone
+from sklearn.linear_model import Lasso, LogisticRegression, lars_path
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from atomlearn import (
@@ -29,6 +30,7 @@ from atomlearn.findings.bounds import largest_tail
 from atomlearn.findings.gaussian import generator, knockoffs_of, standardized
 from atomlearn.findings.knockoffs import e_threshold, e_values
 from atomlearn.findings.leave_one_out import path_with_scores
+from atomlearn.findings.lockstep import first_columns
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:No features were selected:UserWarning",
@@ -333,6 +335,72 @@ def test_noise_is_below_the_bound_and_signal_is_found() -> None:
         bounds.append(model.expected_false_)
         assert model.n_selected_ <= 6
     assert np.mean(false) <= np.mean(bounds) + 0.5
+
+
+def first_on_the_path(
+    X: np.ndarray, y: np.ndarray, most: int, top: float, bottom: float
+) -> set[int]:
+    """The columns of the lasso's path between two levels, from breakpoint to breakpoint."""
+    levels, _, coefs = lars_path(X - X.mean(axis=0), y - y.mean(), method="lasso")
+    found: list[int] = []
+    for k in range(len(levels) - 1):
+        if levels[k] <= bottom:
+            break
+        between = np.flatnonzero(0.5 * (coefs[:, k] + coefs[:, k + 1]))
+        if levels[k + 1] < top:
+            found += [j for j in between.tolist() if j not in found]
+    return set(found[:most])
+
+
+@pytest.mark.parametrize("kind", ["independent", "correlated", "0 and 1"])
+def test_walks_in_lockstep_are_those_of_each_half(kind: str) -> None:
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((90, 60))
+        X = X + 1.5 * rng.standard_normal((90, 1)) if kind == "correlated" else X
+        X = (X > 0.5).astype(float) if kind == "0 and 1" else X
+        y = X[:, :5].sum(axis=1) + rng.standard_normal(90)
+        parts = [np.sort(rng.permutation(90)[:45]) for _ in range(8)]
+        largest = float(np.abs((y - y.mean()) @ (X - X.mean(axis=0))).max()) / 90
+        found, sure = first_columns(X, y, parts, 12, 0.9 * largest, 0.1 * largest, True)
+        assert sure.all()
+        for mask, rows in zip(found, parts, strict=True):
+            expected = first_on_the_path(X[rows], y[rows], 12, 0.9 * largest, 0.1 * largest)
+            assert set(np.flatnonzero(mask).tolist()) == expected
+
+
+def test_copies_of_columns_are_walked_or_not_believed() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 10))
+    X = np.hstack([X, X, X[:, :2].sum(axis=1, keepdims=True)])
+    y = X[:, :3].sum(axis=1) + rng.standard_normal(60)
+    model = StabilitySelector(
+        AtomicRegressor(), 10, rng=0, alphas=[0.5, 0.2, 0.05], max_features=8
+    ).fit(X, y)
+    assert model.n_selected_ <= 8
+    pairs = model.selection_probabilities_[:20].reshape(2, 10).sum(axis=0)
+    assert pairs[2] >= 0.9  # the others may be told by their sum
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        AtomicRegressor(tol=1e-8),
+        AtomicRegressor(norms.KSupport(3), form="squared", tol=1e-8),
+        AtomicClassifier(tol=1e-8),
+        AtomicRegressor(loss="huber", fit_intercept=False, tol=1e-8),
+    ],
+    ids=["lasso", "k-support", "logistic", "huber"],
+)
+@pytest.mark.parametrize("alphas", [None, [0.3, 0.1, 0.05]], ids=["its own level", "levels"])
+def test_halves_that_are_read_together_select_what_each_would(model: Any, alphas: Any) -> None:
+    X, y = signal(100, 40, 0)
+    target = (y > 0).astype(int) if isinstance(model, AtomicClassifier) else y
+    together = StabilitySelector(model.set_params(alpha=0.1), 6, rng=0, alphas=alphas)
+    alone = clone(together)
+    together.fit(X, target)
+    alone.fit(X, target, sample_weight=None)  # what is passed on to fit asks for one at a time
+    np.testing.assert_array_equal(together.selection_probabilities_, alone.selection_probabilities_)
 
 
 def test_anything_that_selects_may_be_resampled() -> None:

@@ -71,23 +71,26 @@ def largest_tail(mean: float, least: float, n: int, r: float) -> float:
 def _best_tail(steps: Array, k: int, last: int, first: int, target: float, power: float) -> float:
     """Return the largest tail over a, of distributions on 0..k with a rest at k + 1 (k < n)."""
 
-    def tail(log_a: float) -> float:
-        shape = (np.exp(log_a) + steps[: k + 1]) ** power
+    inside = steps[: k + 1]
+
+    def tails(log_a: Array) -> Array:
+        a = np.exp(log_a)[:, None]
+        shape = (a + inside) ** power
         if last == k:  # the whole interval: a alone sets the mean
-            mass = shape / shape.sum()
-            off = float(mass @ steps[: k + 1]) - target
-            return float(mass[first:].sum()) if off <= 1e-9 else -off
-        scale = (k + 1 - target) / float(np.sum((k + 1 - steps[: k + 1]) * shape))
-        rest = 1.0 - scale * float(shape.sum())
-        most = scale * float((np.exp(log_a) + k + 1) ** power)
-        if rest < -1e-12 or rest > most * (1 + 1e-12):
-            return -max(-rest, rest - most)
-        return 1.0 - scale * float(shape[:first].sum())
+            mass = shape / shape.sum(axis=1, keepdims=True)
+            off = mass @ inside - target
+            return np.asarray(np.where(off <= 1e-9, mass[:, first:].sum(axis=1), -off))
+        scale = (k + 1 - target) / (shape @ (k + 1 - inside))
+        rest = 1.0 - scale * shape.sum(axis=1)
+        most = scale * (a[:, 0] + k + 1) ** power
+        off = np.maximum(-rest, rest - most)
+        possible = (rest >= -1e-12) & (rest <= most * (1 + 1e-12))
+        return np.asarray(np.where(possible, 1.0 - scale * shape[:, :first].sum(axis=1), -off))
 
     grid = np.linspace(np.log(1e-6), np.log(1e6), 121)
-    values = np.array([tail(at) for at in grid])
+    values = tails(grid)
     at = int(np.argmax(values))
     low, high = grid[max(at - 1, 0)], grid[min(at + 1, grid.size - 1)]
-    found = minimize_scalar(lambda x: -tail(x), bounds=(low, high), method="bounded",
-                            options={"xatol": 1e-10})  # fmt: skip
+    found = minimize_scalar(lambda x: -float(tails(np.array([x]))[0]), bounds=(low, high),
+                            method="bounded", options={"xatol": 1e-10})  # fmt: skip
     return max(float(values[at]), float(-found.fun), 0.0)

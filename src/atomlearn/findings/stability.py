@@ -21,6 +21,7 @@ from sklearn.utils.validation import (
 from atomlearn.core.norms.groups import Groups
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.bounds import meinshausen_buhlmann, r_concave, unimodal
+from atomlearn.findings.halves import masks_of_parts
 from atomlearn.findings.verdict import rows_of
 
 Array = NDArray[np.float64]
@@ -79,7 +80,8 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         Seed of the halves.
     alphas : array, optional
         Weights of the penalty to walk along, from the largest on, instead of the estimator's own
-        ``alpha``: a feature counts as selected by a half if it is at any of them.
+        ``alpha``: a feature counts as selected by a half if it is at any of them (of the lasso with
+        ``max_features``: anywhere between the first and the last).
     max_features : int, optional
         The most features a half may select: along ``alphas`` those that come first, else those of
         the largest coefficients. It sets q, and with it the bounds.
@@ -103,6 +105,11 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         The three bounds by name; the first asks for the least, see References.
     estimator_ : fitted to all rows.
     n_features_in_, feature_names_in_
+
+    Notes
+    -----
+    ``AtomicRegressor`` and ``AtomicClassifier`` (two classes, plain columns) are fitted to all
+    halves at once, which share each reading of the data; other estimators one half after another.
 
     References
     ----------
@@ -164,12 +171,12 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         target = np.asarray(y)
         rng = np.random.default_rng(self.rng)
         counts, both, total, n_pairs = np.zeros(n_units), np.zeros(n_units), 0, 0
-        n_wanted = (int(self.n_resamples) + 1) // 2
-        for _ in range(n_wanted):
-            masks = [
-                self._selected(base, X, target, rows) for rows in _halves(target, rng)
-            ]  # fmt: skip
-            units = [np.bincount(labels, mask, n_units) > 0 for mask in masks]
+        halves: list[NDArray[np.int64]] = []
+        for _ in range((int(self.n_resamples) + 1) // 2):
+            halves += _halves(target, rng)
+        masks = self._masks(base, X, target, halves, bool(params))
+        for one, other in zip(masks[::2], masks[1::2], strict=True):
+            units = [np.bincount(labels, mask, n_units) > 0 for mask in (one, other)]
             counts += units[0].astype(float) + units[1]
             both += units[0] & units[1]
             total += int(units[0].sum() + units[1].sum())
@@ -204,6 +211,18 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         norm = Groups(self.groups)
         norm.check(n_features)
         return np.asarray(norm.parts(n_features)[0].labels)
+
+    def _masks(
+        self, base: Any, X: Any, y: NDArray[Any], halves: list[NDArray[np.int64]], routed: bool
+    ) -> list[Mask]:
+        """Return what each half selects: all halves at once where the model is one of ours."""
+        levels = [base.alpha] if self.alphas is None and hasattr(base, "alpha") else self.alphas
+        if not routed and levels is not None:
+            falling = np.sort(np.asarray(levels, dtype=np.float64))[::-1]
+            together = masks_of_parts(base, X, y, halves, falling, self.max_features)
+            if together is not None:
+                return together
+        return [self._selected(base, X, y, rows) for rows in halves]
 
     def _selected(self, base: Any, X: Any, y: NDArray[Any], rows: NDArray[np.int64]) -> Mask:
         part = rows_of(X, rows)
