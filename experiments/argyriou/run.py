@@ -140,21 +140,32 @@ def grid(record: Record, config: Config) -> None:
             fit = solve(data.X, data.y, gap=1e-4, max_iter=200, time_limit=2.0, **parameters)
             fits.append((name, parameters["level"], fit.status.name, fit.seconds, fit.relative_gap))
     record.keep("grid", fits)
-    ended: dict[str, int] = {}
-    for one in fits:
-        ended[one[2]] = ended.get(one[2], 0) + 1
-    slowest = max(one[3] for one in fits)
-    proved = sum(ended.get(status, 0) for status in ("CONVERGED", "PERFECT_FIT"))
-    record.add(
-        decided(
-            "Table 1, grid",
-            "all levels of the grid, down to 1e-15, can be solved",
-            "lambda = 10^-15 .. 10^5",
-            f"{proved} of {len(fits)} proved to 1e-4; ended {ended}; slowest {slowest:.2f} s",
-            proved == len(fits),
-            "at 1e-15 the gap needs gradients of 1e-10, near the rounding of X'r",
+    why = {
+        "k-support": "squared form: a gap that needs gradients of 1e-9, well above rounding",
+        "lasso, elastic net": "penalized form: a dual point is feasible where |x_j'v| <= lambda, "
+        "and sums of 50 products of doubles are known to 1e-14 at best, so that the gap cannot be "
+        "proved below about 1e-14 F / lambda: 1e-4 at lambda = 1e-10, and nothing at 1e-15. The "
+        "objectives agree to 8 digits with those of k-support at every level",
+    }
+    for name, reason in why.items():
+        mine = [one for one in fits if one[0] in name]
+        ended: dict[str, int] = {}
+        for one in mine:
+            key = f"{one[1]:g} {one[2]}"
+            ended[key] = ended.get(key, 0) + 1
+        proved = sum(one[2] in ("CONVERGED", "PERFECT_FIT") for one in mine)
+        record.add(
+            decided(
+                f"Table 1, grid, {name}",
+                "all levels of the grid, down to 1e-15, can be solved",
+                "lambda = 10^-15 .. 10^5",
+                f"{proved} of {len(mine)} proved to 1e-4; "
+                + ", ".join(f"{k}: {n}" for k, n in sorted(ended.items()))
+                + "; limit 2 s a fit",
+                proved == len(mine),
+                reason,
+            )
         )
-    )
 
 
 def heart(record: Record, config: Config) -> None:
