@@ -131,3 +131,15 @@ def test_single_precision_data_give_the_coefficients_that_the_gap_is_of() -> Non
         assert found is not None
         excess = found - optimum(X, y, ones, form, amount, False)
         assert excess <= Fraction(result.gap)
+
+
+@pytest.mark.parametrize("loss", ["squared", "squared_hinge"])
+@pytest.mark.parametrize("form", ["penalized", "squared", "constrained"])
+def test_a_loss_beyond_float64_is_refused(loss: str, form: str) -> None:
+    """Where the loss of predicting 0 is infinite, any gap is: that was called a perfect fit."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 5)), np.sign(rng.standard_normal(20))
+    weight = np.full(20, 1e308)
+    amount = {"radius": 1.0} if form == "constrained" else {"level": 1.0}
+    with pytest.raises(ValueError, match="too large for float64"):
+        solve(X, y, loss=loss, norm="l1", form=form, sample_weight=weight, **amount)

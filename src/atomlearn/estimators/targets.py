@@ -155,7 +155,7 @@ def encoded(
         where = "y" if classes.size < 2 else "y, where sample_weight is positive,"
         raise ValueError(
             f"{type(estimator).__name__} needs samples of at least 2 classes, but {where} holds "
-            f"only 1 class: {classes[present[0]]!r}"
+            f"only 1 class: {classes[present].tolist()[0]!r}"
         )
     return classes, codes
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from atomlearn.core.interfaces.loss import Loss
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -40,6 +44,17 @@ def check_weight(sample_weight: object, n_samples: int) -> Array:
     if not weight.any():
         raise ValueError("sample_weight is zero for every sample; give at least one a weight > 0")
     return weight
+
+
+def check_loss_at_zero(loss: Loss, y: Array, weight: Array) -> None:
+    """Raise ValueError where the loss of predicting 0 is beyond float64: no gap could be told."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = loss.value(y, np.zeros(y.shape[0]), weight)
+    if not math.isfinite(value):
+        raise ValueError(
+            f"y is too large for float64: the loss {loss.name!r} of predicting 0 is {value}; "
+            "divide y, or the sample weights, by their largest number"
+        )
 
 
 def check_offset(offset: object, n_samples: int) -> Array:

@@ -21,7 +21,7 @@ from atomlearn.core.interfaces import (
 from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.losses import Offset, pieces
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
-from atomlearn.core.problem.checks import check_offset, check_weight
+from atomlearn.core.problem.checks import check_loss_at_zero, check_offset, check_weight
 from atomlearn.core.problem.free import freed, raised_by_floats
 from atomlearn.core.problem.gaps import gap_at
 from atomlearn.core.problem.pricing import Pricing, priced
@@ -106,6 +106,7 @@ class Problem:
         norm = regularizer.norm.with_shape(design.matrix_shape).on(n_features)
         regularizer = replace(regularizer, norm=norm)
         weight = check_weight(sample_weight, n_samples)
+        check_loss_at_zero(loss, target, weight)
         if not isinstance(fit_intercept, (bool, np.bool_)) and fit_intercept not in (0, 1):
             raise TypeError(f"the intercept is fitted or not: True or False, got {fit_intercept!r}")
         if fit_intercept and loss.task == "survival":
