@@ -10,6 +10,7 @@ import numpy as np
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.interfaces import Design, Loss, Norm, Solver
 from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.interfaces.numbers import is_whole
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.names import named, named_columns
@@ -147,7 +148,7 @@ def _rules(
     gap: float, max_iter: int, stop: StoppingRule | None, time_limit: float | None
 ) -> StoppingRule:
     """Return the rule that ends the solve."""
-    if isinstance(max_iter, bool) or not isinstance(max_iter, (int, np.integer)) or max_iter < 0:
+    if not is_whole(max_iter) or max_iter < 0:
         raise ValueError(
             f"max_iter must be a whole number >= 0, for example 1000, got {max_iter!r}"
         )

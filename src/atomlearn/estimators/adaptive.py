@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.interfaces.numbers import is_number
 from atomlearn.core.paths.relax import relaxed
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
@@ -16,9 +17,7 @@ from atomlearn.core.problem.result import Result
 
 def checked_power(adaptive: Any) -> float:
     """Return the power of adaptive weights as a float >= 0, or say what is wrong with it."""
-    if isinstance(adaptive, (bool, np.bool_)) or not isinstance(
-        adaptive, (int, float, np.integer, np.floating)
-    ):
+    if not is_number(adaptive):
         raise TypeError(f"adaptive must be a number >= 0 (0: no second fit), got {adaptive!r}")
     if not (math.isfinite(adaptive) and adaptive >= 0):
         raise ValueError(f"adaptive must be finite and >= 0 (0: no second fit), got {adaptive!r}")

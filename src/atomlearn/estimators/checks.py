@@ -13,6 +13,7 @@ from atomlearn import solvers
 from atomlearn.core.data.convert import as_compressed, held_design
 from atomlearn.core.interfaces import Design, Loss, Norm, Solver
 from atomlearn.core.interfaces.loss import Task
+from atomlearn.core.interfaces.numbers import is_whole
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
@@ -182,7 +183,7 @@ def amount_of(estimator: Any) -> float:
 
 def whole(name: str, value: Any, least: int = 1) -> int:
     """Return a parameter as an int >= ``least``, or raise with the remedy."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+    if not is_whole(value):
         raise TypeError(f"{name} must be a whole number of at least {least}, got {value!r}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value!r}")

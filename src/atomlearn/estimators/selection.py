@@ -110,7 +110,6 @@ class Selected:
 
 def _features(lift: Lift, lifted: Columns) -> Columns:
     features, local = lift.expansion.columns(lifted)
-    assert isinstance(local, np.ndarray)
     return np.asarray(features[local])
 
 

@@ -12,6 +12,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from atomlearn.core.interfaces import Loss, Norm
+from atomlearn.core.interfaces.numbers import is_number
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.partition import Partition
@@ -175,7 +176,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> KnockoffSelector:
         """Select features of X (n_samples, n_features) for y."""
-        if not (isinstance(self.fdr, (int, float)) and 0 < self.fdr < 1):
+        if not (is_number(self.fdr) and 0 < self.fdr < 1):
             raise ValueError(f"fdr must be a share between 0 and 1 such as 0.1, got {self.fdr!r}")
         structured = getattr(getattr(y, "dtype", None), "names", None) is not None
         array, target = (

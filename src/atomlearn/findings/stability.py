@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from atomlearn.core.interfaces.numbers import is_number
 from atomlearn.core.norms.groups import Groups
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.bounds import meinshausen_buhlmann, r_concave, unimodal
@@ -195,7 +196,7 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         return self
 
     def _check(self) -> None:
-        if not (isinstance(self.threshold, (int, float)) and 0.5 < self.threshold <= 1):
+        if not (is_number(self.threshold) and 0.5 < self.threshold <= 1):
             raise ValueError(
                 f"threshold must be above 0.5 and at most 1, got {self.threshold!r}: at 0.5 and "
                 "below nothing bounds the false features"

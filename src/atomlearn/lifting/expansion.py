@@ -23,9 +23,9 @@ class LiftedScores(Scores):
     best columns), such as the norms over groups.
     """
 
-    def __init__(self, expansion: Selection | SparseExpansion, base: Scores) -> None:
+    def __init__(self, expansion: Expansion, base: Scores) -> None:
         self.expansion = expansion
-        self.base = base
+        self.base: Scores = base
         self._remembered: dict[int, tuple[object, Array]] = {}
         self._full: Array | None = None
 
@@ -50,7 +50,8 @@ class LiftedScores(Scores):
             return np.asarray(self._full[columns])
         features, local = self.expansion.columns(columns)
         values = self.base.at(features)
-        return np.asarray(values[local] if isinstance(local, np.ndarray) else local.T @ values)
+        repeats = self.expansion.members is not None
+        return np.asarray(values[local] if repeats else local.T @ values)
 
     def top(self, count: int) -> tuple[Columns, Array]:
         z = self.full()
@@ -61,6 +62,8 @@ class LiftedScores(Scores):
 
 class Selection(Expansion):
     """L u repeats features: lifted coordinate i belongs to feature ``members[i]``, (m,) int64."""
+
+    members: Columns
 
     def __init__(self, members: Columns, n_features: int) -> None:
         self.members = members
@@ -104,7 +107,12 @@ class SparseExpansion(Expansion):
     """L as a SciPy CSC array of shape (p, m)."""
 
     def __init__(self, matrix: Any) -> None:
-        self.matrix = sparse.csc_array(matrix)
+        self._matrix = sparse.csc_array(matrix)
+
+    @property
+    def matrix(self) -> sparse.csc_array:
+        """L itself."""
+        return self._matrix
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -112,10 +120,6 @@ class SparseExpansion(Expansion):
 
     def scores(self, base: Scores) -> LiftedScores:
         return LiftedScores(self, base)
-
-    def transpose(self, z: Array) -> Array:
-        """Return L'z."""
-        return np.asarray(self.matrix.T @ z)
 
     def columns(self, lifted: Columns) -> tuple[Columns, sparse.csc_array]:
         local = self.matrix[:, lifted]
@@ -135,17 +139,7 @@ class SparseExpansion(Expansion):
 
 def stacked(expansions: list[Expansion]) -> Selection | SparseExpansion:
     """Return [L_1, L_2, ...], the expansion of the lifted coordinates one after the other."""
-    if all(isinstance(expansion, Selection) for expansion in expansions):
-        members = [expansion.members for expansion in expansions]  # type: ignore[attr-defined]
+    members = [expansion.members for expansion in expansions if expansion.members is not None]
+    if len(members) == len(expansions):
         return Selection(np.concatenate(members), expansions[0].shape[0])
-    return SparseExpansion(sparse.hstack([matrix_of(e) for e in expansions], format="csc"))
-
-
-def matrix_of(expansion: Expansion) -> sparse.csc_array:
-    """Return L as a sparse array of shape (p, m)."""
-    if isinstance(expansion, SparseExpansion):
-        return expansion.matrix
-    assert isinstance(expansion, Selection)
-    size = expansion.members.size
-    parts = (np.ones(size), expansion.members, np.arange(size + 1))
-    return sparse.csc_array(parts, shape=expansion.shape)
+    return SparseExpansion(sparse.hstack([e.matrix for e in expansions], format="csc"))

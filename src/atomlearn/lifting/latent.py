@@ -61,7 +61,7 @@ class LiftedNorm(Parameters, Norm):
         lift = self.lift(scores.n_columns)
         lifted = lift.norm.best_columns(lift.expansion.scores(scores), count)
         features, local = lift.expansion.columns(lifted)
-        rows = local if isinstance(local, np.ndarray) else local.indices
+        rows: Columns = local.indices if lift.expansion.members is None else local
         _, first = np.unique(rows, return_index=True)
         return features[rows[np.sort(first)]]
 

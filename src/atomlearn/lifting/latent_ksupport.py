@@ -14,7 +14,7 @@ from atomlearn.core.interfaces.numbers import whole_number
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.names import needs_names, resolved
 from atomlearn.core.norms.vectors import l2_norm
-from atomlearn.lifting.expansion import LiftedScores, Selection
+from atomlearn.lifting.expansion import Selection
 from atomlearn.lifting.latent import LatentNorm, LiftedNorm
 from atomlearn.lifting.membership import Membership, membership_of
 from atomlearn.lifting.segments import Segments
@@ -71,10 +71,16 @@ class LatentKSupport(LiftedNorm):
 
     usual_form = "squared"
 
+    @property
+    def _latent(self) -> LatentNorm | None:
+        """The latent norm whose sets these are, where one was given."""
+        return self.groups if isinstance(self.groups, LatentNorm) else None
+
     def membership(self, n_features: int) -> Membership:
         """Return the sets, every feature in one at least."""
-        if isinstance(self.groups, LatentNorm):
-            return self.groups.membership(n_features)
+        latent = self._latent
+        if latent is not None:
+            return latent.membership(n_features)
         if needs_names(self.groups):
             raise TypeError(
                 "LatentKSupport: groups name columns, but the columns of X have no names; pass X "
@@ -84,8 +90,9 @@ class LatentKSupport(LiftedNorm):
 
     def with_names(self, names: Sequence[str]) -> LatentKSupport:
         """Return the same norm with names and patterns of columns replaced by their indices."""
-        if isinstance(self.groups, LatentNorm):
-            return LatentKSupport(self.k, self.groups.with_names(names))
+        latent = self._latent
+        if latent is not None:
+            return LatentKSupport(self.k, latent.with_names(names))
         if not needs_names(self.groups):
             return self
         return LatentKSupport(self.k, resolved(self.groups, names, "LatentKSupport", "error"))
@@ -94,7 +101,7 @@ class LatentKSupport(LiftedNorm):
         """Return L, which repeats each feature once for every set, and the norm over the sets."""
         k, sets = whole_number("LatentKSupport", "k", self.k), self.membership(n_features)
         norm = KSupport(k, Segments(sets.starts))
-        if isinstance(self.groups, LatentNorm) and self.groups.nested:
+        if self._latent is not None and self._latent.nested:
             forest = forest_of(sets, n_features)
             norm = TreeKSupport(k, TreeGroups(Segments(sets.starts), np.ones(sets.n_sets), forest))
         return Lift(Selection(sets.members, n_features), norm, sets.names)
@@ -118,14 +125,14 @@ class TreeKSupport(KSupport):
 
     def polar(self, scores: Scores) -> float:
         """The l2 norm of the k largest ||z_B||_2, found without looking at all sets."""
-        if not isinstance(scores, LiftedScores):
+        if scores.base is None:
             return super().polar(scores)
         best = self.tree.search(scores, self._k(self.tree.forest.parents.size))
         return l2_norm(self.tree.ratings(scores)[best])
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """The coordinates of the k best sets, and of further ones until there are ``count``."""
-        if not isinstance(scores, LiftedScores):
+        if scores.base is None:
             return super().best_columns(scores, count)
         partition = self.partition(scores.n_columns)
         k = self._k(partition.n_groups)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from atomlearn.core.interfaces.design import Columns
-from atomlearn.core.norms.partition import index_list
+from atomlearn.core.norms.partition import index_list, is_listing
 
 Array = NDArray[np.float64]
 
@@ -90,7 +90,7 @@ def _of_matrix(groups: NDArray[Any], n_features: int, owner: str) -> tuple[Colum
 
 
 def _of_lists(groups: Any, n_features: int, owner: str) -> tuple[Columns, Columns]:
-    if isinstance(groups, str | bytes) or not isinstance(groups, Iterable):
+    if not is_listing(groups):
         raise TypeError(
             f"{owner}: groups must be index lists such as [[0, 1], [1, 2]], a membership matrix, "
             f"or a mapping from names to lists, got {groups!r}"

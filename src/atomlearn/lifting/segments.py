@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.norms.partition import Partition
-from atomlearn.lifting.expansion import LiftedScores
 
 Array = NDArray[np.float64]
 
@@ -25,8 +24,6 @@ class Segments(Partition):
         """Return the l2 norm of z over each group; once for the scores of one pass."""
         if not self.n_groups:
             return np.zeros(0)
-        if not isinstance(scores, LiftedScores):
-            return segment_norms(scores.full(), self.starts)
         return scores.once(self, lambda: segment_norms(scores.full(), self.starts))
 
     def restrict(self, columns: Columns) -> tuple[Partition, Columns]:

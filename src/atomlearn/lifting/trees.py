@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.norms.groups import Groups
-from atomlearn.lifting.expansion import LiftedScores
 from atomlearn.lifting.latent import LatentGroups
 from atomlearn.lifting.membership import Membership
 from atomlearn.lifting.segments import Segments
@@ -178,14 +177,14 @@ class TreeGroups(Groups):
 
     def polar(self, scores: Scores) -> float:
         """max_B ||z_B||_2 / delta_B"""
-        if not isinstance(scores, LiftedScores):
+        if scores.base is None:
             return super().polar(scores)
         best = self.search(scores, 1)
         return float(self.ratings(scores)[best].max(initial=0.0))
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """Whole groups of largest rating, until there are ``count`` columns."""
-        if not isinstance(scores, LiftedScores):
+        if scores.base is None:
             return super().best_columns(scores, count)
         partition, _ = self.parts(scores.n_columns)
         # Groups of several columns: fewer are needed than columns are asked for.
@@ -194,7 +193,7 @@ class TreeGroups(Groups):
         filled = np.searchsorted(np.cumsum(partition.sizes[chosen]), count) + 1
         return partition.members(chosen[: max(1, int(filled))])
 
-    def search(self, scores: LiftedScores, count: int) -> Columns:
+    def search(self, scores: Scores, count: int) -> Columns:
         """Return the ``count`` sets of largest rating, best first, without looking at all.
 
         Level by level; the sets inside one are looked at only where their bound, its score over
@@ -222,6 +221,8 @@ class TreeGroups(Groups):
                 break
         return found
 
-    def ratings(self, scores: LiftedScores) -> Array:
+    def ratings(self, scores: Scores) -> Array:
         """Return ||z_B||_2 / delta_B of every set, summed from the leaves up."""
-        return scores.once(self, lambda: np.sqrt(self.forest.squares(scores.base)) / self.weights)
+        base = scores.base
+        assert base is not None
+        return scores.once(self, lambda: np.sqrt(self.forest.squares(base)) / self.weights)

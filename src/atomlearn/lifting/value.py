@@ -13,7 +13,6 @@ from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.problem.result import TINY
 from atomlearn.lifting.decomposition import OperatorFamily, family_value, latent_value
-from atomlearn.lifting.expansion import Selection, matrix_of
 
 Array = NDArray[np.float64]
 
@@ -46,17 +45,17 @@ def lifted_value(lift: Lift, w: Array) -> float:
     if not norm.proximal:
         raise TypeError(f"the value of {norm!r} needs a proximal map")
     scale = float(np.abs(w).max())
-    return scale * _alternating(lift, norm, matrix_of(lift.expansion), w / scale)
+    return scale * _alternating(lift, norm, lift.expansion.matrix, w / scale)
 
 
 def _value_of_groups(expansion: Expansion, norm: Groups, w: Array) -> float:
     partition, weights = norm.parts(expansion.shape[1])
     delta = np.ones(partition.n_groups) if weights is None else weights
     order, starts = partition.order
-    if isinstance(expansion, Selection):
+    if expansion.members is not None:
         return latent_value(w, expansion.members[order], starts, delta)
-    matrix = matrix_of(expansion)[:, order].toarray()
-    return family_value(w, OperatorFamily(matrix, starts, delta))
+    matrix = expansion.matrix[:, order]
+    return family_value(w, OperatorFamily(matrix.toarray(), starts, delta))
 
 
 def _alternating(lift: Lift, norm: Norm, matrix: sparse.csc_array, w: Array) -> float:

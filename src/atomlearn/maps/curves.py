@@ -14,6 +14,7 @@ from scipy.interpolate import BSpline
 from atomlearn._kernels import CodedColumns, code_histograms
 from atomlearn._kernels.codes import MOST_LEVELS
 from atomlearn.core.interfaces.design import Array
+from atomlearn.core.interfaces.numbers import is_whole
 from atomlearn.core.problem.checks import positive
 from atomlearn.maps.levels import Binning, Levels
 from atomlearn.maps.settings import SETTINGS
@@ -73,9 +74,9 @@ class AdditiveSettings:
         )
 
 
-def whole_between(owner: str, name: str, value: object, least: int, most: int) -> int:
+def whole_between(owner: str, name: str, value: Any, least: int, most: int) -> int:
     """Return a whole number as an int, or raise where it is none or out of range."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+    if not is_whole(value):
         raise TypeError(f"{owner}: {name} must be a whole number, got {value!r}")
     if not least <= value <= most:
         raise ValueError(f"{owner}: {name} must lie between {least} and {most}, got {value}")

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn._kernels import CodedColumns
-from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces.design import Array, Columns, Design
 from atomlearn.maps.settings import SETTINGS
 
@@ -64,7 +63,8 @@ def read_columns(base: Design) -> Iterator[tuple[int, NDArray[Any], NDArray[Any]
     Sparse data gives what it stores, anything else dense columns, a bounded number at a time.
     """
     n_samples, n_inputs = base.shape
-    if not isinstance(base, SparseDesign):
+    X = base.stored_sparse()
+    if X is None:
         width = max(1, SETTINGS.read_entries // n_samples)
         for start in range(0, n_inputs, width):
             some = np.arange(start, min(start + width, n_inputs), dtype=np.int64)
@@ -72,8 +72,7 @@ def read_columns(base: Design) -> Iterator[tuple[int, NDArray[Any], NDArray[Any]
             for place, j in enumerate(some.tolist()):
                 yield j, array[:, place], None
         return
-    X = base.matrix()
-    width = max(1, SETTINGS.read_entries * n_inputs // (base.nonzeros + 1))
+    width = max(1, SETTINGS.read_entries * n_inputs // (X.nnz + 1))
     width = n_inputs if X.format == "csc" else width
     for start in range(0, n_inputs, width):
         stop = min(start + width, n_inputs)
@@ -132,18 +131,18 @@ def _levels_of(x: Array, mass: Array, n_bins: int, binning: Binning, j: int) -> 
 def encode(base: Design, levels: Levels) -> CodedColumns:
     """Return the codes of all entries: a byte each. CSC arrays share their rows with X."""
     n_samples, n_inputs = base.shape
-    if not isinstance(base, SparseDesign):
+    X = base.stored_sparse()
+    if X is None:
         codes = np.empty(n_samples * n_inputs, dtype=np.uint8)
         for j, values, _ in read_columns(base):
             codes[j * n_samples : (j + 1) * n_samples] = levels.codes(j, values)
         return CodedColumns(codes, None, None, n_samples, levels.starts)
-    X = base.matrix()
-    codes = np.empty(base.nonzeros, dtype=np.uint8)
+    codes = np.empty(X.nnz, dtype=np.uint8)
     if X.format == "csc":
         indices, indptr = X.indices, X.indptr
     else:
         counts = np.bincount(X.indices, minlength=n_inputs)
-        indices = np.empty(base.nonzeros, dtype=X.indices.dtype)
+        indices = np.empty(X.nnz, dtype=X.indices.dtype)
         indptr = np.concatenate([[0], np.cumsum(counts)]).astype(X.indices.dtype)
     for j, values, rows in read_columns(base):
         part = slice(int(indptr[j]), int(indptr[j + 1]))

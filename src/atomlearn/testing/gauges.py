@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from atomlearn.core.interfaces import Norm
 from atomlearn.core.interfaces.lift import Lift
@@ -41,14 +40,9 @@ def gauge_model(cp: Any, norm: Norm, w: Any) -> Model:
 
 def _lifted(cp: Any, lift: Lift, w: Any) -> Model:
     """gauge(w) = min { inner(u) : L u = w }."""
-    p, m = lift.expansion.shape
-    features, local = lift.expansion.columns(np.arange(m, dtype=np.int64))
-    if isinstance(local, np.ndarray):
-        local = sparse.csc_array((np.ones(m), (local, np.arange(m))), shape=(features.size, m))
-    u, rest = cp.Variable(m), np.setdiff1d(np.arange(p), features)
+    u = cp.Variable(lift.expansion.shape[1])
     gauge, constraints = gauge_model(cp, lift.norm, u)
-    constraints = [*constraints, local @ u == w[features]]
-    return gauge, [*constraints, w[rest] == 0] if rest.size else constraints
+    return gauge, [*constraints, lift.expansion.matrix @ u == w]
 
 
 def _scaled(cp: Any, norm: Scaled, w: Any) -> Model:

@@ -37,6 +37,8 @@ class StructuredBlock(Block):
 
     __slots__ = ()
 
+    compresses = True
+
     @abstractmethod
     def explicit(self) -> SparseBlock:
         """Return the same columns with their entries stored."""
@@ -101,6 +103,10 @@ class DenseBlock(Block):
         return self._array.dtype
 
     def dense(self) -> NDArray[Any]:
+        return self._array
+
+    def stored(self) -> NDArray[Any]:
+        """Return A itself, read-only use."""
         return self._array
 
     def scores(self, v: Array) -> Scores:
@@ -306,6 +312,10 @@ class SparseBlock(Block):
     def dtype(self) -> np.dtype[Any]:
         return self._room.data.dtype
 
+    def stored_sparse(self) -> sp.csc_array:
+        """Return A as a SciPy array, see ``matrix``."""
+        return self.matrix()
+
     def matrix(self) -> sp.csc_array:
         """Return A as a SciPy array that shares this block's memory; read-only use."""
         return sp.csc_array(self._parts, shape=self.shape, copy=False)
@@ -337,9 +347,10 @@ class SparseBlock(Block):
 
     def cross_gram(self, curvature: Array, other: Block) -> Array:
         """Return A' diag(curvature) B for the block B of the same samples."""
-        if not isinstance(other, SparseBlock):
+        stored = other.stored_sparse()
+        if stored is None:
             return super().cross_gram(curvature, other)
-        weighted = sp.diags_array(curvature) @ other.matrix()
+        weighted = sp.diags_array(curvature) @ stored
         return np.asarray((self.matrix().T @ weighted).toarray())
 
     def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
@@ -373,8 +384,7 @@ class SparseBlock(Block):
         own = other.after(self)
         if own is not None:
             return own
-        if isinstance(other, StructuredBlock):
-            other = other.explicit()
+        other = other.explicit()
         if not isinstance(other, (DenseBlock, SparseBlock)):
             other = DenseBlock(other.dense())
         total = self.shape[1] + other.shape[1]

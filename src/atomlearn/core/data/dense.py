@@ -117,6 +117,32 @@ class DenseDesign(Design):
             result[rows] += _kernels.predict_dense(piece, weights[columns])
         return result if self._rows is None else result[self._rows]
 
+    def product(self, W: Array) -> Array:
+        """Return X W: by BLAS, of float32 a bounded number of rows at a time."""
+        X = self.stored()
+        if X is None:
+            return super().product(W)
+        if X.dtype == np.float64:
+            return np.asarray(X @ W)
+        return np.concatenate([X[some].astype(np.float64) @ W for some in self._casts()])
+
+    def transposed_product(self, V: Array) -> Array:
+        """Return X'V: by BLAS, of float32 a bounded number of rows at a time."""
+        X = self.stored()
+        if X is None:
+            return super().transposed_product(V)
+        if X.dtype == np.float64:
+            return np.asarray(X.T @ V)
+        result = np.zeros((X.shape[1], V.shape[1]))
+        for some in self._casts():
+            result += X[some].astype(np.float64).T @ V[some]
+        return result
+
+    def _casts(self) -> list[slice]:
+        """Return the rows that are cast to float64 at a time."""
+        step = LIMITS.converted_rows
+        return [slice(start, start + step) for start in range(0, self.shape[0], step)]
+
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i x_ij^2 for every column: one pass."""
         if self._is_contiguous:

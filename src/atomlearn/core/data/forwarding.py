@@ -69,6 +69,18 @@ class Forwarding(Design):
     def predict(self, weights: Array) -> Array:
         return self.inner.predict(weights)
 
+    def product(self, W: Array) -> Array:
+        return self.inner.product(W)
+
+    def transposed_product(self, V: Array) -> Array:
+        return self.inner.transposed_product(V)
+
+    def stored(self) -> Any:
+        return self.inner.stored()
+
+    def stored_sparse(self) -> Any:
+        return self.inner.stored_sparse()
+
     def predict_into(self, weights: Array, out: Array) -> Array:
         return self.inner.predict_into(weights, out)
 

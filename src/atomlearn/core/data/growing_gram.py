@@ -109,9 +109,9 @@ def _room(size: int) -> Array:
 
 def _products(block: Block, columns: Array) -> Array:
     """Return B'A for a few dense columns B."""
-    if not isinstance(block, DenseBlock) or columns.shape[1] < LIMITS.products_together:
+    array = block.stored()
+    if array is None or columns.shape[1] < LIMITS.products_together:
         return np.array([block.transpose_dot(np.ascontiguousarray(b)) for b in columns.T])
-    array = block.dense()
 
     def product(rows: slice) -> Array:
         if array.dtype == np.float64:

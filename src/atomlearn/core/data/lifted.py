@@ -60,10 +60,11 @@ class Lifted(Design):
     def gather(self, columns: Columns) -> Block:
         features, local = self.expansion.columns(columns)
         block = self.design.gather(features)
-        if isinstance(local, np.ndarray):
+        if self.expansion.members is not None:
             return RepeatedBlock(block, features, local)
-        if isinstance(block, SparseBlock):
-            product = (block.matrix() @ local).tocsc()
+        stored = block.stored_sparse()
+        if stored is not None:
+            product = (stored @ local).tocsc()
             parts = (product.data, product.indices, product.indptr)
             return SparseBlock(*parts, product.shape[0])
         return DenseBlock(np.asfortranarray(block.dense() @ local.toarray()))

@@ -105,6 +105,10 @@ class SparseDesign(Design):
         X.data = (X.data * factors[owners]).astype(self._data.dtype)
         return SparseDesign(X)
 
+    def stored_sparse(self) -> Any:
+        """Return X as a SciPy array, see ``matrix``."""
+        return self.matrix()
+
     def matrix(self) -> sp.csc_array | sp.csr_array:
         """Return X as a SciPy array that shares this design's memory; read-only use."""
         container = sp.csc_array if self._by_columns else sp.csr_array

@@ -73,6 +73,14 @@ class Affine(Design):
         weights = weights * self.factors
         return self.design.predict(weights) - self.means @ weights
 
+    def product(self, W: Array) -> Array:
+        scaled = W * self.factors[:, None]
+        return self.design.product(scaled) - self.means @ scaled
+
+    def transposed_product(self, V: Array) -> Array:
+        raw = self.design.transposed_product(V)
+        return (raw - np.outer(self.means, V.sum(axis=0))) * self.factors[:, None]
+
     def squared_norms(self, curvature: Array | None = None) -> Array:
         weights = np.ones(self.shape[0]) if curvature is None else curvature
         squares, doubtful = _centered_squares(self.design, self.means, weights)

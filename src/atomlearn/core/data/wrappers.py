@@ -162,6 +162,11 @@ class Counted(Forwarding):
         """The design whose passes are counted."""
         return self.inner
 
+    @classmethod
+    def of(cls, design: Design) -> Counted:
+        """Return the design itself where it counts already, else what counts its passes."""
+        return design if isinstance(design, Counted) else cls(design)
+
     @property
     def passes(self) -> float:
         """Passes over the data so far."""
@@ -199,6 +204,15 @@ class Counted(Forwarding):
     def predict(self, weights: Array) -> Array:
         self._counts.passes += self._share
         return self.inner.predict(weights)
+
+    def product(self, W: Array) -> Array:
+        self._counts.passes += self._share * self.inner.passes_of_many(W.shape[1])
+        return self.inner.product(W)
+
+    def transposed_product(self, V: Array) -> Array:
+        self._counts.passes += self._share * self.inner.passes_of_many(V.shape[1])
+        self._counts.scores_calls += V.shape[1]
+        return self.inner.transposed_product(V)
 
     def predict_into(self, weights: Array, out: Array) -> Array:
         self._counts.passes += self._share

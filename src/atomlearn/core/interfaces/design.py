@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,13 @@ class Scores(ABC):
         z = self.full()
         result = np.bincount(labels, weights=z * z, minlength=n_groups)
         return np.sqrt(result[:n_groups])
+
+    #: The scores z of the features, where these are L'z of a lifted norm; else None.
+    base: Scores | None = None
+
+    def once(self, owner: object, compute: Callable[[], Array]) -> Array:
+        """Return what ``compute`` gives; scores that are asked twice for it may remember it."""
+        return compute()
 
     #: z as a matrix that multiplies, for norms of matrices; None until it is first asked for.
     as_matrix: Any = None
@@ -165,6 +172,18 @@ class Design(ABC):
             result += self.gather(columns).dot(weights[columns])
         return result
 
+    def product(self, W: Array) -> Array:
+        """Return X W (n_samples, t) for W (n_features, t), in float64."""
+        if not W.shape[1]:
+            return np.zeros((self.shape[0], 0))
+        return np.column_stack([self.predict(np.ascontiguousarray(w)) for w in W.T])
+
+    def transposed_product(self, V: Array) -> Array:
+        """Return X'V (n_features, t) for V (n_samples, t), in float64."""
+        if not V.shape[1]:
+            return np.zeros((self.shape[1], 0))
+        return np.column_stack([z.full() for z in self.scores_many(V)])
+
     def predict_into(self, weights: Array, out: Array) -> Array:
         """Return X w, in ``out`` (n_samples,) where that spares an array, else in a new one."""
         return self.predict(weights)
@@ -231,6 +250,14 @@ class Design(ABC):
 
     def rescaled(self, factors: Array) -> Design | None:
         """Return X diag(factors), a copy; None where ``scaled_design`` does better without one."""
+        return None
+
+    def stored(self) -> NDArray[Any] | None:
+        """Return X itself, read-only use, where BLAS can read all of it in place; else None."""
+        return None
+
+    def stored_sparse(self) -> Any:
+        """Return X itself, read-only use, where it is a sparse array of SciPy's; else None."""
         return None
 
     # --- what searches and matrices ask ---------------------------------------------------------
@@ -318,6 +345,9 @@ class Block(Design):
         """The same columns without the Gram matrices that a ``CachedBlock`` keeps."""
         return self
 
+    #: Whether ``compressed`` may have an answer, whatever the size of the block.
+    compresses: bool = False
+
     #: Whether a Gram matrix costs so much that ``CachedBlock`` keeps and updates it.
     keeps_gram: bool = False
 
@@ -366,6 +396,10 @@ class Block(Design):
         would not be much smaller, or would cost too much.
         """
         return None
+
+    def explicit(self) -> Block:
+        """Return the same columns with their entries stored."""
+        return self
 
     def distinct(self) -> tuple[Block, Columns]:
         """Return the block of the distinct columns, and the place there of each column."""

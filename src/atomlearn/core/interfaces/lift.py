@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,20 +41,38 @@ class Expansion(ABC):
         """Return L'z for z = ``base``, asked and not necessarily stored."""
 
     @abstractmethod
-    def columns(self, lifted: Columns) -> tuple[Columns, sparse.csc_array | Columns]:
+    def columns(self, lifted: Columns) -> tuple[Columns, Any]:
         """Return the features that these lifted coordinates touch, increasing, and L there.
 
-        L restricted to them is a CSC array (len(features), len(lifted)), or, where each lifted
-        coordinate is one feature, the position of that feature among those returned.
+        L restricted to them is a CSC array (len(features), len(lifted)), or, where there are
+        ``members``, the position of each lifted coordinate's feature among those returned.
         """
+
+    #: (m,) int64, the feature of each lifted coordinate, where L only repeats features; else None.
+    members: Columns | None = None
+
+    @property
+    def matrix(self) -> sparse.csc_array:
+        """L as a CSC array of shape (p, m)."""
+        p, m = self.shape
+        if self.members is not None:
+            ones = (np.ones(m), self.members, np.arange(m + 1))
+            return sparse.csc_array(ones, shape=(p, m))
+        features, local = self.columns(np.arange(m, dtype=np.int64))
+        parts = (local.data, features[local.indices], local.indptr)
+        return sparse.csc_array(parts, shape=(p, m))
 
     def apply(self, lifted: Columns, weights: Array) -> tuple[Columns, Array]:
         """Return the features and the coefficients of w = L u, u = ``weights`` at ``lifted``."""
         features, local = self.columns(lifted)
-        if isinstance(local, np.ndarray):
+        if self.members is not None:
             sums = np.bincount(local, weights=weights, minlength=features.size)
             return features, sums.astype(np.float64, copy=False)
         return features, np.asarray(local @ weights)
+
+    def transpose(self, z: Array) -> Array:
+        """Return L'z."""
+        return np.asarray(self.matrix.T @ z)
 
     @abstractmethod
     def restrict(self, lifted: Columns) -> tuple[Columns, Expansion]:
@@ -146,7 +165,7 @@ class Lift:
     ) -> Iterator[tuple[int, Columns, Array]]:
         """Yield each set in use with the features and coefficients of its part of L u."""
         features, local = self.expansion.columns(lifted)
-        if not isinstance(local, np.ndarray):
+        if self.expansion.members is None:
             for group in np.unique(labels):
                 mine = labels == group
                 yield int(group), *self.expansion.apply(lifted[mine], weights[mine])

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.differences import best_by_differences
 from atomlearn.core.interfaces.excess import Excess
+from atomlearn.core.interfaces.proximal import ProxJacobian as ProxJacobian
+from atomlearn.core.interfaces.proximal import ProxPoint as ProxPoint
 from atomlearn.core.interfaces.ratings import Ratings
 from atomlearn.core.interfaces.scores import taking_arrays
 
@@ -328,70 +329,3 @@ class Norm(Ratings, ABC):
         generation of atoms. Norms of matrices name their own.
         """
         return None
-
-
-class ProxJacobian:
-    """J = diag(diagonal) + factors @ diag(coefficients) @ factors', symmetric, 0 <= J <= I.
-
-    A generalized Jacobian of a proximal map; ``diagonal`` is (m,), ``coefficients`` (r,), and
-    ``factors`` (m, r): a dense array where r is a few, a SciPy sparse CSC array where there are
-    many factors with few rows each (norms over groups: one factor a group). Rows outside the
-    support are zero.
-    """
-
-    __slots__ = ("coefficients", "diagonal", "factors")
-
-    def __init__(
-        self,
-        diagonal: Array,
-        factors: Array | sparse.csc_array | None = None,
-        coefficients: Array | None = None,
-    ) -> None:
-        self.diagonal = diagonal
-        self.factors: Any = np.zeros((diagonal.size, 0)) if factors is None else factors
-        self.coefficients = np.zeros(0) if coefficients is None else coefficients
-
-    @property
-    def support(self) -> Columns:
-        """Positions where J is not zero."""
-        nonzero = self.diagonal != 0
-        if isinstance(self.factors, np.ndarray):
-            nonzero |= (self.factors != 0).any(axis=1)
-        else:
-            nonzero[self.factors.indices[self.factors.data != 0]] = True
-        return np.flatnonzero(nonzero)
-
-    def apply(self, v: Array) -> Array:
-        """Return J v."""
-        low_rank: Array = self.factors @ (self.coefficients * (self.factors.T @ v))
-        return self.diagonal * v + low_rank
-
-    def plus(self, factors: Array, coefficients: Array) -> ProxJacobian:
-        """Return J + factors diag(coefficients) factors'."""
-        joined = (
-            np.column_stack([self.factors, factors])
-            if isinstance(self.factors, np.ndarray)
-            else sparse.hstack([self.factors, sparse.csc_array(factors)], format="csc")
-        )
-        return ProxJacobian(
-            self.diagonal, joined, np.concatenate([self.coefficients, coefficients])
-        )
-
-    def dense_factors(self) -> Array:
-        """Return the factors as a dense (m, r) array: where r is known to be small."""
-        dense = isinstance(self.factors, np.ndarray)
-        return np.asarray(self.factors if dense else self.factors.toarray())
-
-    def dense(self) -> Array:
-        """Return J as an (m, m) array (tests)."""
-        factors = self.dense_factors()
-        return np.diag(self.diagonal) + (factors * self.coefficients) @ factors.T
-
-
-@dataclass(frozen=True, slots=True)
-class ProxPoint:
-    """One evaluation of a proximal map: the point, its gauge, and the way to its Jacobian."""
-
-    point: Array
-    gauge: float
-    jacobian: Callable[[], ProxJacobian]

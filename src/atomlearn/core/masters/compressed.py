@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.blocks import DenseBlock, StructuredBlock
+from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Block, Master, Refit
 from atomlearn.core.losses import Squared
@@ -86,7 +86,7 @@ def is_compressible(problem: Problem) -> bool:
     block, size = problem.design, problem.design.shape[1]
     if not (isinstance(problem.loss, Squared) and isinstance(block, Block)):
         return False
-    if isinstance(block.bare, StructuredBlock):
+    if block.bare.compresses:
         return not problem.fit_intercept
     many = max(TUNING.many_samples, TUNING.samples_a_square * size * size)
     return block.bare is not block and size > 0 and block.shape[0] >= many
@@ -97,7 +97,7 @@ def compressed(problem: Problem) -> Problem | None:
     if not is_compressible(problem):
         return None
     block = CachedBlock.of(block_of(problem))
-    if isinstance(block.bare, StructuredBlock):
+    if block.bare.compresses:
         found = block.bare.compressed(problem.y, problem.weight)
     else:
         found = _from_gram(problem, block)

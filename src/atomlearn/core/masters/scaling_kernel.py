@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn._kernels import NewtonOutcome, NewtonStatus, group_newton, has_group_newton
-from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Block
 from atomlearn.core.masters.candidate import Candidate, block_of, certified
@@ -220,9 +219,8 @@ def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
     loss, quadratic = problem.loss, problem.loss.is_quadratic
     most = TUNING.kept_work if quadratic else TUNING.model_work
     small = n_features <= TUNING.features and n_samples * n_features**2 <= most
-    by_columns = (
-        isinstance(base.bare, DenseBlock) and n_samples * n_features <= TUNING.column_entries
-    )
+    stored = base.bare.stored() is not None
+    by_columns = stored and n_samples * n_features <= TUNING.column_entries
     if quadratic:
         by_columns = by_columns and n_samples <= 2 * n_features
         suited = by_columns or small

@@ -264,7 +264,7 @@ class Nonnegative(Wrapper):
         inner = self.norm.prox_point(np.maximum(v, 0.0), amount, form)
 
         def jacobian() -> ProxJacobian:
-            return _masked(inner.jacobian(), v > 0)
+            return inner.jacobian().masked(v > 0)
 
         return ProxPoint(inner.point, inner.gauge, jacobian)
 
@@ -304,15 +304,3 @@ class Nonnegative(Wrapper):
     def prices(self, n_features: int) -> Array | None:
         """The weights of the l1 norm inside, scaled or in groups of one; None for other norms."""
         return self.norm.l1_weights(n_features)
-
-
-def _masked(jacobian: ProxJacobian, keep: NDArray[np.bool_]) -> ProxJacobian:
-    """Return D J D with D = diag(keep)."""
-    mask = keep.astype(np.float64)
-    factors = jacobian.factors
-    if isinstance(factors, np.ndarray):
-        factors = factors * mask[:, None]
-    else:
-        factors = factors.copy()
-        factors.data *= mask[factors.indices]
-    return ProxJacobian(jacobian.diagonal * mask, factors, jacobian.coefficients)

@@ -85,7 +85,7 @@ class L1(VectorNorm):
 
     def with_names(self, names: Sequence[str]) -> L1:
         """Return the same norm with numbers by name replaced by one a column."""
-        if self._plain or isinstance(self.weights, Sides):
+        if self._plain or self._read is not None:
             return self
         return L1(
             by_name(self.weights, names, 1.0, "weights"),
@@ -96,8 +96,8 @@ class L1(VectorNorm):
     @property
     def absolute(self) -> bool:
         """True without bounds."""
-        if isinstance(self.weights, Sides):
-            return self.weights.symmetric
+        if self._read is not None:
+            return self._read.symmetric
         return self.lower is None and self.upper is None
 
     def value(self, w: Array) -> float:
@@ -155,8 +155,8 @@ class L1(VectorNorm):
 
     def times(self, factor: float) -> L1 | None:
         """The same norm with its weights multiplied, once they are one a column."""
-        sides = self.weights
-        if not isinstance(sides, Sides):
+        sides = self._read
+        if sides is None:
             return None
         return L1(Sides(factor * sides.price, sides.lower, sides.upper))
 
@@ -247,10 +247,15 @@ class L1(VectorNorm):
     def _plain(self) -> bool:
         return self.weights is None and self.lower is None and self.upper is None
 
+    @property
+    def _read(self) -> Sides | None:
+        """Weights and bounds once they are read for so many features; None before."""
+        return self.weights if isinstance(self.weights, Sides) else None
+
     def _sides(self, n_features: int) -> Sides | None:
         """Return weights and bounds as one number a column; None for the plain norm."""
         if self._plain:
             return None
-        if isinstance(self.weights, Sides):
-            return self.weights.fitting(n_features)
+        if self._read is not None:
+            return self._read.fitting(n_features)
         return Sides.read(self.weights, self.lower, self.upper, n_features)

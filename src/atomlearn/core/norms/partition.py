@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -40,7 +40,7 @@ class Partition:
                     f"{n_features}; pass groups of these features"
                 )
             return groups
-        if isinstance(groups, str | bytes) or not isinstance(groups, Iterable):
+        if not is_listing(groups):
             raise TypeError(
                 f"{owner}: groups must be index lists such as [[0, 1], [2, 3]] or one label a "
                 f"feature, got {groups!r}"
@@ -152,6 +152,11 @@ class Partition:
         return f"Partition({self.labels.size} features in {self.n_groups} groups)"
 
 
+def is_listing(given: object) -> bool:
+    """Return whether this is a listing of several things, and no text."""
+    return isinstance(given, Iterable) and not isinstance(given, str | bytes)
+
+
 def _is_labels(items: NDArray[Any] | list[Any]) -> bool:
     if isinstance(items, np.ndarray):
         if items.dtype == object:
@@ -164,7 +169,7 @@ def _is_labels(items: NDArray[Any] | list[Any]) -> bool:
 
 def index_list(group: Any, number: int, n_features: int, owner: str) -> Columns:
     """Return one group's indices, checked."""
-    if isinstance(group, str | bytes) or not isinstance(group, Sequence | np.ndarray | range):
+    if not is_listing(group) or not hasattr(group, "__getitem__"):
         raise TypeError(
             f"{owner}: group {number} must be a list of column indices, got {group!r}; "
             "pass [[0, 1], [2, 3]], or one label a feature"

@@ -94,7 +94,7 @@ class Restricted(Wrapper):
         point[columns] = inner.point
 
         def jacobian() -> ProxJacobian:
-            return _embedded(inner.jacobian(), columns, v.size)
+            return inner.jacobian().embedded(columns, v.size)
 
         return ProxPoint(point, inner.gauge, jacobian)
 
@@ -146,19 +146,3 @@ class Restricted(Wrapper):
                 "cannot; use a solver over its atoms"
             )
         return inner
-
-
-def _embedded(jacobian: ProxJacobian, columns: Columns, size: int) -> ProxJacobian:
-    """Return E J E' where E puts the rows of J at ``columns``."""
-    diagonal = np.zeros(size)
-    diagonal[columns] = jacobian.diagonal
-    inner = jacobian.factors
-    factors: Any
-    if isinstance(inner, np.ndarray):
-        factors = np.zeros((size, inner.shape[1]))
-        factors[columns] = inner
-    else:
-        shape = (size, inner.shape[1])
-        factors = type(inner)((inner.data, columns[inner.indices], inner.indptr), shape=shape)
-        factors.sort_indices()
-    return ProxJacobian(diagonal, factors, jacobian.coefficients)

@@ -186,7 +186,7 @@ def cross_validate(
     for norm in norms:
         norm.check(problems[0].design.shape[1])
     design = problems[0].design
-    counted = design if isinstance(design, Counted) else Counted(design)
+    counted = Counted.of(design)
     before = counted.passes
     problems = [replace(problem, design=counted) for problem in problems]
     tasks = [(norm, grid, fold) for norm, grid in zip(norms, levels, strict=True) for fold in folds]

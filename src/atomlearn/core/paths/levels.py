@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Norm, Scores
 from atomlearn.core.interfaces.norm import Form
-from atomlearn.core.interfaces.numbers import whole_number
+from atomlearn.core.interfaces.numbers import is_number, whole_number
 from atomlearn.core.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -74,7 +74,7 @@ def level_grid(
         raise ValueError(f"form must be one of {get_args(Form)}, got {form!r}")
     n_levels = whole_number("level_grid", "n_levels", n_levels)
     ratio = RATIOS[form] if ratio is None else ratio
-    if not (isinstance(ratio, (int, float, np.number)) and 0 < ratio <= 1):
+    if not (is_number(ratio) and 0 < ratio <= 1):
         raise ValueError(f"ratio must be a number in (0, 1], last level over first, got {ratio!r}")
     if not (math.isfinite(largest) and largest > 0):
         raise ValueError(f"largest must be positive and finite, got {largest}")

@@ -222,7 +222,7 @@ def path_of(
     observers = tuple(observers)
     # Counted once for the whole path: it remembers the norms of the columns.
     design = problem.design
-    counted = design if isinstance(design, Counted) else Counted(design)
+    counted = Counted.of(design)
     problem = replace(problem, design=counted)
     before = counted.passes - (zero is not None)
     reached = None if until is None else until.begin()

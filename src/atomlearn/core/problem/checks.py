@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.numbers import is_number
 
 if TYPE_CHECKING:
     from atomlearn.core.interfaces.loss import Loss
@@ -15,11 +17,9 @@ Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
 
 
-def positive(name: str, value: object, what: str) -> float:
+def positive(name: str, value: Any, what: str) -> float:
     """Return the value as a float, or raise where it is no positive, finite number."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(
-        value, (int, float, np.integer, np.floating)
-    ):
+    if not is_number(value):
         raise TypeError(f"{name} must be a positive number ({what}), got {value!r}")
     number = float(value)
     if not (math.isfinite(number) and number > 0):

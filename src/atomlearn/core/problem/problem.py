@@ -19,6 +19,7 @@ from atomlearn.core.interfaces import (
     Scores,
 )
 from atomlearn.core.interfaces.excess import Excess
+from atomlearn.core.interfaces.numbers import is_number
 from atomlearn.core.losses import Offset, pieces
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
 from atomlearn.core.problem.checks import check_loss_at_zero, check_offset, check_weight
@@ -97,9 +98,7 @@ class Problem:
                 f"X has {n_samples} rows and y has {target.shape[0]} targets; "
                 "they must describe the same samples"
             )
-        if isinstance(tau, (bool, np.bool_)) or not isinstance(
-            tau, (int, float, np.integer, np.floating)
-        ):
+        if not is_number(tau):
             raise TypeError(f"tau must be a number >= 0, got {type(tau).__name__}")
         if not (math.isfinite(tau) and tau >= 0):
             raise ValueError(f"tau must be finite and >= 0, got {tau}")
@@ -107,7 +106,7 @@ class Problem:
         regularizer = replace(regularizer, norm=norm)
         weight = check_weight(sample_weight, n_samples)
         check_loss_at_zero(loss, target, weight)
-        if not isinstance(fit_intercept, (bool, np.bool_)) and fit_intercept not in (0, 1):
+        if fit_intercept not in (0, 1):
             raise TypeError(f"the intercept is fitted or not: True or False, got {fit_intercept!r}")
         if fit_intercept and loss.task == "survival":
             raise ValueError(

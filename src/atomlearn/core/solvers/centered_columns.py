@@ -28,7 +28,7 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     lengths, nothing = np.sqrt(squares), np.zeros(columns.size)
     # Scores of columns that the design centers itself are sums over the columns before.
     scored = lengths + np.sqrt(block.shape[0]) * problem.design.taken_off(columns)
-    if not isinstance(block, DenseBlock):
+    if block.stored() is None:
         return block, Lengths(scored, scored, nothing)
     if not (problem.fit_intercept and columns.size):
         return block, Lengths(scored, lengths, nothing)

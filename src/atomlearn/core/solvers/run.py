@@ -88,7 +88,7 @@ def run(
         warm = checked_warm_start(warm, problem)
     if problem.loss.smoothed(1.0) is not None:
         solver = SmoothedSteps(solver)
-    counted = design if isinstance(design := problem.design, Counted) else Counted(design)
+    counted = Counted.of(problem.design)
     problem = replace(problem, design=counted)
     resumed = [known for o in watching if (known := o.begin(problem, solver)) is not None]
     centered = problem.centered()

@@ -289,9 +289,10 @@ class Polynomial(MappedDesign):
 
 
 def _products(base: Design) -> PairProducts:
-    if isinstance(base, SparseDesign):
+    X = base.stored_sparse()
+    if X is not None:
         n_samples, n_inputs = base.shape
-        if base.nonzeros < LIMITS.blas_from * n_samples * n_inputs:
+        if X.nnz < LIMITS.blas_from * n_samples * n_inputs:
             return SparsePairs(base)
         if RowPairs.suits(base):
             return RowPairs(base)
@@ -299,9 +300,8 @@ def _products(base: Design) -> PairProducts:
 
 
 def _rows_of(base: Design, rows: NDArray[np.int64]) -> Design:
-    if isinstance(base, SparseDesign):
-        return SparseDesign(base.matrix()[rows])
-    return RowSubset(base, rows)
+    X = base.stored_sparse()
+    return RowSubset(base, rows) if X is None else SparseDesign(X[rows])
 
 
 def _whole(name: str, values: ArrayLike) -> Columns:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design
 from atomlearn.maps.pairs.index import PairIndex
@@ -120,7 +119,7 @@ class DensePairs(PairProducts):
         return columns, places[: i.size], places[i.size :]
 
     def _stored(self) -> NDArray[Any] | None:
-        return self.base.stored() if isinstance(self.base, DenseDesign) else None
+        return self.base.stored()
 
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
         result = np.empty((self.base.shape[0], i.size), order="F")

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock, prefers_dense
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.products import DensePairs
@@ -52,9 +51,9 @@ class RowPairs(DensePairs):
     those of all samples that lie on the right side of the margin.
     """
 
-    base: SparseDesign
+    base: Design
 
-    def __init__(self, base: SparseDesign) -> None:
+    def __init__(self, base: Design) -> None:
         super().__init__(base)
         self._rooms: list[_Room] = []
 
@@ -64,13 +63,12 @@ class RowPairs(DensePairs):
     @staticmethod
     def suits(base: Design) -> bool:
         """Return whether the sums of all pairs take less memory than this array."""
-        if not isinstance(base, SparseDesign) or base.matrix().format != "csr":
-            return False
-        return base.shape[1] ** 2 <= base.nonzeros
+        X = base.stored_sparse()
+        return X is not None and X.format == "csr" and X.shape[1] ** 2 <= X.nnz
 
     def largest(self) -> float:
         if self._largest is None:
-            data = self.base.matrix().data
+            data = self.base.stored_sparse().data
             self._largest = max(float(data.max(initial=0.0)), -float(data.min(initial=0.0)))
         return self._largest
 
@@ -86,7 +84,7 @@ class RowPairs(DensePairs):
 
     def _pieces(self, rows: Columns, room: NDArray[Any]) -> Iterator[tuple[Columns, NDArray[Any]]]:
         """Yield as many of the rows as there is room for at a time, and X there, dense."""
-        matrix, size = self.base.matrix(), room.shape[0]
+        matrix, size = self.base.stored_sparse(), room.shape[0]
         for start in range(0, rows.size, size):
             part = rows[start : start + size]
             some = matrix[part].astype(room.dtype, copy=False)

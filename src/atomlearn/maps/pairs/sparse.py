@@ -31,7 +31,7 @@ class SparsePairs(PairProducts):
     inputs can be among the best, which the first search tells, these are kept by rows once more.
     """
 
-    def __init__(self, base: SparseDesign) -> None:
+    def __init__(self, base: Design) -> None:
         self.base = base
         self._fixed: tuple[Array, Array, Array] | None = None
         self._sizes: Array | None = None
@@ -49,7 +49,7 @@ class SparsePairs(PairProducts):
     @cached_property
     def matrix(self) -> sp.csc_array:
         """X by columns, rows sorted."""
-        given = self.base.matrix()
+        given = self.base.stored_sparse()
         matrix: sp.csc_array = given.tocsc() if given.format == "csr" else given
         if not matrix.has_sorted_indices:
             matrix = matrix.copy()
@@ -59,7 +59,7 @@ class SparsePairs(PairProducts):
 
     @cached_property
     def _by_rows(self) -> sp.csr_array:
-        given = self.base.matrix()
+        given = self.base.stored_sparse()
         return given if given.format == "csr" else self.matrix.tocsr()
 
     @cached_property
@@ -72,7 +72,7 @@ class SparsePairs(PairProducts):
 
     @cached_property
     def _largest(self) -> float:
-        data = self.base.matrix().data
+        data = self.base.stored_sparse().data
         return max(float(data.max(initial=0.0)), -float(data.min(initial=0.0)))
 
     @property
@@ -155,7 +155,7 @@ class SparsePairs(PairProducts):
         product = self._products(i, j)
         data = product.data * np.repeat(scales, np.diff(product.indptr))
         block = SparseBlock(data, product.indices, product.indptr, n_samples)
-        stored = self.base.nonzeros
+        stored = self.base.stored_sparse().nnz
         if stored >= LIMITS.dense_from * n_samples * n_inputs:
             return DenseBlock(block.dense())
         if prefers_dense(n_samples, i.size, data.size):
@@ -317,7 +317,8 @@ def _sum_leading(
 def columns_of(base: Design, columns: Columns) -> sp.csc_array:
     """Return some columns, rows sorted."""
     taken = base.gather(columns)
-    found = taken.matrix() if isinstance(taken, SparseBlock) else sp.csc_array(taken.dense())
+    stored = taken.stored_sparse()
+    found = sp.csc_array(taken.dense()) if stored is None else stored
     found.sort_indices()
     return found
 

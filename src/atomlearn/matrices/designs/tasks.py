@@ -2,39 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
 from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.data.convert import as_design
-from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.standardized import Affine
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
+from atomlearn.core.interfaces.numbers import is_whole
 from atomlearn.matrices.designs.base import MatrixDesign
 from atomlearn.matrices.designs.task_block import TaskBlock
 from atomlearn.matrices.designs.task_span import TaskSpan
 from atomlearn.matrices.scores import MatrixScores
 from atomlearn.matrices.shapes import Shape
 
-#: Rows of X that a product casts to float64 at a time.
-ROWS = 4096
 #: Where so many columns fit in a small dense block, that is faster than using their structure.
 FEW_COLUMNS = 100
-
-
-@runtime_checkable
-class SupportsProducts(Protocol):
-    """Designs that multiply with several vectors at a time."""
-
-    def product(self, W: Array) -> Array:
-        """Return X W (n_rows, t) for W (n_features, t)."""
-        ...
-
-    def transposed_product(self, V: Array) -> Array:
-        """Return X'V (n_features, t) for V (n_rows, t)."""
-        ...
 
 
 class Tasks(MatrixDesign):
@@ -62,12 +46,12 @@ class Tasks(MatrixDesign):
 
     def __init__(self, X: object, n_tasks: int) -> None:
         self.base = as_design(X)
-        if isinstance(n_tasks, bool) or not isinstance(n_tasks, (int, np.integer)) or n_tasks < 1:
+        if not is_whole(n_tasks) or n_tasks < 1:
             raise ValueError(
                 f"Tasks: n_tasks must be a whole number >= 1, got {n_tasks!r}; use Y.shape[1]"
             )
         self.n_tasks = int(n_tasks)
-        stored = self.base.stored() if isinstance(self.base, DenseDesign) else None
+        stored = self.base.stored()
         # One view: blocks of the same design know each other by it.
         self._transposed = None if stored is None else stored.T
 
@@ -95,11 +79,11 @@ class Tasks(MatrixDesign):
         return self.base.dtype
 
     def scores(self, v: Array) -> Scores:
-        return MatrixScores(transposed_product(self.base, self._rows(v)))
+        return MatrixScores(self.base.transposed_product(self._rows(v)))
 
     def predict(self, weights: Array) -> Array:
         """Return vec(X W): one pass."""
-        return product(self.base, np.reshape(weights, self.matrix_shape)).reshape(-1)
+        return self.base.product(np.reshape(weights, self.matrix_shape)).reshape(-1)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_it x_ij^2 for every (j, t): one pass."""
@@ -124,7 +108,7 @@ class Tasks(MatrixDesign):
 
     def images(self, left: Array) -> Array:
         """Return X left: O(n_rows n_features) a column."""
-        return product(self.base, left)
+        return self.base.product(left)
 
     def predictions(self, images: Array, right: Array) -> Array:
         """Return vec(images right'), images = X left."""
@@ -141,8 +125,9 @@ class Tasks(MatrixDesign):
 def spread_columns(block: Block, places: Columns, tasks: Columns, n_tasks: int) -> SparseBlock:
     """Return the columns e_t kron x_j of these (place of j in the block, t), sparse."""
     n_rows = block.shape[0]
-    if isinstance(block, SparseBlock):
-        matrix = block.matrix()[:, places].tocsc()
+    stored = block.stored_sparse()
+    if stored is not None:
+        matrix = stored[:, places].tocsc()
         owner = np.repeat(np.arange(places.size), np.diff(matrix.indptr))
         rows = matrix.indices.astype(np.int64) * n_tasks + tasks[owner]
         return SparseBlock(matrix.data, rows, matrix.indptr, n_rows * n_tasks)
@@ -150,45 +135,3 @@ def spread_columns(block: Block, places: Columns, tasks: Columns, n_tasks: int) 
     rows = np.arange(n_rows, dtype=np.int64)[None, :] * n_tasks + tasks[:, None]
     starts = np.arange(places.size + 1, dtype=np.int64) * n_rows
     return SparseBlock(dense.T.reshape(-1), rows.reshape(-1), starts, n_rows * n_tasks)
-
-
-def transposed_product(base: Design, V: Array) -> Array:
-    """Return X'V (n_features, n_tasks): by BLAS where X is an array, else column by column."""
-    if isinstance(base, Affine):
-        raw = transposed_product(base.design, V)
-        return (raw - np.outer(base.means, V.sum(axis=0))) * base.factors[:, None]
-    if isinstance(base, SupportsProducts):
-        return base.transposed_product(V)
-    stored = base.stored() if isinstance(base, DenseDesign) else None
-    if stored is None:
-        columns = [base.scores(np.ascontiguousarray(v)).full() for v in V.T]
-        return np.column_stack(columns)
-    if stored.dtype == np.float64:
-        return np.asarray(stored.T @ V)
-    result = np.zeros((stored.shape[1], V.shape[1]))
-    for start in range(0, stored.shape[0], ROWS):
-        part = slice(start, start + ROWS)
-        result += stored[part].astype(np.float64).T @ V[part]
-    return result
-
-
-def product(base: Design, W: Array) -> Array:
-    """Return X W (n_rows, r), in float64."""
-    if isinstance(base, Affine):
-        scaled = W * base.factors[:, None]
-        return product(base.design, scaled) - base.means @ scaled
-    if isinstance(base, SupportsProducts):
-        return base.product(W)
-    stored = base.stored() if isinstance(base, DenseDesign) else None
-    if stored is None:
-        predict: Any = base
-        if not W.shape[1]:
-            return np.zeros((base.shape[0], 0))
-        return np.column_stack([predict.predict(np.ascontiguousarray(w)) for w in W.T])
-    if stored.dtype == np.float64:
-        return np.asarray(stored @ W)
-    pieces = [
-        stored[start : start + ROWS].astype(np.float64) @ W
-        for start in range(0, stored.shape[0], ROWS)
-    ]
-    return np.concatenate(pieces)

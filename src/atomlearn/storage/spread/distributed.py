@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.core.data.blocks import DenseBlock, SparseBlock
+from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.entries import existing_columns, one_weight_each
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.sparse import SparseDesign
@@ -324,8 +324,8 @@ def _put_together(
 
 
 def _as_sparse(block: Block) -> Any:
-    if not isinstance(block, SparseBlock):
+    X = block.stored_sparse()
+    if X is None:
         return sp.csc_array(block.dense())
-    X = block.matrix()
     parts = [pieces.aligned(part) for part in (X.data, X.indices, X.indptr)]
     return sp.csc_array((parts[0], parts[1], parts[2]), shape=X.shape)

@@ -1,0 +1,111 @@
+"""What a proximal map gives: the point, its gauge, and a generalized Jacobian there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from atomlearn.core.interfaces.design import Columns
+
+Array = NDArray[np.float64]
+
+
+class ProxJacobian:
+    """J = diag(diagonal) + factors @ diag(coefficients) @ factors', symmetric, 0 <= J <= I.
+
+    A generalized Jacobian of a proximal map; ``diagonal`` is (m,), ``coefficients`` (r,), and
+    ``factors`` (m, r): a dense array where r is a few, a SciPy sparse CSC array where there are
+    many factors with few rows each (norms over groups: one factor a group). Rows outside the
+    support are zero.
+    """
+
+    __slots__ = ("coefficients", "diagonal", "factors")
+
+    def __init__(
+        self,
+        diagonal: Array,
+        factors: Array | sparse.csc_array | None = None,
+        coefficients: Array | None = None,
+    ) -> None:
+        self.diagonal = diagonal
+        self.factors: Any = np.zeros((diagonal.size, 0)) if factors is None else factors
+        self.coefficients = np.zeros(0) if coefficients is None else coefficients
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the factors are a dense array."""
+        return isinstance(self.factors, np.ndarray)
+
+    @property
+    def support(self) -> Columns:
+        """Positions where J is not zero."""
+        nonzero = self.diagonal != 0
+        if self.is_dense:
+            nonzero |= (self.factors != 0).any(axis=1)
+        else:
+            nonzero[self.factors.indices[self.factors.data != 0]] = True
+        return np.flatnonzero(nonzero)
+
+    def apply(self, v: Array) -> Array:
+        """Return J v."""
+        low_rank: Array = self.factors @ (self.coefficients * (self.factors.T @ v))
+        return self.diagonal * v + low_rank
+
+    def plus(self, factors: Array, coefficients: Array) -> ProxJacobian:
+        """Return J + factors diag(coefficients) factors'."""
+        joined = (
+            np.column_stack([self.factors, factors])
+            if self.is_dense
+            else sparse.hstack([self.factors, sparse.csc_array(factors)], format="csc")
+        )
+        return ProxJacobian(
+            self.diagonal, joined, np.concatenate([self.coefficients, coefficients])
+        )
+
+    def dense_factors(self) -> Array:
+        """Return the factors as a dense (m, r) array: where r is known to be small."""
+        return np.asarray(self.factors if self.is_dense else self.factors.toarray())
+
+    def masked(self, keep: NDArray[np.bool_]) -> ProxJacobian:
+        """Return D J D with D = diag(keep)."""
+        mask, factors = keep.astype(np.float64), self.factors
+        if self.is_dense:
+            factors = factors * mask[:, None]
+        else:
+            factors = factors.copy()
+            factors.data *= mask[factors.indices]
+        return ProxJacobian(self.diagonal * mask, factors, self.coefficients)
+
+    def embedded(self, columns: Columns, size: int) -> ProxJacobian:
+        """Return E J E' where E puts the rows of J at ``columns`` of ``size``."""
+        diagonal = np.zeros(size)
+        diagonal[columns] = self.diagonal
+        inner = self.factors
+        factors: Any
+        if self.is_dense:
+            factors = np.zeros((size, inner.shape[1]))
+            factors[columns] = inner
+        else:
+            shape = (size, inner.shape[1])
+            factors = type(inner)((inner.data, columns[inner.indices], inner.indptr), shape=shape)
+            factors.sort_indices()
+        return ProxJacobian(diagonal, factors, self.coefficients)
+
+    def dense(self) -> Array:
+        """Return J as an (m, m) array (tests)."""
+        factors = self.dense_factors()
+        return np.diag(self.diagonal) + (factors * self.coefficients) @ factors.T
+
+
+@dataclass(frozen=True, slots=True)
+class ProxPoint:
+    """One evaluation of a proximal map: the point, its gauge, and the way to its Jacobian."""
+
+    point: Array
+    gauge: float
+    jacobian: Callable[[], ProxJacobian]
