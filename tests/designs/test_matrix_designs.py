@@ -13,6 +13,7 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.designs import Counted, DenseDesign, Entries, Identity, Tasks, as_matrix_design
 from atomlearn.interfaces import Design
 from atomlearn.matrices.scores import score_matrix
+from atomlearn.matrices.settings import SETTINGS
 from atomlearn.testing.designs import DesignChecks
 
 P, Q = 7, 6
@@ -70,7 +71,8 @@ class TestTaskBlocks(DesignChecks):
         monkeypatch.setattr(
             "atomlearn.matrices.designs.tasks.LIMITS", replace(LIMITS, small_entries=0)
         )
-        monkeypatch.setattr("atomlearn.matrices.designs.task_block.CHUNK", 40)
+        few = replace(SETTINGS, copied_entries=40)
+        monkeypatch.setattr("atomlearn.matrices.designs.task_block.SETTINGS", few)
 
     def build(self) -> tuple[Design, np.ndarray]:
         return tasks(self.kind)

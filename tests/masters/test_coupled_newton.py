@@ -16,6 +16,7 @@ from atomlearn.interfaces import Block, Loss, Norm
 from atomlearn.losses import FreeIntercepts, Logistic, Multinomial
 from atomlearn.masters import AcceleratedGradient, CoupledNewton, SemismoothNewton
 from atomlearn.matrices.designs import task_span
+from atomlearn.matrices.settings import SETTINGS
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.testing.masters import MasterChecks
 
@@ -131,7 +132,7 @@ def test_spans_of_tasks_use_their_factors(
     free: bool, r: int, s: int, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The Hessian from A and B is that of the array A kron B, rows without weight included."""
-    monkeypatch.setattr(task_span, "CHUNK", chunk)
+    monkeypatch.setattr(task_span, "SETTINGS", replace(SETTINGS, pulled_entries=chunk))
     base = block_problem(norms.L1(), "penalized", 1.0, free)
     weight = base.weight.copy()
     weight[: 2 * Q] = 0.0

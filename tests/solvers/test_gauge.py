@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
@@ -145,7 +146,7 @@ def test_semidefinite_parts_at_the_border_of_the_cone(
 ) -> None:
     """Few sparse atoms that overlap: the duals of most supports lie at infinity."""
     if not enumerated:
-        monkeypatch.setattr(supports, "ENUMERATED", 0)
+        monkeypatch.setattr(supports, "SETTINGS", replace(supports.SETTINGS, enumerated=0))
     for seed in range(12, 24):
         rng = np.random.default_rng(seed)
         U = np.zeros((6, 3))

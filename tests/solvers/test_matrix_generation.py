@@ -495,7 +495,7 @@ def test_ridge_beside_psd_and_with_lanczos(monkeypatch) -> None:
     expected = (U * np.maximum(values - 1.0, 0.0) / 1.5) @ U.T
     assert psd.converged
     assert_allclose(psd.coef, expected, atol=1e-4)
-    monkeypatch.setattr(lanczos, "DENSE_SIDE", 0)
+    monkeypatch.setattr(lanczos, "SETTINGS", replace(lanczos.SETTINGS, dense_side=0))
     design, y = data("entries")
     ours = solve(design, y, norm="trace", level=1.0, tau=0.5)
     monkeypatch.undo()

@@ -19,17 +19,12 @@ from scipy.optimize import minimize_scalar
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from atomlearn.findings.precision import sparse_precision
+from atomlearn.findings.settings import SETTINGS
 
 Array = NDArray[np.float64]
 
 #: What ``covariance`` may be beside an array.
 COVARIANCES = ("auto", "factors", "sparse_precision", "ledoit_wolf")
-#: How near S comes to where the joint covariance is singular.
-EDGE = 0.999
-#: The most factors, the gap after the last one, and how far it stands above noise.
-MOST_FACTORS, FACTOR_GAP, ABOVE_NOISE = 10, 1.5, 1.2
-#: Share of pairs of columns beyond this correlation that makes Ledoit-Wolf leak.
-STRONG_CORRELATION, MANY_STRONG = 0.7, 5e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +176,7 @@ def _of_precision(X: Array, precision: Any, method: str, name: str, words: str) 
         shift = 1e-2 - min(least, 0.0)
         scaled = _shrunk(scaled, shift)
         nodes, largest = (nodes + shift) / (1 + shift), (largest + shift) / (1 + shift)
-    s = _chosen(nodes, weights, float(np.sum(root**-2.0)), EDGE * 2.0 / largest, method)
+    s = _chosen(nodes, weights, float(np.sum(root**-2.0)), SETTINGS.edge * 2.0 / largest, method)
     # Columns of X lie in rows here: what products with M read and write is in one piece.
     root = root[:, None]
     columns = np.ascontiguousarray(X.T)
@@ -253,7 +248,7 @@ def _chosen(nodes: Array, weights: Array, total: float, edge: float, method: str
     """Return s: the edge, or the least of sum_j [(2 M^-1 - s)^-1]_jj / D_j + sum_j 1 / (D_j s)."""
     edge = min(edge, 2.0)
     if method == "equicorrelated":
-        return float(min(edge, 1.0 / EDGE))
+        return float(min(edge, 1.0 / SETTINGS.edge))
 
     def reconstructible(s: float) -> float:
         return float(np.sum(weights * nodes / np.maximum(2.0 - s * nodes, 1e-12)) + total / s)
@@ -296,7 +291,7 @@ def _ledoit_wolf(X: Array, method: str) -> Knockoffs:
     lowest = min(rest, float(spectrum.min())) if n_rest else float(spectrum.min())
     inverse = np.append(1.0 / spectrum, [1.0 / rest] if n_rest else [])
     weights = np.append(np.ones(spectrum.size), [float(n_rest)] if n_rest else [])
-    s = _chosen(inverse, weights, float(n_columns), EDGE * 2.0 * lowest, method)
+    s = _chosen(inverse, weights, float(n_columns), SETTINGS.edge * 2.0 * lowest, method)
     _warn_of_strong_correlation(X)
 
     def along(of_spectrum: Array, of_rest: float, V: Array) -> Array:
@@ -333,9 +328,9 @@ def _warn_of_strong_correlation(X: Array) -> None:
     if n_columns < n_rows / 2:
         return
     some = X[:, :: max(1, n_columns // 2000)]
-    strong = np.abs(some.T @ some) > STRONG_CORRELATION * n_rows
+    strong = np.abs(some.T @ some) > SETTINGS.strong_correlation * n_rows
     pairs = some.shape[1] * (some.shape[1] - 1)
-    if pairs and (strong.sum() - some.shape[1]) > MANY_STRONG * pairs:
+    if pairs and (strong.sum() - some.shape[1]) > SETTINGS.many_strong * pairs:
         warnings.warn(
             "columns are strongly correlated and their covariance is estimated by Ledoit-Wolf: the "
             "share of false features may exceed fdr (0.11 to 0.16 was seen at 0.1); give "
@@ -349,13 +344,13 @@ def _common(X: Array) -> tuple[int, Array]:
     """Return the number of factors that stand out of the noise, and what they explain of X."""
     n_rows, n_columns = X.shape
     values, vectors, _ = _principal(X)
-    most = min(MOST_FACTORS, n_rows // 10, n_columns // 10, values.size - 1)
+    most = min(SETTINGS.most_factors, n_rows // 10, n_columns // 10, values.size - 1)
     if most < 1:
         return 0, np.zeros_like(X)
     # The edge of pure noise (Marchenko and Pastur).
-    above = values[:most] > ABOVE_NOISE * (1 + np.sqrt(n_columns / n_rows)) ** 2
+    above = values[:most] > SETTINGS.above_noise * (1 + np.sqrt(n_columns / n_rows)) ** 2
     gaps = np.where(above, values[:most] / np.maximum(values[1 : most + 1], 1e-300), 0.0)
-    n_factors = int(np.argmax(gaps)) + 1 if gaps.max(initial=0.0) >= FACTOR_GAP else 0
+    n_factors = int(np.argmax(gaps)) + 1 if gaps.max(initial=0.0) >= SETTINGS.factor_gap else 0
     left = vectors[:, :n_factors]
     return n_factors, left @ (left.T @ X)
 

@@ -17,17 +17,9 @@ from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegre
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.estimators.survival import AtomicSurvival
 from atomlearn.findings.leave_one_out import has_formula, path_with_scores
+from atomlearn.findings.settings import SETTINGS
 
 Array = NDArray[np.float64]
-
-#: Relative gaps: of the search, whose differences decide nothing, and of sizes that are compared.
-SEARCH, EXACT = 1e-3, 1e-6
-#: Last level of the search over the first, and how often it goes on where the last one is best.
-RATIO, ROUNDS = 0.05, 2
-#: Levels that are tried for survival times, from one that selects next to nothing on.
-N_LEVELS_OF_TIMES = 7
-#: Folds where rows cannot be left out one at a time.
-N_FOLDS = 5
 
 
 def task_of_target(y: Any, loss: str | Loss) -> str:
@@ -61,19 +53,19 @@ def coefficients(
         found = _by_one_path(X, y, norm, loss, task, n_alphas)
         if found is not None:
             return found
-        cv = N_FOLDS
+        cv = SETTINGS.n_folds
     if task == "survival":
         return _of_survival(X, y, norm, cv, seed)
     with warnings.catch_warnings():
         # A gap that was not reached is small beside what separates two columns.
         warnings.simplefilter("ignore", UserWarning)
-        for power in range(1, ROUNDS + 1):
-            ratio = RATIO**power
+        for power in range(1, SETTINGS.rounds + 1):
+            ratio = SETTINGS.ratio**power
             search = _search(task, y, norm, loss, n_alphas * power, ratio, cv, seed).fit(X, y)
             if search.alpha_ > float(search.alphas_[-1]):
                 break
         kind = AtomicClassifier if task == "classification" else AtomicRegressor
-        shared = {"form": search.form, "loss": search.loss, "tol": EXACT}
+        shared = {"form": search.form, "loss": search.loss, "tol": SETTINGS.exact_gap}
         model = kind(norm, search.alpha_, **shared).fit(X, y)
     sizes = np.abs(np.atleast_2d(np.asarray(model.coef_, dtype=np.float64)))
     return np.sqrt(np.sum(sizes**2, axis=0)), float(search.alpha_)
@@ -93,9 +85,9 @@ def _by_one_path(
     the_loss = as_loss(usual if isinstance(loss, str) and loss == "auto" else loss)
     if task == "survival" or not has_formula(the_loss, norm, X.shape[1]):
         return None
-    for power in range(1, ROUNDS + 1):
+    for power in range(1, SETTINGS.rounds + 1):
         path, scores = path_with_scores(
-            X, target, the_loss, norm, n_alphas * power, RATIO**power, EXACT
+            X, target, the_loss, norm, n_alphas * power, SETTINGS.ratio**power, SETTINGS.exact_gap
         )
         best = int(np.argmin(scores))
         if best < scores.size - 1:
@@ -124,23 +116,23 @@ def _search(
     ratio = ratio**2 if form == "squared" else ratio
     return kind(
         norms=norm, n_alphas=n_alphas, alpha_ratio=ratio, cv=folds, form=form, loss=loss,
-        tol=SEARCH, selection="best",
+        tol=SETTINGS.search_gap, selection="best",
     )  # fmt: skip
 
 
 def _of_survival(X: Array, y: Any, norm: Norm, cv: int, seed: int) -> tuple[Array, float]:
     """Return the sizes of Cox's model at the level with the best held-out concordance."""
     form = norm.usual_form
-    levels = np.geomspace(0.3, 0.01, N_LEVELS_OF_TIMES)
+    levels = np.geomspace(0.3, 0.01, SETTINGS.n_levels_of_times)
     levels = levels**2 if form == "squared" else levels
     folds = list(KFold(max(2, cv), shuffle=True, random_state=seed).split(X))
     scores = np.zeros(levels.size)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         for place, level in enumerate(levels):
-            model = AtomicSurvival(norm, float(level), form=form, tol=SEARCH)
+            model = AtomicSurvival(norm, float(level), form=form, tol=SETTINGS.search_gap)
             for train, test in folds:
                 scores[place] += model.fit(X[train], y[train]).score(X[test], y[test])
         alpha = float(levels[int(np.argmax(scores))])
-        model = AtomicSurvival(norm, alpha, form=form, tol=EXACT).fit(X, y)
+        model = AtomicSurvival(norm, alpha, form=form, tol=SETTINGS.exact_gap).fit(X, y)
     return np.abs(np.ravel(np.asarray(model.coef_, dtype=np.float64))), alpha

@@ -13,16 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from atomlearn.findings.settings import SETTINGS
+
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
-
-#: Columns that each one is regressed on, the most correlated ones, and |t| from which one stays.
-N_NEIGHBORS, LEAST_T = 8, 4.0
-#: Columns looked at together: what keeps the work in the cache of a laptop.
-BLOCK = 512
-#: Share of pairs beyond LEAST_T standard errors that shows that few neighbors do not explain a
-#: column; without dependence 6e-5 of them are.
-MOST_UNEXPLAINED = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +33,13 @@ class Precision:
     @property
     def fits(self) -> bool:
         """Whether few neighbors a column explain the correlations."""
-        return self.unexplained <= MOST_UNEXPLAINED
+        return self.unexplained <= SETTINGS.most_unexplained
 
 
 def sparse_precision(X: Array) -> Precision:
     """Return the precision of standardized columns X (n, p)."""
     n_rows, n_columns = X.shape
-    count = min(N_NEIGHBORS, n_columns - 1, max((n_rows - 2) // 2, 0))
+    count = min(SETTINGS.n_neighbors, n_columns - 1, max((n_rows - 2) // 2, 0))
     columns = np.ascontiguousarray(X.T)
     if count == 0:
         return Precision(sp.csr_array(sp.eye_array(n_columns)), 0.0)
@@ -59,8 +53,8 @@ def _most_correlated(columns: Array, count: int) -> Columns:
     # Half the digits: who is near does not hang on the others.
     rough = columns.astype(np.float32)
     found = np.empty((len(columns), count), dtype=np.int64)
-    for first in range(0, len(columns), BLOCK):
-        rows = slice(first, min(first + BLOCK, len(columns)))
+    for first in range(0, len(columns), SETTINGS.columns_together):
+        rows = slice(first, min(first + SETTINGS.columns_together, len(columns)))
         size = np.abs(rough[rows] @ rough.T)
         size[np.arange(rows.stop - first), np.arange(first, rows.stop)] = -1.0
         found[rows] = np.argpartition(size, -count, axis=1)[:, -count:]
@@ -68,11 +62,11 @@ def _most_correlated(columns: Array, count: int) -> Columns:
 
 
 def _edges(columns: Array, neighbors: Columns) -> sp.csr_array:
-    """Return the pairs (j, neighbor) with |t| > LEAST_T in the regression of j on its neighbors."""
+    """Return the pairs (j, neighbor) with a large |t| in the regression of j on its neighbors."""
     (n_columns, n_rows), count = columns.shape, neighbors.shape[1]
     keep = np.empty(neighbors.shape, dtype=bool)
-    for first in range(0, n_columns, BLOCK):
-        rows = slice(first, min(first + BLOCK, n_columns))
+    for first in range(0, n_columns, SETTINGS.columns_together):
+        rows = slice(first, min(first + SETTINGS.columns_together, n_columns))
         around = columns[neighbors[rows]]
         gram = around @ around.transpose(0, 2, 1) / n_rows
         gram += 1e-10 * np.eye(count)
@@ -81,7 +75,8 @@ def _edges(columns: Array, neighbors: Columns) -> sp.csr_array:
         slopes = (inverse @ right)[:, :, 0]
         variance = np.maximum(1.0 - np.sum(slopes * right[:, :, 0], axis=1), 1e-8)
         errors = np.sqrt(np.maximum(np.einsum("jkk->jk", inverse), 0.0) * variance[:, None])
-        keep[rows] = np.abs(slopes) > LEAST_T * errors / np.sqrt(max(n_rows - count - 1, 1))
+        least = SETTINGS.least_t * errors / np.sqrt(max(n_rows - count - 1, 1))
+        keep[rows] = np.abs(slopes) > least
     at = np.repeat(np.arange(n_columns), count)[keep.ravel()]
     to = neighbors.ravel()[keep.ravel()]
     return sp.csr_array((np.ones(at.size), (at, to)), shape=(n_columns, n_columns))
@@ -93,8 +88,8 @@ def _refitted(columns: Array, graph: sp.csr_array) -> Precision:
     data, variances = np.empty(graph.nnz), np.ones(n_columns)
     rough, n_neighbors = columns.astype(np.float32), np.diff(graph.indptr)
     unexplained = 0
-    for first in range(0, n_columns, BLOCK):
-        stop = min(first + BLOCK, n_columns)
+    for first in range(0, n_columns, SETTINGS.columns_together):
+        stop = min(first + SETTINGS.columns_together, n_columns)
         residuals = columns[first:stop].copy()
         for count in np.unique(n_neighbors[first:stop]):
             js = first + np.flatnonzero(n_neighbors[first:stop] == count)
@@ -107,7 +102,7 @@ def _refitted(columns: Array, graph: sp.csr_array) -> Precision:
             freedom = max(n_rows - count, 1)
             variances[js] = np.maximum(np.sum(left**2, axis=1) / freedom, 1e-6)
             data[places] = -slopes / variances[js][:, None]
-        least = LEAST_T * np.sqrt(np.maximum(np.sum(residuals**2, axis=1), 1e-300))
+        least = SETTINGS.least_t * np.sqrt(np.maximum(np.sum(residuals**2, axis=1), 1e-300))
         far = np.abs(residuals.astype(np.float32) @ rough.T) > least[:, None].astype(np.float32)
         far[np.arange(stop - first), np.arange(first, stop)] = False
         unexplained += int(far.sum())

@@ -14,15 +14,10 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 from scipy.stats import norm, rankdata
 
+from atomlearn.findings.settings import SETTINGS
+
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
-
-#: Numbers drawn at a time, and in all: what keeps a verdict below a few seconds.
-CHUNK, MOST_DRAWN = 2_000_000, 20_000_000
-#: Rows beyond which the limit of the permutation distribution stands for draws from it.
-MANY_ROWS = 20_000
-#: Rows whose pairs are looked at for the concordance index.
-MOST_PAIRED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +53,7 @@ class Ranked:
 
 def n_draws(n_rows: int) -> int:
     """Return how many permutations are drawn: 9,999, and at least 999 where rows are many."""
-    return int(min(9_999, max(999, MOST_DRAWN // max(n_rows, 1))))
+    return int(min(9_999, max(999, SETTINGS.most_drawn // max(n_rows, 1))))
 
 
 def permuted(
@@ -67,7 +62,7 @@ def permuted(
 ) -> Array:  # fmt: skip
     """Return ``statistic`` of permutations of ``values``, which come as the rows of a matrix."""
     total, found = n_draws(values.size), []
-    step = max(1, CHUNK // max(values.size, 1))
+    step = max(1, SETTINGS.drawn_together // max(values.size, 1))
     for first in range(0, total, step):
         count = min(step, total - first)
         found.append(statistic(rng.permuted(np.tile(values, (count, 1)), axis=1)))
@@ -83,7 +78,7 @@ def area(codes: Codes, decisions: Array, rng: np.random.Generator) -> Ranked:
     value, influence = _area_of(decisions, positive)
     pairs = n_positive * n_negative
     least = n_positive * (n_positive + 1) / 2
-    if codes.size > MANY_ROWS:
+    if codes.size > SETTINGS.many_rows:
         spread = np.sqrt(ranks.var() * pairs / (codes.size - 1)) / pairs
         return Ranked(value, _norm(influence), None, 0.5, float(spread))
     null = permuted(ranks, lambda rows: (rows[:, :n_positive].sum(axis=1) - least) / pairs, rng)
@@ -138,7 +133,7 @@ def correlation(truth: Array, predicted: Array, rng: np.random.Generator) -> Ran
         return Ranked(0.0, 0.0, None, 0.0)
     value = float(np.clip(x @ y / x.size, -1.0, 1.0))
     error = _bootstrapped(x, y, rng)
-    if x.size > MANY_ROWS:
+    if x.size > SETTINGS.many_rows:
         return Ranked(value, error, None, 0.0, 1.0 / np.sqrt(x.size - 1))
     null = permuted(y, lambda rows: np.asarray(rows, dtype=np.float64) @ x / x.size, rng)
     return Ranked(value, error, null, 0.0)
@@ -156,9 +151,9 @@ def _standard(values: Array) -> Array | None:
 def _bootstrapped(x: Array, y: Array, rng: np.random.Generator) -> float:
     """Return the standard deviation of arctanh(correlation) over samples drawn with repetition."""
     n_rows = x.size
-    total = int(min(2_000, max(200, MOST_DRAWN // n_rows)))
+    total = int(min(2_000, max(200, SETTINGS.most_drawn // n_rows)))
     found: list[Array] = []
-    step = max(1, CHUNK // n_rows)
+    step = max(1, SETTINGS.drawn_together // n_rows)
     for first in range(0, total, step):
         count = min(step, total - first)
         times = rng.multinomial(n_rows, np.full(n_rows, 1.0 / n_rows), size=count) / n_rows
@@ -178,8 +173,8 @@ def concordance(time: Array, event: NDArray[np.bool_], risk: Array, rng: np.rand
 
     None where no pair can be compared.
     """
-    if time.size > MOST_PAIRED:
-        rows = rng.choice(time.size, MOST_PAIRED, replace=False)
+    if time.size > SETTINGS.most_paired:
+        rows = rng.choice(time.size, SETTINGS.most_paired, replace=False)
         time, event, risk = time[rows], event[rows], risk[rows]
     earlier = event[:, None] & (
         (time[:, None] < time[None, :]) | ((time[:, None] == time[None, :]) & ~event[None, :])

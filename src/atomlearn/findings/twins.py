@@ -16,12 +16,10 @@ from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 from atomlearn.estimators.checks import amount_of, names_of
+from atomlearn.findings.settings import SETTINGS
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
-
-#: Below this correlation a column could hardly have stood for another.
-LEAST_CORRELATION = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class Twins:
 
 
 def correlated_columns(
-    design: Design, columns: Sequence[int], most: int = 3, least: float = LEAST_CORRELATION
+    design: Design, columns: Sequence[int], most: int = 3, least: float = SETTINGS.least_correlation
 ) -> list[list[tuple[int, float]]]:
     """Return for each of some columns the others most correlated with it, one pass a column."""
     deviations = column_moments(design)[1]

@@ -12,7 +12,6 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import train_test_split
 
 from atomlearn.findings.ranking import (
-    MANY_ROWS,
     Ranked,
     area,
     area_interval,
@@ -22,15 +21,11 @@ from atomlearn.findings.ranking import (
     mean_area,
     n_draws,
 )
+from atomlearn.findings.settings import SETTINGS
 
 Array = NDArray[np.float64]
 Word = Literal["better", "no better", "too few rows to tell"]
 
-#: Level of the test. The interval has 90%, so that its lower end and the test agree.
-LEVEL, COVERAGE = 0.05, 0.9
-#: Scores that a useful model may be asked to reach: where not even these would be told from a
-#: guess, rows are too few. Half of the way from a guess to perfection.
-USEFUL_AREA, USEFUL_CORRELATION = 0.75, 0.5
 #: Losses of counts and amounts, whose few large values would rule a plain correlation.
 LONG_TAILED = ("poisson", "gamma", "tweedie")
 
@@ -83,7 +78,7 @@ class Verdict:
     critical: float
     n_rows: int
     how: dict[str, str] = field(default_factory=dict)
-    interval_level: float = COVERAGE
+    interval_level: float = SETTINGS.coverage
 
     @property
     def better(self) -> bool:
@@ -150,8 +145,8 @@ def classification_verdict(
         ranked, name = mean_area(truth, values, generator), "mean AUC"
         n_fewer = int(counts[counts > 0].min())
         words = "DeLong's standard error of the mean over classes, on the scale of the logit"
-    interval = area_interval(ranked, COVERAGE, n_fewer)
-    return _judged(ranked, name, interval, words, truth.size, USEFUL_AREA)
+    interval = area_interval(ranked, SETTINGS.coverage, n_fewer)
+    return _judged(ranked, name, interval, words, truth.size, SETTINGS.useful_area)
 
 
 def regression_verdict(
@@ -176,9 +171,9 @@ def regression_verdict(
     if ranks:
         one, two = rankdata(one), rankdata(two)
     ranked = correlation(one, two, np.random.default_rng(rng))
-    interval = correlation_interval(ranked, COVERAGE)
+    interval = correlation_interval(ranked, SETTINGS.coverage)
     words = "bootstrap of the held-out rows, on Fisher's scale"
-    return _judged(ranked, name, interval, words, one.size, USEFUL_CORRELATION)
+    return _judged(ranked, name, interval, words, one.size, SETTINGS.useful_correlation)
 
 
 def _together(values: Array) -> Array:
@@ -197,26 +192,28 @@ def survival_verdict(
     )
     if ranked is None:
         return no_verdict("the held-out rows have no two times whose order is known")
-    interval = area_interval(ranked, COVERAGE, int(events.sum()))
+    interval = area_interval(ranked, SETTINGS.coverage, int(events.sum()))
     words = "the error of a mean over pairs of rows, on the scale of the logit"
-    return _judged(ranked, "concordance", interval, words, times.size, USEFUL_AREA)
+    return _judged(ranked, "concordance", interval, words, times.size, SETTINGS.useful_area)
 
 
 def _judged(
     ranked: Ranked, name: str, interval: tuple[float, float], words: str, n_rows: int, useful: float
 ) -> Verdict:
-    p_value, critical = ranked.p_value(), ranked.critical(LEVEL)
-    word: Word = "better" if p_value <= LEVEL else "no better"
+    p_value, critical = ranked.p_value(), ranked.critical(SETTINGS.level)
+    word: Word = "better" if p_value <= SETTINGS.level else "no better"
     if word == "no better" and critical > useful:
         word = "too few rows to tell"
-    drawn = n_draws(n_rows) if ranked.null is None or n_rows <= MANY_ROWS else ranked.null.size
-    by = f"{drawn:,} permutations" if ranked.null is not None else "the limit of all permutations"
+    by = "the limit of all permutations"
+    if ranked.null is not None:
+        drawn = n_draws(n_rows) if n_rows <= SETTINGS.many_rows else ranked.null.size
+        by = f"{drawn:,} permutations"
     how = {
         "score": f"{name} on {n_rows:,} rows that the model was not fitted to",
-        "interval": f"{100 * COVERAGE:.0f}% interval: {words}",
+        "interval": f"{100 * SETTINGS.coverage:.0f}% interval: {words}",
         "p_value": f"share of {by} of the held-out targets with at least this {name}, one-sided",
-        "verdict": f"better where p <= {LEVEL:g}, here from {name} {critical:.3f} on; too few rows "
-        f"where not even {useful:g} would have been told from a guess",
+        "verdict": f"better where p <= {SETTINGS.level:g}, here from {name} {critical:.3f} on; too "
+        f"few rows where not even {useful:g} would have been told from a guess",
     }
     return Verdict(
         word, ranked.score, name, interval, ranked.baseline, p_value, critical, n_rows, how

@@ -18,11 +18,9 @@ from atomlearn.core.solvers.progress import Observer
 from atomlearn.matrices.designs.identity import Identity
 from atomlearn.matrices.norms.sparse import SparsePSD
 from atomlearn.matrices.scores import MatrixScores
+from atomlearn.matrices.settings import SETTINGS
 
 Array = NDArray[np.float64]
-
-#: Share of the least alpha without components.
-SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,7 @@ def default_alpha(S: Array, k: int) -> float:
     """Return a tenth of the largest variance along a direction with k non-zeros."""
     shape = (S.shape[0], S.shape[0])
     lower, _ = SparsePSD(k, shape=shape).polar_bounds(MatrixScores(S))
-    return SHARE * lower if lower > 0 else 1.0
+    return SETTINGS.share_of_alpha * lower if lower > 0 else 1.0
 
 
 def sparse_components(

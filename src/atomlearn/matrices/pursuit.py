@@ -19,16 +19,14 @@ from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.matrices.designs.tasks import Tasks
+from atomlearn.matrices.settings import SETTINGS
 
 Array = NDArray[np.float64]
-
-#: Entries of an atom for each sample, as in Figures 2 and 3 of [L].
-PER_SAMPLE = 4
 
 
 def default_norm(n_samples: int) -> Norm:
     """Return the k-support norm with four non-zeros a sample."""
-    return KSupport(min(PER_SAMPLE * n_samples, n_samples**2))
+    return KSupport(min(SETTINGS.entries_a_sample * n_samples, n_samples**2))
 
 
 def unit_rows(X: Array) -> Array:

@@ -25,15 +25,9 @@ from atomlearn.matrices.designs.identity import Identity
 from atomlearn.matrices.designs.tasks import Tasks
 from atomlearn.matrices.norms.trace import TraceNorm
 from atomlearn.matrices.scores import MatrixScores
+from atomlearn.matrices.settings import SETTINGS
 
 Array = NDArray[np.float64]
-
-#: Share of the least alpha without a part in use: noise far below the signal, little shrinkage.
-SHARE = 0.01
-#: Newton steps on rows, each exact once it knows which entries are gross errors.
-NEWTON_STEPS = 5
-#: Rows they are taken on at a time.
-ROWS = 4096
 
 
 def default_ratio(shape: tuple[int, int]) -> float:
@@ -49,7 +43,7 @@ def norm_of(ratio: float, shape: tuple[int, int]) -> Norm:
 def default_alpha(X: Array, ratio: float) -> float:
     """Return a hundredth of max(sigma_1(X), max |X_ij| / ratio), from where on both are zero."""
     largest = norm_of(ratio, (X.shape[0], X.shape[1])).polar(MatrixScores(X))
-    return SHARE * largest if largest > 0 else 1.0
+    return SETTINGS.share_of_noise * largest if largest > 0 else 1.0
 
 
 def decomposition(
@@ -98,8 +92,8 @@ def robust_coordinates(
     errors = np.zeros(X.size)
     errors[result.columns] = result.weights
     C = (X - errors.reshape(X.shape[::-1]).T) @ V
-    for start in range(0, X.shape[0], ROWS):
-        part = slice(start, start + ROWS)
+    for start in range(0, X.shape[0], SETTINGS.rows_together):
+        part = slice(start, start + SETTINGS.rows_together)
         C[part] = _exact(X[part], V, threshold, C[part])
     return C, result
 
@@ -115,7 +109,7 @@ def _exact(X: Array, V: Array, threshold: float, C: Array) -> Array:
     rank = V.shape[1]
     squares = (V[:, :, None] * V[:, None, :]).reshape(V.shape[0], rank * rank)
     R, slope, value = at(C)
-    for _ in range(NEWTON_STEPS):
+    for _ in range(SETTINGS.newton_steps):
         inside = (np.abs(R) <= threshold).astype(np.float64)
         H = (inside @ squares).reshape(-1, rank, rank)
         steps = np.matmul(np.linalg.pinv(H, hermitian=True), slope[:, :, None])[:, :, 0]

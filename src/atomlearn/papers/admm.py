@@ -18,11 +18,9 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.papers.fista import dense_start
 from atomlearn.papers.proximal import NamedProx, check_name, proximal_of
 from atomlearn.papers.ridge import RidgeSystem
+from atomlearn.papers.settings import SETTINGS
 
 Array = NDArray[np.float64]
-
-#: After this many changes rho stays: convergence is proved for a rho that settles.
-MAX_RHO_CHANGES = 60
 
 
 @dataclass(slots=True)
@@ -122,7 +120,7 @@ class ADMM(Solver):
 
     def _balance(self, state: ADMMState, primal: float, change: float) -> None:
         """Move rho toward equal residuals; the scaled multiplier moves the other way."""
-        if state.rho_changes >= MAX_RHO_CHANGES or not (primal > 0 and change > 0):
+        if state.rho_changes >= SETTINGS.rho_changes or not (primal > 0 and change > 0):
             return
         assert state.dual is not None
         # Each residual in its own unit: w for the primal one, rho u for the other.

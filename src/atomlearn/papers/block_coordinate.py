@@ -17,12 +17,10 @@ from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem
 from atomlearn.papers.group_step import Spectrum, exact_step, majorized_step
+from atomlearn.papers.settings import SETTINGS
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
-
-#: Sweeps between two certificates of the active groups.
-CHECK_EVERY = 10
 
 
 @dataclass(slots=True)
@@ -139,7 +137,7 @@ class BlockCoordinateDescent(Solver):
             sweeps += 1
             if all(np.array_equal(w, g.weights) for w, g in zip(before, groups, strict=True)):
                 break
-            if sweeps % CHECK_EVERY == 0 or sweeps == 1:
+            if sweeps % SETTINGS.sweeps_together == 0 or sweeps == 1:
                 linear = _linear(problem, groups)  # rounding must not pile up
                 if _active_gap(problem, groups, linear, intercept) <= target:
                     break

@@ -12,11 +12,9 @@ from atomlearn.core.interfaces import Master, Refit
 from atomlearn.core.losses.squared_hinge import SquaredHinge
 from atomlearn.core.masters.candidate import block_of, certified
 from atomlearn.core.problem.problem import Problem
+from atomlearn.papers.settings import SETTINGS
 
 Array = NDArray[np.float64]
-
-#: The kernels of all blocks, in bytes.
-MOST_BYTES = 4 * 2**30
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ class DualMKL(Master):
         X, y = block_of(problem).dense().astype(np.float64), problem.y
         partition, _ = groups.parts(weights.size)
         n, count = y.size, partition.n_groups
-        if not count or n * n * 8 * count > MOST_BYTES:
+        if not count or n * n * 8 * count > SETTINGS.kernel_bytes:
             raise ValueError(f"DualMKL holds {count} kernels of {n} x {n}; use AcceleratedGradient")
         signed = X * y[:, None]
         blocks = [signed[:, partition.labels == group] for group in range(count)]

@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.masters.tuning import TUNING
+from atomlearn.papers.settings import SETTINGS
 
 Array = NDArray[np.float64]
-
-#: Eigenvalues below this share of the largest are rounding.
-RANK = 1e-13
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ class Spectrum:
     def of(cls, matrix: Array) -> Spectrum:
         """Return the eigendecomposition of a symmetric positive semidefinite matrix."""
         values, vectors = np.linalg.eigh(matrix)
-        values = np.where(values > RANK * max(float(values[-1]), 0.0), values, 0.0)
+        values = np.where(values > SETTINGS.rank * max(float(values[-1]), 0.0), values, 0.0)
         return cls(values, vectors)
 
     @property

@@ -12,11 +12,10 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.matrices.solver.factored_atoms import FactoredAtoms
 from atomlearn.papers.line_search import Way, best_step
+from atomlearn.papers.settings import SETTINGS
 
 Array = NDArray[np.float64]
 
-#: A share of zero below this is rounding, not a vertex in use.
-NO_SHARE = 1e-14
 #: The vertex zero, in arrays whose last entry is its own; atoms are numbered from 0 on.
 ZERO = -1
 
@@ -50,7 +49,7 @@ class Hull:
     def share_of_zero(self) -> float:
         """1 - sum c / reach."""
         rest = 1.0 - float(self.shares.sum()) / self.reach if self.reach > 0 else 1.0
-        return rest if rest > NO_SHARE else 0.0
+        return rest if rest > SETTINGS.no_share else 0.0
 
     def used(self) -> tuple[AtomSet | FactoredAtoms, Array]:
         """Return the atoms with a share, and their weights."""

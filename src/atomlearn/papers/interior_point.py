@@ -19,14 +19,9 @@ from atomlearn.core.losses import Logistic, Squared, SquaredHinge
 from atomlearn.core.masters.candidate import block_of, certified
 from atomlearn.core.norms.combine import Nonnegative, Scaled
 from atomlearn.core.problem.problem import Problem
+from atomlearn.papers.settings import SETTINGS
 
 Array = NDArray[np.float64]
-
-#: What is tried until the gap is reached: an accuracy, in units of the relative gap wanted (small
-#: residuals are not yet a small gap), and how far to go toward the border of the cones at once.
-#: Clarabel's own fraction, 0.99, now and then ends in a corner, far too early.
-ATTEMPTS = ((0.1, 0.9), (1e-5, 0.9), (1e-5, 0.8), (1.0, 0.99), (1e-3, 0.7))
-FINEST, COARSEST = 1e-14, 1e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +66,8 @@ class InteriorPoint(Master):
             return best.refit
         clarabel, steps = _clarabel(), 0
         wanted = gap_target / _scale(problem, intercept)
-        for accuracy, fraction in ATTEMPTS:
-            tolerance = min(max(accuracy * wanted, FINEST), COARSEST)
+        for accuracy, fraction in SETTINGS.attempts:
+            tolerance = min(max(accuracy * wanted, SETTINGS.finest), SETTINGS.coarsest)
             settings = clarabel.DefaultSettings()
             settings.verbose = False
             settings.time_limit = problem.deadline.left

@@ -9,11 +9,9 @@ from numpy.typing import NDArray
 
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
+from atomlearn.papers.settings import SETTINGS
 
 Array = NDArray[np.float64]
-
-#: The slope counts as zero below this share of what it was at the start.
-FLAT = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,7 @@ def best_step(problem: Problem, way: Way, longest: float, intercept: float) -> f
     slope, bend, b = _slope(problem, way, 0.0, b)
     if slope >= 0.0 or longest <= 0.0:
         return 0.0
-    enough, step = FLAT * abs(slope), 0.0
+    enough, step = SETTINGS.flat * abs(slope), 0.0
     for _ in range(TUNING.inner_steps):  # a bisection alone would need 60
         proposal = step - slope / bend if bend > 0 else high
         if proposal >= high and high == longest:

@@ -13,11 +13,9 @@ from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.norm import Atom, Norm
 from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.norms.vectors import to_float64
+from atomlearn.papers.settings import SETTINGS
 
 Array = NDArray[np.float64]
-
-#: Steps of the search for a trace lasso's polar, and the relative distance of its bounds to end at.
-POLAR_STEPS, POLAR_GAP = 2000, 1e-7
 
 
 class PairwiseElasticNet(Parameters, Norm):
@@ -193,7 +191,7 @@ class TraceLasso(Parameters, Norm):
         goal, best, lower, upper = z / size, np.zeros(z.size), 0.0, math.inf
         M = X * (goal / squares)
         U, rho = np.zeros_like(M), 1.0 / max(float(np.linalg.norm(M, 2)), 1e-300)
-        for step in range(POLAR_STEPS):
+        for step in range(SETTINGS.polar_steps):
             Y = _shrunk(M - U, 1.0 / rho)
             free = Y + U
             M = free + X * ((goal - (X * free).sum(axis=0)) / squares)
@@ -206,7 +204,7 @@ class TraceLasso(Parameters, Norm):
                 inner = float(w @ goal) / gauge if gauge > 0 else 0.0
                 if abs(inner) > lower:
                     best, lower = math.copysign(1.0, inner) * w / gauge, abs(inner)
-                if upper - lower <= POLAR_GAP * upper:
+                if upper - lower <= SETTINGS.polar_gap * upper:
                     break
         return best, lower * size, upper * size
 

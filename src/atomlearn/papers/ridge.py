@@ -17,13 +17,9 @@ from scipy.linalg import lu_factor, lu_solve
 from atomlearn.core.interfaces import Block, Design
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
+from atomlearn.papers.settings import SETTINGS
 
 Array = NDArray[np.float64]
-
-#: Columns gathered at a time for K = X X'.
-CHUNK = 4096
-#: The largest Gram matrix, in bytes.
-MOST_BYTES = 8 * 2**30
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +72,7 @@ class RidgeSystem(ABC):
         smaller = min(n_samples, n_features)
         if (tasks := design.repeated) is not None and TaskSpace.serves(problem):
             return TaskSpace(*tasks, problem.y, float(problem.weight[0]), theta, intercept)
-        if smaller * smaller * 8 > MOST_BYTES:
+        if smaller * smaller * 8 > SETTINGS.gram_bytes:
             raise ValueError(
                 f"ADMM holds a Gram matrix of {smaller} x {smaller}, "
                 f"{smaller * smaller * 8 / 2**30:.0f} GiB; use ColumnGeneration or FISTA"
@@ -84,8 +80,8 @@ class RidgeSystem(ABC):
         if n_features < n_samples:
             return CoordinateSpace(design.gather(np.arange(n_features)), theta, intercept)
         outer = np.zeros((n_samples, n_samples))
-        for start in range(0, n_features, CHUNK):
-            columns = np.arange(start, min(start + CHUNK, n_features))
+        for start in range(0, n_features, SETTINGS.columns_together):
+            columns = np.arange(start, min(start + SETTINGS.columns_together, n_features))
             outer += design.gather(columns).outer(np.ones(columns.size))
         return SampleSpace(outer, theta, intercept)
 
@@ -96,6 +92,10 @@ class RidgeSystem(ABC):
     @abstractmethod
     def solve(self, problem: Problem, center: Array, rho: float, accuracy: float) -> Array:
         """Return w, and keep b in ``intercept``."""
+
+
+class NewtonSystem(RidgeSystem):
+    """A system of any smooth loss, by damped Newton steps."""
 
     @abstractmethod
     def _predict(self, offset: Array, point: RidgePoint) -> Array:
@@ -138,7 +138,7 @@ class RidgeSystem(ABC):
         return point
 
 
-class SampleSpace(RidgeSystem):
+class SampleSpace(NewtonSystem):
     """n <= p: Newton on f(z) + theta'K theta / (2c), z = X w0 - K theta / c + b."""
 
     def __init__(self, outer: Array, theta: Array, intercept: float) -> None:
@@ -230,19 +230,8 @@ class TaskSpace(RidgeSystem):
             W = self.vectors @ (shrink[:, None] * right)
         return np.asarray(W.reshape(-1))
 
-    def _predict(self, offset: Array, point: RidgePoint) -> Array:
-        raise NotImplementedError
 
-    def _quadratic(self, offset: Array, point: RidgePoint, c: float) -> float:
-        raise NotImplementedError
-
-    def _newton_step(
-        self, problem: Problem, offset: Array, point: RidgePoint, z: Array, c: float
-    ) -> tuple[RidgePoint, float, float]:
-        raise NotImplementedError
-
-
-class CoordinateSpace(RidgeSystem):
+class CoordinateSpace(NewtonSystem):
     """p < n: Newton on f(X w + b) + c/2 ||w - w0||^2 itself; X is held as a block."""
 
     def __init__(self, block: Block, theta: Array, intercept: float) -> None:

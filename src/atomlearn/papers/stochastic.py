@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,9 @@ from atomlearn.core.interfaces import Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.papers.proximal import proximal_of
+from atomlearn.papers.settings import SETTINGS
 
 Array = NDArray[np.float64]
-
-#: Entries of X that are held as rows; more of them belong to another solver.
-MOST_ENTRIES = 2**27
 
 
 @dataclass(slots=True)
@@ -48,7 +46,7 @@ class Epochs(Solver):
                 f"{name} needs tau > 0 and no intercept, got tau={problem.tau} and "
                 f"intercept={problem.fit_intercept}; use ColumnGeneration"
             )
-        if n_samples * n_features > MOST_ENTRIES:
+        if n_samples * n_features > SETTINGS.row_entries:
             raise ValueError(
                 f"{name} holds X as rows, {n_samples} x {n_features} numbers; use ColumnGeneration"
             )
@@ -69,37 +67,20 @@ class Epochs(Solver):
     def step(self, problem: Problem, state: EpochState) -> EpochState:
         """Make an epoch over all samples in random order, then certify the point."""
         rng = np.random.default_rng([self.seed, state.iteration])
-        dual, pulled, seen = state.dual.copy(), state.pulled.copy(), state.seen
-        weights = state.weights
+        # Samples change the copy: an interrupt leaves the state that was certified.
+        following = replace(state, dual=state.dual.copy(), pulled=state.pulled.copy())
         for sample in rng.permutation(problem.y.size):
-            seen += 1
-            weights = self._sample(problem, state.rows, int(sample), dual, pulled, weights, seen)
-        prediction = state.rows @ weights
-        return EpochState(
-            columns=state.columns,
-            weights=weights,
-            intercept=0.0,
-            prediction=prediction,
-            certificate=problem.price(None, weights, prediction).certificate,
-            iteration=state.iteration + 1,
-            rows=state.rows,
-            dual=dual,
-            pulled=pulled,
-            seen=seen,
-        )
+            following.seen += 1
+            following.weights = self._sample(problem, following, int(sample))
+        following.prediction = state.rows @ following.weights
+        price = problem.price(None, following.weights, following.prediction)
+        following.certificate = price.certificate
+        following.iteration += 1
+        return following
 
     @abstractmethod
-    def _sample(
-        self,
-        problem: Problem,
-        rows: Array,
-        sample: int,
-        dual: Array,
-        pulled: Array,
-        weights: Array,
-        seen: int,
-    ) -> Array:
-        """Look at one sample; change dual and pulled in place, return the weights."""
+    def _sample(self, problem: Problem, state: EpochState, sample: int) -> Array:
+        """Look at one sample; change dual and pulled of the state, return the weights."""
 
 
 def _slope(problem: Problem, sample: int, z: float) -> float:
@@ -107,6 +88,11 @@ def _slope(problem: Problem, sample: int, z: float) -> float:
     one = slice(sample, sample + 1)
     found = problem.loss.gradient(problem.y[one], np.array([z]), problem.weight[one])
     return float(found[0])
+
+
+def _weights(problem: Problem, pulled: Array) -> Array:
+    """Return argmin_w R(w) + tau/2 ||w||^2 - <pulled, w>."""
+    return problem.regularizer.prox_point(pulled / problem.tau, 1.0 / problem.tau).point
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,23 +123,15 @@ class SDCA(Epochs):
     [1.0, 0.0, -0.5]
     """
 
-    def _sample(
-        self,
-        problem: Problem,
-        rows: Array,
-        sample: int,
-        dual: Array,
-        pulled: Array,
-        weights: Array,
-        seen: int,
-    ) -> Array:
-        x = rows[sample]
+    def _sample(self, problem: Problem, state: EpochState, sample: int) -> Array:
+        x = state.rows[sample]
         smooth = problem.loss.smoothness * float(problem.weight[sample])
         share = 1.0 / (1.0 + smooth * float(x @ x) / problem.tau) if smooth else 1.0
-        change = share * (-_slope(problem, sample, float(x @ weights)) - dual[sample])
-        dual[sample] += change
-        pulled += change * x
-        return problem.regularizer.prox_point(pulled / problem.tau, 1.0 / problem.tau).point
+        slope = _slope(problem, sample, float(x @ state.weights))
+        change = share * (-slope - state.dual[sample])
+        state.dual[sample] += change
+        state.pulled += change * x
+        return _weights(problem, state.pulled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,17 +163,7 @@ class UFOMKL(Epochs):
     True
     """
 
-    def _sample(
-        self,
-        problem: Problem,
-        rows: Array,
-        sample: int,
-        dual: Array,
-        pulled: Array,
-        weights: Array,
-        seen: int,
-    ) -> Array:
-        x = rows[sample]
-        pulled -= _slope(problem, sample, float(x @ weights)) * x
-        mean = pulled * (problem.y.size / seen)
-        return problem.regularizer.prox_point(mean / problem.tau, 1.0 / problem.tau).point
+    def _sample(self, problem: Problem, state: EpochState, sample: int) -> Array:
+        x = state.rows[sample]
+        state.pulled -= _slope(problem, sample, float(x @ state.weights)) * x
+        return _weights(problem, state.pulled * (problem.y.size / state.seen))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -30,24 +29,6 @@ def check_same_rows(first: Block, second: Block) -> None:
             f"cannot append columns of {second.shape[0]} rows to a block of {first.shape[0]} "
             "rows; both must come from the same samples"
         )
-
-
-class StructuredBlock(Block):
-    """A block whose columns have a structure that products use, and need not be stored."""
-
-    __slots__ = ()
-
-    compresses = True
-
-    @abstractmethod
-    def explicit(self) -> SparseBlock:
-        """Return the same columns with their entries stored."""
-
-    def with_rows(self, rows: Rows) -> Block:
-        return self.explicit().with_rows(rows)
-
-    def rescaled(self, factors: Array) -> Block:
-        return self.explicit().rescaled(factors)
 
 
 class _Room:
@@ -341,7 +322,8 @@ class SparseBlock(Block):
         """Return A'(diag(c) - K K')A; from sparse products where K is stored sparse too."""
         if not sp.issparse(coupling):
             return super().coupled_gram(curvature, coupling)
-        pulled = (coupling.T @ self.matrix()).tocsr()
+        stored: Any = coupling
+        pulled = (stored.T @ self.matrix()).tocsr()
         whole = weighted_squares(pulled, np.ones(pulled.shape[0]))
         return np.asarray(self.gram(curvature) - whole)
 

@@ -1,4 +1,4 @@
-"""Forwarding: the design that answers everything as the one inside it does."""
+"""Designs around one design: those that answer everything as it does, and those that change X."""
 
 from __future__ import annotations
 
@@ -137,3 +137,24 @@ class Forwarding(Design):
 
     def ridge_steps(self) -> Any:
         return self.inner.ridge_steps()
+
+
+class Derived(Design):
+    """A design whose columns are made of those of ``design``: what is the same of both."""
+
+    design: Design
+
+    @property
+    def dtype(self) -> Any:
+        return self.design.dtype
+
+    @property
+    def listable(self) -> bool:
+        return self.design.listable
+
+    @property
+    def searched(self) -> tuple[float, float]:
+        return self.design.searched
+
+    def passes_of_many(self, count: int) -> float:
+        return self.design.passes_of_many(count)

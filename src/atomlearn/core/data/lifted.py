@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
+from atomlearn.core.data.forwarding import Derived
 from atomlearn.core.data.repeated import RepeatedBlock
 from atomlearn.core.interfaces import Block, Design, Expansion, Scores
 from atomlearn.core.interfaces.design import Array, Columns
 
 
-class Lifted(Design):
+class Lifted(Derived):
     """X L for a design X and an expansion L: one pass over X for the scores of all its columns.
 
     ``design`` is X, ``expansion`` is L.
@@ -33,18 +33,6 @@ class Lifted(Design):
         return self.design.shape[0], self.expansion.shape[1]
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.design.dtype
-
-    @property
-    def listable(self) -> bool:
-        return self.design.listable
-
-    @property
-    def searched(self) -> tuple[float, float]:
-        return self.design.searched
-
-    @property
     def n_distinct(self) -> int:
         return self.design.shape[1]
 
@@ -53,9 +41,6 @@ class Lifted(Design):
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         return [self.expansion.scores(z) for z in self.design.scores_many(V)]
-
-    def passes_of_many(self, count: int) -> float:
-        return self.design.passes_of_many(count)
 
     def gather(self, columns: Columns) -> Block:
         features, local = self.expansion.columns(columns)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from atomlearn.core.data.centered import rows_of
-from atomlearn.core.data.forwarding import Forwarding
+from atomlearn.core.data.forwarding import Derived, Forwarding
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces.design import (
     Array,
@@ -90,7 +89,7 @@ class RowSubset(Forwarding):
         return RowSubset(self.design, self.rows[rows])
 
 
-class SpreadRows(Design):
+class SpreadRows(Derived):
     """Some rows of a design that has no way of its own: v is zero at the others."""
 
     def __init__(self, design: Design, rows: Rows) -> None:
@@ -100,18 +99,6 @@ class SpreadRows(Design):
     def shape(self) -> tuple[int, int]:
         return self.rows.shape[0], self.design.shape[1]
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.design.dtype
-
-    @property
-    def listable(self) -> bool:
-        return self.design.listable
-
-    @property
-    def searched(self) -> tuple[float, float]:
-        return self.design.searched
-
     def scores(self, v: Array) -> Scores:
         return self.design.scores(self._spread(v))
 
@@ -120,9 +107,6 @@ class SpreadRows(Design):
 
     def scores_above(self, V: Array, bounds: Array) -> Sequence[Scores]:
         return self.design.scores_above(self._spread(V), bounds)
-
-    def passes_of_many(self, count: int) -> float:
-        return self.design.passes_of_many(count)
 
     def gather(self, columns: Columns) -> Block:
         return rows_of(self.design.gather(columns), self.rows)
@@ -189,7 +173,7 @@ class ColumnSubset(Forwarding):
         return self.design.with_columns(self.columns[columns])
 
 
-class ColumnView(Design):
+class ColumnView(Derived):
     """Some columns of a design, in increasing order: what is the same for all ways to skip others.
 
     ``design`` is the whole, ``columns`` are the numbers of these in it.
@@ -201,14 +185,6 @@ class ColumnView(Design):
     @property
     def shape(self) -> tuple[int, int]:
         return self.design.shape[0], self.columns.size
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.design.dtype
-
-    @property
-    def searched(self) -> tuple[float, float]:
-        return self.design.searched
 
     def gather(self, columns: Columns) -> Block:
         return self.design.gather(self.columns[columns])
@@ -226,9 +202,6 @@ class _PickedColumns(ColumnView):
     def scores_many(self, V: Array) -> Sequence[Scores]:
         many = self.design.scores_many(V)
         return [ArrayScores(np.ascontiguousarray(z.at(self.columns))) for z in many]
-
-    def passes_of_many(self, count: int) -> float:
-        return self.design.passes_of_many(count)
 
     @property
     def listable(self) -> bool:

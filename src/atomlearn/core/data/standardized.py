@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.centered import CenteredBlock, scaled_columns
+from atomlearn.core.data.forwarding import Derived
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.parts import ColumnSubset, RowSubset
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Rows, Scores
 
 
-class Affine(Design):
+class Affine(Derived):
     """Column j is (x_j - mean_j) factor_j, formed on the fly: what ``Standardized`` is a case of.
 
     Parameters
@@ -35,16 +35,8 @@ class Affine(Design):
         return self.design.shape
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.design.dtype
-
-    @property
     def names(self) -> list[str] | None:
         return self.design.names
-
-    @property
-    def listable(self) -> bool:
-        return self.design.listable
 
     def scores(self, v: Array) -> Scores:
         z = self.design.scores(v).full()
@@ -58,9 +50,6 @@ class Affine(Design):
         if self._centered:
             many = [z - self.means * total for z, total in zip(many, totals, strict=True)]
         return [ArrayScores(z * self.factors) for z in many]
-
-    def passes_of_many(self, count: int) -> float:
-        return self.design.passes_of_many(count)
 
     def gather(self, columns: Columns) -> Block:
         return _standardize(self.design.gather(columns), self.means[columns], self.factors[columns])

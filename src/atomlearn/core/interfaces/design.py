@@ -3,80 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
+from atomlearn.core.interfaces.scores import Array as Array
+from atomlearn.core.interfaces.scores import Columns as Columns
+from atomlearn.core.interfaces.scores import Scores as Scores
+
 Rows = NDArray[np.int64]
-
-
-class Scores(ABC):
-    """z = X'v for one v: asked, and not necessarily stored.
-
-    Values are float64 whatever the dtype of X; they carry the error of float64 accumulation only,
-    because the certificate is computed from them. They stay the same when the caller writes to v.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from atomlearn.designs import as_design
-    >>> z = as_design(np.diag([1.0, -3.0, 2.0])).scores(np.ones(3))
-    >>> z.top(2), z.at(np.array([0]))
-    ((array([1, 2]), array([-3.,  2.])), array([1.]))
-    """
-
-    @property
-    @abstractmethod
-    def n_columns(self) -> int:
-        """Number of columns of X, possibly far beyond what an array could hold."""
-
-    @abstractmethod
-    def top(self, count: int) -> tuple[Columns, Array]:
-        """Return the ``min(count, n_columns)`` columns of largest \\|z_j\\| with their z_j.
-
-        Largest magnitude first, ties by the smaller index. O(n_columns + count log count).
-        """
-
-    @abstractmethod
-    def at(self, columns: Columns) -> Array:
-        """Return z at the given columns, in their order."""
-
-    def full(self) -> Array:
-        """Return all of z, shape (n_columns,); implicit designs raise TypeError with a remedy."""
-        raise TypeError(
-            f"{type(self).__name__} never stores all {self.n_columns} scores; "
-            "use a norm that asks for the best columns only, or an explicit design"
-        )
-
-    def above(self, bound: float) -> tuple[Columns, Array]:
-        r"""Return the columns with \|z_j\| >= bound > 0, largest first, with their z_j."""
-        count = 1024
-        while True:
-            columns, values = self.top(count)
-            inside = np.abs(values) >= bound
-            if columns.size >= self.n_columns or not inside.all():
-                return columns[inside], values[inside]
-            count *= 4
-
-    def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
-        """Return the l2 norm of z over each of ``n_groups`` disjoint groups, given j's label."""
-        z = self.full()
-        result = np.bincount(labels, weights=z * z, minlength=n_groups)
-        return np.sqrt(result[:n_groups])
-
-    #: The scores z of the features, where these are L'z of a lifted norm; else None.
-    base: Scores | None = None
-
-    def once(self, owner: object, compute: Callable[[], Array]) -> Array:
-        """Return what ``compute`` gives; scores that are asked twice for it may remember it."""
-        return compute()
-
-    #: z as a matrix that multiplies, for norms of matrices; None until it is first asked for.
-    as_matrix: Any = None
 
 
 class Design(ABC):

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn._kernels import QPOutcome, QPStatus, active_set_qp
+from atomlearn._kernels import ActiveFactor, QPOutcome, QPStatus, active_set_qp
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Master, Refit
 from atomlearn.core.masters.candidate import Candidate, block_of
@@ -144,25 +144,12 @@ class ActiveSetQP(Master):
         if np.array_equal(curvature, problem.weight):
             curvature = problem.weight  # one array from call to call: its Gram matrix is kept
         growing = block.growing_gram(curvature, problem.fit_intercept)
-        level, coupling, radius = model_terms(problem.regularizer)
         matrix, ridge = with_ridge(problem, growing.matrix)
         # The factor of H + tau M is told from that of H + tau I by the sign.
         kept = problem.tau if problem.metric is None else -problem.tau
-        return active_set_qp(
-            matrix,
-            slope_of(problem, at),
-            at.refit.weights,
-            state=growing.factor(coupling, kept, prices.price),
-            price=prices.price,
-            level=level,
-            coupling=coupling,
-            ridge=ridge,
-            radius=radius,
-            signed=prices.signed,
-            from_gradient=True,
-            batch=self.batch,
-            max_pivots=most,
-        )
+        factor = growing.factor(model_terms(problem.regularizer)[1], kept, prices.price)
+        slope, start = slope_of(problem, at), at.refit.weights
+        return model_minimum(problem, prices, matrix, ridge, slope, start, self.batch, most, factor)
 
 
 def priced_point(
@@ -223,6 +210,39 @@ def model_terms(regularizer: Regularizer) -> tuple[float, float, float]:
     form, amount = regularizer.form, regularizer.amount
     level, coupling = amount * (form == "penalized"), amount * (form == "squared")
     return level, coupling, amount if form == "constrained" else math.inf
+
+
+def model_minimum(
+    problem: Problem,
+    prices: Prices,
+    matrix: Array,
+    ridge: float,
+    slope: Array,
+    start: Array,
+    batch: int,
+    most: int,
+    factor: ActiveFactor | None = None,
+) -> tuple[Array, QPOutcome]:
+    """Return argmin_c 1/2 d'(matrix + ridge I)d + slope'd + R(p'|c|), d = c - start, by pivots.
+
+    ``factor`` of the matrix is kept up to date by the kernel, where there is one.
+    """
+    level, coupling, radius = model_terms(problem.regularizer)
+    return active_set_qp(
+        matrix,
+        slope,
+        start,
+        state=factor,
+        price=prices.price,
+        level=level,
+        coupling=coupling,
+        ridge=ridge,
+        radius=radius,
+        signed=prices.signed,
+        from_gradient=True,
+        batch=batch,
+        max_pivots=most,
+    )
 
 
 def with_ridge(

@@ -14,18 +14,19 @@ full steps descend. The multiple is zero unless a step was cut short, and fades 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn._kernels import QPStatus, active_set_qp, newton_qp
+from atomlearn._kernels import QPStatus, newton_qp
 from atomlearn.core.interfaces import Master, Refit
 from atomlearn.core.masters.active_set import (
     ActiveSetQP,
     Prices,
     check_prices,
     feasible,
+    model_minimum,
     model_terms,
     pivots_at_a_time,
     priced_point,
@@ -160,20 +161,10 @@ class SequentialQP(Master):
             return None, 0.0
         start = at.refit.weights[chosen]
         model, ridge = _model(problem, at, chosen, damping)
-        level, coupling, radius = model_terms(problem.regularizer)
-        target, outcome = active_set_qp(
-            model,
-            slope[chosen],
-            start,
-            price=prices.price[chosen],
-            level=level,
-            coupling=coupling,
-            ridge=ridge,
-            radius=radius,
-            signed=prices.signed,
-            from_gradient=True,
-            batch=self.batch,
-            max_pivots=pivots_at_a_time(problem, chosen.size, self.max_pivots),
+        most = pivots_at_a_time(problem, chosen.size, self.max_pivots)
+        mine = replace(prices, price=prices.price[chosen])
+        target, outcome = model_minimum(
+            problem, mine, model, ridge, slope[chosen], start, self.batch, most
         )
         if outcome.status is QPStatus.NOT_FINITE:
             return None, 0.0

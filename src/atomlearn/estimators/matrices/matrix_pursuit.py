@@ -6,6 +6,7 @@ from typing import Any
 
 from atomlearn.core.interfaces import Norm, Solver
 from atomlearn.core.interfaces.norm import Form
+from atomlearn.estimators.checks import keep
 from atomlearn.estimators.matrices.matrix_models import MatrixModel, amount, double
 from atomlearn.matrices.pursuit import (
     affinity_of,
@@ -87,15 +88,7 @@ class MatrixPursuit(MatrixModel):
         solver: str | Solver = "auto",
         verbose: int = 0,
     ) -> None:
-        self.norm = norm
-        self.alpha = alpha
-        self.form = form
-        self.radius = radius
-        self.normalize = normalize
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.verbose = verbose
+        keep(self, locals())
 
     def fit(self, X: Any, y: Any = None) -> MatrixPursuit:
         """Fit to X (n_samples, n_features); y is not used."""

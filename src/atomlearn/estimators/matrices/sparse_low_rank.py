@@ -14,7 +14,7 @@ from atomlearn.core.interfaces import Solver
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.checks import positive
-from atomlearn.estimators.checks import whole
+from atomlearn.estimators.checks import keep, whole
 from atomlearn.estimators.matrices.matrix_models import MatrixTransformer, amount, double
 from atomlearn.matrices.robust import (
     decomposition,
@@ -92,14 +92,7 @@ class SparseLowRank(MatrixTransformer):
         solver: str | Solver = "auto",
         verbose: int = 0,
     ) -> None:
-        self.alpha = alpha
-        self.ratio = ratio
-        self.form = form
-        self.radius = radius
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.verbose = verbose
+        keep(self, locals())
 
     def fit(self, X: Any, y: Any = None) -> SparseLowRank:
         """Separate X (n_samples, n_features); y is not used."""

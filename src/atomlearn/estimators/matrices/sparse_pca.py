@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.interfaces import Solver
 from atomlearn.core.interfaces.norm import Form
-from atomlearn.estimators.checks import whole
+from atomlearn.estimators.checks import keep, whole
 from atomlearn.estimators.matrices.matrix_models import MatrixTransformer, amount, double
 from atomlearn.matrices.components import (
     components_of,
@@ -97,15 +97,7 @@ class SparsePCA(MatrixTransformer):
         solver: str | Solver = "auto",
         verbose: int = 0,
     ) -> None:
-        self.k = k
-        self.alpha = alpha
-        self.n_components = n_components
-        self.form = form
-        self.radius = radius
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.verbose = verbose
+        keep(self, locals())
 
     def fit(self, X: Any, y: Any = None) -> SparsePCA:
         """Find the components of X (n_samples, n_features); y is not used."""

@@ -14,10 +14,8 @@ from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
 from atomlearn.matrices.designs.base import MatrixDesign
 from atomlearn.matrices.scores import ScoreMatrix
+from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.shapes import Shape, check_tensor_shape
-
-#: Entries of the largest matrix of scores that is ever made dense on request.
-MAX_DENSE = 2**27
 
 
 class Entries(MatrixDesign):
@@ -233,7 +231,7 @@ class SparseMatrix(ScoreMatrix):
 
     def dense(self) -> Array:
         p, q = self.shape
-        if p * q > MAX_DENSE:
+        if p * q > SETTINGS.dense_entries:
             raise TypeError(
                 f"a matrix of scores of shape {self.shape} is not made dense; use the trace norm, "
                 "which only multiplies with it, or fewer rows and columns"
@@ -281,7 +279,7 @@ class EntryScores(Scores):
         return np.where(keys[places] == columns, data[places], 0.0)
 
     def full(self) -> Array:
-        if self.n_columns > MAX_DENSE:
+        if self.n_columns > SETTINGS.dense_entries:
             raise TypeError(
                 f"the scores of {self.n_columns} entries, of which {self._Z.nnz} are observed, are "
                 "not made dense; use a norm that asks for the best entries, groups or products"

@@ -12,13 +12,10 @@ from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces.deadline import Deadline
 from atomlearn.core.interfaces.design import Array, Block, Columns, Scores
+from atomlearn.matrices.settings import SETTINGS
 
 if TYPE_CHECKING:
     from atomlearn.matrices.designs.base import MatrixDesign
-
-#: Samples for each number of S from which on a product is cheaper after an SVD of S that lowers
-#: its rank.
-SMALL = 20
 
 
 class OperatorBlock(Block):
@@ -84,7 +81,7 @@ class SpanBlock(OperatorBlock):
     def _factors(self, weights: Array) -> tuple[Array, Array]:
         """Return the images of left and right of W = left S right', with few columns."""
         S = weights.reshape(self._images.shape[1], self._right.shape[1])
-        if SMALL * S.size <= self._design.n_samples:
+        if SETTINGS.samples_a_number * S.size <= self._design.n_samples:
             P, sigma, Qt = np.linalg.svd(S, full_matrices=False)
             floor = max(S.shape) * float(np.finfo(np.float64).eps) * sigma.max(initial=0.0)
             rank = int(np.count_nonzero(sigma > floor))

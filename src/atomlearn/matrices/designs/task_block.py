@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,20 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from atomlearn.core.data.blocks import DenseBlock, SparseBlock, StructuredBlock
+from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.data.structured import StructuredBlock
 from atomlearn.core.interfaces.design import Array, Block, Columns, Scores
-
-#: Entries of the rows that are copied at a time.
-CHUNK = 2**19
-#: From this share of all pairs on, X'V by BLAS is faster than the products of the pairs alone.
-SHARE = 1 / 16
-#: Columns of a task, on average over columns, from which on a smaller copy does not pay.
-MOST_OF_A_TASK = 128
-#: Rounding of a Gram matrix and of its factorization, relative to its trace, for each column.
-ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
-TINY = float(np.finfo(np.float64).tiny)
+from atomlearn.matrices.settings import SETTINGS
 
 
 class TaskBlock(StructuredBlock):
@@ -74,7 +67,7 @@ class TaskBlock(StructuredBlock):
 
     def transpose_dot(self, v: Array) -> Array:
         Vt = np.ascontiguousarray(self._of_tasks(v))
-        if self.features.size > SHARE * self.Xt.shape[0] * self.n_tasks:
+        if self.features.size > SETTINGS.share_of_pairs * self.Xt.shape[0] * self.n_tasks:
             used, places = np.unique(self.features, return_inverse=True)
             return np.asarray((self._rows(used) @ Vt.T)[places.ravel(), self.tasks])
         result = np.empty(self.features.size)
@@ -173,7 +166,7 @@ class TaskBlock(StructuredBlock):
             return self._smaller[2]
         counts = np.diff(self.by_task[1])
         work = float(counts.astype(np.float64) @ counts)
-        if not work or work > MOST_OF_A_TASK * self.features.size:
+        if not work or work > SETTINGS.columns_of_a_task * self.features.size:
             return None
         if 2 * self.features.size > self.shape[0]:
             return None
@@ -190,7 +183,7 @@ class TaskBlock(StructuredBlock):
         return np.ascontiguousarray(self.Xt[features], dtype=np.float64)
 
     def _parts(self) -> Iterator[slice]:
-        size = max(1, CHUNK // max(1, self.Xt.shape[1]))
+        size = max(1, SETTINGS.copied_entries // max(1, self.Xt.shape[1]))
         for start in range(0, self.features.size, size):
             yield slice(start, start + size)
 
@@ -224,7 +217,7 @@ class _Compression:
         counts = np.diff(self.starts)
         for size in np.unique(counts[counts > 0]).tolist():
             same = np.flatnonzero(counts == size)
-            step = max(1, CHUNK // (size * self.block.Xt.shape[1]))
+            step = max(1, SETTINGS.copied_entries // (size * self.block.Xt.shape[1]))
             for start in range(0, same.size, step):
                 self._factor(same[start : start + step], size)
         m = self.order.size
@@ -241,7 +234,8 @@ class _Compression:
         diagonal = np.arange(size)
         trace = gram[:, diagonal, diagonal].sum(axis=1)
         # Rounding may have left it indefinite: a ridge of that size makes up for it.
-        gram[:, diagonal, diagonal] += (ROUNDING * size * trace + TINY)[:, None]
+        ridge = SETTINGS.gram_rounding * size * trace + sys.float_info.min
+        gram[:, diagonal, diagonal] += ridge[:, None]
         lower = np.linalg.cholesky(gram)
         pulled = columns @ self.targets[tasks][:, :, None]
         place = first + np.arange(size)

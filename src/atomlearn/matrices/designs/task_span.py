@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Array
 from atomlearn.matrices.designs.factor_blocks import SpanBlock
-
-#: Numbers of the rows of K'(A kron B) that are made at a time: 32 MB.
-CHUNK = 2**22
+from atomlearn.matrices.settings import SETTINGS
 
 
 class TaskSpan(SpanBlock):
@@ -56,7 +54,7 @@ class TaskSpan(SpanBlock):
             V = K[:, [column]].toarray().reshape(-1, n_tasks)
             yield np.asarray(A.T @ (V @ B)).reshape(1, -1)
         single = np.flatnonzero(~spread & (counts > 0))
-        step = max(1, CHUNK // max(size, 1))
+        step = max(1, SETTINGS.pulled_entries // max(size, 1))
         places: NDArray[np.int64] = np.full(K.shape[1], -1)
         for start in range(0, single.size, step):
             columns = single[start : start + step]

@@ -15,10 +15,8 @@ from atomlearn.matrices.designs.base import MatrixDesign
 from atomlearn.matrices.designs.task_block import TaskBlock
 from atomlearn.matrices.designs.task_span import TaskSpan
 from atomlearn.matrices.scores import MatrixScores
+from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.shapes import Shape
-
-#: Where so many columns fit in a small dense block, that is faster than using their structure.
-FEW_COLUMNS = 100
 
 
 class Tasks(MatrixDesign):
@@ -94,7 +92,10 @@ class Tasks(MatrixDesign):
         return np.column_stack(parts).reshape(-1)
 
     def gather(self, columns: Columns) -> Block:
-        if self._transposed is not None and FEW_COLUMNS * self.n_samples > LIMITS.small_entries:
+        if (
+            self._transposed is not None
+            and SETTINGS.few_columns * self.n_samples > LIMITS.small_entries
+        ):
             features, tasks = columns // self.n_tasks, columns % self.n_tasks
             return TaskBlock(self._transposed, features, tasks, self.n_tasks)
         features, places = np.unique(columns // self.n_tasks, return_inverse=True)

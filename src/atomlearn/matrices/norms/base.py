@@ -16,14 +16,12 @@ from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.norms.vectors import to_float64
 from atomlearn.matrices.found import Found
 from atomlearn.matrices.scores import ScoreMatrix, score_matrix
+from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.shapes import Shape, agreed_shape, check_tensor_shape
 from atomlearn.matrices.solver.coordinates import Coordinates
 from atomlearn.matrices.solver.generation import MatrixGeneration
 
 Array = NDArray[np.float64]
-
-#: Relative distance of the bounds from below and above that a certificate asks for.
-ACCURACY = 1e-9
 
 
 class MatrixNorm(Parameters, Norm):
@@ -61,7 +59,7 @@ class MatrixNorm(Parameters, Norm):
         self,
         matrix: ScoreMatrix,
         count: int = 1,
-        accuracy: float = ACCURACY,
+        accuracy: float = SETTINGS.accuracy,
         thorough: bool = False,
     ) -> Found:
         """Return up to ``count`` of the best atoms, and bounds on the polar.
@@ -121,7 +119,7 @@ class MatrixNorm(Parameters, Norm):
         self,
         matrix: ScoreMatrix,
         count: int = 1,
-        accuracy: float = ACCURACY,
+        accuracy: float = SETTINGS.accuracy,
         thorough: bool = False,
     ) -> Found:
         """Return ``search``, remembered by the matrix for as long as it lives."""

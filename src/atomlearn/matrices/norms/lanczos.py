@@ -18,20 +18,9 @@ from numpy.typing import NDArray
 
 from atomlearn.matrices.found import Found
 from atomlearn.matrices.scores import ScoreMatrix
+from atomlearn.matrices.settings import SETTINGS
 
 Array = NDArray[np.float64]
-
-#: Probability that a bound from above fails (over the random start; that is delta above).
-FAILURE = 1e-12
-#: Matrices whose shorter side is at most this, and that have at most so many entries, are
-#: decomposed in full.
-DENSE_SIDE, DENSE_ENTRIES = 256, 2**19
-#: Steps of Lanczos between two looks at the bounds, and in all.
-LOOK, MAX_STEPS = 8, 500
-#: Columns of a block of the bases.
-BLOCK = 16
-#: Rounding of a Ritz value, relative to the largest one.
-ROUNDING = 1e-14
 
 
 def top_singular(matrix: ScoreMatrix, count: int, accuracy: float) -> Found:
@@ -44,14 +33,16 @@ def top_singular(matrix: ScoreMatrix, count: int, accuracy: float) -> Found:
     (reproducibly, from its scores).
     """
     p, q = matrix.shape
-    if min(p, q) <= DENSE_SIDE and p * q <= DENSE_ENTRIES:
+    if min(p, q) <= SETTINGS.dense_side and p * q <= SETTINGS.decomposed_entries:
         left, sigma, right = np.linalg.svd(matrix.dense(), full_matrices=False)
         top = float(sigma[0])
         return Found(left[:, :count], right[:count].T, sigma[:count], top, top)
     return lanczos(matrix, count, accuracy)
 
 
-def lanczos(matrix: ScoreMatrix, count: int, accuracy: float, max_steps: int = MAX_STEPS) -> Found:
+def lanczos(
+    matrix: ScoreMatrix, count: int, accuracy: float, max_steps: int = SETTINGS.most_steps
+) -> Found:
     """Return the triplets by Golub-Kahan-Lanczos; see ``top_singular``."""
     p, q = matrix.shape
     steps = min(p, q, max_steps)
@@ -69,8 +60,8 @@ def lanczos(matrix: ScoreMatrix, count: int, accuracy: float, max_steps: int = M
         V.append(v)
         scale = max(scale, alpha[k], beta[k])
         k += 1
-        ended = min(alpha[k - 1], beta[k - 1]) <= ROUNDING * scale or k == min(p, q)
-        if not (ended or k % LOOK == 0 or k == steps):
+        ended = min(alpha[k - 1], beta[k - 1]) <= SETTINGS.ritz_rounding * scale or k == min(p, q)
+        if not (ended or k % SETTINGS.look == 0 or k == steps):
             continue
         B = np.diag(alpha[:k]) + np.diag(beta[: k - 1], 1)
         P, sigma, Q = np.linalg.svd(B)
@@ -86,7 +77,7 @@ def lanczos(matrix: ScoreMatrix, count: int, accuracy: float, max_steps: int = M
     lower = float(sigma[0])
     kept = min(count, k)
     left, right = U.combined(P[:, :kept]), V.combined(Q[:kept].T)
-    upper = max(upper, lower) * (1 + 4 * ROUNDING)
+    upper = max(upper, lower) * (1 + 4 * SETTINGS.ritz_rounding)
     return Found(left, right, sigma[:kept].copy(), lower, upper)
 
 
@@ -107,9 +98,9 @@ class _Basis:
 
     def append(self, x: Array) -> None:
         """Add a column."""
-        place = self._count % BLOCK
+        place = self._count % SETTINGS.basis_columns
         if place == 0:
-            self._blocks.append(np.empty((self._length, BLOCK), order="F"))
+            self._blocks.append(np.empty((self._length, SETTINGS.basis_columns), order="F"))
         self._blocks[-1][:, place] = x
         self._count += 1
 
@@ -117,7 +108,7 @@ class _Basis:
         """Return the basis, as many columns as weights has rows, times weights (k, t)."""
         result = np.zeros((self._length, weights.shape[1]))
         for used, start in self._used(weights.shape[0]):
-            result += used @ weights[start : start + BLOCK]
+            result += used @ weights[start : start + SETTINGS.basis_columns]
         return result
 
     def orthogonal(self, x: Array) -> tuple[Array, float]:
@@ -128,12 +119,14 @@ class _Basis:
             for used, weights in parts:
                 x = x - used @ weights
         norm = float(np.linalg.norm(x))
-        if norm <= ROUNDING * before or norm == 0.0:
+        if norm <= SETTINGS.ritz_rounding * before or norm == 0.0:
             return np.zeros_like(x), 0.0
         return x / norm, norm
 
     def _used(self, count: int) -> Iterator[tuple[Array, int]]:
-        for start, block in zip(range(0, count, BLOCK), self._blocks, strict=False):
+        for start, block in zip(
+            range(0, count, SETTINGS.basis_columns), self._blocks, strict=False
+        ):
             yield block[:, : count - start], start
 
 
@@ -144,13 +137,13 @@ def _upper_bound(sigma: Array, couplings: Array, n: int) -> float:
     if largest == 0.0:
         return 0.0
     # In units of the largest Ritz value, in logarithms.
-    goal = float(np.log(couplings / largest).sum()) + math.log(math.sqrt(n) / FAILURE)
+    goal = float(np.log(couplings / largest).sum()) + math.log(math.sqrt(n) / SETTINGS.failure)
     gaps = 1.0 - theta / largest
 
     def excess(above: float) -> float:
         return float(np.log(gaps + above).sum()) - goal
 
-    low, high = ROUNDING, math.exp(min(goal / sigma.size, 700.0))
+    low, high = SETTINGS.ritz_rounding, math.exp(min(goal / sigma.size, 700.0))
     if excess(low) >= 0.0:
         high = low
     low = math.log(low)

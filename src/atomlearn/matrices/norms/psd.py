@@ -14,16 +14,14 @@ from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.l1 import L1
 from atomlearn.matrices.designs.reshaped import as_matrix_design
 from atomlearn.matrices.found import Found, positive_part
-from atomlearn.matrices.norms.base import ACCURACY, MatrixNorm
-from atomlearn.matrices.norms.lanczos import DENSE_ENTRIES, DENSE_SIDE, ROUNDING, lanczos
+from atomlearn.matrices.norms.base import MatrixNorm
+from atomlearn.matrices.norms.lanczos import lanczos
 from atomlearn.matrices.norms.spectral import eigen_jacobian
 from atomlearn.matrices.scores import ScoreMatrix, SymmetricPart
+from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.solver.spans import SymmetricSpan
 
 Array = NDArray[np.float64]
-
-#: A matrix counts as symmetric, and an eigenvalue as not negative, up to this share of its size.
-SLACK = 1e-10
 
 
 class PSD(MatrixNorm, VectorNorm):
@@ -66,21 +64,21 @@ class PSD(MatrixNorm, VectorNorm):
         if size == 0.0:
             return 0.0
         W = W / size
-        if float(np.abs(W - W.T).max()) > SLACK:
+        if float(np.abs(W - W.T).max()) > SETTINGS.asymmetry:
             return math.inf
         least = float(np.linalg.eigvalsh(0.5 * (W + W.T))[0])
-        return math.inf if least < -SLACK * W.shape[0] else size * float(np.trace(W))
+        return math.inf if least < -SETTINGS.asymmetry * W.shape[0] else size * float(np.trace(W))
 
     def search(
         self,
         matrix: ScoreMatrix,
         count: int = 1,
-        accuracy: float = ACCURACY,
+        accuracy: float = SETTINGS.accuracy,
         thorough: bool = False,
     ) -> Found:
         """The largest eigenpairs with positive eigenvalues."""
         n = matrix.shape[0]
-        if n <= DENSE_SIDE or n * n <= DENSE_ENTRIES:
+        if n <= SETTINGS.dense_side or n * n <= SETTINGS.decomposed_entries:
             values, vectors = np.linalg.eigh(SymmetricPart(matrix).dense())
             top, U = values[::-1][:count], vectors[:, ::-1][:, :count]
             lower = upper = max(float(values[-1]), 0.0)
@@ -106,7 +104,7 @@ class PSD(MatrixNorm, VectorNorm):
         """The eigenvectors of the sum, without zeros."""
         P, A = np.linalg.qr(left)
         values, U = np.linalg.eigh((A * weights) @ A.T)
-        kept = values > ROUNDING * values.max(initial=0.0)
+        kept = values > SETTINGS.ritz_rounding * values.max(initial=0.0)
         vectors = P @ U[:, kept]
         return vectors, values[kept], vectors
 

@@ -15,12 +15,10 @@ from atomlearn.core.interfaces.numbers import whole_number
 from atomlearn.core.norms.vectors import to_float64
 from atomlearn.matrices.designs.reshaped import as_matrix_design
 from atomlearn.matrices.found import Found, joined, merged, positive_part
-from atomlearn.matrices.norms import sparse_search, sparse_vectors
-from atomlearn.matrices.norms.base import ACCURACY, MatrixNorm
+from atomlearn.matrices.norms.base import MatrixNorm
 from atomlearn.matrices.norms.lanczos import top_singular
 from atomlearn.matrices.norms.psd import check_square
 from atomlearn.matrices.norms.sparse_search import (
-    BRANCH_ENTRIES,
     Branching,
     branch_pairs,
     frobenius_bound,
@@ -38,16 +36,12 @@ from atomlearn.matrices.norms.sparse_vectors import (
     vectors_on_supports,
 )
 from atomlearn.matrices.scores import ScoreMatrix, SymmetricPart
+from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.solver.rays import Rays
 from atomlearn.matrices.solver.sparse_gauge import sparse_gauge
 from atomlearn.matrices.solver.supports import Pairs, Squares, Supports
 
 Array = NDArray[np.float64]
-
-#: Relative accuracy at which branch and bound ends: the bound is then exact to this.
-EXACT = 1e-10
-#: How many singular vectors the power iterations start from.
-STARTS = 5
 
 
 class SparseNorm(MatrixNorm):
@@ -68,7 +62,7 @@ class SparseNorm(MatrixNorm):
 
     def gauge_bounds(self, w: Array, gap: float) -> tuple[float, float] | None:
         """Interior points over supports, for small matrices; infinite outside the cone of atoms."""
-        if w.size > BRANCH_ENTRIES:
+        if w.size > SETTINGS.branch_entries:
             return None
         W = w.reshape(self.shape)
         return sparse_gauge(self, W, gap)
@@ -151,23 +145,27 @@ class SparseRankOne(SparseNorm):
         self,
         matrix: ScoreMatrix,
         count: int = 1,
-        accuracy: float = ACCURACY,
+        accuracy: float = SETTINGS.accuracy,
         thorough: bool = False,
     ) -> Found:
         """The best pairs of sparse vectors found, with bounds."""
         Z = matrix.dense()
         k, q = min(self.k, Z.shape[0]), min(self.q, Z.shape[1])
-        spectrum = top_singular(matrix, STARTS, 1e-3)
+        spectrum = top_singular(matrix, SETTINGS.starts, 1e-3)
         rng = np.random.default_rng(0)
-        sizes = sparse_search.THOROUGH if thorough else sparse_search.QUICK
+        sizes = SETTINGS.thorough if thorough else SETTINGS.quick
         starts = pair_starts(Z, q, spectrum.right, rng, sizes)
         U, V, values = power_pairs(Z, k, q, starts, matrix.deadline)
         if not values.size:
             return Found(U, V, values, 0.0, 0.0)
         upper = min(spectrum.upper, frobenius_bound(Z, k, q))
-        if thorough and upper > values[0] * (1 + EXACT) and Z.size <= BRANCH_ENTRIES:
+        if (
+            thorough
+            and upper > values[0] * (1 + SETTINGS.branched)
+            and Z.size <= SETTINGS.branch_entries
+        ):
             best = Branching(float(values[0]), U[:, 0], V[:, 0], upper)
-            tree = branch_pairs(Z, k, q, best, EXACT, matrix.deadline)
+            tree = branch_pairs(Z, k, q, best, SETTINGS.branched, matrix.deadline)
             upper = min(upper, tree.bound)
             if tree.value > values[0]:
                 U, V = np.column_stack([tree.left, U]), np.column_stack([tree.right, V])
@@ -237,24 +235,24 @@ class SparsePSD(SparseNorm):
         self,
         matrix: ScoreMatrix,
         count: int = 1,
-        accuracy: float = ACCURACY,
+        accuracy: float = SETTINGS.accuracy,
         thorough: bool = False,
     ) -> Found:
         """The best sparse vectors found, with bounds; those of positive value only."""
         A = SymmetricPart(matrix).dense()
         k = min(self.k, A.shape[0])
         eigenvalues, vectors = np.linalg.eigh(A)
-        sizes = sparse_vectors.THOROUGH if thorough else sparse_vectors.QUICK
-        top, rng = vectors[:, ::-1][:, :STARTS], np.random.default_rng(0)
+        sizes = SETTINGS.thorough_vectors if thorough else SETTINGS.quick_vectors
+        top, rng = vectors[:, ::-1][:, : SETTINGS.starts], np.random.default_rng(0)
         starts = vector_starts(A, k, top, rng, sizes)
         supports = power_vectors(A, k, starts, max(0.0, -float(eigenvalues[0])))
         values, U, _ = exchanged(A, supports, matrix.deadline)
         upper = self._upper(A, k, float(eigenvalues[-1]))
         lower = max(float(values[0]), 0.0)
-        apart = upper > lower * (1 + EXACT) and upper > 0.0
-        if thorough and apart and A.size <= BRANCH_ENTRIES:
+        apart = upper > lower * (1 + SETTINGS.branched) and upper > 0.0
+        if thorough and apart and A.size <= SETTINGS.branch_entries:
             best = Branching(lower, U[:, 0], U[:, 0], upper)
-            tree = branch_vectors(A, k, best, EXACT, matrix.deadline)
+            tree = branch_vectors(A, k, best, SETTINGS.branched, matrix.deadline)
             upper = min(upper, tree.bound)
             if tree.value > lower:
                 U, values = np.column_stack([tree.left, U]), np.append(tree.value, values)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.deadline import Deadline
+from atomlearn.matrices.settings import SETTINGS
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -24,12 +25,6 @@ Indices = NDArray[np.int64]
 
 #: No deadline: searches go on to their end.
 NEVER = Deadline.never()
-#: Power iterations from one start.
-POWER_STEPS = 60
-#: Starts from rows and at random, in a quick search and in a thorough one.
-QUICK, THOROUGH = (30, 20), (200, 200)
-#: Matrices of at most so many entries are searched by branch and bound, to so many nodes.
-BRANCH_ENTRIES, BRANCH_NODES = 1024, 3000
 
 
 def truncated(M: Array, count: int) -> Array:
@@ -43,7 +38,11 @@ def truncated(M: Array, count: int) -> Array:
 
 
 def pair_starts(
-    Z: Array, q: int, right: Array, rng: np.random.Generator, sizes: tuple[int, int] = QUICK
+    Z: Array,
+    q: int,
+    right: Array,
+    rng: np.random.Generator,
+    sizes: tuple[int, int] = SETTINGS.quick,
 ) -> Array:
     """Return starting v: truncated singular vectors, the best rows, and some at random."""
     n_rows, n_random = sizes
@@ -59,7 +58,7 @@ def power_pairs(
 ) -> tuple[Array, Array, Array]:
     """Alternate u = T_k(Zv), v = T_q(Z'u), which never lowers u'Zv; return u, v, values."""
     U, values = truncated(Z @ V, k), np.full(V.shape[1], -math.inf)
-    for _ in range(POWER_STEPS):
+    for _ in range(SETTINGS.power_steps):
         V = truncated(Z.T @ U, q)
         U = truncated(Z @ V, k)
         reached = np.einsum("ij,ij->j", U, Z @ V)
@@ -157,8 +156,8 @@ def branch_pairs(
 ) -> Branching:
     """max u'Zv by best-first branch and bound over rows and columns left out or kept for good.
 
-    Ends when bound <= (1 + accuracy) value, or after BRANCH_NODES nodes, or when time is up, with
-    the bound of those that are left: a bound in any case.
+    Ends when bound <= (1 + accuracy) value, or after ``branch_nodes`` nodes, or when time is up,
+    with the bound of those that are left: a bound in any case.
     """
     p, n = Z.shape
     tie = itertools.count()
@@ -180,7 +179,7 @@ def branch_pairs(
     everything = np.ones(p, dtype=bool), np.ones(n, dtype=bool), np.zeros(p + n, dtype=bool)
     bound, u, v = node(*everything)
     queue = [(-bound, next(tie), *everything, u, v)]
-    for _ in range(BRANCH_NODES):
+    for _ in range(SETTINGS.branch_nodes):
         if not queue or -queue[0][0] <= best.value * (1 + accuracy) or deadline.passed:
             break
         _, _, rows, cols, keep, u, v = heapq.heappop(queue)

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.deadline import Deadline
-from atomlearn.matrices.norms import sparse_search
 from atomlearn.matrices.norms.sparse_search import (
     NEVER,
     Branching,
@@ -21,6 +20,7 @@ from atomlearn.matrices.norms.sparse_search import (
     top_sums,
     truncated,
 )
+from atomlearn.matrices.settings import SETTINGS
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -28,8 +28,6 @@ Indices = NDArray[np.int64]
 
 #: Rounds of exchanges; indices that may leave a support in one, and exchanges then tried in full.
 EXCHANGES, LEAVING, TRIALS = 50, 8, 4
-#: Starts from discs and at random, in a quick search and in a thorough one.
-QUICK, THOROUGH = (12, 6), (100, 60)
 
 
 def disc_bound(A: Array, k: int) -> float:
@@ -45,7 +43,11 @@ def _discs(A: Array, k: int) -> Array:
 
 
 def vector_starts(
-    A: Array, k: int, top: Array, rng: np.random.Generator, sizes: tuple[int, int] = QUICK
+    A: Array,
+    k: int,
+    top: Array,
+    rng: np.random.Generator,
+    sizes: tuple[int, int] = SETTINGS.quick_vectors,
 ) -> Array:
     """Return starting u: truncated eigenvectors, those of the best discs, and some at random."""
     n_discs, n_random = sizes
@@ -65,7 +67,7 @@ def power_vectors(A: Array, k: int, U: Array, shift: float) -> Indices:
     ``shift`` makes the matrix positive semidefinite, so that no step lowers u'Au.
     """
     values = np.full(U.shape[1], -math.inf)
-    for _ in range(sparse_search.POWER_STEPS):
+    for _ in range(SETTINGS.power_steps):
         images = A @ U
         reached = np.einsum("ij,ij->j", U, images)
         if (reached - 1e-12 * np.abs(reached) <= values).all():
@@ -194,7 +196,7 @@ def branch_vectors(
     alive, keep = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
     bound, u = node(alive, keep)
     queue = [(-bound, next(tie), alive, keep, u)]
-    for _ in range(sparse_search.BRANCH_NODES):
+    for _ in range(SETTINGS.branch_nodes):
         if not queue or -queue[0][0] <= best.value * (1 + accuracy) or deadline.passed:
             break
         _, _, alive, keep, u = heapq.heappop(queue)

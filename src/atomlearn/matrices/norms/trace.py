@@ -13,10 +13,11 @@ from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.l1 import L1
 from atomlearn.matrices.designs.reshaped import as_matrix_design
 from atomlearn.matrices.found import Found
-from atomlearn.matrices.norms.base import ACCURACY, MatrixNorm
-from atomlearn.matrices.norms.lanczos import ROUNDING, top_singular
+from atomlearn.matrices.norms.base import MatrixNorm
+from atomlearn.matrices.norms.lanczos import top_singular
 from atomlearn.matrices.norms.spectral import singular_jacobian
 from atomlearn.matrices.scores import ScoreMatrix
+from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.solver.spans import Span
 
 Array = NDArray[np.float64]
@@ -57,7 +58,7 @@ class TraceNorm(MatrixNorm, VectorNorm):
         self,
         matrix: ScoreMatrix,
         count: int = 1,
-        accuracy: float = ACCURACY,
+        accuracy: float = SETTINGS.accuracy,
         thorough: bool = False,
     ) -> Found:
         """The top singular triplets."""
@@ -74,7 +75,7 @@ class TraceNorm(MatrixNorm, VectorNorm):
         P, A = np.linalg.qr(left * weights)
         Q, B = np.linalg.qr(right)
         U, values, Vt = np.linalg.svd(A @ B.T, full_matrices=False)
-        kept = values > ROUNDING * values.max(initial=0.0)
+        kept = values > SETTINGS.ritz_rounding * values.max(initial=0.0)
         return P @ U[:, kept], values[kept], Q @ Vt[kept].T
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:

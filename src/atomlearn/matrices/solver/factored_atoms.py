@@ -17,6 +17,7 @@ from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.matrices.scores import score_matrix
+from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.shapes import Shape
 
 if TYPE_CHECKING:
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
-
-#: Atoms whose inner product is within this of 1 are one atom.
-SAME = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +91,7 @@ class FactoredAtoms:
         """Return the number of this atom, or -1 where it is none of them."""
         same = (atom.left @ self.left) * (atom.right @ self.right)
         number = int(same.argmax()) if same.size else -1
-        return number if number >= 0 and same[number] >= 1.0 - SAME else -1
+        return number if number >= 0 and same[number] >= 1.0 - SETTINGS.same_atom else -1
 
     def combine(self, shares: Array) -> Array:
         """Return w over ``columns``: nothing."""

@@ -12,22 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.matrices.scores import DenseMatrix
+from atomlearn.matrices.settings import SETTINGS
 
 if TYPE_CHECKING:
     from atomlearn.matrices.norms.sparse import SparseNorm
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
-
-#: Supports that may enter at a time.
-BATCH = 20
-#: Eigenvalues below this share of the largest are zeros; how far down the dual is beside the range.
-RANK, FAR = 1e-12, 1e6
-#: Supports that are looked at one by one where W is singular.
-ENUMERATED = 20_000
-#: Weight of ||Y||^2 / 2 in the barrier of semidefinite parts, where solutions of the dual may lie
-#: at infinity (W at the border of the cone): the parts then miss W by this times Y / t.
-PULL = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +71,9 @@ class Supports(ABC):
     ) -> tuple[float, float, Indices]:
         """Return bounds on the polar of Y, and the places of new supports that it violates."""
         k, q = self.sides
-        found = norm.search(DenseMatrix(self.whole(Y)), BATCH, thorough=thorough)
+        found = norm.search(
+            DenseMatrix(self.whole(Y)), SETTINGS.supports_together, thorough=thorough
+        )
         new: list[Indices] = []
         for u, v, value in zip(found.left.T, found.right.T, found.values, strict=True):
             # Where there are fewer entries than may be, any others will do.
@@ -170,7 +163,7 @@ class Squares(Supports):
     inner: Array
     every: Squares | None = None
 
-    pull = PULL
+    pull = SETTINGS.pull
 
     @classmethod
     def covering(cls, W: Array, k: int) -> Squares:
@@ -187,11 +180,11 @@ class Squares(Supports):
             found.add(tuple(np.sort(np.concatenate([chosen, others])).tolist()))
         sets = np.array(sorted(found))
         values, Q = np.linalg.eigh(W)
-        ranged = values > RANK * np.abs(values).max()
+        ranged = values > SETTINGS.zero_eigenvalue * np.abs(values).max()
         basis, null = (np.eye(p), Q[:, :0]) if ranged.all() else (Q[:, ranged], Q[:, ~ranged])
         empty = np.zeros((0, k * k), dtype=np.int64), (k, k), basis, null
         none, every = cls(*empty, np.zeros((0, basis.shape[1], k))), None
-        if null.shape[1] and comb(p, k) <= ENUMERATED:
+        if null.shape[1] and comb(p, k) <= SETTINGS.enumerated:
             every = none.joined(_squares(np.array(list(combinations(range(p), k))), p))
         return replace(none, every=every).joined(_squares(sets, p))
 
@@ -202,7 +195,7 @@ class Squares(Supports):
         for number, place in enumerate(places):
             rows = place[:k] % p
             _, sigma, Vt = np.linalg.svd(self.null[rows].T, full_matrices=True)
-            vectors = Vt[int((sigma > np.sqrt(RANK)).sum()) :].T
+            vectors = Vt[int((sigma > np.sqrt(SETTINGS.zero_eigenvalue)).sum()) :].T
             inner[number, :, : vectors.shape[1]] = self.basis[rows].T @ vectors
         both = np.concatenate([self.inner, inner])
         return replace(self, places=np.vstack([self.places, places]), inner=both)
@@ -213,7 +206,7 @@ class Squares(Supports):
 
     def whole(self, Y: Array) -> Array:
         """Return a dual over all entries of W: far below on what no part reaches."""
-        far = FAR * max(1.0, float(np.abs(Y).max()))
+        far = SETTINGS.far * max(1.0, float(np.abs(Y).max()))
         return self.basis @ Y @ self.basis.T - far * (self.null @ self.null.T)
 
     def dual_value(self, W: Array, Y: Array) -> float:
@@ -228,7 +221,7 @@ class Squares(Supports):
         if self.every is None:
             return super(Squares, self).priced(norm, Y, n, thorough)
         values = np.linalg.eigvalsh(self.every.take(Y))[:, -1]
-        order = np.argsort(-values, kind="stable")[:BATCH]
+        order = np.argsort(-values, kind="stable")[: SETTINGS.supports_together]
         polar = max(float(values[order[0]]), 0.0)
         violated = [self.every.places[number] for number in order if values[number] > 1.0]
         return polar, polar, self.unknown(violated)

@@ -1,0 +1,78 @@
+"""Settings of findings: sizes of samples of pairs, levels of tests, and what counts as near."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a finding takes for enough, and how much it looks at.
+
+    Error rates at these values are measured by ``benchmarks/findings/error_control.py``, and how
+    often verdicts are right by ``benchmarks/findings/verdict.py``.
+    """
+
+    # Knockoffs.
+
+    #: How near S comes to where the joint covariance is singular.
+    edge: float = 0.999
+    #: The most factors that columns are taken to share, ...
+    most_factors: int = 10
+    #: ... the gap between the eigenvalues of the last factor and of the rest, ...
+    factor_gap: float = 1.5
+    #: ... and how far that factor stands above noise.
+    above_noise: float = 1.2
+    #: From this correlation on a pair of columns is a strong one: ...
+    strong_correlation: float = 0.7
+    #: ... with this share of strong pairs Ledoit-Wolf's estimate leaks false features.
+    many_strong: float = 5e-4
+    #: Columns that each one is regressed on: the most correlated ones.
+    n_neighbors: int = 8
+    #: Standard errors from which on a neighbor stays.
+    least_t: float = 4.0
+    #: Columns looked at together: what keeps the work in the cache of a laptop.
+    columns_together: int = 512
+    #: Share of pairs beyond ``least_t`` that shows that few neighbors do not explain a column;
+    #: without dependence 6e-5 of them are.
+    most_unexplained: float = 1e-3
+
+    # Statistics of columns.
+
+    #: Relative gap of the search for a level, whose differences decide nothing.
+    search_gap: float = 1e-3
+    #: Relative gap of sizes that are compared.
+    exact_gap: float = 1e-6
+    #: Last level of the search over the first.
+    ratio: float = 0.05
+    #: How often the search goes on where its last level is the best.
+    rounds: int = 2
+    #: Levels that are tried for survival times, from one that selects next to nothing on.
+    n_levels_of_times: int = 7
+    #: Folds where rows cannot be left out one at a time.
+    n_folds: int = 5
+    #: Below this correlation a column could hardly have stood for another.
+    least_correlation: float = 0.5
+
+    # The verdict.
+
+    #: Level of the test.
+    level: float = 0.05
+    #: Of the interval, so that its lower end and the test agree.
+    coverage: float = 0.9
+    #: Area under the curve that a useful model may be asked to reach, half of the way from a guess
+    #: to perfection: where not even it would be told from a guess, rows are too few.
+    useful_area: float = 0.75
+    #: The same of a correlation.
+    useful_correlation: float = 0.5
+    #: Numbers drawn at a time ...
+    drawn_together: int = 2_000_000
+    #: ... and in all: what keeps a verdict below a few seconds.
+    most_drawn: int = 20_000_000
+    #: Rows beyond which the limit of the permutation distribution stands for draws from it.
+    many_rows: int = 20_000
+    #: Rows whose pairs are looked at for the concordance index.
+    most_paired: int = 1_000
+
+
+SETTINGS = Settings()
