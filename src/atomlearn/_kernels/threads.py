@@ -105,10 +105,12 @@ def sum_of_pieces(product: Callable[[slice], Array], count: int, operations: flo
 def share_out(work: Callable[[int], None], count: int, operations: float) -> None:
     """Call work(0), ..., work(count - 1), each once, on as many threads as they are worth.
 
-    BLAS keeps to one thread meanwhile. Pieces are taken in order by whichever thread is free; an
-    exception ends the sharing and is raised here. ``operations`` : multiplications of the whole.
+    BLAS keeps to one thread meanwhile, and kernels to their share of them. Pieces are taken in
+    order by whichever thread is free; an exception ends the sharing and is raised here.
+    ``operations`` : multiplications of the whole.
     """
-    threads = min(_native.max_threads(), count, int(operations / WORTH_A_THREAD))
+    allowed = _native.max_threads()
+    threads = min(allowed, count, int(operations / WORTH_A_THREAD))
     if threads <= 1:
         for piece in range(count):
             work(piece)
@@ -118,6 +120,7 @@ def share_out(work: Callable[[int], None], count: int, operations: float) -> Non
     stopped = threading.Event()
 
     def run() -> None:
+        _native.set_threads(allowed // threads)
         while not stopped.is_set():
             with taking:
                 piece = next(waiting, None)
@@ -137,3 +140,4 @@ def share_out(work: Callable[[int], None], count: int, operations: float) -> Non
                 other.result()
         finally:
             stopped.set()
+            _native.set_threads(allowed)

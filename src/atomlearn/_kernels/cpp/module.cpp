@@ -418,6 +418,8 @@ NB_MODULE(_native, m) {
     bind_sampled(m);
     watch_forks();
     m.def("max_threads", &threads_allowed);
+    // Of the thread that calls it: OpenMP keeps the number for each.
+    m.def("set_threads", [](int threads) { omp_set_num_threads(threads); });
     bind_many(m);
     bind_pivoting(m);
     bind_newton(m);

@@ -21,7 +21,7 @@ from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.readings import drive
 from atomlearn.core.paths.relax import relaxed_predictions
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.paths.speculation import speculated, speculates
+from atomlearn.core.paths.speculation import GUESS, speculated, speculates
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result, Status
 
@@ -239,15 +239,15 @@ def _together(
     """Return the paths of each (norm, fold), all of which share every reading of the data.
 
     A fold is the problem over all rows with weight zero on those that it leaves out: its dual
-    vectors are zero there, so all folds share one design and one pool of columns.
+    vectors are zero there, so all folds share one design, and one pool gathers its columns.
     """
     design = problems[0].design
-    pool = Pool(problems[0])
+    pools = iter(Pool(problems[0]).of_each(len(tasks) * len(problems), GUESS.joining))
     waiting = []
     for norm, levels, (train, _) in tasks:
         for problem in problems:
             fold = training_part(problem.with_norm(norm), train)
-            waiting.append(speculated(fold, levels, settings, pool))
+            waiting.append(speculated(fold, levels, settings, next(pools)))
     with single_threaded_blas():
         outcomes = drive(design, waiting)
     if any(outcome.interrupted for outcome in outcomes):

@@ -1,6 +1,8 @@
-"""Pool: the likely columns of X, in memory, which all paths over one design share."""
+"""Pool: the likely columns of X, in memory, for one path or all paths over one design."""
 
 from __future__ import annotations
+
+import threading
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,8 @@ class Pool:
     ----------
     problem : Problem
         Its design gives the columns. Large means are taken off them where it has an intercept.
+    source : Pool, optional
+        That of all paths, which gathers what this one, of a single path, is asked to hold.
 
     Attributes
     ----------
@@ -32,8 +36,9 @@ class Pool:
     #: Entries of the pool (half a GB in float64), beyond which no column joins it.
     MOST_ENTRIES = 2**26
 
-    def __init__(self, problem: Problem) -> None:
-        self._problem = problem
+    def __init__(self, problem: Problem, source: Pool | None = None) -> None:
+        self._problem, self._source = problem, source
+        self._settling = threading.Lock()
         self.columns: Columns = np.zeros(0, dtype=np.int64)
         self.lengths = Lengths.none()
         self.block: Block = problem.design.gather(self.columns)
@@ -48,7 +53,18 @@ class Pool:
     @property
     def room(self) -> int:
         """Number of columns that may still join."""
-        return max(self.MOST_ENTRIES // max(self._problem.design.shape[0], 1) - self.size, 0)
+        own = max(self.MOST_ENTRIES // max(self._problem.design.shape[0], 1) - self.size, 0)
+        return own if self._source is None else min(own, self._source.room)
+
+    def of_each(self, count: int, columns: int) -> list[Pool]:
+        """Return pools for so many paths: one each, unless so many columns for each are too many.
+
+        Folds differ in what they are likely to use: pools of their own are smaller.
+        """
+        n_samples, n_features = self._problem.design.shape
+        if count == 1 or n_features <= columns or count * columns * n_samples > self.MOST_ENTRIES:
+            return [self] * count
+        return [Pool(self._problem, self) for _ in range(count)]
 
     def positions(self, columns: Columns) -> Columns:
         """Return where these columns are, -1 for those that are not in the pool."""
@@ -58,14 +74,32 @@ class Pool:
         return np.where(self._sorted[at] == columns, self._places[at], -1)
 
     def add(self, columns: Columns) -> int:
-        """Let the columns join that are not in yet; return how many those were."""
+        """Let the columns join that are not in yet; return how many those were.
+
+        Their data is there after ``settle``.
+        """
         fresh = np.unique(columns[self.positions(columns) < 0])
-        if not fresh.size:
-            return 0
-        gathered, lengths = centered_columns(self._problem, fresh)
-        self.block = self.block.append(gathered) if self.size else gathered
-        self.lengths = self.lengths.append(lengths)
-        self.columns = np.concatenate([self.columns, fresh])
-        self._places = np.argsort(self.columns, kind="stable")
-        self._sorted = self.columns[self._places]
+        if fresh.size:
+            if self._source is not None:
+                self._source.add(fresh)
+                self._source.settle()
+            self.columns = np.concatenate([self.columns, fresh])
+            self._places = np.argsort(self.columns, kind="stable")
+            self._sorted = self.columns[self._places]
         return int(fresh.size)
+
+    def settle(self) -> None:
+        """Bring the data of all columns here; paths with pools of their own may do so together."""
+        with self._settling:
+            settled = self.block.shape[1]
+            if settled < self.size:
+                gathered, lengths = self._gathered(self.columns[settled:])
+                self.block = self.block.append(gathered) if settled else gathered
+                self.lengths = self.lengths.append(lengths)
+
+    def _gathered(self, columns: Columns) -> tuple[Block, Lengths]:
+        source = self._source
+        if source is None:
+            return centered_columns(self._problem, columns)
+        at = source.positions(columns)
+        return source.block.take(at), source.lengths.take(at)

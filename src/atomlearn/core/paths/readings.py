@@ -1,7 +1,9 @@
 """Readings: paths ask for the scores of vectors, and one driver reads the data for all of them.
 
 A path is a coroutine: it yields what it asks, and is sent the scores. The vectors of all live paths
-(levels, folds, outputs, candidates of norms and k) go over the data together.
+(levels, folds, outputs, candidates of norms and k) go over the data together. Once a path has
+learned from its scores it yields None: what follows, up to its next question, changes nothing that
+paths share, so all of them go on side by side.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn._kernels import share_out
 from atomlearn.core.interfaces import Design, Scores
 from atomlearn.core.problem.result import Result
 
@@ -20,6 +23,8 @@ Array = NDArray[np.float64]
 #: Vectors of one reading, and the numbers that they, or all their scores, may take (1 GB).
 MOST_VECTORS = 256
 MOST_NUMBERS = 2**27
+#: Products with a pool of so many columns that the next levels of a path take, at a guess.
+WORK, POOLED = 16, 3000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +51,8 @@ class Outcome:
     interrupted: bool = False
 
 
-#: Yields what it asks, is sent the answers, returns the results of its levels.
-Path = Generator[Asked, Answer, Outcome]
+#: Yields what it asks, is sent the answers, returns the results of its levels; yields None between.
+Path = Generator[Asked | None, Answer | None, Outcome]
 
 
 def drive(design: Design, paths: Sequence[Path]) -> list[Outcome]:
@@ -55,32 +60,53 @@ def drive(design: Design, paths: Sequence[Path]) -> list[Outcome]:
 
     After Ctrl-C each path returns what it has.
     """
-    outcomes: dict[int, Outcome] = {}
-    waiting: dict[int, Asked] = {}
-
-    def forward(number: int, answer: Answer | None) -> None:
-        path = paths[number]
-        try:
-            waiting[number] = next(path) if answer is None else path.send(answer)
-        except StopIteration as end:
-            waiting.pop(number, None)
-            outcomes[number] = end.value
-            if outcomes[number].interrupted:
-                raise KeyboardInterrupt from None
-
+    driver = _Driver(design, paths)
     try:
-        for number in range(len(paths)):
-            forward(number, None)
-        while waiting:
-            served = _served(design, waiting)
-            together = [waiting[number] for number in served]
-            for number, answer in zip(served, _read(design, together), strict=True):
-                forward(number, answer)
+        driver.run()
     except KeyboardInterrupt:
         for number, path in enumerate(paths):
-            if number not in outcomes:
-                outcomes[number] = _interrupted(path)
-    return [outcomes[number] for number in range(len(paths))]
+            if number not in driver.outcomes:
+                driver.outcomes[number] = _interrupted(path)
+    return [driver.outcomes[number] for number in range(len(paths))]
+
+
+class _Driver:
+    """What each path waits for, or has returned."""
+
+    def __init__(self, design: Design, paths: Sequence[Path]) -> None:
+        self.design, self.paths = design, paths
+        self.outcomes: dict[int, Outcome] = {}
+        self.waiting: dict[int, Asked] = {}
+
+    def run(self) -> None:
+        for number in range(len(self.paths)):
+            self.send(number, None)
+        self.go_on(list(range(len(self.paths))))
+        while self.waiting:
+            served = _served(self.design, self.waiting)
+            together = [self.waiting.pop(number) for number in served]
+            for number, answer in zip(served, _read(self.design, together), strict=True):
+                self.send(number, answer)
+            self.go_on(served)
+
+    def send(self, number: int, answer: Answer | None) -> None:
+        """Bring a path to its next question, its end, or to where it shares nothing."""
+        try:
+            asked = self.paths[number].send(answer)
+        except StopIteration as end:
+            self.outcomes[number] = end.value
+            if end.value.interrupted:
+                raise KeyboardInterrupt from None
+            return
+        if asked is not None:
+            self.waiting[number] = asked
+
+    def go_on(self, numbers: list[int]) -> None:
+        """Let paths that share nothing work, up to their next questions."""
+        ready = [n for n in numbers if n not in self.waiting and n not in self.outcomes]
+        n_samples, n_features = self.design.shape
+        work = float(WORK * n_samples * min(n_features, POOLED) * len(ready))
+        share_out(lambda k: self.send(ready[k], None), len(ready), work)
 
 
 def _interrupted(path: Path) -> Outcome:

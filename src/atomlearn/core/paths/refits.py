@@ -77,12 +77,17 @@ class PoolRefit:
             if done or problem.deadline.passed or certificate.relative_gap <= self.target:
                 break
             entering = self._entering(price)
-            if not entering.size and certificate.gap >= 0.5 * last:
+            if not entering.size and certificate.gap >= 0.5 * last and self.at_its_best:
                 break
             last = certificate.gap
             weights, shift, prediction = self._refit(problem, entering, weights, shift, price)
             price = self._priced(problem, weights, prediction)
         return self._point(price, weights, shift)
+
+    @property
+    def at_its_best(self) -> bool:
+        """Whether a re-fit without progress is the last one."""
+        return True
 
     def _start(self, problem: Problem, warm: Point | None) -> tuple[Array, float, Array]:
         """Return weights of the working set, constant and prediction of the warm start."""
@@ -187,11 +192,19 @@ class SignRefit(PoolRefit):
         if self.at.size + entering.size > self.MOST:
             return super()._refit(problem, entering, weights, shift, price)
         self._include(entering)
+        weights = np.concatenate([weights, np.zeros(entering.size)])
+        weights = self._of_model(problem, weights, price)
+        linear = self.block.dot(weights)
+        shift = problem.optimal_intercept(linear, shift)
+        return weights, shift, linear + shift
+
+    def _of_model(self, problem: Problem, weights: Array, price: Pricing) -> Array:
+        """Return the minimum of the quadratic model at a point, which has the kept curvature."""
         if self._curvature is None:
             z = price.prediction
             self._curvature = problem.loss.curvature(problem.y, z, problem.weight)
+            self._factor.forget()
         growing = self.block.growing_gram(self._curvature, problem.fit_intercept)
-        weights = np.concatenate([weights, np.zeros(entering.size)])
         weights, _ = l1_quadratic(
             growing.matrix,
             -price.scores.at(self.at),
@@ -201,9 +214,7 @@ class SignRefit(PoolRefit):
             factor=self._factor,
             most=int(np.count_nonzero(problem.weight)) - 1 - problem.fit_intercept,
         )
-        linear = self.block.dot(weights)
-        shift = problem.optimal_intercept(linear, shift)
-        return weights, shift, linear + shift
+        return weights
 
     def _entering(self, price: Pricing) -> Columns:
         """Return what wants in, or will where scores move by no more than the level does."""
@@ -224,14 +235,76 @@ class SignRefit(PoolRefit):
         self._factor.forget()
 
 
+class ModelRefit(SignRefit):
+    """Re-fits of smooth losses with l1 penalties: Newton models whose Hessian is kept.
+
+    The model at each point has its own gradient, and the curvature of an earlier point, of another
+    level perhaps, as long as each model leaves a quarter of the gap: the Gram matrix and its factor
+    stay. Where a whole step does not descend, it is halved; where even a fresh model does not
+    help, the master goes on.
+    """
+
+    #: Part of the gap that a model may leave before the curvature is taken afresh.
+    LEFT = 0.25
+    #: Times a step is halved at most.
+    HALVINGS = 10
+
+    def __init__(self, pool: Pool, tolerance: float, master: Master | None = None) -> None:
+        super().__init__(pool, tolerance, master)
+        self._before = (math.nan, math.inf)
+        self._fresh = False
+
+    @property
+    def at_its_best(self) -> bool:
+        return self._fresh
+
+    def _refit(
+        self, problem: Problem, entering: Columns, weights: Array, shift: float, price: Pricing
+    ) -> tuple[Array, float, Array]:
+        level, gap = problem.regularizer.amount, price.certificate.gap
+        same = self._before[0] == level
+        slow = same and not entering.size and gap > self.LEFT * self._before[1]
+        if slow and self._fresh:
+            return PoolRefit._refit(self, problem, entering, weights, shift, price)
+        self._before = level, gap
+        if slow:
+            self._curvature = None
+        self._fresh = self._curvature is None
+        if self.at.size + entering.size > self.MOST:
+            return PoolRefit._refit(self, problem, entering, weights, shift, price)
+        self._include(entering)
+        start = np.concatenate([weights, np.zeros(entering.size)])
+        end = self._of_model(problem, start, price)
+        return self._descended(problem, start, end, shift, price)
+
+    def _descended(
+        self, problem: Problem, start: Array, end: Array, shift: float, price: Pricing
+    ) -> tuple[Array, float, Array]:
+        """Return the first point of end, (start + end)/2, ... that is no worse than the start."""
+        prices, level = self._prices(price)[self.at], problem.regularizer.amount
+        most = price.certificate.objective * (1.0 + 1e-13)
+        from_linear, to_linear = price.prediction - shift, self.block.dot(end)
+        length = 1.0
+        for _ in range(self.HALVINGS):
+            weights = end if length == 1.0 else start + length * (end - start)
+            linear = from_linear + length * (to_linear - from_linear)
+            here = problem.optimal_intercept(linear, shift)
+            value = problem.loss_value(linear, here) + level * float(prices @ np.abs(weights))
+            if value + 0.5 * problem.tau * float(weights @ weights) <= most:
+                return weights, here, linear + here
+            self._curvature, length = None, 0.5 * length
+        return start, shift, price.prediction
+
+
 def refit_of(problem: Problem, pool: Pool, tolerance: float) -> PoolRefit:
     """Return what re-fits the levels of this problem."""
     regularizer = problem.regularizer
     signed = (
-        problem.loss.is_quadratic
-        and regularizer.form == "penalized"
+        regularizer.form == "penalized"
         and problem.metric is None
         and regularizer.norm.l1_weights(problem.design.shape[1]) is not None
         and pool.block.bare.keeps_gram
     )
-    return SignRefit(pool, tolerance) if signed else PoolRefit(pool, tolerance)
+    if not signed:
+        return PoolRefit(pool, tolerance)
+    return (SignRefit if problem.loss.is_quadratic else ModelRefit)(pool, tolerance)

@@ -107,11 +107,15 @@ def speculated(
     try:
         if path.seeds and zero is None:
             answer = yield Asked([path.dual_at_zero()], None)
+            assert answer is not None
             zero = answer.scores[0]
         path.seed(zero)
+        yield None
         while batch := path.solve_next():
             answer = yield path.asked(batch)
+            assert answer is not None
             path.learn(batch, answer)
+            yield None
     except KeyboardInterrupt:
         path.interrupted = True
     return Outcome(path.results(), path.interrupted)
@@ -167,6 +171,7 @@ class _Speculation:
 
     def solve_next(self) -> list[_Level]:
         """Return the next levels with their points over the pool; none where all are final."""
+        self.pool.settle()
         pending = [number for number, level in enumerate(self.levels) if level.status is None]
         batch, before = [], None
         for number in pending[: self.width]:
