@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "atomlearn"
@@ -22,6 +23,7 @@ def lines_of_files() -> dict[str, int]:
     }
 
 
+@cache
 def lines_of_functions() -> dict[str, int]:
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.interfaces import Norm
-from atomlearn.masters import SemismoothNewton
 from atomlearn.norms import L1, KSupport
 from atomlearn.papers.active_groups import active_groups
 from atomlearn.solvers import AtomGeneration, BlockCoordinateDescent, CoGEnT, FrankWolfe
@@ -21,10 +20,6 @@ class TestAtomGeneration(SolverChecks):
 
 class TestAtomGenerationInBatches(TestAtomGeneration):
     solver = AtomGeneration(batch=3, tolerance=1e-7)
-
-
-class TestAtomGenerationWithAnyMaster(TestAtomGeneration):
-    solver = AtomGeneration(master=SemismoothNewton(), tolerance=1e-7)
 
 
 class TestCoGEnT(SolverChecks):

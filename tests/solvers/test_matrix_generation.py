@@ -15,6 +15,7 @@ from atomlearn import designs, losses, norms, solve
 from atomlearn.interfaces import Design, Factored
 from atomlearn.matrices.norms import lanczos, sparse_search
 from atomlearn.matrices.scores import DenseMatrix, LessFactored
+from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.solver import spans as span_module
 from atomlearn.paths import path
 from atomlearn.result import Result, Status
@@ -222,6 +223,7 @@ def test_sparse_components_of_size_one_are_the_diagonal(form: dict) -> None:
     assert_allclose(r.objective, twin.objective + rest, rtol=1e-6)
 
 
+@pytest.mark.parametrize("spans", ["growing spans"], indirect=True)
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form["form"])
 def test_unions_of_everything(form: dict) -> None:
     """Spans, rays and entries together: not above any of its parts, and proved."""
@@ -245,6 +247,7 @@ def test_unions_of_everything(form: dict) -> None:
     assert (Z * r.coef).sum() >= gauge * top * (1 - 1e-2)
 
 
+@pytest.mark.parametrize("spans", ["growing spans"], indirect=True)
 @pytest.mark.parametrize("kind", ["identity", "entries"])
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form["form"])
 def test_tensors(form: dict, kind: str) -> None:
@@ -338,9 +341,10 @@ def test_warm_starts_take_the_terms_over(kind: str) -> None:
     assert sum(part.gauge for part in inside.matrix_parts) <= 1.0 + 1e-9
 
 
+@pytest.mark.parametrize("spans", ["growing spans"], indirect=True)
 def test_a_search_without_a_bound_says_so(monkeypatch) -> None:
     """Without branch and bound the gap stays open: SEARCH_RELATIVE, never CONVERGED."""
-    monkeypatch.setattr(sparse_search, "BRANCH_NODES", 0)
+    monkeypatch.setattr(sparse_search, "SETTINGS", replace(SETTINGS, branch_nodes=0))
     Y = truth(10, 8, 8)
     for solver in (MatrixGeneration(), AtomGeneration()):
         r = solve(
