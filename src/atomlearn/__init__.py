@@ -38,6 +38,7 @@ __all__ = [
     "AtomicRegressor",
     "AtomicRegressorCV",
     "AtomicSurvival",
+    "AtomicSurvivalCV",
     "FeatureGenerator",
     "Imputed",
     "KnockoffSelector",
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
     from atomlearn.estimators.regressor import AtomicRegressor
     from atomlearn.estimators.sampler import AdditiveKernelSampler
     from atomlearn.estimators.survival import AtomicSurvival
+    from atomlearn.estimators.survival_cv import AtomicSurvivalCV
     from atomlearn.findings import KnockoffSelector, StabilitySelector
     from atomlearn.reports import report
     from atomlearn.solvers import solve

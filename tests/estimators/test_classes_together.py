@@ -140,7 +140,7 @@ def test_covariates_are_in_the_model_and_not_counted() -> None:
     assert model.coef_[:, 0].all()
 
 
-def test_an_offset_is_for_two_classes() -> None:
+def test_an_offset_of_classes_has_a_column_for_each() -> None:
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="3 classes; leave offset out"):
+    with pytest.raises(ValueError, match=r"offset must have shape \(150, 3\)"):
         FeatureGenerator(2).fit(X, y, offset=np.zeros(y.size))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+from scipy.special import logsumexp
 from sklearn import config_context
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
@@ -13,6 +15,7 @@ from atomlearn import (
     AtomicClassifierCV,
     AtomicRegressor,
     AtomicRegressorCV,
+    FeatureGenerator,
     norms,
     paths,
     solve,
@@ -124,3 +127,32 @@ def test_groups_and_curves():
     assert {name.split("[")[0].split(">")[0].split("<")[0] for name in curves.selected_names_} == {
         "x5"
     }
+
+
+def test_offsets_of_several_classes_at_once_are_those_of_scipy():
+    rng = np.random.default_rng(0)
+    X, added = rng.standard_normal((150, 4)), rng.standard_normal((150, 3))
+    y = np.argmax(X[:, :3] + added + rng.gumbel(size=(150, 3)), axis=1)
+    Y = np.eye(3)[y]
+
+    def mean_loss(parameters):
+        Z = X @ parameters[:12].reshape(4, 3) + parameters[12:] + added
+        return float((logsumexp(Z, axis=1) - (Y * Z).sum(axis=1)).mean())
+
+    best = minimize(mean_loss, np.zeros(15), options={"gtol": 1e-7}).x
+    model = AtomicClassifier(multi_class="multinomial", unpenalized=[0, 1, 2, 3])
+    model.fit(X, y, offset=added)
+    W, b = best[:12].reshape(4, 3), best[12:]
+    # The same for all classes changes nothing.
+    found = model.coef_ - model.coef_.mean(axis=0)
+    assert_allclose(found, (W - W.mean(axis=1, keepdims=True)).T, atol=2e-4)
+    assert_allclose(model.intercept_ - model.intercept_.mean(), b - b.mean(), atol=2e-4)
+    assert model.score(X, y, offset=added) > model.score(X, y)
+    moved = added + np.array([3.0, 0.0, 0.0])
+    shifted = AtomicClassifier(alpha=0.02, multi_class="multinomial").fit(X, y, offset=moved)
+    plain = AtomicClassifier(alpha=0.02, multi_class="multinomial").fit(X, y, offset=added)
+    assert_allclose(shifted.coef_, plain.coef_, atol=1e-5)
+    features = FeatureGenerator(n_features=2, loss="logistic").fit(X, y, offset=added)
+    assert features.selected_.size == 2
+    with pytest.raises(ValueError, match="offset must have shape"):
+        features.fit(X, y, offset=added[:, :2])

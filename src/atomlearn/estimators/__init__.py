@@ -12,6 +12,7 @@ from atomlearn.estimators.matrices.sparse_pca import SparsePCA
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.estimators.sampler import AdditiveKernelSampler
 from atomlearn.estimators.survival import AtomicSurvival
+from atomlearn.estimators.survival_cv import AtomicSurvivalCV
 
 __all__ = [
     "AdditiveKernelSampler",
@@ -20,6 +21,7 @@ __all__ = [
     "AtomicRegressor",
     "AtomicRegressorCV",
     "AtomicSurvival",
+    "AtomicSurvivalCV",
     "FeatureGenerator",
     "Imputed",
     "MatrixCompletion",

@@ -16,6 +16,7 @@ from atomlearn.core.problem.checks import check_free
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
+from atomlearn.estimators.base import offset_of
 from atomlearn.estimators.selection import Selected, norm_of
 from atomlearn.estimators.units import too_many
 from atomlearn.lifting.latent_ksupport import LatentKSupport
@@ -87,13 +88,10 @@ def problem_of(
     names = getattr(estimator, "feature_names_in_", None)
     free = named_columns(estimator.unpenalized, names, type(estimator).__name__)
     if target.ndim > 1:
-        if offset is not None:
-            raise ValueError(
-                "FeatureGenerator takes an offset for two classes or for numbers, and y holds "
-                f"{target.shape[1]} classes; leave offset out, or fit one class against the rest"
-            )
         n_outputs, shared = target.shape[1], named(norm, names)
         problem = _of_classes(design, target, loss, shared, weight, estimator.fit_intercept)
+        if offset is not None:
+            problem = problem.with_offset(offset_of(offset, target.shape).reshape(-1))
         if free is not None:
             free = check_free(free, design.shape[1])
             n_units -= free.size if estimator.groups is None else 0

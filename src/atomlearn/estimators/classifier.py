@@ -215,14 +215,10 @@ class AtomicClassifier(SelectsColumns, LinearClassifier):
         data = self._checked(X, y, sample_weight).with_offset(offset)
         assert data.classes is not None
         together = loss_of_classes(self.multi_class, data.loss, data.classes.size)
-        if together is not None and offset is not None:
-            raise ValueError(
-                "multi_class='multinomial' takes no offset; use multi_class='ovr', or fit two "
-                "classes"
-            )
         if together is None:
             self._fit(data, settings, self.n_jobs)
             return self
         indicators = np.eye(data.classes.size)[data.codes]
-        fit_tasks(self, data.design, indicators, data.weight, together, settings, data.classes)
+        of_classes = data.classes, data.offset
+        fit_tasks(self, data.design, indicators, data.weight, together, settings, *of_classes)
         return self

@@ -20,6 +20,7 @@ from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.names import named
+from atomlearn.core.paths.criteria import CRITERIA, criterion_scores
 from atomlearn.core.paths.cross_validation import (
     Rows,
     Rule,
@@ -178,9 +179,13 @@ class CrossValidatedModel(AtomicModel):
     ) -> tuple[int, list[WarmStart | None]]:
         """Choose alpha and the share of a refit; return the number of the norm, and starts."""
         levels, shares = self._grids(problems, norms), checked_shares(self.relax)
-        half = settings.share(2)  # of the time that is left
-        scores = cross_validate(problems, norms, levels, folds, score, half, self.n_jobs, shares)
-        chosen, position = scores.choose(self.selection)
+        half, rule = settings.share(2), self.selection  # of the time that is left
+        if rule in CRITERIA:
+            scores = criterion_scores(problems, norms, levels, rule, half, shares)
+        else:
+            more = half, self.n_jobs, shares
+            scores = cross_validate(problems, norms, levels, folds, score, *more)
+        chosen, position = scores.choose(rule)
         self.alpha_ = float(levels[chosen, position])
         self.alphas_ = levels[0] if len(norms) == 1 else levels
         self.relax_ = scores.relax
@@ -196,6 +201,8 @@ class CrossValidatedModel(AtomicModel):
         return problems if self.refit else [training_part(p, folds[0][0]) for p in problems]
 
     def _folds(self, X: Any, y: NDArray[Any], params: dict[str, Any]) -> list[tuple[Rows, Rows]]:
+        if self.selection in CRITERIA and self.refit:
+            return []
         splitter = check_cv(self.cv, y, classifier=is_classifier(self))
         rows = np.zeros((len(y), 1)) if is_opened(X) else X
         n_samples = len(y)
@@ -240,9 +247,10 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
     scoring : str, callable or None, default=None
         None means minus the mean held-out loss, weighted. A scorer sees the predictions only: one
         that reads the columns of X is not supported.
-    selection : {"best", "one_standard_error"}, default="best"
-        "one_standard_error" takes, for the best norm, the most regularized alpha whose mean score
-        is within one standard error of the best.
+    selection : {"best", "one_standard_error", "aic", "bic", "ebic", "mbic"}, default="best"
+        "one_standard_error": for the best norm, the most regularized alpha whose mean score is
+        within one standard error of the best. An information criterion needs no folds (``cv`` is
+        not used): one path over all rows, scored by minus ``paths.information_criterion``.
     refit : bool, default=True
         Whether to fit all rows again. False, for a cv of one split: the fit that was chosen stays,
         of the training rows alone (the hold-out of [A] section 5).

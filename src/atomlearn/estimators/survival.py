@@ -15,6 +15,7 @@ from atomlearn.core.losses import Cox
 from atomlearn.core.losses.concordance import concordance
 from atomlearn.core.losses.survival_target import checked_survival
 from atomlearn.core.problem.checks import check_weight
+from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.estimators.base import AtomicModel
@@ -69,7 +70,104 @@ class Baseline:
         return cls(times, np.cumsum(totals / at_risk))
 
 
-class AtomicSurvival(SelectsColumns, AtomicModel):
+class LinearSurvival(AtomicModel):
+    """Predictions of a fitted model of hazards.
+
+    Shared by ``AtomicSurvival`` and ``AtomicSurvivalCV``; not for direct use.
+    """
+
+    fit_intercept = False
+    ties: Literal["efron", "breslow"]
+    features: str
+    baselines_: dict[int, Baseline]
+    unique_times_: Array
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> Checked:
+        """Return the data, or say what is wrong with X, y or the weights."""
+        inputs = checked_design(self, X, reset=True)
+        loss = Cox(self.ties)
+        target: Any = _target(y, inputs.shape[0])
+        weight = normalized(check_weight(sample_weight, inputs.shape[0]))
+        if not target["event"][weight > 0.0].any():
+            raise ValueError("y holds no event of a sample with a weight: nothing can be learned")
+        design = expanded(inputs, self.features, weight=weight)
+        return Checked(design, target, [target], weight, loss)
+
+    def _take(self, data: Checked, results: list[Result]) -> None:
+        """Set what was fitted, and the baseline hazard of each stratum."""
+        super()._take(data, results)
+        self.intercept_ = 0.0
+        target: Any = data.y
+        risk = results[0].predict(data.design).astype(np.float64)
+        if data.offset is not None:
+            risk += data.offset[:, 0]
+        self.baselines_ = {
+            int(stratum): Baseline.of(target[mine], risk[mine], data.weight[mine])
+            for stratum in np.unique(target["stratum"])
+            for mine in [target["stratum"] == stratum]
+        }
+        self.unique_times_ = np.unique(target["time"][target["event"] & (data.weight > 0.0)])
+
+    def decision_function(self, X: Any, offset: Any = None) -> NDArray[Any]:
+        """Return X w (+ offset), the log hazard ratios, (n_samples,)."""
+        return self._linear(X, offset)[:, 0]
+
+    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
+        """Return the log hazard ratios X w (+ offset), (n_samples,): the larger the earlier."""
+        return self.decision_function(X, offset)
+
+    def score(self, X: Any, y: Any, offset: Any = None) -> float:
+        """Return Harrell's concordance of the times and the predicted risks; 1/2 is by chance."""
+        risk = self.predict(X, offset).astype(np.float64)
+        return concordance(_target(y, risk.size), risk)
+
+    def predict_cumulative_hazard_function(
+        self, X: Any, return_array: bool = False, offset: Any = None, stratum: Any = None
+    ) -> NDArray[Any]:
+        """Return the cumulative hazard of each sample.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features)
+        return_array : bool
+            Whether to return the values at ``unique_times_``, (n_samples, n_times), in the place of
+            (n_samples,) functions of time.
+        offset : (n_samples,), optional
+        stratum : (n_samples,) int, optional
+            Needed where y had several strata: the codes there.
+        """
+        return self._functions(X, return_array, offset, stratum, survival=False)
+
+    def predict_survival_function(
+        self, X: Any, return_array: bool = False, offset: Any = None, stratum: Any = None
+    ) -> NDArray[Any]:
+        """Return the share of samples such as each that is left, exp(-cumulative hazard).
+
+        Parameters as of ``predict_cumulative_hazard_function``.
+        """
+        return self._functions(X, return_array, offset, stratum, survival=True)
+
+    def _functions(
+        self, X: Any, return_array: bool, offset: Any, stratum: Any, *, survival: bool
+    ) -> NDArray[Any]:
+        ratio = np.exp(self.predict(X, offset).astype(np.float64))
+        if stratum is None and len(self.baselines_) > 1:
+            raise ValueError("y had several strata; give stratum=, the code of each sample")
+        codes = np.full(ratio.size, next(iter(self.baselines_))) if stratum is None else stratum
+        functions = np.empty(ratio.size, dtype=object)
+        for i, (code, factor) in enumerate(zip(codes, ratio, strict=True)):
+            if code not in self.baselines_:
+                raise ValueError(f"stratum {code!r} was not in y; fitted: {list(self.baselines_)}")
+            baseline = self.baselines_[code]
+            hazard = baseline.cumulative * factor
+            values, first = (np.exp(-hazard), 1.0) if survival else (hazard, 0.0)
+            functions[i] = StepFunction(baseline.times, values, first)
+        if not return_array:
+            return functions
+        return np.array([function(self.unique_times_) for function in functions])
+
+
+class AtomicSurvival(SelectsColumns, LinearSurvival):
     """min over w of  (1 / sum s) f(X w) + alpha * penalty(w),  f Cox's partial likelihood.
 
     penalty = gauge ("penalized") or gauge^2 / 2 ("squared"); for "constrained" there is none and
@@ -129,8 +227,6 @@ class AtomicSurvival(SelectsColumns, AtomicModel):
     True
     """
 
-    fit_intercept = False
-
     def __init__(
         self,
         norm: str | Norm = "l1",
@@ -157,82 +253,8 @@ class AtomicSurvival(SelectsColumns, AtomicModel):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> AtomicSurvival:
         """Fit to X (n_samples, n_features) and y (n_samples,), structured; ``offset`` is added."""
         settings = self._settings()
-        inputs = checked_design(self, X, reset=True)
-        loss = Cox(self.ties)
-        target: Any = _target(y, inputs.shape[0])
-        weight = normalized(check_weight(sample_weight, inputs.shape[0]))
-        if not target["event"][weight > 0.0].any():
-            raise ValueError("y holds no event of a sample with a weight: nothing can be learned")
-        design = expanded(inputs, self.features, weight=weight)
-        data = Checked(design, target, [target], weight, loss).with_offset(offset)
-        self._fit(data, settings)
-        self.intercept_ = 0.0
-        risk = self.predict(X, offset).astype(np.float64)
-        self.baselines_ = {
-            int(stratum): Baseline.of(target[mine], risk[mine], weight[mine])
-            for stratum in np.unique(target["stratum"])
-            for mine in [target["stratum"] == stratum]
-        }
-        self.unique_times_ = np.unique(target["time"][target["event"] & (weight > 0.0)])
+        self._fit(self._checked(X, y, sample_weight).with_offset(offset), settings)
         return self
-
-    def decision_function(self, X: Any, offset: Any = None) -> NDArray[Any]:
-        """Return X w (+ offset), the log hazard ratios, (n_samples,)."""
-        return self._linear(X, offset)[:, 0]
-
-    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
-        """Return the log hazard ratios X w (+ offset), (n_samples,): the larger the earlier."""
-        return self.decision_function(X, offset)
-
-    def score(self, X: Any, y: Any, offset: Any = None) -> float:
-        """Return Harrell's concordance of the times and the predicted risks; 1/2 is by chance."""
-        risk = self.predict(X, offset).astype(np.float64)
-        return concordance(_target(y, risk.size), risk)
-
-    def predict_cumulative_hazard_function(
-        self, X: Any, return_array: bool = False, offset: Any = None, stratum: Any = None
-    ) -> NDArray[Any]:
-        """Return the cumulative hazard of each sample.
-
-        Parameters
-        ----------
-        X : (n_samples, n_features)
-        return_array : bool
-            Whether to return the values at ``unique_times_``, (n_samples, n_times), in the place of
-            (n_samples,) functions of time.
-        offset : (n_samples,), optional
-        stratum : (n_samples,) int, optional
-            Needed where y had several strata: the codes there.
-        """
-        return self._functions(X, return_array, offset, stratum, survival=False)
-
-    def predict_survival_function(
-        self, X: Any, return_array: bool = False, offset: Any = None, stratum: Any = None
-    ) -> NDArray[Any]:
-        """Return the share of samples such as each that is left, exp(-cumulative hazard).
-
-        Parameters as of ``predict_cumulative_hazard_function``.
-        """
-        return self._functions(X, return_array, offset, stratum, survival=True)
-
-    def _functions(
-        self, X: Any, return_array: bool, offset: Any, stratum: Any, *, survival: bool
-    ) -> NDArray[Any]:
-        ratio = np.exp(self.predict(X, offset).astype(np.float64))
-        if stratum is None and len(self.baselines_) > 1:
-            raise ValueError("y had several strata; give stratum=, the code of each sample")
-        codes = np.full(ratio.size, next(iter(self.baselines_))) if stratum is None else stratum
-        functions = np.empty(ratio.size, dtype=object)
-        for i, (code, factor) in enumerate(zip(codes, ratio, strict=True)):
-            if code not in self.baselines_:
-                raise ValueError(f"stratum {code!r} was not in y; fitted: {list(self.baselines_)}")
-            baseline = self.baselines_[code]
-            hazard = baseline.cumulative * factor
-            values, first = (np.exp(-hazard), 1.0) if survival else (hazard, 0.0)
-            functions[i] = StepFunction(baseline.times, values, first)
-        if not return_array:
-            return functions
-        return np.array([function(self.unique_times_) for function in functions])
 
 
 def _target(y: Any, n_samples: int) -> Any:

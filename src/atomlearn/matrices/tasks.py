@@ -70,8 +70,11 @@ def task_problem(
     loss: Loss,
     regularizer: Regularizer,
     fit_intercept: bool,
+    offset: Array | None = None,
 ) -> TaskProblem:
     """Return the problem of Y (n_samples, n_tasks), weight (n_samples,), checked.
+
+    ``offset`` (n_samples, n_tasks) is added to the predictions, of a loss of classes.
 
     The intercepts need no variables. Squared loss: at the optimum the weighted mean of the
     residuals of each task is zero, so centered columns and targets have none left, and the
@@ -100,6 +103,7 @@ def task_problem(
         loss,
         regularizer,
         sample_weight=np.repeat(weight, n_tasks),
+        offset=None if offset is None else np.ascontiguousarray(offset).reshape(-1),
     )
     return TaskProblem(problem, means, offsets)
 

@@ -54,6 +54,15 @@ class Offset(Around):
         """As the loss itself."""
         return self.inner.coupled
 
+    @property
+    def n_intercepts(self) -> int:
+        """As the loss itself."""
+        return self.inner.n_intercepts
+
+    def intercepts(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return those of the loss inside at z + o."""
+        return self.inner.intercepts(y, prediction + self.offset, weight)
+
     def part(self, rows: Rows | slice) -> Loss:
         """Return the loss of these samples, with their offsets."""
         return Offset(self.inner.part(rows), self.offset[rows])

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from atomlearn.core.data.convert import as_design
-from atomlearn.core.interfaces import Loss
+from atomlearn.core.interfaces import Loss, Norm
 from atomlearn.core.losses import as_loss
+from atomlearn.core.paths.cross_validation import (
+    Criterion,
+    CrossValidation,
+    Rows,
+    cross_validate,
+)
 from atomlearn.core.paths.path import PathResult
+from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.checks import check_weight
+from atomlearn.core.problem.problem import Problem
 
 Array = NDArray[np.float64]
 
-#: What ``information_criterion`` can compute.
-Criterion = Literal["aic", "bic", "ebic", "mbic"]
-CRITERIA: tuple[Criterion, ...] = ("aic", "bic", "ebic", "mbic")
+CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
 
 
 def information_criterion(
@@ -97,6 +105,43 @@ def information_criterion(
     deviance = np.array([the_loss.deviance(target, z, weight) for z in predictions])
     k, p = found.n_selected.astype(np.float64), found.n_features
     return _fit(the_loss, deviance, n) + _price(criterion, k, n, p, gamma)
+
+
+def criterion_scores(
+    problems: Sequence[Problem],
+    norms: Sequence[Norm],
+    levels: Array,
+    criterion: Any,
+    settings: Settings,
+    relax: Sequence[float] = (0.0,),
+) -> CrossValidation:
+    """Return minus the criterion of every (norm, level), as of the one fold that is all rows.
+
+    The arguments are those of ``cross_validate``, with one share of a refit. n is the number of
+    samples with a weight (of Cox, of events), whatever their weights sum to.
+    """
+    if len(relax) != 1:
+        raise ValueError(
+            f"selection={criterion!r} does not choose the share of a refit, which has no price; "
+            "pass one number as relax, or choose by cross-validation"
+        )
+    first: Any = problems[0]
+    counted = first.weight > 0.0
+    n = float(np.count_nonzero(counted))
+    if first.loss.task == "survival":
+        n = float(np.count_nonzero(first.y["event"][counted]))
+
+    def fit(decisions: Array, test: Rows) -> float:
+        total = 0.0
+        for problem, z in zip(problems, decisions.T, strict=True):
+            loss, weight = problem.loss.bare, problem.weight * (counted.sum() / first.weight.sum())
+            total -= float(_fit(loss, np.array(loss.deviance(problem.y, z, weight)), n))
+        return total
+
+    rows = np.arange(first.y.size)
+    found = cross_validate(problems, norms, levels, [(rows, rows)], fit, settings, None, relax)
+    k, p = found.n_selected.astype(np.float64), first.design.shape[1]
+    return replace(found, scores=found.scores - _price(criterion, k, n, p, 1.0))
 
 
 def _fit(loss: Loss, deviance: Array, n: float) -> Array:

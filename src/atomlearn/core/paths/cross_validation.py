@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -29,7 +29,9 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 #: Rule by which one (norm, level) is chosen from the scores.
-Rule = Literal["best", "one_standard_error"]
+Rule = Literal["best", "one_standard_error", "aic", "bic", "ebic", "mbic"]
+#: Those that ``criteria.criterion_scores`` computes: of such scores the highest is chosen.
+Criterion = Literal["aic", "bic", "ebic", "mbic"]
 #: score(decisions (n_test, n_outputs), test rows) -> a number, the larger the better.
 Score = Callable[[Array, Rows], float]
 
@@ -79,8 +81,8 @@ class CrossValidation:
         for the norm of the best, the most regularized level whose mean score is within one
         standard error of it.
         """
-        if rule not in ("best", "one_standard_error"):
-            raise ValueError(f"selection must be 'best' or 'one_standard_error', got {rule!r}")
+        if rule not in get_args(Rule):
+            raise ValueError(f"selection must be one of {get_args(Rule)}, got {rule!r}")
         mean = self.mean
         if not np.isfinite(mean).any():
             raise ValueError(

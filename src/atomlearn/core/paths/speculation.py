@@ -78,6 +78,7 @@ def speculates(problem: Problem, n_levels: int, settings: Settings) -> bool:
         and not settings.observers
         and settings.max_iter >= FEW_STEPS
         and problem.loss.coupled == 1
+        and problem.loss.smoothed(1.0) is None  # kinks, which take a row of smooth problems
         and problem.metric is None
         and problem.free is None
         and norm.over_columns

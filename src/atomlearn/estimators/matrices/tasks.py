@@ -61,10 +61,12 @@ def fit_tasks(
     loss: Loss,
     settings: Settings,
     classes: NDArray[Any] | None = None,
+    offset: Array | None = None,
 ) -> None:
     """Fit W (n_features, n_tasks) and one intercept a task; set coef_ = W' and the rest.
 
-    ``classes`` : the labels, where the tasks are the classes of one target.
+    ``classes`` : the labels, where the tasks are the classes of one target; ``offset`` :
+    (n_samples, n_tasks), added to the predictions.
     """
     if np.any(estimator.relax) or estimator.adaptive:
         raise ValueError(
@@ -75,7 +77,8 @@ def fit_tasks(
     norm = named(as_norm(grouped(estimator.norm, design)), names)
     norm = over_tasks(norm, design.shape[1], Y.shape[1])
     regularizer = Regularizer(norm, estimator.form, amount_of(estimator))
-    task = task_problem(design, Y, weight, loss, regularizer, bool(estimator.fit_intercept))
+    has_intercept = bool(estimator.fit_intercept)
+    task = task_problem(design, Y, weight, loss, regularizer, has_intercept, offset)
     free = free_columns(estimator, design)
     if free is not None:
         task = task.freed(free)

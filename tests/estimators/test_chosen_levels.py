@@ -1,0 +1,93 @@
+"""AtomicSurvivalCV, and levels chosen by information criteria: against the same by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+
+from atomlearn import (
+    AtomicClassifierCV,
+    AtomicRegressorCV,
+    AtomicSurvival,
+    AtomicSurvivalCV,
+    norms,
+    paths,
+)
+from atomlearn.losses import Cox, survival_target
+
+
+def times(n: int = 120, p: int = 12) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, p))
+    time = rng.exponential(np.exp(-X[:, 3] + X[:, 5]))
+    return X, survival_target(rng.random(n) < 0.7, time)
+
+
+def test_held_out_scores_of_hazards_are_partial_likelihoods_of_the_fold() -> None:
+    X, y = times()
+    folds = list(KFold(3, shuffle=True, random_state=0).split(X))
+    model = AtomicSurvivalCV(alphas=[0.3, 0.1, 0.03], cv=folds, tol=1e-9).fit(X, y)
+    for number, (train, test) in enumerate(folds):
+        for alpha, score in zip(
+            model.alphas_, model.cv_results_[f"split{number}_test_score"], strict=True
+        ):
+            fold = AtomicSurvival(alpha=alpha, tol=1e-9).fit(X[train], y[train])
+            ones = np.ones(test.size)
+            expected = -Cox().mean_loss(y[test], fold.decision_function(X[test]), ones)
+            assert_allclose(score, expected, rtol=1e-5)
+    alone = AtomicSurvival(alpha=model.alpha_, tol=1e-9).fit(X, y)
+    assert_allclose(model.coef_, alone.coef_, atol=1e-6)
+    assert model.score(X, y) == pytest.approx(alone.score(X, y))
+    curves = [m.predict_survival_function(X[:4], return_array=True) for m in (model, alone)]
+    assert_allclose(curves[0], curves[1], atol=1e-6)
+    assert model.transform(X).shape == (120, model.selected_.size)
+
+
+def test_searches_of_hazards_take_fields_offsets_norms_and_scorers() -> None:
+    X, y = times()
+    named = np.array(list(zip(y["event"], y["time"], strict=True)), dtype="?,f8")
+    plain = AtomicSurvivalCV(n_alphas=6, cv=3).fit(X, y)
+    assert_allclose(AtomicSurvivalCV(n_alphas=6, cv=3).fit(X, named).coef_, plain.coef_)
+    both = clone(plain).set_params(norms=["l1", norms.KSupport(2)]).fit(X, y, offset=-X[:, 5])
+    assert abs(both.coef_[3]) > abs(both.coef_[5])
+    scored = clone(plain).set_params(scoring=lambda model, X, y: -model.predict(X).max())
+    assert scored.fit(X, y).alpha_ == scored.alphas_[0]
+    with pytest.raises(ValueError, match="no event"):
+        plain.fit(X, survival_target(np.zeros(120, bool), y["time"]))
+
+
+@pytest.mark.parametrize("criterion", ["aic", "bic", "ebic", "mbic"])
+@pytest.mark.parametrize("loss", ["squared", "poisson", "cox", "quantile"])
+def test_a_criterion_as_selection_is_that_of_the_path(loss: Any, criterion: Any) -> None:
+    X, y = times()
+    rng = np.random.default_rng(1)
+    model: Any = AtomicRegressorCV(loss=loss, n_alphas=6, selection=criterion, tol=1e-9)
+    if loss == "cox":
+        model = AtomicSurvivalCV(n_alphas=6, selection=criterion, tol=1e-9)
+    elif loss == "poisson":
+        y = rng.poisson(np.exp(0.5 * X[:, 3]))
+    else:
+        y = X[:, 3] - X[:, 5] + rng.standard_normal(120)
+    model.fit(X, y)
+    settings: Any = {"levels": model.alphas_ * 120, "intercept": loss != "cox", "gap": 1e-9}
+    found = paths.path(X, y, loss=loss, **settings)
+    expected = paths.information_criterion(found, X, y, criterion, loss=loss)
+    assert_allclose(-model.cv_results_["mean_test_score"], expected, rtol=1e-5, atol=1e-3)
+    assert model.alpha_ == model.alphas_[np.argmin(expected)]
+
+
+def test_criteria_of_classes_add_up_and_choose_no_refit() -> None:
+    X, _ = times()
+    classes = np.argmax(X[:, :3] + 0.5, axis=1)
+    model = AtomicClassifierCV(n_alphas=6, selection="bic").fit(X, classes)
+    assert {0, 1, 2} <= set(model.selected_)
+    assert model.score(X, classes) > 0.8
+    with pytest.raises(ValueError, match="share of a refit"):
+        AtomicRegressorCV(n_alphas=3, selection="bic", relax=(0, 1)).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="selection must be one of"):
+        AtomicRegressorCV(n_alphas=3, selection="dic").fit(X, X[:, 0])  # type: ignore[arg-type]
