@@ -1,12 +1,12 @@
-"""libsvm (svmlight) files, plain or compressed, through scikit-learn's parser."""
+"""libsvm (svmlight) files, plain or compressed, through polars or scikit-learn's parser."""
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -46,8 +46,7 @@ def read_libsvm(path: Path, request: Request) -> DataTable:
         )
     # Parsed by the time its shape is known, so that its text has to fit first.
     fits(path, "its text, parsed,", LIMITS.parsed * path.stat().st_size)
-    with open_bytes(path) as stream:
-        counted_from_zero, labels = _parse(stream, path)
+    counted_from_zero, labels = _whole(path)
     if counted_from_zero.shape[0] == 0 or counted_from_zero.nnz == 0:
         raise ValueError(f"{path} holds no data; expected lines of 'label index:value ...'")
     n_columns = counted_from_zero.shape[1]
@@ -83,7 +82,7 @@ class LibsvmRows(RowSource):
     def pieces(self, position: int, piece_bytes: int) -> Iterator[RowPiece]:
         for text, end in self._whole_lines(position, max(piece_bytes // LIMITS.parsed, 1)):
             where = f" between bytes {end - len(text):,} and {end:,} of its text"
-            X, y = _parse(io.BytesIO(text), self.path, where)
+            X, y = _parse(text, self.path, where)
             if X.shape[0]:
                 yield RowPiece(sp.csr_array(X), y, end)
 
@@ -98,6 +97,26 @@ class LibsvmRows(RowSource):
                 yield text, position
 
 
+def _whole(path: Path) -> tuple[sp.csr_matrix, NDArray[np.float64]]:
+    """Return all entries, columns counted from zero, and the labels."""
+    parts = []
+    for piece in LibsvmRows(path, Request()).pieces(0, LIMITS.parsed * LIMITS.parsed_bytes):
+        # In 32 bits already here, where they fit: what is read is held twice as it is put together.
+        piece.X.indices = piece.X.indices.astype(np.int32 if piece.X.shape[1] < 2**31 else np.int64)
+        parts.append(piece)
+    if not parts:
+        return sp.csr_matrix((0, 0)), np.zeros(0)
+    lengths = np.concatenate([np.diff(piece.X.indptr) for piece in parts])
+    indices = np.concatenate([piece.X.indices for piece in parts])
+    for piece in parts:
+        piece.X.indices = indices[:0]
+    data = np.concatenate([piece.X.data for piece in parts])
+    labels = np.concatenate([piece.y for piece in parts if piece.y is not None])
+    shape = lengths.size, max(piece.X.shape[1] for piece in parts)
+    pointers = np.append(0, np.cumsum(lengths, dtype=np.int64))
+    return sp.csr_matrix((data, indices, pointers), shape=shape), labels
+
+
 def _check_target(path: Path, target: str | None) -> None:
     if target not in (None, "y"):
         raise ValueError(
@@ -106,13 +125,57 @@ def _check_target(path: Path, target: str | None) -> None:
         )
 
 
-def _parse(stream: Any, path: Path, where: str = "") -> tuple[sp.csr_matrix, NDArray[np.float64]]:
+def _parse(text: bytes, path: Path, where: str) -> tuple[sp.csr_matrix, NDArray[np.float64]]:
     """Return the entries, columns counted from zero, and the labels."""
+    plain = _quickly(text) if len(text) >= LIMITS.fast_bytes else None
+    if plain is not None:
+        sparse_size(path, plain[0].shape, plain[0].nnz, plain[0].shape[1])
+        return plain
     # Imported here: scikit-learn's datasets take longer to import than most files to read.
     from sklearn.datasets import load_svmlight_file
 
     remedy = "; expected lines of 'label index:value index:value ...' with ascending indices"
     with understood(path, f"libsvm file{where}", remedy):
-        X, y = load_svmlight_file(stream, zero_based=True)
+        X, y = load_svmlight_file(io.BytesIO(text), zero_based=True)
     sparse_size(path, X.shape, X.nnz, X.shape[1])
     return X, y
+
+
+def _quickly(text: bytes) -> tuple[sp.csr_matrix, NDArray[np.float64]] | None:
+    """Return the same by polars, as a table of one ``index,value`` or ``label`` a line.
+
+    None where polars is not installed, or the text is not plain: then scikit-learn says what is
+    wrong with it, if anything is.
+    """
+    if importlib.util.find_spec("polars") is None or any(mark in text for mark in b"#,\t\"'"):
+        return None
+    import polars as pl
+
+    text = text.replace(b"\r\n", b"\n").replace(b" \n", b"\n")
+    n_lines = text.count(b"\n") + (not text.endswith(b"\n"))
+    # The first line says how many cells a line has at most.
+    cells = b"0,0\n" + text.replace(b":", b",").replace(b" ", b"\n")
+    kinds = {"place": pl.Float64, "value": pl.Float64}
+    try:
+        frame = pl.read_csv(cells, has_header=False, schema=kinds, quote_char=None)[1:]
+    except pl.exceptions.PolarsError:
+        return None
+    place, values = frame["place"], frame["value"]
+    starts = np.flatnonzero(values.is_null().to_numpy())
+    n_entries = frame.height - starts.size
+    if place.null_count() or starts.size != n_lines or n_entries != text.count(b":"):
+        return None
+    places = place.to_numpy()
+    entry = np.ones(frame.height, dtype=bool)
+    entry[starts] = False
+    columns = places[entry]
+    pointers = np.append(starts - np.arange(starts.size), n_entries)
+    ascending = np.diff(columns) > 0
+    ascending[pointers[1:-1][(pointers[1:-1] > 0) & (pointers[1:-1] < n_entries)] - 1] = True
+    whole = (columns == np.floor(columns)) & (columns >= 0) & (columns < 2.0**53)
+    if not (n_entries and starts[0] == 0 and ascending.all() and whole.all()):
+        return None
+    indices = columns.astype(np.int64)
+    shape = starts.size, int(indices.max()) + 1
+    X = sp.csr_matrix((values.to_numpy()[entry], indices, pointers), shape=shape)
+    return X, places[starts]

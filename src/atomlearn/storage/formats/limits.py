@@ -28,6 +28,9 @@ class Limits:
     longest_cell: int = 2**27
     #: What libsvm text takes while it is parsed, in times its bytes.
     parsed: int = 4
+    #: Bytes of it that are parsed at once, and from which polars does it.
+    parsed_bytes: int = 2**24
+    fast_bytes: int = 2**20
     #: Genotypes packed at a time.
     genotypes: int = 2**24
     #: Columns that sparse data may have however little of it there is (a vector over them takes

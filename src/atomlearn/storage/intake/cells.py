@@ -7,10 +7,12 @@ and where. Both give the same cells.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import importlib.util
 import io
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,16 +51,14 @@ class TextForm:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Whole lines of a file in UTF-8; line : the number of lines before them."""
+    """Whole lines of a file in UTF-8; before : the number of lines before them, for messages."""
 
     path: Path
     content: bytes
-    line: int
+    before: Callable[[], int]
 
 
-def records(
-    path: Path, lines: Iterable[str], form: TextForm, before: int = 0
-) -> Iterator[tuple[int, list[str]]]:
+def records(path: Path, lines: Iterable[str], form: TextForm) -> Iterator[tuple[int, list[str]]]:
     """Yield the line on which a record ends, and its cells; blank lines left out."""
     csv.field_size_limit(LIMITS.longest_cell)
     try:
@@ -67,7 +67,7 @@ def records(
         )
         for row in reader:
             if row and not (len(row) == 1 and not row[0].strip()):
-                yield before + reader.line_num, row
+                yield reader.line_num, row
     except csv.Error as error:
         raise ValueError(
             f"{path} is not a readable table: {error}; give --delimiter, or repair that line"
@@ -76,7 +76,8 @@ def records(
 
 def parsed(block: Block, form: TextForm, width: int, text: set[int]) -> Columns:
     """Return the columns of a block, those of ``text`` and those with text in it as objects."""
-    if form.delimiter != " " and len(block.content) >= INTAKE.fast_bytes:
+    large = len(block.content) >= INTAKE.fast_bytes or "polars" in sys.modules
+    if form.delimiter != " " and large:
         found = _quickly(block, form, width, text)
         if found is not None:
             return found
@@ -87,11 +88,11 @@ def _carefully(block: Block, form: TextForm, width: int, text: set[int]) -> Colu
     """Return the columns, read with the standard library; raise where a line is no row."""
     lines = io.StringIO(block.content.decode("utf-8"), newline="")
     rows = []
-    for line, row in records(block.path, lines, form, block.line):
+    for line, row in records(block.path, lines, form):
         if len(row) != width:
             raise ValueError(
-                f"line {line} of {block.path} has {len(row)} cells, and the others have {width}; "
-                "repair that line, or give --delimiter"
+                f"line {block.before() + line} of {block.path} has {len(row)} cells, and the "
+                f"others have {width}; repair that line, or give --delimiter"
             )
         rows.append(row)
     cells = zip(*rows, strict=True) if rows else [()] * width
@@ -134,30 +135,31 @@ def _quickly(block: Block, form: TextForm, width: int, text: set[int]) -> Column
         return None
     import polars as pl
 
+    if width == 1:
+        return None  # a blank line is a missing value to polars
     content, quoted = block.content, b'"' in block.content
-    n_lines = content.count(b"\n") + (not content.endswith(b"\n"))
-    expected = n_lines * (width - 1)
-    plain = not quoted and content.count(form.delimiter.encode()) == expected
-    if width == 1 or not (plain or quoted):
-        return None  # blank, short or long lines: polars would fill them up
     tokens = sorted({case(t) for t in MISSING | form.missing for case in _CASES} | {""})
-    given: dict[str, Any] = {
-        "has_header": False,
-        "separator": form.delimiter,
-        "null_values": tokens,
-        "quote_char": '"' if quoted else None,
-    }
     names = [str(place) for place in range(width)]
     kinds = {name: pl.String if int(name) in text else pl.Float64 for name in names}
-    try:
-        try:
-            frame = pl.read_csv(content, schema=kinds, **given)
-        except pl.exceptions.ComputeError:  # text among numbers, or blanks around them
-            frame = pl.read_csv(content, schema=dict.fromkeys(names, pl.String), **given)
-    except pl.exceptions.PolarsError:
+    given: dict[str, Any] = {"has_header": False, "separator": form.delimiter}
+    # Numbers alone, sooner than with marks of missing ones; then with text among them.
+    for schema, nulls in ((kinds, None), (kinds, tokens), (dict.fromkeys(names, pl.String), None)):
+        with contextlib.suppress(pl.exceptions.PolarsError):
+            frame = pl.read_csv(
+                content,
+                schema=schema,
+                null_values=nulls,
+                quote_char='"' if quoted else None,
+                **given,
+            )
+            break
+    else:
         return None
-    if quoted and frame[:, -1].null_count():
-        return None  # some of these lines may be short
+    if frame[:, -1].null_count() and not (
+        # Missing values, or lines that are blank or short, which polars fills up?
+        not quoted and content.count(form.delimiter.encode()) == frame.height * (width - 1)
+    ):
+        return None
     return [_of_series(frame[name], form, int(name) in text) for name in names]
 
 
@@ -173,4 +175,4 @@ def _of_series(series: Any, form: TextForm, is_text: bool) -> NDArray[Any]:
         if numbers is None or numbers.null_count() > series.null_count():
             return _shared(cell or "" for cell in series)
         series = numbers
-    return np.asarray(series.fill_null(float("nan")).to_numpy(), dtype=np.float64)
+    return np.asarray(series.to_numpy(), dtype=np.float64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -138,16 +137,19 @@ def _scale(labels: Sequence[str]) -> tuple[str, ...] | None:
 
 def _without_duplicates(frame: Frame, plans: list[ColumnPlan]) -> list[ColumnPlan]:
     """Return the plans, where a column of numbers that repeats another one is left out."""
-    seen: dict[bytes, str] = {}
+    seen: dict[bytes, list[str]] = {}
     found = []
     for plan in plans:
         if plan.is_used and not frame.is_text(plan.name):
-            values = np.ascontiguousarray(frame.values(plan.name) + 0.0)
-            key = hashlib.blake2b(values.tobytes(), digest_size=16).digest()
-            first = seen.setdefault(key, plan.name)
-            if first != plan.name:
-                why = f"the same as {first!r}"
-                plan = replace(plan, kind="duplicate", use="leave out", why=why)
+            values = frame.values(plan.name)
+            alike = seen.setdefault((values[: INTAKE.sniffed] + 0.0).tobytes(), [])
+            for first in alike:
+                if np.array_equal(frame.values(first), values, equal_nan=True):
+                    why = f"the same as {first!r}"
+                    plan = replace(plan, kind="duplicate", use="leave out", why=why)
+                    break
+            else:
+                alike.append(plan.name)
         found.append(plan)
     return found
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import codecs
 import csv
+import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from atomlearn.storage.formats.compressed import open_bytes, suffix_of
+from atomlearn.storage.formats.compressed import COMPRESSED, open_bytes, suffix_of
 from atomlearn.storage.formats.limits import LIMITS
 from atomlearn.storage.intake.cells import Block, Columns, TextForm, number_of, parsed, records
 from atomlearn.storage.intake.frame import Frame, distinct_names
@@ -100,45 +102,46 @@ class TextFile:
                 self._at = position, number
                 yield words
 
-    def _blocks(self, position: int, n_bytes: int, line: int = 0) -> Iterator[Block]:
+    def _blocks(self, position: int, n_bytes: int) -> Iterator[Block]:
         """Yield whole lines from a byte of the text, counted in UTF-8, on; no quote is cut."""
         plain = self.form.encoding.replace("_", "-") in ("utf-8", "utf-8-sig")
+        in_place = plain and self.path.suffix.lower() not in COMPRESSED
         with open_bytes(self.path) as raw:
             stream: Any = raw
+            start = position
             if plain:
                 raw.seek(position + (3 if self.form.encoding == "utf-8-sig" else 0))
                 position = 0
             else:
                 stream = codecs.EncodedFile(raw, "utf-8", self.form.encoding)
-            rest = b""
-            while chunk := stream.read(n_bytes):
+            size = n_bytes
+            while True:
+                if in_place:  # where the line ends is looked up first: nothing is put together
+                    begin = raw.tell()
+                    raw.seek(n_bytes, io.SEEK_CUR)
+                    size = n_bytes + len(raw.readline(LIMITS.longest_line))
+                    raw.seek(begin)
+                content = stream.read(size)
+                if not content:
+                    break
+                if not in_place:
+                    content += stream.readline(LIMITS.longest_line)
+                quotes = content.count(b'"') if b'"' in content else 0
+                while quotes % 2 and (more := stream.readline(LIMITS.longest_line)):
+                    quotes, content = quotes + more.count(b'"'), content + more
                 if position:
-                    chunk, position = chunk[position:], max(position - len(chunk), 0)
+                    content, position = content[position:], max(position - len(content), 0)
                 if self._old_mac:
-                    chunk = chunk.replace(b"\r", b"\n")
-                content = rest + chunk
-                end = whole_records(content)
-                if not end and len(content) > LIMITS.longest_line:
-                    raise ValueError(
-                        f"{self.path} has a line of more than {LIMITS.longest_line:,} bytes (or a "
-                        "quote that never ends); give --delimiter, or repair it"
-                    )
-                rest = content[end:]
-                if end:
-                    yield self._understood(content[:end], line)
-                    line += content.count(b"\n", 0, end)
-            if rest:
-                yield self._understood(rest, line)
-
-    def _understood(self, content: bytes, line: int) -> Block:
-        if not content.isascii():
-            content.decode("utf-8")
-        return Block(self.path, content, line)
+                    content = content.replace(b"\r", b"\n")
+                if not content.isascii():
+                    content.decode("utf-8")
+                yield Block(self.path, content, partial(self._lines_until, start))
+                start += len(content)
 
     def pieces(self, position: int, n_bytes: int) -> Iterator[tuple[Columns, int]]:
         """Yield columns of some rows, and the position after them, from a position on."""
         position = position or self.begin
-        for block in self._blocks(position, n_bytes, self._lines_before):
+        for block in self._blocks(position, n_bytes):
             position += len(block.content)
             columns = parsed(block, self.form, self._width, self.text)
             yield columns[: len(self.header)], position
@@ -192,24 +195,22 @@ class TextFile:
 
     def line(self, row: int) -> str:
         """Return where a row stands, for messages."""
-        for block in self._blocks(self.begin, INTAKE.block_bytes, self._lines_before):
-            lines = iter(block.content.decode("utf-8").splitlines(keepends=True))
-            for line, _ in records(self.path, lines, self.form, block.line):
+        for block in self._blocks(self.begin, INTAKE.block_bytes):
+            lines = io.StringIO(block.content.decode("utf-8"), newline="")
+            for line, _ in records(self.path, lines, self.form):
                 if row == 0:
-                    return f"line {line}"
+                    return f"line {block.before() + line}"
                 row -= 1
-        return "a row"
+        return f"row {row + 1}"
 
-
-def whole_records(content: bytes) -> int:
-    """Return where the last line ends that is not inside quotes; 0 where there is none."""
-    end = content.rfind(b"\n") + 1
-    quotes = content.count(b'"', 0, end)
-    while quotes % 2 and end:
-        before = content.rfind(b"\n", 0, end - 1) + 1
-        quotes -= content.count(b'"', before, end)
-        end = before
-    return end
+    def _lines_until(self, position: int) -> int:
+        """Return the number of lines in front of a byte of the text."""
+        lines, at = self._lines_before, self.begin
+        for block in self._blocks(self.begin, INTAKE.block_bytes):
+            if at >= position:
+                break
+            lines, at = lines + block.content.count(b"\n"), at + len(block.content)
+        return lines
 
 
 def _encoding(head: bytes) -> str:
