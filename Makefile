@@ -75,6 +75,7 @@ docs: $(DEVELOP)
 
 bench: $(BENCH)
 	$(BENCH_VENV)/bin/python benchmarks/run.py $(BENCH_ARGS)
+	$(BENCH_VENV)/bin/python benchmarks/scoreboard.py
 
 # The tables and figures of the four papers: make paper-tan PAPER_ARGS=--smoke for small sizes.
 papers: paper-argyriou paper-liu paper-vinyes paper-tan

@@ -62,13 +62,18 @@ SOURCES = (
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """A line of the scoreboard; other is None where nobody else finished."""
+    """A line of the scoreboard; other is None where nobody else finished.
+
+    passes, peak : passes over the data, and the largest memory in GB, of ours, where they are kept.
+    """
 
     benchmark: str
     problem: str
     ours: float
     other: float | None
     name: str
+    passes: float | None = None
+    peak: float | None = None
 
     @property
     def ratio(self) -> float | None:
@@ -91,6 +96,7 @@ def contests(source: Source, folder: Path = RESULTS) -> Iterator[Contest]:
         rows = list(csv.DictReader(text))
     for values, found in groupby(rows, key):
         ours: float | None = None
+        cost: tuple[float | None, float | None] = None, None
         best: tuple[float, str] | None = None
         for row in found:
             seconds, name = number(row[source.seconds]), row[source.solver]
@@ -101,6 +107,7 @@ def contests(source: Source, folder: Path = RESULTS) -> Iterator[Contest]:
                 continue
             if name in source.ours:
                 ours = seconds
+                cost = number(row.get("passes")), number(row.get("peak_gb"))
             elif not name.startswith(("atomlearn", "ours", "feature generation")):
                 best = min(best, (seconds, name)) if best else (seconds, name)
         if ours is not None:
@@ -108,7 +115,7 @@ def contests(source: Source, folder: Path = RESULTS) -> Iterator[Contest]:
                 value if len(source.keys) == 1 or not value.isdigit() else f"{name} = {value}"
                 for name, value in zip(source.keys, values, strict=True)
             )
-            yield Contest(source.file, problem, ours, *(best or (None, "")))
+            yield Contest(source.file, problem, ours, *(best or (None, "")), *cost)
 
 
 def shown(seconds: float | None) -> str:
@@ -116,17 +123,26 @@ def shown(seconds: float | None) -> str:
     return "not within its limit" if seconds is None else f"{float(f'{seconds:.2g}'):g} s"
 
 
+def digits(value: float | None) -> str:
+    """Return a number with two digits, nothing where there is none."""
+    return "" if value is None else f"{float(f'{value:.2g}'):g}"
+
+
 def table(lines: list[Contest]) -> str:
     """Return the contests as Markdown; the faster of two is bold."""
-    out = ["| contest | atomlearn | fastest of the others | ratio |", "|---|---|---|---|"]
+    out = ["| contest | atomlearn | fastest of the others | ratio | passes | peak GB |"]
+    out.append("|---|---|---|---|---|---|")
     for line in lines:
         ours, other = shown(line.ours), shown(line.other)
         lost = line.ratio is not None and line.ratio < 1.0
         ours, other = (ours, f"**{other}**") if lost else (f"**{ours}**", other)
         who = f"{line.name}: {other}" if line.name else other
-        ratio = "" if line.ratio is None else f"{float(f'{line.ratio:.2g}'):g}"
+        ratio = digits(line.ratio)
         mark = " (lost)" if lost else ""
-        out.append(f"| {line.benchmark}: {line.problem} | {ours} | {who} | {ratio}{mark} |")
+        out.append(
+            f"| {line.benchmark}: {line.problem} | {ours} | {who} | {ratio}{mark} | "
+            f"{digits(line.passes)} | {digits(line.peak)} |"
+        )
     return "\n".join(out) + "\n"
 
 
@@ -146,7 +162,8 @@ def page(lines: list[Contest]) -> str:
         f"else within the limit in {len(lines) - len(raced)}. Measured on "
         f"{'; '.join(sorted(machines))}. Rivals are at their best settings that reach the accuracy "
         "of the contest; ours proves its gap. The ratio is the time of the fastest other over "
-        f"ours.\n\n{table(lines)}"
+        "ours; passes over the data and memory are ours, where they were kept.\n\n"
+        f"{table(lines)}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import sys
@@ -39,6 +40,19 @@ templates_path = ["_templates"]
 html_theme = "furo"
 html_title = f"atomlearn {release}"
 html_static_path = ["_static"]
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/versions.html",
+        "sidebar/scroll-end.html",
+    ]
+}
+# Drawn from its questions at each build.
+sys.path.insert(0, str(Path(__file__).parent))
+importlib.import_module("chart").write(Path(__file__).parent / "_static")
 
 autosummary_generate = True
 # A room's public names are those of its __all__, wherever they are defined.

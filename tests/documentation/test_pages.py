@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
+
+import atomlearn
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -28,3 +32,27 @@ def test_every_example_of_the_gallery_says_what_it_shows() -> None:
         title, rule = example.read_text(encoding="utf-8").splitlines()[1:3]
         assert re.fullmatch(r"=+", rule), example.name
         assert len(rule) >= len(title), example.name
+
+
+def test_the_reference_names_everything_public() -> None:
+    """Every name of the package, and every door, stands in api.rst."""
+    text = (DOCS / "api.rst").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^   ([\w.]+)$", text, re.MULTILINE))
+    assert set(atomlearn.__all__) - {"__version__"} <= listed
+    doors = {p.stem for p in Path(atomlearn.__file__).parent.glob("*.py")} - {"__init__", "result"}
+    assert doors <= listed
+
+
+def test_the_chart_says_what_the_package_has() -> None:
+    """Every name in it that looks like one of ours is one, and the picture is XML."""
+    spec = importlib.util.spec_from_file_location("chart", DOCS / "chart.py")
+    assert spec is not None
+    assert spec.loader is not None
+    chart = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(chart)
+    ElementTree.fromstring(chart.chart())
+    known = {name for door in ("norms", "designs") for name in getattr(atomlearn, door).__all__}
+    answers = " ".join(word for _, take in (*chart.QUESTIONS, ("", chart.LAST)) for word in take)
+    named = set(re.findall(r"\b[A-Z]\w+\b", answers))
+    assert named
+    assert named <= known | set(atomlearn.__all__)
