@@ -30,6 +30,7 @@ from atomlearn._kernels.group_newton import (
 )
 from atomlearn._kernels.ksupport import (
     ksupport_gauge,
+    ksupport_multiplier,
     ksupport_prox,
     ksupport_prox_binary_search,
     ksupport_prox_box_norm,
@@ -117,6 +118,7 @@ __all__ = [
     "has_group_newton",
     "joint_histogram",
     "ksupport_gauge",
+    "ksupport_multiplier",
     "ksupport_prox",
     "ksupport_prox_binary_search",
     "ksupport_prox_box_norm",

@@ -51,6 +51,26 @@ def ksupport_prox(v: Data, k: int, step: float) -> tuple[Data, float]:
     return _prox(_Method.SCALING, v, k, step)
 
 
+def ksupport_multiplier(
+    v: Data, k: int, amount: float, penalized: bool, start: float, low: float, high: float
+) -> float:
+    """Return the mu at which ``ksupport_prox(v, k, mu)`` is the penalized or constrained prox.
+
+    That is where mu gauge(w(mu)) = amount (``penalized``), or gauge(w(mu)) = amount. ``start`` is
+    the left side's F(0), [low, high] holds the root x = 1 / mu, or mu, of F(x) = amount: see
+    ``core.norms.ksupport_point``.
+    """
+    array = _checks.weights(v, "v", np.size(v))
+    wanted = _checks.count(k, "k", array.size)
+    bounds = np.array([start, low, high])
+    status, mu = _native.multiplier(
+        array, wanted, float(amount), bool(penalized), bounds, np.empty_like(array)
+    )
+    if status:
+        raise ValueError("v holds NaN or infinity: check the point and the step it came from")
+    return mu
+
+
 def ksupport_gauge(w: Data, k: int) -> float:
     """||w||_k^sp = sqrt(min sum_j w_j^2 / d_j over 0 <= d <= 1, sum d <= k): expected linear time.
 

@@ -12,6 +12,7 @@
 #include "codes.hpp"
 #include "group_newton.hpp"
 #include "kernels.hpp"
+#include "ksupport_root.hpp"
 #include "stored.hpp"
 
 namespace atomlearn {
@@ -255,6 +256,18 @@ std::pair<int, double> prox(int method, const Vector& v, Index k, double step, c
     return {static_cast<int>(status), scale};
 }
 
+// bounds: F at 0, and the ends of the interval that the root lies in.
+std::pair<int, double> multiplier(const Doubles& v, Index k, double amount, bool penalized,
+                                  const Doubles& bounds, const OutDoubles& room) {
+    const nb::gil_scoped_release release;
+    const double* b = bounds.data();
+    double mu = 0.0;
+    const Status status =
+        ksupport_multiplier(v.data(), static_cast<Index>(v.shape(0)), k, amount, penalized, b[0],
+                            b[1], b[2], room.data(), &mu);
+    return {static_cast<int>(status), mu};
+}
+
 std::pair<int, double> gauge(const Vector& w, Index k) {
     const nb::gil_scoped_release release;
     double value = 0.0;
@@ -402,6 +415,8 @@ NB_MODULE(_native, m) {
     m.def("norm_of_top", &norm_of_top, nb::arg().noconvert(), nb::arg());
     m.def("prox", &prox, nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg(),
           nb::arg().noconvert());
+    m.def("multiplier", &multiplier, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg().noconvert(), nb::arg().noconvert());
     m.def("gauge", &gauge, nb::arg().noconvert(), nb::arg());
     m.def("norms_of_groups", &norms_of_groups, nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert());

@@ -71,11 +71,6 @@ class Pattern:
         """K = k - Q: what the entries between 0 and 1 share."""
         return float(max(self.k - self.n_ones, 0))
 
-    @property
-    def counts(self) -> tuple[int, int]:
-        """What identifies a pattern of one v, whose entries enter in order of magnitude."""
-        return self.n_ones, self.n_middle
-
     def level_of_middle(self) -> float:
         """1 / t = V / (K + mu m): what gradient entries have where 0 < d < 1."""
         if not self.n_middle:
@@ -86,18 +81,6 @@ class Pattern:
         """Return gauge(w(mu)) from the pattern."""
         ones = self.square_of_ones / (1.0 + self.mu) ** 2
         return math.sqrt(ones + self.budget * self.level_of_middle() ** 2)
-
-    def equation(self, form: Form) -> list[tuple[float, float]]:
-        """Return (a, b) of the terms of F(x)^2 = sum (a / (x + b))^2."""
-        terms = [(math.sqrt(self.square_of_ones), 1.0)]
-        if self.n_middle:
-            share, count = self.budget, self.n_middle
-            root, numerator = math.sqrt(share), self.sum_of_middle
-            if form == "penalized":
-                terms.append((numerator / root, count / share))
-            else:
-                terms.append((numerator * root / count, share / count))
-        return terms
 
 
 def ksupport_point(v: Array, k: int, amount: float, form: Form) -> ProxPoint:
@@ -132,63 +115,12 @@ def _identity(v: Array, gauge: float) -> ProxPoint:
 def _solve(v: Array, k: int, amount: float, form: Form, start: float, bounds: Bounds) -> Pattern:
     """Return the pattern at the x with F(x) = amount, known to lie within the bounds.
 
-    ``start`` is F(0). A step goes to the root of the current pattern's equation, which converges
-    from one side; where that lies outside the bounds, to where the chord of 1 / F (nearly a line)
-    vanishes; and to the middle where six steps together have not halved the interval.
+    ``start`` is F(0). The kernel steps to the roots of the equations of the patterns it meets.
     """
     low, high = max(bounds[0], 0.0), max(bounds[1], np.finfo(np.float64).tiny)
-    left, right = (0.0, start), None
-    x, counts, width, patience = high, (-1, -1), math.inf, 6
-    for _ in range(200):
-        pattern = Pattern.at(v, k, x if form == "constrained" else 1.0 / x)
-        terms = pattern.equation(form)
-        value = _evaluate(terms, x)
-        if pattern.counts == counts or value == amount:
-            break
-        if value > amount:
-            low, left = x, (x, value)
-        else:
-            high, right = x, (x, value)
-        if high - low <= 2e-16 * (high + min(b for _, b in terms)):
-            break
-        patience -= 1
-        if high - low <= 0.5 * width:
-            width, patience = high - low, 6
-        root, counts = _root(terms, amount, low), pattern.counts
-        if root == x or not (low <= root <= high and root > 0.0):
-            root, counts = _chord(left, right, amount), (-1, -1)
-        if patience == 0 or not (low <= root <= high and root > 0.0):
-            root, counts, width, patience = 0.5 * (low + high), (-1, -1), high - low, 6
-        x = root
-    return pattern
-
-
-def _chord(left: tuple[float, float], right: tuple[float, float] | None, amount: float) -> float:
-    """Return where the line through 1 / F at two points reaches 1 / amount (nan without two)."""
-    if right is None or left[0] == right[0]:
-        return math.nan
-    (x, above), (y, below) = left, right
-    slope = (1.0 / below - 1.0 / above) / (y - x)
-    return x + (1.0 / amount - 1.0 / above) / slope
-
-
-def _evaluate(terms: list[tuple[float, float]], x: float) -> float:
-    return math.sqrt(sum((a / (x + b)) ** 2 for a, b in terms))
-
-
-def _root(terms: list[tuple[float, float]], amount: float, low: float) -> float:
-    """Return x with F(x) = amount by Newton's method on 1 / F, concave: monotone from the left."""
-    x = low
-    for _ in range(60):
-        value = _evaluate(terms, x)
-        if value <= amount:
-            break
-        cubes = sum(a * a / (x + b) ** 3 for a, b in terms)
-        following = x + (value - amount) * value * value / (amount * cubes)
-        if following <= x:
-            break
-        x = following
-    return x
+    penalized = form == "penalized"
+    mu = _kernels.ksupport_multiplier(v, k, amount, penalized, start, low, high)
+    return Pattern.at(v, k, mu)
 
 
 def _jacobian(v: Array, pattern: Pattern, form: Form) -> ProxJacobian:
