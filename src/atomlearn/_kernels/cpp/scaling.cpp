@@ -21,6 +21,7 @@ namespace {
 
 constexpr double kSafe = 1e-15;     // wider than the rounding of one product
 constexpr Index kFewEnough = 1024;  // sorting these costs less than another round
+constexpr Index kTiny = 256;        // and these need no rounds at all
 constexpr Index kOperations = 16;   // about what one entry costs
 
 // Magnitudes that decide, for a bracket [low, high] of x, what an entry certainly is.
@@ -349,6 +350,17 @@ Sorted Equation::split(const T* list, Index n, const Cuts& cuts,
 template <class T>
 Root Equation::solve(const T* v, Index n) {
     std::unique_ptr<double[]> open, next;
+    if (n <= kTiny) {
+        double few[kTiny];
+        Index positive_ones = 0;
+        for (Index e = 0; e < n; ++e) {
+            const double a = std::fabs(static_cast<double>(v[e]));
+            if (!(a <= kLargest)) return {Status::not_finite, {}};
+            largest_ = std::max(largest_, a);
+            if (a > 0.0) few[positive_ones++] = a;
+        }
+        return {Status::ok, finish(few, positive_ones)};
+    }
     Index n_open = n;
     bool copied = false;  // the open entries are in `open` (before: in v itself)
     for (int round = 0, slow = 0; round < 40 && slow < 3; ++round) {
