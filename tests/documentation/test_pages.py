@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import atomlearn
@@ -56,3 +61,32 @@ def test_the_chart_says_what_the_package_has() -> None:
     named = set(re.findall(r"\b[A-Z]\w+\b", answers))
     assert named
     assert named <= known | set(atomlearn.__all__)
+
+
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
+def test_the_model_file_is_read_by_base_r(tmp_path: Path) -> None:
+    """The lines of the page, as they stand, on a model with products and awkward names."""
+    rng = np.random.default_rng(0)
+    names = ["age", 'the "dose"', "x\\y", "d: [mg]"]
+    X = rng.standard_normal((200, 4))
+    y = np.where(X[:, 0] - 2.0 * X[:, 1] * X[:, 2] + 0.3 * rng.standard_normal(200) > 0, "a", "b")
+    table = pd.DataFrame(X, columns=names)
+    table.assign(sick=y).to_csv(tmp_path / "train.csv", index=False)
+    table.to_csv(tmp_path / "new_patients.csv", index=False)
+    command = ["select", "train.csv", "--target", "sick", "--interactions"]
+    ours_command = str(Path(sys.executable).with_name("atomlearn"))
+    select = [ours_command, *command, "--n-features", "4", "--out", "selected"]
+    subprocess.run(select, cwd=tmp_path, check=True, capture_output=True)
+    text = (DOCS / "interop.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```r\n(read_model.*?)^```", text, re.MULTILINE | re.DOTALL)
+    (tmp_path / "read.R").write_text(block, encoding="utf-8")
+    done = subprocess.run(
+        ["Rscript", "--vanilla", "read.R"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    predict = ["predict", "selected/model.json", "new_patients.csv", "--out", "ours.csv"]
+    subprocess.run([ours_command, *predict], cwd=tmp_path, check=True, capture_output=True)
+    theirs, ours = (pd.read_csv(tmp_path / name) for name in ("scores.csv", "ours.csv"))
+    np.testing.assert_allclose(
+        theirs["probability"], ours.filter(like="probability").iloc[:, -1], rtol=1e-9
+    )
