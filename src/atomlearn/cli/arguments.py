@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import math
 from typing import Any, NoReturn
 
 from atomlearn import __version__
+from atomlearn.cli import values
 from atomlearn.cli.data_arguments import add_genotypes, add_offset, add_reading, add_roles, add_text
 
 _EXAMPLES = """\
@@ -94,24 +94,24 @@ def _add_select(commands: Any) -> None:
     run = parser.add_argument_group("the run")
     run.add_argument(
         "--test-fraction",
-        type=_fraction,
+        type=values.fraction,
         default=0.25,
         metavar="F",
         help="share of rows held out for the scores (default: 0.25; 0: none)",
     )
-    run.add_argument("--seed", type=_seed, default=0, help="seed of the split (default: 0)")
+    run.add_argument("--seed", type=values.seed, default=0, help="seed of the split (default: 0)")
     run.add_argument(
-        "--gap", type=_positive, default=1e-6, help="relative gap to prove (default: 1e-6)"
+        "--gap", type=values.positive, default=1e-6, help="relative gap to prove (default: 1e-6)"
     )
-    run.add_argument("--time-limit", type=_positive, metavar="S", help="seconds for all fits")
+    run.add_argument("--time-limit", type=values.positive, metavar="S", help="seconds for all fits")
     run.add_argument(
         "--checkpoint",
         metavar="DIR",
         help="keep the state of all fits here; killed anywhere, the same command goes on from it",
     )
-    run.add_argument("--jobs", type=_count, metavar="N", help="threads to use (default: all)")
+    run.add_argument("--jobs", type=values.count, metavar="N", help="threads to use (default: all)")
     run.add_argument(
-        "--memory-limit", type=_bytes, metavar="SIZE", help="as 8G; larger data stay on disk"
+        "--memory-limit", type=values.size, metavar="SIZE", help="as 8G; larger data stay on disk"
     )
     run.add_argument(
         "--config", metavar="FILE", help="summary.json of an earlier run, to repeat it"
@@ -155,7 +155,7 @@ def _add_data(data: Any) -> None:
 def _add_model(model: Any) -> None:
     model.add_argument(
         "--n-features",
-        type=_count_or_auto,
+        type=values.count_or_auto,
         metavar="N",
         help="select exactly N features (or auto: the fewest within a standard error of the best "
         "in cross-validation; feature generation, the default, with N = 50); with more "
@@ -170,7 +170,7 @@ def _add_model(model: Any) -> None:
     )
     model.add_argument(
         "--fdr",
-        type=_share,
+        type=values.share,
         metavar="Q",
         help="instead: by knockoffs, with at most a share Q of false features on average (0.1)",
     )
@@ -181,7 +181,7 @@ def _add_model(model: Any) -> None:
     )
     model.add_argument(
         "--alpha",
-        type=_positive_or_auto,
+        type=values.positive_or_auto,
         metavar="A",
         help="weight of the norm against the mean loss (with --norm); auto, the default: chosen "
         "by cross-validation",
@@ -228,14 +228,14 @@ def _add_fit(model: Any) -> None:
     )
     model.add_argument(
         "--C",
-        type=_positive,
+        type=values.positive,
         default=None,
         metavar="C",
         help="weight of the loss with --n-features (default: 10)",
     )
     model.add_argument(
         "--batch",
-        type=_count,
+        type=values.count,
         metavar="B",
         help="features taken in at a time with --n-features (default: N / 10, at most 10, but "
         "N / 50 where that is more)",
@@ -316,7 +316,7 @@ def _add_convert(commands: Any) -> None:
     )
     parser.add_argument(
         "--memory",
-        type=_bytes,
+        type=values.size,
         default=2**30,
         metavar="SIZE",
         help="memory to work in, such as 500M or 4G (default: 1G)",
@@ -335,67 +335,3 @@ def _add_demo(commands: Any) -> None:
         "--out", default="atomlearn-demo", metavar="DIR", help="folder for the results"
     )
     parser.add_argument("--quiet", action="store_true", help="no progress, the result only")
-
-
-# --- values ----------------------------------------------------------------------------------
-
-
-def _number(text: str, kind: type, expected: str) -> Any:
-    try:
-        return kind(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}") from None
-
-
-def _positive(text: str) -> float:
-    value: float = _number(text, float, "a positive number")
-    if not (math.isfinite(value) and value > 0):
-        raise argparse.ArgumentTypeError(f"expected a positive number, got {text}")
-    return value
-
-
-def _bytes(text: str) -> int:
-    units = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-    number, unit = text.strip().upper().removesuffix("B"), 1
-    if number and number[-1] in units:
-        number, unit = number[:-1], units[number[-1]]
-    value: float = _number(number, float, "a size such as 500M or 4G")
-    if not (math.isfinite(value) and value > 0):
-        raise argparse.ArgumentTypeError(f"expected a size such as 500M or 4G, got {text!r}")
-    return int(value * unit)
-
-
-def _count(text: str) -> int:
-    value: int = _number(text, int, "a whole number of at least 1")
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got {text}")
-    return value
-
-
-def _count_or_auto(text: str) -> int | str:
-    return text if text == "auto" else _count(text)
-
-
-def _positive_or_auto(text: str) -> float | None:
-    return None if text == "auto" else _positive(text)
-
-
-def _seed(text: str) -> int:
-    value: int = _number(text, int, "a whole number of at least 0")
-    if not 0 <= value < 2**32:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 0 to 2**32 - 1, got {text}")
-    return value
-
-
-def _share(text: str) -> float:
-    value = _positive(text)
-    if value >= 1:
-        raise argparse.ArgumentTypeError(f"expected a share below 1 such as 0.1, got {text}")
-    return value
-
-
-def _fraction(text: str) -> float:
-    value: float = _number(text, float, "a share such as 0.25")
-    if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"expected a share from 0 to below 1, got {text}")
-    return value

@@ -23,11 +23,9 @@ from atomlearn.core.interfaces.design import Columns
 from atomlearn.core.masters.dual_interior import longest_inside
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.vectors import power_of_two
+from atomlearn.lifting.settings import SETTINGS
 
 Array = NDArray[np.float64]
-
-#: Relative gap to which a value is computed.
-GAP = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +162,14 @@ def family_value(w: Array, family: LatentFamily | OperatorFamily) -> float:
         inner = float(w @ s)
         best_high = min(best_high, float(np.sqrt(inner * float(some.delta**2 @ eta))))
         best_low = max(best_low, inner / float(lengths.max()))
-        if best_high - best_low <= GAP * best_high:
+        if best_high - best_low <= SETTINGS.decomposed_gap * best_high:
             break
         order = np.argsort(-lengths, kind="stable")[: max(TUNING.entering, active.size)]
         new = np.setdiff1d(order[lengths[order] > 1.0], active)
         keep = eta > 1e-14 * eta.max()
-        if not new.size and (keep.all() or best_high - best_low <= 10 * GAP * best_high):
+        if not new.size and (
+            keep.all() or best_high - best_low <= 10 * SETTINGS.decomposed_gap * best_high
+        ):
             break
         active = np.concatenate([active[keep], new])
         eta = np.concatenate([eta[keep], np.full(new.size, 0.1 * float(eta.mean()))])

@@ -13,15 +13,9 @@ from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.problem.result import TINY
 from atomlearn.lifting.decomposition import OperatorFamily, family_value, latent_value
+from atomlearn.lifting.settings import SETTINGS
 
 Array = NDArray[np.float64]
-
-#: Relative gap at which the iteration ends, and the iterations after which it gives up.
-GAP = 1e-8
-MAX_ITERATIONS = 100_000
-
-#: Over-relaxation of the alternating directions [Boyd et al. 2011, 3.4.3].
-RELAXATION = 1.6
 
 
 def lifted_value(lift: Lift, w: Array) -> float:
@@ -63,9 +57,9 @@ def _alternating(lift: Lift, norm: Norm, matrix: sparse.csc_array, w: Array) -> 
     u = matrix.T @ solve.solve(w)
     dual, step, balance = np.zeros(u.size), 1.0, 20
     low, high = 0.0, lift.norm.value(u)
-    for iteration in range(1, MAX_ITERATIONS + 1):
+    for iteration in range(1, SETTINGS.most_iterations + 1):
         x = norm.prox(u - dual, step)
-        shifted = RELAXATION * x + (1.0 - RELAXATION) * u + dual
+        shifted = SETTINGS.relaxation * x + (1.0 - SETTINGS.relaxation) * u + dual
         before, u = u, shifted + matrix.T @ solve.solve(w - matrix @ shifted)
         dual = shifted - u
         if iteration % 10 == 0:
@@ -73,7 +67,7 @@ def _alternating(lift: Lift, norm: Norm, matrix: sparse.csc_array, w: Array) -> 
             s = solve.solve(-(matrix @ dual)) / step
             polar = lift.norm.polar(ArrayScores(matrix.T @ s))
             low = max(low, float(w @ s) / polar if polar > 0 else 0.0)
-            if high - low <= GAP * high:
+            if high - low <= SETTINGS.gap * high:
                 return high
         if iteration >= balance:  # ever more rarely, so that it settles
             balance = int(1.5 * balance)

@@ -110,11 +110,22 @@ def oracle_of(loss: Loss) -> LossOracle:
 
 
 def targets_of(loss: Loss, numbers: Array) -> Array:
-    """Return valid targets for a loss, made of any numbers; labels are their signs."""
+    """Return valid targets for a loss, made of any numbers; labels are their signs.
+
+    Of a loss without an entry here: the first of labels, the numbers, counts and amounts that its
+    ``check_target`` takes.
+    """
     found = _known(loss)
     if found is not None:
         return found.targets(numbers)
-    return _as_labels(numbers) if loss.is_classification else numbers
+    if loss.is_classification:
+        return _as_labels(numbers)
+    for targets in (numbers, np.floor(np.exp(numbers)), np.exp(numbers)):
+        try:
+            return loss.check_target(targets)
+        except ValueError:
+            continue
+    return numbers
 
 
 def _known(loss: Loss) -> LossOracle | None:
