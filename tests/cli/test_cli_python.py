@@ -48,6 +48,8 @@ def _data(kind: str) -> tuple[np.ndarray, np.ndarray]:
         ("classes", ["--n-features", "20"]),
         ("classes", ["--n-features", "20", "--loss", "squared_hinge", "--no-standardize"]),
         ("regression", ["--norm", "l1", "--alpha", "0.1"]),
+        ("three classes", ["--n-features", "20"]),
+        ("three classes", ["--n-features", "10", "--loss", "squared_hinge"]),
         ("three classes", ["--norm", "ksupport:k=4", "--alpha", "0.01"]),
     ],
 )
@@ -68,6 +70,7 @@ def test_the_line_in_the_report_selects_the_same(
     assert_allclose(np.flatnonzero(np.atleast_2d(last.coef_).any(axis=0)), fitted.columns)
     decisions = (model.predict if kind == "regression" else model.decision_function)(X)
     shown = fitted.decisions(source.features.design(), rows)
+    assert "OneVsRest" not in fitted.in_python
     assert_allclose(decisions.reshape(shown.shape), shown, rtol=1e-4, atol=1e-3)
 
 

@@ -58,7 +58,10 @@ def content_of(
         fits=tuple(
             _summary(label, result, gap)
             for label, result, gap in zip(
-                target.outputs, fitted.results, fitted.gaps_on_selected, strict=True
+                ("all classes",) if fitted.together else target.outputs,
+                fitted.results,
+                fitted.gaps_on_selected,
+                strict=True,
             )
         ),
         goal=plan.gap,
@@ -143,7 +146,7 @@ def _notes(plan: Plan, fitted: Fitted, n_features: int) -> list[str]:
     notes = []
     for result in fitted.results:
         wanted = min(fitted.n_wanted or 0, n_features)
-        n_selected = result.columns.size
+        n_selected = fitted.columns.size if fitted.together else result.columns.size
         if fitted.additive is not None:
             n_selected = np.unique(fitted.additive.input_of(result.columns)).size
         if plan.generates and result.converged and n_selected < wanted:

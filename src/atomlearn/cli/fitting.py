@@ -13,6 +13,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from atomlearn.cli.controlled import select_columns
 from atomlearn.cli.errors import CommandError
+from atomlearn.cli.generating import Data, Outcome, generate
 from atomlearn.cli.kinds import ByEvent, kind_of, search_of
 from atomlearn.cli.limits import LIMITS
 from atomlearn.cli.plan import Plan
@@ -25,8 +26,6 @@ from atomlearn.core.interfaces import Design, Norm
 from atomlearn.core.paths.cross_validation import Rule
 from atomlearn.core.paths.levels import largest_useful_level
 from atomlearn.core.problem.result import Result, Status
-from atomlearn.core.solvers.stopping import Iterations
-from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.estimators.units import Units, as_they_are, standardized, too_many
 from atomlearn.maps.additive import Additive
 from atomlearn.reports.evidence import Validation, validation_of
@@ -78,6 +77,11 @@ class Fitted:
         return np.unique(self.additive.input_of(self.columns))
 
     @property
+    def together(self) -> bool:
+        """True where one fit was of all classes."""
+        return self.settings.get("classes") == "together"
+
+    @property
     def interrupted(self) -> bool:
         """True where Ctrl-C ended a fit."""
         return any(result.status is Status.INTERRUPTED for result in self.results)
@@ -88,25 +92,6 @@ class Fitted:
         return np.stack([block.dot(weights) for weights in self.coefficients], axis=1) + (
             self.intercepts
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """What a way to fit gives back; ``model`` : the (last) estimator.
-
-    moments, scaled_by : (columns, means, scales) and words, where estimators scale features
-    themselves.
-    """
-
-    results: Sequence[Result]
-    model: Any
-    settings: dict[str, Any]
-    gaps_on_selected: tuple[float | None, ...]
-    chosen: tuple[Norm, float] | None = None
-    moments: tuple[tuple[Columns, Array, Array], ...] = ()
-    scaled_by: str = ""
-    notes: tuple[str, ...] = ()
-    stability: dict[int, float] = field(default_factory=dict)
 
 
 def fit(
@@ -125,28 +110,23 @@ def fit(
     """
     part, mine = _rows_of(design, rows, plan), (given or Given()).rows(rows)
     units = _units(part, plan, center, mine.weight)
-    data = _Data(units.design, target, target.values[rows], mine)
+    data = Data(units.design, target, target.values[rows], mine)
     watch.labels = list(target.outputs) if len(target.outputs) > 1 else []
-    how = _generate if plan.generates else _cross_validate if plan.cross_validates else _estimate
+    how = generate if plan.generates else _cross_validate if plan.cross_validates else _estimate
     how = _controlled if plan.controls else how
     with warnings.catch_warnings():
         # What ended early, or found fewer features than asked for, is told in our own words.
         warnings.simplefilter("ignore", UserWarning)
         outcome = how(data, plan, watch)
     results = outcome.results
-    columns = np.unique(np.concatenate([result.columns for result in results]))
-    weights = np.zeros((len(results), columns.size))
-    for row, result in zip(weights, results, strict=True):
-        row[np.searchsorted(columns, result.columns)] = result.weights
-    means, scales = _moments(outcome, units, columns)
-    coefficients = weights / scales
+    columns, coefficients, intercepts, scaling = _coefficients(outcome, units)
     deviations = moments_of(part, columns)[1]
     return Fitted(
         columns=columns,
         coefficients=coefficients,
         standardized=coefficients * deviations,
-        intercepts=np.array([r.intercept for r in results]) - coefficients @ means,
-        scaling=cast(Norm, results[0].norm).scaling(weights[0]) if len(results) == 1 else None,
+        intercepts=intercepts,
+        scaling=scaling,
         found=np.array([watch.found.get(column, 0) for column in columns.tolist()], np.int64),
         results=results,
         settings=outcome.settings,
@@ -163,7 +143,24 @@ def fit(
     )
 
 
-def _moments(outcome: _Outcome, units: Units, columns: Columns) -> tuple[Array, Array]:
+def _coefficients(outcome: Outcome, units: Units) -> tuple[Columns, Array, Array, Array | None]:
+    """Return the columns that are used, and their coefficients, intercepts and d in data units."""
+    results, model = outcome.results, outcome.model
+    if outcome.together:
+        columns = model.moments_[0]
+        return columns, np.asarray(model.coef_)[:, columns], model.intercept_, None
+    columns = np.unique(np.concatenate([result.columns for result in results]))
+    weights = np.zeros((len(results), columns.size))
+    for row, result in zip(weights, results, strict=True):
+        row[np.searchsorted(columns, result.columns)] = result.weights
+    means, scales = _moments(outcome, units, columns)
+    coefficients = weights / scales
+    intercepts = np.array([result.intercept for result in results]) - coefficients @ means
+    scaling = cast(Norm, results[0].norm).scaling(weights[0]) if len(results) == 1 else None
+    return columns, coefficients, intercepts, scaling
+
+
+def _moments(outcome: Outcome, units: Units, columns: Columns) -> tuple[Array, Array]:
     """Return the means and scales of columns in the fit, of the estimators' own where they have."""
     means, scales = units.of(columns)
     for mine, own_means, own_scales in outcome.moments:
@@ -190,75 +187,7 @@ def _rows_of(design: Design, rows: Rows, plan: Plan) -> Design:
     return own or RowSubset(design, rows)
 
 
-@dataclass(frozen=True, slots=True)
-class _Data:
-    """What an estimator is fitted to: the design, the target, its values and what rows have."""
-
-    design: Design
-    target: Target
-    y: NDArray[Any]
-    given: Given
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Parameters of estimators that the data ask for."""
-        covariates = self.given.covariates
-        return {"unpenalized": np.array(covariates)} if covariates else {}
-
-    @property
-    def of_rows(self) -> dict[str, Any]:
-        """What ``fit`` takes beside X and y."""
-        found = {"sample_weight": self.given.weight, "offset": self.given.offset}
-        return {name: values for name, values in found.items() if values is not None}
-
-
-def _generate(data: _Data, plan: Plan, watch: Watch) -> _Outcome:
-    """Select by feature generation, many classes one after the other.
-
-    As from Python, but that the coefficients of the selected features are computed to the gap
-    asked for: half of it, so that what is reported is at most that, rounding included.
-    """
-    models: list[FeatureGenerator] = []
-    target, groups = data.target, data.given.groups
-    for values in target.columns(data.y):
-        model = FeatureGenerator(
-            plan.n_features or 1,
-            plan.batch or "auto",
-            plan.C,
-            plan.loss_for(target.task),
-            groups=None if plan.additive else groups,
-            standardize=plan.standardize and not plan.additive,
-            tol=plan.gap,
-            selected_tol=0.5 * plan.gap,
-            **data.parameters,
-            **watch.options,
-        )
-        interrupted = bool(models) and models[-1].results_[0].status is Status.INTERRUPTED
-        if interrupted:
-            # After Ctrl-C the other outputs only get their starting point.
-            model.set_params(stop=Iterations(0), observers=())
-        models.append(model.fit(data.design, values, **data.of_rows))
-        if interrupted:
-            model.results_[0].status = Status.INTERRUPTED
-    results = [model.results_[0] for model in models]
-    settings = {
-        "method": "feature generation",
-        "n_features": int(models[0].n_wanted_),
-        "batch": int(getattr(results[0].norm, "k", plan.batch or 1)),
-        "C": plan.C,
-        "loss": plan.loss_for(target.task),
-    }
-    return _Outcome(
-        results,
-        models[0],
-        settings,
-        tuple(model.selected_gap_ for model in models),
-        moments=tuple(model.moments_ for model in models) if plan.standardize else (),
-        scaled_by=models[0].scaled_by_ if plan.standardize else "",
-    )
-
-
-def _controlled(data: _Data, plan: Plan, watch: Watch) -> _Outcome:
+def _controlled(data: Data, plan: Plan, watch: Watch) -> Outcome:
     """Select by knockoffs or stability; then a ridge fit over those columns, its weight by CV."""
     design, target, y = data.design, data.target, data.y
     watch.say("  selecting by " + ("stability" if plan.stability else "knockoffs"))
@@ -288,10 +217,10 @@ def _controlled(data: _Data, plan: Plan, watch: Watch) -> _Outcome:
         "loss": plan.loss_for(target.task),
     }
     unknown = (None,) * len(moved)
-    return _Outcome(moved, model, settings, unknown, notes=found.notes, stability=found.stability)
+    return Outcome(moved, model, settings, unknown, notes=found.notes, stability=found.stability)
 
 
-def _estimate(data: _Data, plan: Plan, watch: Watch) -> _Outcome:
+def _estimate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     """Fit one norm at one alpha."""
     assert plan.alpha is not None
     target = data.target
@@ -299,10 +228,10 @@ def _estimate(data: _Data, plan: Plan, watch: Watch) -> _Outcome:
     model.fit(data.design, data.y, **data.of_rows)
     results = model.results_
     settings = _settings(plan.norms[0], plan.alpha, plan, target)
-    return _Outcome(results, model, settings, (None,) * len(results))
+    return Outcome(results, model, settings, (None,) * len(results))
 
 
-def _cross_validate(data: _Data, plan: Plan, watch: Watch) -> _Outcome:
+def _cross_validate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     """Choose alpha, and the norm of several, by the held-out loss; then fit to these rows."""
     target, y = data.target, data.y
     folds = _folds(target, y, plan.seed)
@@ -324,10 +253,10 @@ def _cross_validate(data: _Data, plan: Plan, watch: Watch) -> _Outcome:
     plan = replace(plan, chosen_by=f"{n_folds}-fold cross-validation on {y.size} rows")
     settings = _settings(model.norm_, model.alpha_, plan, target)
     unknown = (None,) * len(model.results_)
-    return _Outcome(model.results_, model, settings, unknown, (model.norm_, model.alpha_))
+    return Outcome(model.results_, model, settings, unknown, (model.norm_, model.alpha_))
 
 
-def _without_search(data: _Data, plan: Plan, watch: Watch) -> _Outcome:
+def _without_search(data: Data, plan: Plan, watch: Watch) -> Outcome:
     """After Ctrl-C in the search: the first norm at a fifth of the largest useful alpha."""
     watch.searches, watch.labels = 0, []
     model = search_of(data.target)(plan.norms[0], **_options(data, plan, watch))
@@ -341,7 +270,7 @@ def _without_search(data: _Data, plan: Plan, watch: Watch) -> _Outcome:
     return outcome
 
 
-def _options(data: _Data, plan: Plan, watch: Watch) -> dict[str, Any]:
+def _options(data: Data, plan: Plan, watch: Watch) -> dict[str, Any]:
     """Return what estimators with a norm have in common."""
     loss = plan.loss_for(data.target.task)
     return {
@@ -390,7 +319,7 @@ def _in_python(model: Any, plan: Plan, center: bool, n_outputs: int) -> str:
     given = model.get_params(deep=False) | {"observers": None, "stop": None}
     shown = " ".join(repr(type(model)(**given)).split())
     if plan.generates and n_outputs > 1:
-        shown = f"OneVsRestClassifier({shown})"  # alone it would select for all classes together
+        shown = f"OneVsRestClassifier({shown})"  # these were not fitted together
     if plan.additive:
         made = f"Additive(X, {plan.additive!r}, normalize={plan.standardize})"
         return f"{shown}.fit(designs.{made}, y)"

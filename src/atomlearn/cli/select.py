@@ -200,18 +200,18 @@ def _held_out(
         n_selected=int(first.units.size),
         overlap=int(np.intersect1d(first.units, final.units).size),
         refitted=final is not first,
-        evidence=_curves(target, test, decisions, as_loss(first.settings["loss"])),
+        evidence=_curves(target, test, decisions, first),
         verdict=_verdict(target, test, decisions, as_loss(first.settings["loss"])),
     )
 
 
-def _curves(target: Target, test: Rows, decisions: Array, loss: Loss) -> Evidence:
+def _curves(target: Target, test: Rows, decisions: Array, fitted: Fitted) -> Evidence:
     """Return ROC, precision-recall and calibration of the held-out rows, for classes."""
     if target.classes is None:
         return Evidence()
-    told = None
+    told, loss = None, as_loss(fitted.settings["loss"])
     if loss.has_probabilities:
-        decided = DecidedClassifier(loss, np.arange(len(target.classes)))
+        decided = DecidedClassifier(loss, np.arange(len(target.classes)), fitted.together)
         told = decided.predict_proba(decisions)
     curves = curves_of_classes(target.values[test], decisions, target.outputs, told)
     return Evidence(

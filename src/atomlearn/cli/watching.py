@@ -113,6 +113,14 @@ class Watch:
             f"{self._proved(state)}  {progress.seconds:.2f} s"
         )
 
+    def of_features(self, n_outputs: int) -> None:
+        """Tell features by their own number, where each had a coefficient for each class."""
+        found: dict[int, int] = {}
+        for column, step in self.found.items():
+            feature = column // n_outputs
+            found[feature] = min(step, found.get(feature, step))
+        self.found = found
+
     def _proved(self, state: State) -> str:
         selected = state.selected_gap()
         if selected is None or state.certificate.relative_gap < self.useful_gap:

@@ -31,9 +31,17 @@ class DecidedRegressor(LinearRegressor):
 class DecidedClassifier(LinearClassifier):
     """A fitted classifier whose X is its decisions: what scorers see, so that X is not copied."""
 
-    def __init__(self, loss: str | Loss = "logistic", classes: Any = None) -> None:
+    def __init__(
+        self, loss: str | Loss = "logistic", classes: Any = None, together: bool = False
+    ) -> None:
         self.loss = loss
         self.classes = classes
+        self.together = together
+
+    @property
+    def multi_class(self) -> str:
+        """Whether the decisions are of all classes together, or of each against the rest."""
+        return "multinomial" if self.together and len(self.classes) > 2 else "ovr"
 
     @property
     def classes_(self) -> NDArray[Any]:  # type: ignore[override]

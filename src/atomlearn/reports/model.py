@@ -166,7 +166,8 @@ class SavedModel:
         """Return P(class | x), (n_samples, n_classes), where the loss knows them; else None."""
         if self.classes is None or not as_loss(self.loss).has_probabilities:
             return None
-        decided = DecidedClassifier(self.loss, np.arange(len(self.classes)))
+        together = self.settings.get("classes") == "together"
+        decided = DecidedClassifier(self.loss, np.arange(len(self.classes)), together)
         probabilities: Array = decided.predict_proba(scores)
         return probabilities
 

@@ -1,0 +1,128 @@
+"""What is fitted to, what comes of it, and the way with feature generation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.cli.plan import Plan
+from atomlearn.cli.source import Given
+from atomlearn.cli.targets import Target
+from atomlearn.cli.watching import Watch
+from atomlearn.core.interfaces import Design, Norm
+from atomlearn.core.problem.result import Result, Status
+from atomlearn.core.solvers.stopping import Iterations
+from atomlearn.estimators.feature_generator import FeatureGenerator
+from atomlearn.estimators.units import too_many
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a way to fit gives back; ``model`` : the (last) estimator.
+
+    moments, scaled_by : (columns, means, scales) and words, where estimators scale features
+    themselves; together : whether one fit was of all classes, whose features are the model's.
+    """
+
+    results: Sequence[Result]
+    model: Any
+    settings: dict[str, Any]
+    gaps_on_selected: tuple[float | None, ...]
+    chosen: tuple[Norm, float] | None = None
+    moments: tuple[tuple[Columns, Array, Array], ...] = ()
+    scaled_by: str = ""
+    notes: tuple[str, ...] = ()
+    stability: dict[int, float] = field(default_factory=dict)
+    together: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """What an estimator is fitted to: the design, the target, its values and what rows have."""
+
+    design: Design
+    target: Target
+    y: NDArray[Any]
+    given: Given
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Parameters of estimators that the data ask for."""
+        covariates = self.given.covariates
+        return {"unpenalized": np.array(covariates)} if covariates else {}
+
+    @property
+    def of_rows(self) -> dict[str, Any]:
+        """What ``fit`` takes beside X and y."""
+        found = {"sample_weight": self.given.weight, "offset": self.given.offset}
+        return {name: values for name, values in found.items() if values is not None}
+
+
+def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
+    """Select by feature generation, as from Python: several classes share their features.
+
+    But that the coefficients of the selected features are computed to the gap asked for: half of
+    it, so that what is reported is at most that, rounding included. Classes that cannot be fitted
+    together (products too many to be listed, an offset) are, one against the rest.
+    """
+    target, several = data.target, len(data.target.outputs) > 1
+    together = (
+        several
+        and data.given.offset is None
+        and not too_many(data.design)
+        and np.unique(data.y).size == len(target.outputs)
+    )
+    watch.labels = [] if together else watch.labels
+    models: list[FeatureGenerator] = []
+    for values in [data.y] if together else target.columns(data.y):
+        model = _generator(data, plan, watch)
+        interrupted = bool(models) and models[-1].results_[0].status is Status.INTERRUPTED
+        if interrupted:
+            # After Ctrl-C the other outputs only get their starting point.
+            model.set_params(stop=Iterations(0), observers=())
+        models.append(model.fit(data.design, values, **data.of_rows))
+        if interrupted:
+            model.results_[0].status = Status.INTERRUPTED
+    if together:
+        watch.of_features(len(target.outputs))
+    results = [model.results_[0] for model in models]
+    # Of several classes the norm is over rows of coefficients.
+    norm = getattr(results[0].norm, "base", results[0].norm)
+    settings = {
+        "method": "feature generation",
+        "n_features": int(models[0].n_wanted_),
+        "batch": int(getattr(norm, "k", plan.batch or 1)),
+        "C": plan.C,
+        "loss": plan.loss_for(target.task),
+    }
+    return Outcome(
+        results,
+        models[0],
+        settings | ({"classes": "together"} if together else {}),
+        tuple(model.selected_gap_ for model in models),
+        moments=tuple(model.moments_ for model in models) if plan.standardize else (),
+        scaled_by=models[0].scaled_by_ if plan.standardize else "",
+        together=together,
+    )
+
+
+def _generator(data: Data, plan: Plan, watch: Watch) -> FeatureGenerator:
+    return FeatureGenerator(
+        plan.n_features or 1,
+        plan.batch or "auto",
+        plan.C,
+        plan.loss_for(data.target.task),
+        groups=None if plan.additive else data.given.groups,
+        standardize=plan.standardize and not plan.additive,
+        tol=plan.gap,
+        selected_tol=0.5 * plan.gap,
+        **data.parameters,
+        **watch.options,
+    )
