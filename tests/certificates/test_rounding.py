@@ -111,7 +111,7 @@ def test_a_pinball_fit_that_is_cut_short_keeps_the_certificate_of_its_point() ->
     X, y = rng.standard_normal((30, 6)), 1e3 * rng.standard_normal(30)
     union = norms.Union([norms.L1(), norms.L2()])
     arguments = {"loss": "quantile", "norm": union, "level": 1e-4, "form": "squared"}
-    for steps in (1, 2, 3, 5, 8):
+    for steps in (1, 5):
         result = solve(X, y, intercept=True, gap=1e-12, max_iter=steps, **arguments)
         residual = X @ result.coef + result.intercept - y
         loss = np.maximum(-0.5 * residual, 0.5 * residual).sum()

@@ -24,6 +24,7 @@ from atomlearn import (
     SparsePCA,
     norms,
 )
+from atomlearn.designs import KernelOn
 
 #: Every class, and once every way that its data take: parameters that change numbers only are
 #: tested with the numbers.
@@ -34,7 +35,7 @@ ESTIMATORS = [
     AtomicRegressorCV(n_alphas=4, cv=3),
     AtomicClassifierCV(n_alphas=3, cv=2),
     FeatureGenerator(),
-    FeatureGenerator(loss="squared"),
+    FeatureGenerator(5, loss="squared"),
     AtomicRegressor("rows"),
     AtomicClassifier("rows", multi_class="multinomial"),
     SparseLowRank(),
@@ -44,7 +45,8 @@ ESTIMATORS = [
     AtomicClassifier("groups", 0.01, features="additive_gaussian"),
     AdditiveKernelSampler(),
     AdditiveKernelSampler("chi2"),
-    MultipleKernelClassifier(rank=10, tol=1e-11),
+    # The default kernels, three on each column, are in the checks of the regressor.
+    MultipleKernelClassifier([KernelOn("linear"), KernelOn("rbf")], rank=10, tol=1e-11),
     MultipleKernelRegressor(rank=10, tol=1e-11),
 ]
 ARRAY_API = "SCIPY_ARRAY_API"
