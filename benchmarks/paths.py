@@ -1,8 +1,10 @@
-"""Lasso paths of 50 levels: ours against adelie, celer and scikit-learn, by an independent gap.
+"""Whole paths of 50 levels: ours against adelie, celer and scikit-learn, by an independent gap.
 
-Data: AR(0.5) columns, 50 of them used. Levels fall from the largest to a hundredth of it. Every
-rival runs at several tolerances; ``worst_gap`` is the largest relative duality gap of all levels,
-in NumPy, from coefficients alone. Two threads where a rival has them.
+Dense: 1000 x 100,000, AR(0.5) columns, 100 of them used; sparse: 20,000 x 500,000, 2 million
+numbers, as words in texts. Levels fall from the largest to ``ratio`` of it. Every rival runs at
+several tolerances; ``worst_gap`` is the largest relative duality gap of every seventh level, in
+NumPy, from coefficients alone. Two threads where a rival has them. The first runs of a process,
+which load and compile, are not timed.
 
     python -m benchmarks.paths --out benchmarks/results
 """
@@ -11,104 +13,194 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from atomlearn import paths
 from atomlearn.datasets import make_correlated
 from benchmarks.harness import Options, Table
 
 Array = NDArray[np.float64]
-THREADS, N_LEVELS, RATIO = 2, 50, 0.01
+THREADS, N_LEVELS, EVERY = 2, 50, 7
 
 
-def worst_gap(X: Array, y: Array, levels: Array, coefs: Array) -> float:
-    """Return the largest relative duality gap of the lasso over the levels; coefs (levels, p)."""
-    residuals = y - coefs @ X.T
-    scores = np.abs(residuals @ X).max(axis=1)
-    primal = 0.5 * (residuals**2).sum(axis=1) + levels * np.abs(coefs).sum(axis=1)
-    shrink = np.minimum(1.0, levels / np.maximum(scores, 1e-300))[:, None]
-    dual = 0.5 * (y @ y) - 0.5 * ((y - shrink * residuals) ** 2).sum(axis=1)
-    return float(((primal - dual) / primal).max())
+@dataclass(frozen=True, slots=True)
+class Task:
+    """min over w of sum_i loss_i + level |w|_1 at each of ``levels``; y is -1 or 1 if logistic."""
+
+    name: str
+    X: Any
+    y: Array
+    loss: str
+    levels: Array
+
+    @property
+    def logistic(self) -> bool:
+        """Whether the loss is logistic, else squared."""
+        return self.loss == "logistic"
+
+    def worst_gap(self, coefs: Any) -> float:
+        """Return the largest relative duality gap of some levels; coefs (n_levels, p)."""
+        chosen = range(0, self.levels.size, EVERY)
+        rows = sparse.csr_array(coefs)
+        return max(self._gap(rows[[k]].toarray().ravel(), self.levels[k]) for k in chosen)
+
+    def _gap(self, w: Array, level: float) -> float:
+        z, y = self.X @ w, self.y
+        if self.logistic:
+            loss, q = np.logaddexp(0.0, -y * z).sum(), 1.0 / (1.0 + np.exp(y * z))
+            v = y * q
+        else:
+            v = y - z
+            loss = 0.5 * v @ v
+        shrink = min(1.0, level / np.abs(self.X.T @ v).max())
+        if self.logistic:
+            q = shrink * q
+            dual = -(q * np.log(np.maximum(q, 1e-300)) + (1 - q) * np.log1p(-q)).sum()
+        else:
+            dual = 0.5 * y @ y - 0.5 * ((y - shrink * v) ** 2).sum()
+        primal = loss + level * np.abs(w).sum()
+        return float((primal - dual) / primal)
 
 
-def ours(X: Array, y: Array, levels: Array, tolerance: float) -> tuple[Array, float]:
+def task(name: str, X: Any, signal: Array, loss: str, ratio: float) -> Task:
+    """Return the task of a design and a target before its noise."""
+    rng = np.random.default_rng(1)
+    if loss == "logistic":
+        y = np.where(signal > np.median(signal), 1.0, -1.0)
+    else:
+        y = signal + rng.standard_normal(signal.size) * signal.std() / np.sqrt(3.0)
+    largest = np.abs(X.T @ (0.5 * y if loss == "logistic" else y)).max()
+    return Task(name, X, y, loss, np.geomspace(largest, ratio * largest, N_LEVELS))
+
+
+def dense(n: int, p: int) -> tuple[Array, Array]:
+    """Return X by columns and X w for 100 columns."""
+    X = np.asfortranarray(make_correlated(n, p, rho=0.5, n_true=5, seed=0).X, dtype=np.float64)
+    rng = np.random.default_rng(0)
+    used = rng.choice(p, min(100, p // 20), replace=False)
+    return X, X[:, used] @ rng.standard_normal(used.size)
+
+
+def words(n: int, p: int, size: int) -> tuple[Any, Array]:
+    """Return rows of unit length, columns as frequent as words are, and X w for 100 of them."""
+    rng = np.random.default_rng(0)
+    often = (np.arange(p) + 50.0) ** -0.9
+    cells = rng.integers(0, n, size), rng.choice(p, size, p=often / often.sum())
+    X = sparse.csc_array((rng.uniform(0.5, 1.5, size), cells), shape=(n, p))
+    X.sum_duplicates()
+    lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+    X = sparse.csc_matrix(sparse.diags_array(1.0 / np.maximum(lengths, 1e-9)) @ X)
+    X.sort_indices()
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    used = rng.choice(min(5000, p), min(100, p // 20), replace=False)
+    return X, X[:, used] @ rng.standard_normal(used.size)
+
+
+def ours(problem: Task, tolerance: float) -> tuple[Any, float]:
     """atomlearn: coefficients and readings of the data."""
-    found = paths.path(X, y, levels=levels, gap=tolerance)
-    coefs = np.zeros((levels.size, X.shape[1]))
-    coefs[:, found.columns] = found.coefs
+    found = paths.path(
+        problem.X, problem.y, loss=problem.loss, levels=problem.levels, gap=tolerance
+    )
+    # The gap needs every seventh level only.
+    coefs = sparse.lil_array((problem.levels.size, problem.X.shape[1]))
+    for k in range(0, problem.levels.size, EVERY):
+        coefs[k, found.results[k].columns] = found.results[k].weights
     return coefs, found.passes
 
 
-def adelie(X: Array, y: Array, levels: Array, tolerance: float) -> tuple[Array, float]:
+def adelie(problem: Task, tolerance: float) -> tuple[Any, float]:
     """adelie: coefficients; it does not count passes."""
     import adelie as ad
 
+    kind = ad.matrix.sparse if sparse.issparse(problem.X) else ad.matrix.dense
+    y = problem.y
     state = ad.grpnet(
-        ad.matrix.dense(X, method="naive", n_threads=THREADS), ad.glm.gaussian(y),
-        penalty=np.ones(X.shape[1]), lmda_path=levels / y.size, tol=tolerance, intercept=False,
-        early_exit=False, progress_bar=False, n_threads=THREADS,
+        kind(problem.X, method="naive", n_threads=THREADS),
+        ad.glm.binomial((y + 1.0) / 2.0) if problem.logistic else ad.glm.gaussian(y),
+        penalty=np.ones(problem.X.shape[1]), lmda_path=problem.levels / y.size, tol=tolerance,
+        intercept=False, early_exit=False, progress_bar=False, n_threads=THREADS,
     )  # fmt: skip
-    return np.asarray(state.betas.toarray()), float("nan")
+    return state.betas, float("nan")
 
 
-def celer(X: Array, y: Array, levels: Array, tolerance: float) -> tuple[Array, float]:
-    """celer's path."""
+def celer(problem: Task, tolerance: float) -> tuple[Any, float]:
+    """celer's path, for (1 / n) times the squared loss, and the logistic loss itself."""
     from celer import celer_path
 
-    coefs = celer_path(X, y, "lasso", alphas=levels / y.size, tol=tolerance)[1]
-    return np.asarray(coefs).T, float("nan")
+    scale = 1.0 if problem.logistic else problem.y.size
+    kind = "logreg" if problem.logistic else "lasso"
+    found = celer_path(problem.X, problem.y, kind, alphas=problem.levels / scale, tol=tolerance)
+    return np.asarray(found[1]).T, float("nan")
 
 
-def scikit(X: Array, y: Array, levels: Array, tolerance: float) -> tuple[Array, float]:
+def scikit(problem: Task, tolerance: float) -> tuple[Any, float]:
     """scikit-learn's path."""
     from sklearn.linear_model import lasso_path
 
-    coefs = lasso_path(X, y, alphas=levels / y.size, tol=tolerance, max_iter=100_000)[1]
-    return np.asarray(coefs).T, float("nan")
+    found = lasso_path(
+        problem.X, problem.y, alphas=problem.levels / problem.y.size, tol=tolerance,
+        max_iter=100_000,
+    )  # fmt: skip
+    return np.asarray(found[1]).T, float("nan")
 
 
-Rival = Callable[[Array, Array, Array, float], tuple[Array, float]]
-RIVALS: list[tuple[str, Rival, tuple[float, ...]]] = [
-    ("atomlearn", ours, (1e-3, 1e-4, 1e-6)),
-    ("adelie", adelie, (1e-8, 1e-10, 1e-12)),
-    ("celer", celer, (1e-3, 1e-4)),
-    ("scikit-learn", scikit, (1e-3, 1e-4)),
+Rival = Callable[[Task, float], tuple[Any, float]]
+LASSO: list[tuple[str, Rival, tuple[float, ...]]] = [
+    ("atomlearn", ours, (1e-3, 1e-6)),
+    ("adelie", adelie, (1e-9, 1e-10, 1e-11)),
+    ("celer", celer, (1e-3,)),
+    ("scikit-learn", scikit, (1e-3,)),
+]
+LOGISTIC: list[tuple[str, Rival, tuple[float, ...]]] = [
+    ("atomlearn", ours, (1e-3, 1e-6)),
+    ("adelie", adelie, (1e-9, 1e-10, 1e-11)),
 ]
 
 
-def data(options: Options, n: int = 1000, p: int = 5000) -> tuple[Array, Array]:
-    """Return X by columns and y."""
-    n, p = (80, 500) if options.smoke else (n, p)
-    made = make_correlated(n, p, rho=0.5, n_true=min(50, p // 20), seed=0)
-    return np.asfortranarray(made.X, dtype=np.float64), np.asarray(made.y, dtype=np.float64)
+def tasks(options: Options) -> list[Task]:
+    """Return the four paths; small ones for a smoke run."""
+    X, signal = dense(80, 500) if options.smoke else dense(1000, 100_000)
+    W, spoken = words(400, 2000, 8000) if options.smoke else words(20_000, 500_000, 2_000_000)
+    return [
+        task("lasso, dense", X, signal, "squared", 0.01),
+        task("l1-logistic, dense", X, signal, "logistic", 0.05),
+        task("lasso, sparse", W, spoken, "squared", 0.01),
+        task("l1-logistic, sparse", W, spoken, "logistic", 0.02),
+    ]
+
+
+def warm_up(rival: Rival, loss: str) -> None:
+    """Run a small path, so that nothing is loaded or compiled in the one that is timed."""
+    X, signal = dense(50, 200)
+    rival(task("small", X, signal, loss, 0.5), 1e-4)
 
 
 def main() -> None:
     """Run every rival at every tolerance, and keep accuracy against time."""
     options = Options.parse(__doc__)
-    X, y = data(options)
-    largest = float(np.abs(X.T @ y).max())
-    levels = np.geomspace(largest, RATIO * largest, N_LEVELS)
     with Table("paths", options) as table:
-        for name, rival, tolerances in RIVALS:
-            for tolerance in tolerances:
-                row: dict[str, Any] = {"solver": name, "n": X.shape[0], "p": X.shape[1]}
+        for problem in tasks(options):
+            for name, rival, tolerances in LOGISTIC if problem.logistic else LASSO:
+                row: dict[str, Any] = {"path": problem.name, "solver": name}
                 try:
-                    seconds, processor = time.perf_counter(), time.process_time()
-                    coefs, passes = rival(X, y, levels, tolerance)
+                    warm_up(rival, problem.loss)
                 except ImportError as missing:
-                    table.add(**row, tolerance=tolerance, missing=str(missing))
-                    break
-                seconds = time.perf_counter() - seconds
-                processor = time.process_time() - processor
-                gap = worst_gap(X, y, levels, coefs)
-                table.add(
-                    **row, tolerance=tolerance, seconds=seconds, processor_s=processor,
-                    worst_gap=gap, passes=passes,
-                )  # fmt: skip
+                    table.add(**row, tolerance=tolerances[0], missing=str(missing))
+                    continue
+                for tolerance in tolerances:
+                    seconds, processor = time.perf_counter(), time.process_time()
+                    coefs, passes = rival(problem, tolerance)
+                    seconds = time.perf_counter() - seconds
+                    processor = time.process_time() - processor
+                    table.add(
+                        **row, tolerance=tolerance, seconds=seconds, processor_s=processor,
+                        worst_gap=problem.worst_gap(coefs), passes=passes,
+                    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.model_selection import KFold
+from threadpoolctl import ThreadpoolController
 
 from atomlearn import AtomicClassifierCV, AtomicRegressorCV, norms, paths, solve
 from atomlearn.designs import Counted, as_design
@@ -39,6 +40,8 @@ CASES: list[tuple[Any, str, str, float]] = [
     (norms.KSupport(k=5), "penalized", "logistic", 0.1),
     (norms.Groups(np.repeat(np.arange(1000), 4)), "penalized", "squared", 0.0),
     (norms.KSupport(3, np.repeat(np.arange(1000), 4)), "squared", "squared", 0.0),
+    (norms.ElasticNetNorm(k=6.5), "penalized", "squared", 0.0),
+    (norms.ElasticNetNorm(k=6.5), "squared", "logistic", 0.0),
 ]
 
 
@@ -207,3 +210,55 @@ def test_an_interrupted_path_gives_what_it_has() -> None:
     assert not found.converged
     assert 0 < found.levels.size < 40
     assert all(result.converged for result in found.results[:-1])
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "poisson"])
+@pytest.mark.parametrize("norm", ["l1", norms.KSupport(k=5)])
+def test_free_columns_share_them_too(loss: str, norm: Any) -> None:
+    X, y = data("squared" if loss == "squared" else "logistic")
+    y = np.maximum(y, 0.0) if loss == "poisson" else y
+    shared = {"loss": loss, "norm": norm, "unpenalized": [7, 3000], "intercept": True, "gap": GAP}
+    found = paths.path(X, y, n_levels=8, ratio=0.1, **shared)
+    assert found.converged
+    assert found.passes <= 5
+    for number in (3, 7):
+        alone = solve(X, y, level=found.levels[number], **shared)
+        result = found.results[number]
+        assert result.objective == pytest.approx(alone.objective, rel=3 * GAP)
+        np.testing.assert_allclose(result.coef[[7, 3000]], alone.coef[[7, 3000]], atol=1e-4)
+        assert result.intercept == pytest.approx(alone.intercept, abs=1e-3)
+
+
+def test_survival_shares_them_too() -> None:
+    X, _ = data("squared")
+    rng = np.random.default_rng(2)
+    y = np.array(
+        list(zip(rng.random(60) < 0.7, rng.exponential(np.exp(-X[:, 0])), strict=True)),
+        dtype=[("event", bool), ("time", float)],
+    )
+    found = paths.path(X, y, loss="cox", n_levels=8, ratio=0.2, gap=GAP)
+    assert found.converged
+    assert found.passes <= 5
+    alone = solve(X, y, loss="cox", level=found.levels[5], gap=GAP)
+    assert found.results[5].objective == pytest.approx(alone.objective, rel=3 * GAP)
+
+
+def test_side_by_side_is_the_same_as_one_after_the_other() -> None:
+    X, y = data("squared", n=200)
+    task = Problem.build(
+        as_design(X), y, as_loss("squared"), Regularizer(norms.L1(), "penalized", 1.0)
+    )
+    levels = paths.level_grid(paths.largest_useful_level(task), 20, 0.05)[None, :]
+    folds = list(KFold(4).split(X))
+    found = []
+    for threads in (1, 2):
+        with ThreadpoolController().limit(limits=threads):
+            found.append(
+                paths.cross_validate(
+                    [task], [norms.L1()], levels, folds, paths.held_out_loss([task]),
+                    paths.Settings(GAP),
+                )
+            )  # fmt: skip
+    one, two = found
+    assert one.passes == two.passes
+    np.testing.assert_allclose(one.scores, two.scores, rtol=1e-9)

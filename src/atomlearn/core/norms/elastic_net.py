@@ -71,6 +71,10 @@ class ElasticNetNorm(VectorNorm):
         size = max(size, min(math.ceil(self._k()), values.size))
         return columns[:size] if count <= size else scores.top(count)[0]
 
+    def reference(self, scores: Scores) -> float:
+        """theta: the support of the best atom are the columns with |z_j| > theta."""
+        return self._best_atom(scores)[2]
+
     def best_atom(self, scores: Scores) -> Atom:
         """S(z, theta) / ||S(z, theta)||_2; where it vanishes, k of the tied largest scores.
 

@@ -17,6 +17,7 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Master, Scores
 from atomlearn.core.masters.choose import default_master
+from atomlearn.core.masters.free_newton import FreeNewton
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.problem.pricing import Pricing, priced
@@ -56,13 +57,15 @@ class PoolRefit:
     ----------
     pool : Pool
     tolerance : float
-        Relative gap that is asked of the whole; a re-fit goes to a tenth of it over the pool.
+        Relative gap that is asked of the whole; a re-fit goes to ``PART`` of it over the pool.
     """
+
+    PART = 0.5
 
     def __init__(self, pool: Pool, tolerance: float, master: Master | None = None) -> None:
         self.pool = pool
-        self.master = master or default_master()
-        self.target = 0.1 * tolerance
+        self.master = FreeNewton(master or default_master())
+        self.target = self.PART * tolerance
         self.at: Columns = np.zeros(0, dtype=np.int64)
         self.block = CachedBlock(pool.block.take(self.at))
         self._last: tuple[Array, Scores] = (np.zeros(0), ArrayScores(np.zeros(0)))
@@ -300,7 +303,8 @@ def refit_of(problem: Problem, pool: Pool, tolerance: float) -> PoolRefit:
     """Return what re-fits the levels of this problem."""
     regularizer = problem.regularizer
     signed = (
-        regularizer.form == "penalized"
+        problem.loss.coupled == 1
+        and regularizer.form == "penalized"
         and problem.metric is None
         and regularizer.norm.l1_weights(problem.design.shape[1]) is not None
         and pool.block.bare.keeps_gram

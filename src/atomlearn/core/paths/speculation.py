@@ -19,6 +19,7 @@ from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.readings import Answer, Asked, Outcome, Path
 from atomlearn.core.paths.refits import Point, refit_of
 from atomlearn.core.paths.settings import Settings
+from atomlearn.core.problem.free import free_part
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Certificate, Record, Result, Status
 from atomlearn.core.solvers.column_generation import ColumnGeneration
@@ -77,15 +78,13 @@ def speculates(problem: Problem, n_levels: int, settings: Settings) -> bool:
         and settings.stop is None
         and not settings.observers
         and settings.max_iter >= FEW_STEPS
-        and problem.loss.coupled == 1
+        and problem.loss.bare.coupled <= 1
         and problem.loss.smoothed(1.0) is None  # kinks, which take a row of smooth problems
         and problem.metric is None
-        and problem.free is None
         and norm.over_columns
         and norm.solver(settings.gap) is None
         and norm.lift(n_features) is None
         and norm.rates_columns
-        and not norm.free(n_features).size
         and problem.design.passes_of_many(2) < 2.0
     )
 
@@ -330,7 +329,7 @@ class _Speculation:
         assert certificate is not None
         columns, weights, intercept = found
         design, norm = self.original.design, self.original.regularizer.norm
-        return Result(
+        result = Result(
             columns=columns,
             weights=weights,
             intercept=intercept,
@@ -347,4 +346,9 @@ class _Speculation:
             shape=norm.matrix_shape or design.matrix_shape,
             search_gap=certificate.search_gap,
             norm=norm,
+        )
+        if self.original.free is None or level.point is None:
+            return result
+        return result.with_free(
+            self.original.free, *free_part(self.centered, level.point.prediction)
         )
