@@ -55,7 +55,7 @@ class Rival(ABC):
     def __init__(self, problem: Any, X: Any, y: Array, level: float, threads: int) -> None:
         self.problem, self.loss = problem, problem.loss
         self.X, self.y, self.level, self.threads = X, y, level, threads
-        self.alpha = level / y.size
+        self.alpha = level / len(y)
 
     @classmethod
     def is_installed(cls) -> bool:

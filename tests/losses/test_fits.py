@@ -123,11 +123,35 @@ def test_huber_of_a_wide_bend_is_least_squares() -> None:
     np.testing.assert_allclose(wide.coef, squares.coef, atol=1e-6)
 
 
-def test_an_offset_moves_the_quantile_and_free_columns_are_refused() -> None:
+def test_an_offset_moves_the_quantile() -> None:
     rng = np.random.default_rng(4)
     X, y, o = rng.standard_normal((50, 15)), rng.standard_t(2, 50), rng.standard_normal(50)
     moved = solve(X, y, loss="quantile", level=1.5, intercept=True, offset=o, gap=1e-9)
     plain = solve(X, y - o, loss="quantile", level=1.5, intercept=True, gap=1e-9)
     assert moved.objective == pytest.approx(plain.objective, rel=1e-8)
-    with pytest.raises(ValueError, match="unpenalized columns need a loss without kinks"):
-        solve(X, y, loss="quantile", level=1.5, unpenalized=[0])
+
+
+@pytest.mark.parametrize(("q", "intercept"), [(0.5, True), (0.9, False)])
+def test_quantiles_beside_free_columns_are_those_of_the_linear_program(
+    q: float, intercept: bool
+) -> None:
+    rng = np.random.default_rng(5)
+    n, p, level = 40, 8, 1.5
+    X = rng.standard_normal((n, p))
+    y = 3.0 + 2.0 * X[:, 0] - X[:, 3] + rng.standard_t(2, n)
+    fit = solve(
+        X, y, loss=Quantile(q), level=level, intercept=intercept, unpenalized=[0, 1], gap=1e-8
+    )
+    # w = a - b, b0 free, residual = r - t, all of a, b, r, t >= 0.
+    price = np.full(p, level)
+    price[:2] = 0.0
+    cost = np.concatenate([price, price, [0.0], np.full(n, q), np.full(n, 1.0 - q)])
+    A = np.hstack([X, -X, np.full((n, 1), float(intercept)), np.eye(n), -np.eye(n)])
+    sides = [(0, None)] * (2 * p) + [(None, None)] + [(0, None)] * (2 * n)
+    best = linprog(cost, A_eq=A, b_eq=y, bounds=sides, method="highs").fun
+    assert fit.converged
+    assert best <= fit.objective * (1 + 1e-9)
+    assert fit.objective - fit.gap <= best * (1 + 1e-9)
+    residual = y - X @ fit.coef - fit.intercept
+    value = np.maximum(q * residual, (q - 1) * residual).sum() + level * np.abs(fit.coef[2:]).sum()
+    assert fit.objective == pytest.approx(value, rel=1e-9)

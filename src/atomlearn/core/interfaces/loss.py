@@ -182,6 +182,15 @@ class Loss(ABC):
         """
         return None
 
+    def along(
+        self, y: Array, prediction: Array, weight: Array, basis: Array
+    ) -> tuple[Array, Array | None] | None:
+        """Return argmin_c f(z + Q c), Q = ``basis``, and a dual point u there with Q'u = 0.
+
+        Where a linear program knows them; u None: c is only near. None: nothing is known.
+        """
+        return None
+
     def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
         """Return a b near argmin_b f(linear + b), where a formula knows one; else ``start``."""
         return start

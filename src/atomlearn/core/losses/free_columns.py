@@ -66,11 +66,6 @@ class FreeColumns(Around):
     is_quadratic = False
 
     def __init__(self, inner: Loss, columns: Array, intercept: bool) -> None:
-        if inner.smoothed(1.0) is not None:
-            raise ValueError(
-                f"unpenalized columns need a loss without kinks, and loss is {inner.name!r}; use "
-                "an intercept alone, or a factor near 0: norms.L1(weights=)"
-            )
         self.describe(inner)
         self.columns = columns
         self.intercept = intercept
@@ -103,13 +98,19 @@ class FreeColumns(Around):
     def absorbed(self, y: Array) -> tuple[Loss, Array]:
         """Return the same over the loss inside, where that takes an offset off y."""
         inner, target = self.inner.absorbed(y)
-        if inner is self.inner:
-            return self, y
+        return (self, y) if inner is self.inner else (self._of(inner), target)
+
+    def smoothed(self, width: float) -> Loss | None:
+        """Return the same of the smooth relative of the loss inside, if that has kinks."""
+        smooth = self.inner.smoothed(width)
+        return None if smooth is None else self._of(smooth)
+
+    def _of(self, inner: Loss) -> FreeColumns:
         other: FreeColumns = object.__new__(FreeColumns)
         other.describe(inner)
         other.columns, other.intercept = self.columns, self.intercept
         other.basis, other._back = self.basis, self._back
-        return other, target
+        return other
 
     def translation(self, y: Array, weight: Array) -> float:
         """Return that of the loss inside, where an intercept takes it up."""
@@ -121,6 +122,9 @@ class FreeColumns(Around):
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return f' at the best coefficients, with Q'u = 0 to rounding."""
+        known = self.inner.along(y, prediction, weight, self.basis)
+        if known is not None and known[1] is not None:
+            return self._balanced(known[1])
         dual = self.inner.gradient(y, self.shifted(y, prediction, weight), weight)
         # A loss that couples samples has a domain that factors lead out of; what is left counts.
         return self._balanced(dual) if self.inner.coupled == 1 else dual
@@ -196,7 +200,9 @@ class FreeColumns(Around):
     def _optimal(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Array]:
         """Return argmin_c f(z + Q c) and z + Q c there, by Newton steps with a line search."""
         Q, inner = self.basis, self.inner
-        c, z, value = self._start(y, prediction, weight)
+        c, z, value, exact = self._start(y, prediction, weight)
+        if exact:
+            return c, z
         dual = inner.gradient(y, z, weight)
         slope, damping = Q.T @ dual, 0.0
         for _ in range(200):
@@ -237,18 +243,25 @@ class FreeColumns(Around):
                 c, z, value, dual, slope = trial, there, reached, turned, ahead
         return c, z
 
-    def _start(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Array, float]:
-        """Return c, z + Q c and f there: what lies along Q is taken off, unless that is worse.
+    def _start(
+        self, y: Array, prediction: Array, weight: Array
+    ) -> tuple[Array, Array, float, bool]:
+        """Return c, z + Q c, f there, and whether that is the minimum.
 
-        The answer does not depend on it, but a loss that is straight far out needs many steps back.
+        What lies along Q is taken off, unless that is worse: the answer does not depend on it, but
+        a loss that is straight far out needs many steps back.
         """
+        known = self.inner.along(y, prediction, weight, self.basis)
+        if known is not None:
+            z = prediction + self.basis @ known[0]
+            return known[0], z, self.inner.value(y, z, weight), known[1] is not None
         plain = self.inner.value(y, prediction, weight)
         c = -(self.basis.T @ prediction)
         z = prediction + self.basis @ c
         value = self.inner.value(y, z, weight)
         if value < plain:
-            return c, z, value
-        return np.zeros(c.size), prediction, plain
+            return c, z, value, False
+        return np.zeros(c.size), prediction, plain, False
 
     def _step(self, y: Array, z: Array, weight: Array, slope: Array, damping: float) -> Array:
         """Return -H^-1 slope, H the Hessian over the basis and a share of what bounds it."""

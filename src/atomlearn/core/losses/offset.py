@@ -115,6 +115,12 @@ class Offset(Around):
         offset = self.offset
         return self.inner.align(y, prediction + offset, target + offset) - offset
 
+    def along(
+        self, y: Array, prediction: Array, weight: Array, basis: Array
+    ) -> tuple[Array, Array | None] | None:
+        """Return what the loss inside knows of z + o."""
+        return self.inner.along(y, prediction + self.offset, weight, basis)
+
     def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
         """Return a b near argmin_b f(linear + o + b), where a formula knows one."""
         return self.inner.best_shift(y, linear + self.offset, weight, start)

@@ -12,7 +12,7 @@ from atomlearn.core.interfaces.loss import Loss
 from atomlearn.core.interfaces.numbers import positive_number
 from atomlearn.core.losses.deviance import deviance_explained
 from atomlearn.core.losses.domain import EDGE_TOLERANCE, per_unit_weight, weighted_sum
-from atomlearn.core.losses.quantiles import weighted_quantile
+from atomlearn.core.losses.quantiles import quantile_along, weighted_quantile
 from atomlearn.core.losses.targets import regression_target
 
 Array = NDArray[np.float64]
@@ -118,6 +118,12 @@ class Quantile(_Pinball):
         """Return the smooth relative, which is less by no more than width / 2 a unit of weight."""
         return SmoothQuantile(self.q, width)
 
+    def along(
+        self, y: Array, prediction: Array, weight: Array, basis: Array
+    ) -> tuple[Array, Array | None] | None:
+        """Return the regression quantile of the residuals on the basis, and its dual point."""
+        return quantile_along(self.q, y - prediction, weight, basis)
+
     def translation(self, y: Array, weight: Array) -> float:
         """Return the weighted q-quantile of y."""
         return weighted_quantile(y, weight, self.q)
@@ -203,6 +209,13 @@ class SmoothQuantile(_Pinball):
         slope = self._slope(y, prediction)
         result = np.where(slope >= 1.0 - self.q, above, prediction)
         return np.where(slope <= -self.q, below, result)
+
+    def along(
+        self, y: Array, prediction: Array, weight: Array, basis: Array
+    ) -> tuple[Array, Array | None] | None:
+        """Return the regression quantile of the residuals, which is within ``width`` of c."""
+        found = quantile_along(self.q, y - prediction, weight, basis)
+        return None if found is None else (found[0], None)
 
     def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
         """Return ``start`` where it has a curvature to go on from, else the quantile."""

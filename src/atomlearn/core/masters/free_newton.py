@@ -12,6 +12,7 @@ curvature as a diagonal only, which knows nothing of the columns projected out: 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -79,6 +80,8 @@ class FreeNewton(ModelNewton):
         z = problem.loss.shifted(problem.y, at.refit.prediction, problem.weight)
         v = -loss.gradient(problem.y, z, problem.weight)
         D = loss.curvature(problem.y, z, problem.weight)
+        if math.isinf(loss.smoothness) and np.any(D[problem.weight > 0.0] <= 0.0):
+            return None  # straight but for kinks, where there is no room that would do
         if not loss.is_quadratic:
             D = _with_room(D, v)
         if not (np.isfinite(D).all() and D.max(initial=0.0) > 0):

@@ -180,8 +180,9 @@ def _exact(problem: Problem, smooth: Problem, state: State, v: Array) -> Certifi
     # Slopes jump at the kinks: those of the edges bound what a move of the prediction changes.
     steepest = np.asarray(problem.weight, dtype=np.float64)
     columns, lengths = state.columns, getattr(state, "lengths", None)
-    lost = rounding(
-        problem, columns, state.weights, prediction, steepest, objective, known.polar, lengths
-    )
+    loss, _ = problem.loss.fixed()
+    lost = problem.loss.slack(problem.y, prediction, v, problem.weight)
+    at = columns, state.weights, prediction, steepest, objective, known.polar, lengths
+    lost += rounding(replace(problem, loss=loss), *at)
     searched = None if known.search_gap is None else max(0.0, gap - known.gap + known.search_gap)
     return Certificate(objective, gap, known.polar, searched).widened(lost)
