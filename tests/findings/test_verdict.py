@@ -192,3 +192,26 @@ def test_a_verdict_prints_in_one_line() -> None:
     found = classification_verdict(*two_classes())
     assert str(found).startswith("better than a guess: held-out AUC 0.")
     assert str(replace(found, verdict="too few rows to tell")).startswith("too few rows to tell: ")
+
+
+def test_several_splits_are_joined_by_twice_the_median() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 10))
+    y = X[:, 0] + rng.standard_normal(60)
+    model = AtomicRegressor(alpha=0.2)
+    each = [held_out_verdict(model, X, y, rng=k) for k in range(5)]
+    found = held_out_verdict(model, X, y, n_splits=5)
+    assert found.p_value == pytest.approx(min(1.0, 2 * np.median([v.p_value for v in each])))
+    assert found.score == pytest.approx(np.median([v.score for v in each]))
+    assert found.better == (found.p_value <= 0.05)
+    assert "median over 5" in found.how["score"]
+    with pytest.raises(ValueError, match="n_splits"):
+        held_out_verdict(model, X, y, n_splits=0)
+
+
+def test_joined_splits_of_noise_are_called_better_no_more_often_than_asked() -> None:
+    rng, better = np.random.default_rng(1), 0
+    for seed in range(40):
+        X, y = rng.standard_normal((40, 5)), rng.standard_normal(40)
+        better += held_out_verdict(AtomicRegressor(alpha=0.1), X, y, rng=seed, n_splits=3).better
+    assert better <= 6  # 5% of 40 is 2; 6 or more have probability 0.014

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import importlib.util
 import json
 import re
 import shutil
@@ -54,29 +55,48 @@ window.addEventListener("load", () => {
     if (shown < 1 || (shown === down.length && down.length > 3)) say("search shows " + shown);
   }
   if (document.querySelector("img, iframe") || window.alerted) say("hostile");
-  const pre = document.createElement("pre");
-  pre.id = "probe";
-  pre.textContent = "probe:" + JSON.stringify(out);
-  document.body.append(pre);
+  const done = () => {
+    const pre = document.createElement("pre");
+    pre.id = "probe";
+    pre.textContent = "probe:" + JSON.stringify(out);
+    document.body.append(pre);
+  };
+  if (typeof axe === "undefined") return done();
+  axe.run(document.querySelector("main"), {resultTypes: ["violations"]}).then((found) => {
+    for (const wrong of found.violations)
+      if (wrong.impact === "serious" || wrong.impact === "critical")
+        say(`axe ${wrong.id}: ${wrong.nodes.map((node) => node.html.slice(0, 99)).slice(0, 3)}`);
+  }).catch((error) => say("axe failed " + error)).then(done);
 });
 """
+
+
+def axe() -> str:
+    """Return the rules of accessibility, where the package ``axe-core-python`` brings them."""
+    found = importlib.util.find_spec("axe_core_python")
+    if found is None or found.origin is None:
+        return ""
+    return Path(found.origin).with_name("axe.min.js").read_text(encoding="utf-8")
 
 
 def asked(page: Path, width: int, dark: bool) -> list[str]:
     """Return what the browser has to complain of."""
     text = page.read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(PROBE.encode()).digest()).decode()
-    text = text.replace("script-src ", f"script-src &#39;sha256-{digest}&#39; ", 1)
+    scripts = [script for script in (axe(), PROBE) if script]
+    for script in scripts:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        text = text.replace("script-src ", f"script-src &#39;sha256-{digest}&#39; ", 1)
+    before = "".join(f"<script>{script}</script>" for script in scripts)
     probed = page.with_name(f"probed-{width}-{dark}.html")
     # Before the page's own script: what that does wrong is heard.
-    probed.write_text(text.replace("<main>", f"<script>{PROBE}</script><main>", 1), "utf-8")
+    probed.write_text(text.replace("<main>", f"{before}<main>", 1), "utf-8")
     flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom",
-             "--virtual-time-budget=3000", f"--window-size={width},1000"]  # fmt: skip
+             "--virtual-time-budget=20000", f"--window-size={width},1000"]  # fmt: skip
     if dark:
         flags.append("--blink-settings=preferredColorScheme=0")
     run = subprocess.run(  # the frame is as wide as asked: a window cannot be narrower than 500
         [str(CHROMIUM), *flags, f"file://{framed(probed, width) if width < 500 else probed}"],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     found = re.search(r'id="probe">probe:(.*?)</pre>', run.stdout, re.DOTALL)
     assert found is not None, run.stderr[-2000:]
@@ -92,7 +112,7 @@ def framed(page: Path, width: int) -> Path:
     outer.write_text(
         f'<iframe id="f" style="width:{width}px;height:1000px;border:0" srcdoc="{inside}"></iframe>'
         "<script>setTimeout(() => document.body.append("
-        'document.getElementById("f").contentDocument.getElementById("probe")), 1500)</script>',
+        'document.getElementById("f").contentDocument.getElementById("probe")), 15000)</script>',
         encoding="utf-8",
     )
     return outer

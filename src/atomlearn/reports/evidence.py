@@ -56,6 +56,17 @@ class Boxes:
 
 
 @dataclass(frozen=True, slots=True)
+class Surface:
+    """What two inputs add: values[i][j] at the i-th level of the second, the j-th of the first."""
+
+    first: str
+    second: str
+    across: tuple[float, ...]
+    up: tuple[float, ...]
+    values: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """Curves on held-out rows, distributions, and warnings about the data."""
 
@@ -65,6 +76,7 @@ class Evidence:
     validation: Validation | None = None
     path: PathOf | None = None
     boxes: tuple[Boxes, ...] = ()
+    surfaces: tuple[Surface, ...] = ()
     warnings: tuple[str, ...] = ()
 
 

@@ -40,8 +40,9 @@ def held_out_of(
     verdict = judged(fitted, rows, truth, rng)
     shared: dict[str, Any] = {"n_train": int(n_train), "n_test": len(truth), "verdict": verdict}
     refit = view_of(fitted, rows, None)
-    shared["n_selected"] = int(np.unique(refit.map.term_of(refit.columns)).size)
-    shared["overlap"] = int(np.intersect1d(refit.columns, view.columns).size)
+    terms, of_final = (np.unique(of.map.term_of(of.columns)) for of in (refit, view))
+    shared["n_selected"] = int(terms.size)
+    shared["overlap"] = int(np.intersect1d(terms, of_final).size)
     shared["refitted"] = test is None
     if view.classes is None:
         return _numbers(fitted, rows, truth, y, shared), Evidence(), split

@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from atomlearn.reports import lines, network, plots
+from atomlearn.reports import lines, network, pairs, plots
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.content import Content, SelectedFeature
 from atomlearn.reports.evidence import Evidence
@@ -93,6 +93,7 @@ def _drawings(content: Content) -> dict[str, str]:
         "validation",
         "path",
         "boxes",
+        "pairs",
     )
     drawings = dict.fromkeys(names, "")
     drawings |= _evidence(content.evidence)
@@ -101,7 +102,7 @@ def _drawings(content: Content) -> dict[str, str]:
     if any(histories) and content.relative_gap >= STYLE.useful_gap:
         unit = "columns of curves" if content.curves else "features"
         drawings["objective"] = plots.objective_plot(histories, labels, unit)
-    elif any(histories):
+    elif any(len(history) > 1 for history in histories):  # one point is no line
         drawings["certificate"] = plots.certificate_plot(histories, labels, content.goal)
     if any(feature.found is not None for feature in content.selected):
         drawings["selection"] = plots.selection_plot(content.selected)
@@ -126,6 +127,7 @@ def _evidence(found: Evidence) -> dict[str, str]:
         "precision_recall": lines.precision_recall_plot(found.precision_recall),
         "calibration": lines.calibration_plot(found.calibration),
         "boxes": lines.boxes_plot(found.boxes),
+        "pairs": pairs.pairs_plot(found.surfaces),
     }
     if found.validation is not None:
         drawn["validation"] = lines.validation_plot(found.validation)
@@ -192,6 +194,8 @@ def _meaning(content: Content) -> list[str]:
 def _above(gap: float) -> str:
     # gap is relative to the objective reached, and people compare with the optimum.
     share = gap / (1.0 - gap) if gap < 1 else math.inf
+    if share < STYLE.least_share:
+        return f"{_decimal(100 * STYLE.least_share)}%"
     return f"{_decimal(100 * share)}%" if math.isfinite(share) else "any amount"
 
 

@@ -30,6 +30,7 @@ from atomlearn.reports.evidence import (
 )
 from atomlearn.reports.held_out import held_out_of
 from atomlearn.reports.html import write_report
+from atomlearn.reports.pairs import surfaces_of
 from atomlearn.reports.style import STYLE
 from atomlearn.reports.summary import write_summary
 from atomlearn.reports.suspects import suspects
@@ -120,6 +121,7 @@ def content_of_estimator(
         validation=validation_of(view.model),
         path=_path(view, values),
         boxes=_boxes(view, codes, labels, selected),
+        surfaces=surfaces_of(view, selected),
         warnings=suspects(view.inputs, codes, labels, indices, [f.name for f in selected], *split),
     )
     counts = () if labels is None else tuple(zip(labels, np.bincount(

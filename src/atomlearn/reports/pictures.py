@@ -19,10 +19,10 @@ Array = NDArray[np.float64]
 
 
 def png(pixels: NDArray[np.uint8]) -> bytes:
-    """Return a PNG file of gray (h, w) or red, green, blue (h, w, 3) pixels."""
+    """Return a PNG file of gray (h, w), colored (h, w, 3) or half clear pixels (h, w, 4)."""
     pixels = np.ascontiguousarray(pixels, dtype=np.uint8)
     height, width = pixels.shape[:2]
-    kind = 0 if pixels.ndim == 2 else 2
+    kind = 0 if pixels.ndim == 2 else {3: 2, 4: 6}[pixels.shape[2]]
     rows = pixels.reshape(height, -1)
     filtered = np.hstack([np.zeros((height, 1), dtype=np.uint8), rows])
 
@@ -135,7 +135,7 @@ def affinity_plot(affinity: Any, labels: ArrayLike | None = None) -> Drawing:
     small = np.sqrt(_reduced(table))
     high = float(small.max(initial=0.0)) or 1.0
     side = 480.0
-    pieces = [_image(255 - (255 * small / high).round().astype(np.uint8), 10.0, 10.0, side, side)]
+    pieces = [image(255 - (255 * small / high).round().astype(np.uint8), 10.0, 10.0, side, side)]
     for end, size in zip(np.cumsum(sizes), sizes, strict=True):
         start, length = 10.0 + side * (end - size) / n, side * size / n
         box = svg.bar(start, start, length, length, f"{size} samples", "outline")
@@ -182,7 +182,8 @@ def _signed(table: Array) -> NDArray[np.uint8]:
     return pixels.round().astype(np.uint8)
 
 
-def _image(pixels: NDArray[np.uint8], x: float, y: float, width: float, height: float) -> str:
+def image(pixels: NDArray[np.uint8], x: float, y: float, width: float, height: float) -> str:
+    """Return pixels as a part of a drawing."""
     data = base64.b64encode(png(pixels)).decode("ascii")
     return (
         f'<image x="{svg.number(x)}" y="{svg.number(y)}" width="{svg.number(width)}" '
@@ -199,7 +200,7 @@ def _side_by_side(
     for number, (pixels, label) in enumerate(zip(pictures, labels, strict=True)):
         x = STYLE.picture_gap + number * (STYLE.picture + STYLE.picture_gap)
         pieces.append(svg.text(x, 14.0, label, "label"))
-        pieces.append(_image(pixels, x, 22.0, STYLE.picture, height))
+        pieces.append(image(pixels, x, 22.0, STYLE.picture, height))
         pieces.append(svg.bar(x, 22.0, STYLE.picture, height, label, "outline"))
     total = STYLE.picture_gap + len(pictures) * (STYLE.picture + STYLE.picture_gap)
     return drawing_of(pieces, title, total, height + 34.0)

@@ -162,17 +162,16 @@ def curves_plot(curves: Sequence[Curve], outputs: Sequence[str]) -> str:
     values = [value for curve in shown for row in curve.values for value in row]
     least, greatest = min(*values, 0.0), max(*values, 0.0)
     margin = 0.06 * (greatest - least) or 1.0
-    width = STYLE.page / STYLE.panels_across
-    height = STYLE.panel_height * math.ceil(len(shown) / STYLE.panels_across)
-    parts = []
-    for number, curve in enumerate(shown):
-        panel = _curve_panel(curve, outputs, (least - margin, greatest + margin), width)
-        x, y = (
-            width * (number % STYLE.panels_across),
-            STYLE.panel_height * (number // STYLE.panels_across),
+    panels = [
+        svg.drawing(
+            _curve_panel(curve, outputs, (least - margin, greatest + margin), STYLE.panel),
+            f"What {curve.name} adds",
+            STYLE.panel,
+            STYLE.panel_height,
         )
-        parts.append(f'<g transform="translate({svg.number(x)} {svg.number(y)})">{panel}</g>')
-    return svg.drawing("".join(parts), "What each feature adds", STYLE.page, height)
+        for curve in shown
+    ]
+    return f'<div class="panels">{"".join(panels)}</div>'
 
 
 def _curve_panel(

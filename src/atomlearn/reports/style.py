@@ -15,8 +15,7 @@ class Style:
     Attributes
     ----------
     width, height : of a drawing: wide enough for 20 marks, small enough for a phone.
-    page : width of a drawing that takes the whole page, where others have half of it.
-    panels_across, panel_height : of curves, side by side over the page.
+    panel, panel_height : of a curve; panels stand side by side where there is room.
     network, network_radius : side of the drawing of interactions, and radius of their circle.
     picture, picture_gap : width of one of several pictures, and the space between two.
     row : height of a bar with its label.
@@ -31,6 +30,7 @@ class Style:
     most_values : of the target, for its histogram.
     least_gap : where a gap of zero, which has no logarithm, is drawn.
     useful_gap : a relative gap beyond it bounds nothing that matters, and is not drawn.
+    least_share : a proved distance from the optimum below it is said to be below it.
     series : colors of lines, bars and groups; the first is also that of negative values.
     positive : color of positive values.
     rest : color of what has none of its own.
@@ -45,8 +45,7 @@ class Style:
 
     width: float = 480.0
     height: float = 280.0
-    page: float = 960.0
-    panels_across: int = 3
+    panel: float = 320.0
     panel_height: float = 190.0
     network: float = 520.0
     network_radius: float = 165.0
@@ -65,6 +64,7 @@ class Style:
     most_values: int = 20_000
     least_gap: float = 1e-16
     useful_gap: float = 0.9
+    least_share: float = 1e-9
     series: tuple[str, ...] = ("#2f6fd6", "#d1603d", "#2a9d72", "#a35bd0", "#c79a1b", "#3aa3b8")
     positive: str = "#c0392b"
     rest: str = "#bbb"
