@@ -285,8 +285,8 @@ def joined(verdicts: Sequence[Verdict]) -> Verdict:
     score, low, high, critical = np.median(
         [[v.score, *v.interval, v.critical] for v in known], axis=0
     ).tolist()
-    useful = USEFUL_AREA if first.baseline == 0.5 else USEFUL_CORRELATION
-    word: Word = "better" if p_value <= LEVEL else "no better"
+    useful = SETTINGS.useful_area if first.baseline == 0.5 else SETTINGS.useful_correlation
+    word: Word = "better" if p_value <= SETTINGS.level else "no better"
     if word == "no better" and critical > useful:
         word = "too few rows to tell"
     splits = f"{len(verdicts)} random splits"
