@@ -33,11 +33,11 @@ def test_every_display_draws_on_given_axes_and_keeps_what_it_drew() -> None:
     assert found.ax_ is axes[0]
     assert found.coefficients.shape == (6, len(found.names))
     assert found.chosen == cv.alpha_
-    found = reports.ValidationDisplay.from_estimator(cv, ax=axes[1])
+    found = reports.ValidationDisplay.from_estimator(cv, Z, Y, ax=axes[1])
     np.testing.assert_allclose(found.mean, cv.cv_results_["mean_test_score"])
-    found = reports.ConvergenceDisplay.from_estimator(cv, ax=axes[2])
+    found = reports.ConvergenceDisplay.from_estimator(cv, Z, Y, ax=axes[2])
     assert found.gaps[0][-1] == cv.results_[0].history[-1].relative_gap
-    found = reports.CoefficientDisplay.from_estimator(cv, ax=axes[3])
+    found = reports.CoefficientDisplay.from_estimator(cv, Z, Y, ax=axes[3])
     assert np.abs(found.values[0, 0]) == np.abs(cv.coef_).max()
     selector = StabilitySelector(AtomicRegressor(alpha=5.0), 4, rng=0).fit(Z, Y)
     found = reports.StabilityDisplay.from_estimator(selector, ax=axes[4])

@@ -1,6 +1,7 @@
 """Displays: figures of fitted estimators with matplotlib, in the manner of scikit-learn.
 
-``Display.from_estimator(...)`` computes what is drawn and draws it; ``plot`` draws it again.
+``Display.from_estimator(estimator, X, y)`` computes what is drawn and draws it, ``plot`` draws it
+again. X and y can be left out where a fitted estimator tells all that is drawn.
 """
 
 from __future__ import annotations
@@ -130,7 +131,9 @@ class ValidationDisplay(Display):
     chosen: float
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> Self:
+    def from_estimator(
+        cls, estimator: Any, X: Any = None, y: Any = None, *, ax: Any = None, **options: Any
+    ) -> Self:
         """Draw what a cross-validated estimator chose its level by."""
         found = validation_of(estimator)
         if found is None:
@@ -171,7 +174,9 @@ class ConvergenceDisplay(Display):
     gaps: list[Array]
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> Self:
+    def from_estimator(
+        cls, estimator: Any, X: Any = None, y: Any = None, *, ax: Any = None, **options: Any
+    ) -> Self:
         """Draw the history of an estimator, or of a result of ``solve``."""
         results = getattr(estimator, "results_", None) or [estimator]
         if not hasattr(results[0], "history"):
@@ -211,8 +216,8 @@ class StabilityDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, feature_names: Any = None, n_features: int = 30, ax: Any = None,
-        **options: Any,
+        cls, estimator: Any, X: Any = None, y: Any = None, *, feature_names: Any = None,
+        n_features: int = 30, ax: Any = None, **options: Any,
     ) -> Self:  # fmt: skip
         """Draw the probabilities of a fitted ``StabilitySelector``."""
         check_is_fitted(estimator, "selection_probabilities_")
@@ -256,8 +261,8 @@ class CoefficientDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any = None, *, n_features: int = 20, feature_names: Any = None,
-        ax: Any = None, **options: Any,
+        cls, estimator: Any, X: Any = None, y: Any = None, *, n_features: int = 20,
+        feature_names: Any = None, ax: Any = None, **options: Any,
     ) -> Self:  # fmt: skip
         """Draw the coefficients of a fitted linear model; with X per standard deviation."""
         from atomlearn.core.data.coefficients import nonzero_coefficients

@@ -37,7 +37,14 @@ class GroupsDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, n_groups: int = 30, ax: Any = None, **options: Any
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        n_groups: int = 30,
+        ax: Any = None,
+        **options: Any,
     ) -> Self:
         """Draw the groups of a fitted model: latent parts, terms of a map, or of its norm."""
         check_is_fitted(estimator)
@@ -97,7 +104,14 @@ class InteractionsDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, n_columns: int = 30, ax: Any = None, **options: Any
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        n_columns: int = 30,
+        ax: Any = None,
+        **options: Any,
     ) -> Self:
         """Draw the products that a model with ``features="interactions"`` and its likes selects."""
         check_is_fitted(estimator)
