@@ -16,6 +16,7 @@ from atomlearn.core.data.wrappers import Concatenated, Counted
 from atomlearn.maps.additive import Additive, AdditiveMap
 from atomlearn.maps.anova import Anova, AnovaMap
 from atomlearn.maps.coded_block import CodedBlock
+from atomlearn.maps.cubic import Cubic
 from atomlearn.maps.feature_map import FeatureMap, Inputs, MappedDesign, map_of
 from atomlearn.maps.features import FEATURES
 from atomlearn.maps.kernels import KernelMaps, KernelOn, Kernels, kernel_grid
@@ -77,6 +78,7 @@ __all__ = [
     "Concatenated",
     "ConcatenatedScores",
     "Counted",
+    "Cubic",
     "Dask",
     "DenseBlock",
     "DenseDesign",
