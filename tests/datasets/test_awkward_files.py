@@ -134,6 +134,10 @@ TEXT: dict[str, Case] = {
     "a header alone": (".csv", "a,b,y\n", {}, "no data"),
     "nothing but the target": (".csv", lines("y,id", lambda i: f"{i % 2},P{i}"), {}, "no column is left"),
     "genes in rows": (".csv", GENES, {"target": "g3"}, "--transpose"),
+    "genes in rows, the target elsewhere": (
+        ".csv", "gene," + ",".join(f"s{i}" for i in range(30)) + "\n" + "".join(
+            f"g{j}," + ",".join(str((i * j) % 5 + j) for i in range(30)) + "\n" for j in range(9)),
+        {"target": "status"}, "--transpose.*--pheno FILE --pheno-name status"),
     "genes turned": (".csv", GENES, {"target": "g3", "transpose": True},
                      lambda t: t.X.shape[0] == 12 and "g4" in (t.feature_names or ())
                      and t.ids is not None and t.ids[0] == "s0"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.frame import Frame
 from atomlearn.storage.intake.kinds import as_asked, described
+from atomlearn.storage.intake.limits import INTAKE
 from atomlearn.storage.intake.problems import Problems, listed, spread, typed
 from atomlearn.storage.intake.reading import Reading
 
@@ -66,6 +67,17 @@ def require(frame: Frame, reading: Reading) -> None:
             raise ValueError(
                 f"{frame.path} has {name!r} in its first column, not in its header: samples are "
                 "columns there. Type --transpose"
+            )
+        labels = frame.texts.get(first)
+        if (
+            labels is not None
+            and len(set(labels.tolist())) == frame.n_rows < 10**6
+            and (len(frame.header) > INTAKE.most_values and len(frame.texts) == 1)
+        ):
+            raise ValueError(
+                f"{frame.path} has no column {name!r}. If its rows are features (as "
+                f"{labels[0]!r}) and its columns samples, type --transpose; a target in another "
+                f"file comes in by --pheno FILE --pheno-name {name}"
             )
         frame.require([name])
     wanted = [*reading.drop, *reading.text, *reading.categories]
