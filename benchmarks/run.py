@@ -35,6 +35,8 @@ BENCHMARKS = {
     "paper_l": ("paper_l", "the million-column logistic problem of [L] against its rivals"),
     "selection": ("selection", "the synthetic selections of [T] against LIBLINEAR"),
     "lasso": ("lasso.benchmark", "lasso and l1-logistic against celer, skglm, adelie, sklearn"),
+    "responses": ("responses.benchmark", "Poisson, binomial, multinomial, Cox with l1 against six"),
+    "responses_structured": ("responses.structured", "groups, k-support, latent: Poisson and Cox"),
     "groups": ("groups.benchmark", "group lasso and latent groups against celer, skglm, adelie"),
     "implicit": ("implicit", "10^13 products of columns, dense pairs, the way of scikit-learn"),
     "structured": ("structured", "two million interactions, a million overlapping groups"),

@@ -17,6 +17,9 @@ from atomlearn.core.losses.survival_target import checked_survival
 
 Array = NDArray[np.float64]
 
+#: Targets, weights and ties of the last risk sets, with them: replaced whole, never changed.
+_LAST: list[tuple[Any, Array, bool, list[RiskSets]] | None] = [None]
+
 
 @final
 @dataclass(frozen=True)
@@ -85,13 +88,7 @@ class Cox(Loss):
 
     def strata(self, y: Any, prediction: Array, weight: Array) -> list[RiskSets]:
         """Return the risk sets of each stratum with an event."""
-        efron, stratum = self.ties == "efron", y["stratum"]
-        parts = [np.arange(y.size)]
-        if stratum.size and (stratum != stratum[0]).any():
-            order = np.argsort(stratum, kind="stable")
-            parts = np.split(order, np.flatnonzero(np.diff(stratum[order])) + 1)
-        found = (RiskSets.of_stratum(y, prediction, weight, rows, efron) for rows in parts)
-        return [sets for sets in found if sets is not None]
+        return [sets.at(prediction) for sets in _at_zero(y, weight, self.ties == "efron")]
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return f(z), never negative."""
@@ -195,6 +192,27 @@ class Coupling:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return self.toarray().astype(dtype or np.float64)
+
+
+def _at_zero(y: Any, weight: Array, efron: bool) -> list[RiskSets]:
+    """Return the risk sets at z = 0, those of the last call where it was of equal numbers.
+
+    Sorting takes longer than all else, and a fit asks hundreds of times.
+    """
+    last = _LAST[0]
+    if last is not None:
+        of_y, of_weight, of_efron, found = last
+        same = efron == of_efron and np.array_equal(weight, of_weight)
+        if same and all(np.array_equal(y[name], of_y[name]) for name in y.dtype.names):
+            return found
+    parts, stratum = [np.arange(y.size)], y["stratum"]
+    if stratum.size and (stratum != stratum[0]).any():
+        order = np.argsort(stratum, kind="stable")
+        parts = np.split(order, np.flatnonzero(np.diff(stratum[order])) + 1)
+    sets = (RiskSets.of_stratum(y, weight, rows, efron) for rows in parts)
+    found = [each for each in sets if each is not None]
+    _LAST[0] = y.copy(), weight.copy(), efron, found
+    return found
 
 
 def _seen(y: Any, weight: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,10 +38,8 @@ class RiskSets:
     efron: bool
 
     @classmethod
-    def of_stratum(
-        cls, y: NDArray[Any], prediction: Array, weight: Array, rows: Rows, efron: bool
-    ) -> RiskSets | None:
-        """Return those of the samples in ``rows``, None where there is no event."""
+    def of_stratum(cls, y: NDArray[Any], weight: Array, rows: Rows, efron: bool) -> RiskSets | None:
+        """Return those of the samples in ``rows`` at z = 0, None where there is no event."""
         rows = rows[weight[rows] > 0.0]
         rows = rows[np.argsort(-y["time"][rows], kind="stable")]
         time, event = y["time"][rows], y["event"][rows]
@@ -57,7 +55,7 @@ class RiskSets:
             first = np.searchsorted(times, entry, side="right")
         return cls(
             rows=rows,
-            x=prediction[rows] + np.log(s),
+            x=np.log(s),
             ends=np.searchsorted(-time, -times, side="right"),
             events=events,
             of=of,
@@ -69,6 +67,10 @@ class RiskSets:
             first=first,
             efron=efron,
         )
+
+    def at(self, prediction: Array) -> RiskSets:
+        """Return those of z = 0 at other predictions (n_samples,)."""
+        return replace(self, x=prediction[self.rows] + self.x)
 
     @property
     def shares(self) -> tuple[Rows, Array]:

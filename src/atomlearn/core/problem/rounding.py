@@ -83,7 +83,7 @@ def rounding(
     target = _length(problem.y) if problem.loss.task == "regression" else 0.0
     total = growth(n_samples) * (objective + slope * (size + target))
     total += problem.loss.slack(problem.y, prediction, dual, problem.weight)
-    if lengths is None or not weights.size:
+    if lengths is None or not weights.any():
         return total
     # The prediction is off by no more than this; f then is by its slope, and by its curvature.
     off = growth(weights.size) * float(np.abs(weights) @ lengths.summed)
