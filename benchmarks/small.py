@@ -75,7 +75,7 @@ def main() -> None:
     with Table("small", options) as table:
         for n_samples, n_features in SHAPES[:1] if options.smoke else SHAPES:
             for name, fit in fits(*data(n_samples, n_features)).items():
-                wall, used = measured(fit, 0.05 if options.smoke else 0.5)
+                wall, used = measured(fit, 0.05 if options.smoke else 0.25)
                 shape = f"{n_samples} x {n_features}"
                 table.add(shape=shape, fit=name, wall_ms=1e3 * wall, processor_ms=1e3 * used)
 

@@ -15,6 +15,7 @@ for every norm with a prox and a Jacobian of it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -72,6 +73,10 @@ class SemismoothNewton(Master):
         if best.refit.gap <= gap_target or weights.size == 0 or problem.deadline.passed:
             return best.refit
         run = _Run(problem, gap_target, best, self.check_every)
+        n_samples, size = problem.design.shape
+        if n_samples >= 4 * size and n_samples * size <= TUNING.kernel_entries:
+            # Few tall columns: Newton steps find the pattern themselves, in as many steps.
+            run.newton_steps()
         while run.open and run.steps < self.max_steps:
             run.gradient_steps()
             run.newton_steps()
@@ -89,7 +94,7 @@ class _Run:
         self.check_every = check_every
         self.steps = 0
         self.idle = 0
-        self.rate = 0.0  # decrease of the objective per gradient step, lately
+        self.rate = math.inf  # decrease of the objective per gradient step, lately
         self.at = self._iterate(None)
         self.shortest = self._gradient_steps_worth_a_newton_step()
         self.period = self.shortest
