@@ -74,8 +74,9 @@ class SemismoothNewton(Master):
             return best.refit
         run = _Run(problem, gap_target, best, self.check_every)
         n_samples, size = problem.design.shape
-        if n_samples >= 4 * size and n_samples * size <= TUNING.kernel_entries:
-            # Few tall columns: Newton steps find the pattern themselves, in as many steps.
+        tall = n_samples >= 4 * size and n_samples * size <= TUNING.kernel_entries
+        if tall:
+            # Newton steps find the pattern of few tall columns themselves, in as many steps.
             run.newton_steps()
         while run.open and run.steps < self.max_steps:
             run.gradient_steps()

@@ -59,6 +59,9 @@ class Tuning:
     many_samples, samples_a_square : samples n from which on the Gram matrix is worth its making,
         n >= many_samples and n >= samples_a_square m^2: beyond, working sets are faster.
 
+    compressed_share : share of f(0) to which a few columns are solved over their Gram matrix,
+        whatever is asked: what is there next to nothing could cost a pass over the samples.
+
     CoupledNewton
 
     coupled_columns, coupled_entries, structured_entries : columns of the Hessian, and entries of
@@ -135,6 +138,7 @@ class Tuning:
     entering_together: int = 20
     damped_patience: int = 12
 
+    compressed_share: float = 1e-10
     many_samples: int = 2000
     samples_a_square: int = 4
 

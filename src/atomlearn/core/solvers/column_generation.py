@@ -49,6 +49,9 @@ class Pace:
     together, columns_together : int
         Entries and columns of a design up to which all columns are taken at once, and re-fitted
         before the first pass: it then proves the optimum.
+    beyond_free : int
+        Blocks beyond so many times the columns that are free to the master are re-fitted loosely
+        at first, as others are; below, all the way at once.
     share : int
         A pass asks for a hundredth of all columns, but for no more than there are samples, or
         this many: few solutions use more.
@@ -68,6 +71,7 @@ class Pace:
     small: int = 20_000
     together: int = 2**15
     columns_together: int = 500
+    beyond_free: int = 4
     share: int = 1000
     atoms: int = 5
     asked_entries: int = 2**26
@@ -265,7 +269,7 @@ class ColumnGeneration(Solver):
         intercept = state.intercept + float(state.lengths.offsets @ state.weights)
         master = FreeNewton(self.master)
         entries = restricted.design.shape[0] * weights.size
-        if weights.size <= state.free or entries <= self.pace.small:
+        if weights.size <= self.pace.beyond_free * state.free or entries <= self.pace.small:
             return master.solve(restricted, weights, intercept, target)
         loose = (
             max(target, self.pace.loose * state.certificate.gap)
@@ -288,7 +292,7 @@ class ColumnGeneration(Solver):
         if not state.candidates.size:
             # Nothing new to add: only a more exact master can close what is left.
             return min(0.3 * state.refit_gap, enough)
-        if state.columns.size + state.candidates.size <= state.free:
+        if state.columns.size + state.candidates.size <= self.pace.beyond_free * state.free:
             # The last digits cost a step or two, and the objective they are relative to will fall.
             return max(1e-2 * enough, min(enough, 1e-12 * abs(certificate.objective)))
         assert state.block is not None
