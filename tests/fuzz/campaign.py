@@ -96,7 +96,7 @@ def campaign(
                     item = queue.get(timeout=0.2)
                 except Exception:  # nothing yet
                     now = (Path(folder) / "seed").stat().st_mtime if seed_note(folder) else 0.0
-                    if time.time() - max(now, heard) > 3 * SECONDS:
+                    if time.time() - max(now, heard) > 30 * SECONDS:
                         worker.kill()  # stuck where no alarm reaches it
                     continue
                 if isinstance(item, Counter):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from atomlearn import norms, solve
 from atomlearn.masters import LARS, ActiveSetQP
+from atomlearn.result import Result
 from atomlearn.solvers import AtomGeneration
 
 Array = NDArray[np.float64]
@@ -99,3 +100,22 @@ def test_lars_follows_a_level_and_nothing_else() -> None:
     X, y, _ = data(0)
     with pytest.raises(TypeError, match="LARS"):
         solve(X, y, form="squared", level=1.0, solver=AtomGeneration(master=LARS()))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("offset", [1e4, 1e6])
+def test_the_gap_holds_over_columns_far_from_zero(offset: float, seed: int) -> None:
+    """Moments of such columns lose their digits, unless means are taken off before."""
+    rng = np.random.default_rng(seed)
+    noise = rng.standard_normal((24, 4))
+    X, y = offset + noise, noise[:, 0] + 0.3 * rng.standard_normal(24)
+    exact = (offset + noise).astype(np.longdouble)
+
+    def objective(result: Result) -> np.longdouble:
+        w = result.coef.astype(np.longdouble)
+        residual = exact @ w + np.longdouble(result.intercept) - y
+        return 0.5 * residual @ residual + 0.5 * np.abs(w).sum()
+
+    found = solve(X, y, level=0.5, intercept=True, gap=1e-7, solver=AtomGeneration())
+    best = solve(X, y, level=0.5, intercept=True, gap=1e-10)
+    assert float(objective(found) - objective(best)) <= found.gap

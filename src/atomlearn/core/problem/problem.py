@@ -28,7 +28,7 @@ from atomlearn.core.problem.gaps import gap_at
 from atomlearn.core.problem.pricing import Pricing, priced
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Certificate
-from atomlearn.core.problem.rounding import Lengths, of_shift, rounding
+from atomlearn.core.problem.rounding import Lengths, Measured, of_shift, rounding
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -45,6 +45,7 @@ class Problem:
     ``deadline``, set by ``run``, is when masters and long steps should return what they have;
     ``metric`` M makes the ridge term (tau/2) w'Mw: U'U, where w are weights of atoms U.
     ``origin`` was taken off the targets, and is added to the intercept that is given back.
+    ``measured`` are the lengths of columns, which bounds on rounding take.
     Built by ``Problem.build`` (checks everything) and ``restricted_to`` (checks nothing).
 
     References
@@ -75,6 +76,7 @@ class Problem:
     origin: float = 0.0
     offset: Array | None = None
     free: Columns | None = None
+    measured: Measured = field(default_factory=Measured, compare=False, repr=False)
 
     @classmethod
     def build(
@@ -302,7 +304,7 @@ class Problem:
 
         ``columns`` None means all columns, in order; ``prediction`` is X w + b with the optimal b;
         ``gauge``, ``tolerance`` : see ``pricing.priced``. The gap holds what rounding may have
-        hidden, of which ``lengths`` of the columns tell more. ``scores`` : those of
+        hidden, for which ``lengths`` are those of the columns, else measured. ``scores`` : those of
         ``negative_gradient(prediction)``, where they were formed together with others'.
         """
         v = self.negative_gradient(prediction)
@@ -316,6 +318,10 @@ class Problem:
             gauge=gauge,
             tolerance=tolerance,
         )
+        if lengths is None:
+            used = np.flatnonzero(weights)
+            columns, weights = used if columns is None else columns[used], weights[used]
+            lengths = self.measured.of(self.design, columns)
         at = (weights, prediction, v)
         return replace(price, certificate=self.rounded(price.certificate, *at, columns, lengths))
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from atomlearn.core.data.scores import ArrayScores
 
 if TYPE_CHECKING:
+    from atomlearn.core.interfaces import Design
     from atomlearn.core.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -56,6 +57,32 @@ class Lengths:
         mine = (self.scored, self.summed, self.offsets)
         theirs = (other.scored, other.summed, other.offsets)
         return Lengths(*map(np.concatenate, zip(mine, theirs, strict=True)))
+
+
+class Measured:
+    """Lengths of columns of one design, each measured once, for solvers that keep none."""
+
+    def __init__(self) -> None:
+        self._known: tuple[Design | None, Columns, Array, Array] = _NOTHING
+
+    def of(self, design: Design, columns: Columns) -> Lengths:
+        """Return the lengths of these columns; those that are new are gathered."""
+        # One assignment at the end: threads that measure at a time lose nothing but work.
+        measured, known, lengths, scored = self._known if self._known[0] is design else _NOTHING
+        new = np.setdiff1d(columns, known)
+        if new.size or measured is None:
+            block = design.gather(new)
+            more = np.sqrt(block.squared_norms())
+            over = more + math.sqrt(block.shape[0]) * design.taken_off(new)
+            order = np.argsort(known := np.append(known, new), kind="stable")
+            known, lengths = known[order], np.append(lengths, more)[order]
+            scored = np.append(scored, over)[order]
+            self._known = design, known, lengths, scored
+        at = np.searchsorted(known, columns)
+        return Lengths(scored[at], lengths[at], np.zeros(columns.size))
+
+
+_NOTHING = None, np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
 
 
 def growth(count: int) -> float:

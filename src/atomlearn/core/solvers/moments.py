@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.moments import from_moments
 from atomlearn.core.interfaces import Deadline
 from atomlearn.core.losses.squared import Squared
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.rounding import growth
+from atomlearn.core.solvers.centered_columns import centered_columns
 
 if TYPE_CHECKING:
     from atomlearn.core.solvers.atom_generation import RayState
@@ -49,17 +51,22 @@ class Moments:
         enough = TIMES_COLUMNS * n_features <= n_samples and n_features <= MOST_COLUMNS
         if not (enough and isinstance(loss, Squared) and problem.metric is None):
             return None
-        weight, y = problem.weight, problem.y
-        X = problem.design.gather(np.arange(n_features))
+        weight, y, total = problem.weight, problem.y, float(problem.weight.sum())
+        shift = float(weight @ y) / total if problem.fit_intercept else 0.0
+        y = y - shift
+        X, lengths = centered_columns(problem, np.arange(n_features))
         # Asked of the design, so that the reading counts as the pass that it is.
         gram, correlation = X.gram(weight), problem.design.scores(weight * y).full()
-        means, shift, square = np.zeros(n_features), 0.0, float(weight @ (y * y))
+        means = lengths.offsets
+        if means.any():
+            correlation = X.transpose_dot(weight * y)
         if problem.fit_intercept:
-            total = float(weight.sum())
-            means, shift = X.transpose_dot(weight) / total, float(weight @ y) / total
-            gram = gram - total * np.outer(means, means)
-            correlation = correlation - total * shift * means
-            square = max(square - total * shift * shift, 0.0)
+            rest = X.transpose_dot(weight) / total
+            before, means = np.diag(gram), means + rest
+            gram = gram - total * np.outer(rest, rest)
+            if (np.diag(gram) < LIMITS.cancelled * before).any():
+                return None
+        square = float(weight @ (y * y))
         try:
             R, t = from_moments(gram, correlation)
         except ValueError:  # too ill-conditioned: rounding would count
@@ -86,8 +93,8 @@ class Moments:
         state.intercept = self.shift - float(self.means[state.columns] @ state.weights)
         if not problem.fit_intercept:
             state.intercept = 0.0
-        lengths = np.sqrt(state.atoms.images.squared_norms())
-        reach = self.size + float(state.shares @ lengths)
+        images = np.sqrt(state.atoms.images.squared_norms())
+        reach = self.size + float(state.shares @ images)
         slack = growth(self.n_samples) * reach * reach
         state.certificate = replace(
             state.certificate, objective=max(state.certificate.objective + self.constant, 0.0)
@@ -97,5 +104,9 @@ class Moments:
             state.prediction = X.dot(state.weights) + state.intercept
             gauge = float(state.shares.sum())
             objective = problem.objective(state.weights, state.prediction, gauge)
-            state.certificate = replace(state.certificate, objective=objective)
+            known = replace(state.certificate, objective=objective)
+            v = problem.negative_gradient(state.prediction)
+            lengths = problem.measured.of(problem.design, state.columns)
+            at = state.weights, state.prediction, v, state.columns
+            state.certificate = problem.rounded(known, *at, lengths)
         return state
