@@ -304,7 +304,7 @@ class Problem:
 
         ``columns`` None means all columns, in order; ``prediction`` is X w + b with the optimal b;
         ``gauge``, ``tolerance`` : see ``pricing.priced``. The gap holds what rounding may have
-        hidden, for which ``lengths`` are those of the columns, else measured. ``scores`` : those of
+        hidden, of which ``lengths`` of the columns tell more. ``scores`` : those of
         ``negative_gradient(prediction)``, where they were formed together with others'.
         """
         v = self.negative_gradient(prediction)
@@ -318,10 +318,6 @@ class Problem:
             gauge=gauge,
             tolerance=tolerance,
         )
-        if lengths is None:
-            used = np.flatnonzero(weights)
-            columns, weights = used if columns is None else columns[used], weights[used]
-            lengths = self.measured.of(self.design, columns)
         at = (weights, prediction, v)
         return replace(price, certificate=self.rounded(price.certificate, *at, columns, lengths))
 

@@ -68,9 +68,9 @@ class Measured:
     def of(self, design: Design, columns: Columns) -> Lengths:
         """Return the lengths of these columns; those that are new are gathered."""
         # One assignment at the end: threads that measure at a time lose nothing but work.
-        measured, known, lengths, scored = self._known if self._known[0] is design else _NOTHING
+        _, known, lengths, scored = self._known if self._known[0] is design else _NOTHING
         new = np.setdiff1d(columns, known)
-        if new.size or measured is None:
+        if new.size:
             block = design.gather(new)
             more = np.sqrt(block.squared_norms())
             over = more + math.sqrt(block.shape[0]) * design.taken_off(new)

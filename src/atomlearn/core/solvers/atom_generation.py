@@ -186,7 +186,12 @@ def priced(
     intercept = problem.optimal_intercept(linear, intercept)
     prediction = linear + intercept
     price = problem.price(
-        atoms.columns, weights, prediction, gauge=float(shares.sum()), tolerance=tolerance
+        atoms.columns,
+        weights,
+        prediction,
+        gauge=float(shares.sum()),
+        tolerance=tolerance,
+        lengths=problem.measured.of(problem.design, atoms.columns),
     )
     return RayState(
         columns=atoms.columns,
