@@ -22,7 +22,7 @@ LONG_FUNCTIONS: dict[str, int] = {"matrices/solver/generation.py:_priced": 56}
 #: Questions for the type of something: abilities with neutral answers are asked instead.
 MOST_ISINSTANCE = 250
 #: Module constants: numbers belong to a documented structure of settings.
-MOST_CONSTANTS = 180
+MOST_CONSTANTS = 182
 #: Protocols of abilities.
 MOST_PROTOCOLS = 8
 
