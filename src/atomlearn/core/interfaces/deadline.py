@@ -50,16 +50,16 @@ class Deadline:
     @classmethod
     def current(cls) -> Deadline:
         """Return that of the step that this thread makes: ``never`` outside of a run."""
-        return _CURRENT.get()
+        return _current.get()
 
     @contextmanager
     def kept(self) -> Iterator[None]:
         """Make it the ``current`` one of this thread, or a sooner one that is so already."""
-        token = _CURRENT.set(self.sooner(_CURRENT.get()))
+        token = _current.set(self.sooner(_current.get()))
         try:
             yield
         finally:
-            _CURRENT.reset(token)
+            _current.reset(token)
 
     def check(self) -> None:
         """Raise ``TimeIsUp`` where the moment has come: for long work whose parts are no use."""
@@ -86,4 +86,4 @@ class Deadline:
 
 
 # A deadline is never changed.
-_CURRENT: ContextVar[Deadline] = ContextVar("deadline", default=Deadline())  # noqa: B039
+_current: ContextVar[Deadline] = ContextVar("deadline", default=Deadline())  # noqa: B039

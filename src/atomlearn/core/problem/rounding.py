@@ -63,12 +63,12 @@ class Measured:
     """Lengths of columns of one design, each measured once, for solvers that keep none."""
 
     def __init__(self) -> None:
-        self._known: tuple[Design | None, Columns, Array, Array] = _NOTHING
+        self._known: tuple[Design | None, Columns, Array, Array] = _nothing
 
     def of(self, design: Design, columns: Columns) -> Lengths:
         """Return the lengths of these columns; those that are new are gathered."""
         # One assignment at the end: threads that measure at a time lose nothing but work.
-        _, known, lengths, scored = self._known if self._known[0] is design else _NOTHING
+        _, known, lengths, scored = self._known if self._known[0] is design else _nothing
         new = np.setdiff1d(columns, known)
         if new.size:
             block = design.gather(new)
@@ -82,7 +82,7 @@ class Measured:
         return Lengths(scored[at], lengths[at], np.zeros(columns.size))
 
 
-_NOTHING = None, np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
+_nothing = None, np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
 
 
 def growth(count: int) -> float:

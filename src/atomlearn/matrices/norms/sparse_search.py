@@ -24,7 +24,7 @@ Mask = NDArray[np.bool_]
 Indices = NDArray[np.int64]
 
 #: No deadline: searches go on to their end.
-NEVER = Deadline.never()
+never = Deadline.never()
 
 
 def truncated(M: Array, count: int) -> Array:
@@ -54,7 +54,7 @@ def pair_starts(
 
 
 def power_pairs(
-    Z: Array, k: int, q: int, V: Array, deadline: Deadline = NEVER
+    Z: Array, k: int, q: int, V: Array, deadline: Deadline = never
 ) -> tuple[Array, Array, Array]:
     """Alternate u = T_k(Zv), v = T_q(Z'u), which never lowers u'Zv; return u, v, values."""
     U, values = truncated(Z @ V, k), np.full(V.shape[1], -math.inf)
@@ -99,7 +99,7 @@ def _polished(Z: Array, U: Array, V: Array, deadline: Deadline) -> tuple[Array, 
 
 
 def pairs_on_supports(
-    Z: Array, U: Array, V: Array, deadline: Deadline = NEVER
+    Z: Array, U: Array, V: Array, deadline: Deadline = never
 ) -> tuple[Array, Array, Array]:
     """Return all singular triplets on each pair of supports of u, v, best first: u, v, values."""
     seen: dict[tuple[bytes, bytes], tuple[Array, Array, Array]] = {}
@@ -152,7 +152,7 @@ class Branching:
 
 
 def branch_pairs(
-    Z: Array, k: int, q: int, best: Branching, accuracy: float, deadline: Deadline = NEVER
+    Z: Array, k: int, q: int, best: Branching, accuracy: float, deadline: Deadline = never
 ) -> Branching:
     """max u'Zv by best-first branch and bound over rows and columns left out or kept for good.
 

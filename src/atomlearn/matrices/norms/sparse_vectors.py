@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.deadline import Deadline
 from atomlearn.matrices.norms.sparse_search import (
-    NEVER,
     Branching,
     forced_sum,
+    never,
     top_sums,
     truncated,
 )
@@ -92,7 +92,7 @@ def filled(A: Array, k: int, support: Indices) -> Indices:
 
 
 def exchanged(
-    A: Array, supports: Indices, deadline: Deadline = NEVER
+    A: Array, supports: Indices, deadline: Deadline = never
 ) -> tuple[Array, Array, Indices]:
     """Improve supports (s, k) by exchanges of one index while that helps; best first, distinct.
 
@@ -174,7 +174,7 @@ def _exchanges(A: Array, supports: Indices, values: Array, X: Array) -> Indices:
 
 
 def branch_vectors(
-    A: Array, k: int, best: Branching, accuracy: float, deadline: Deadline = NEVER
+    A: Array, k: int, best: Branching, accuracy: float, deadline: Deadline = never
 ) -> Branching:
     """max u'Au by best-first branch and bound over indices left out or kept; see branch_pairs."""
     n, tie = A.shape[0], itertools.count()
