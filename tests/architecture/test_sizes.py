@@ -16,8 +16,7 @@ MOST_LINES_OF_A_FUNCTION = 50
 #: Longer files, with the lines they may have at most.
 LONG_FILES: dict[str, int] = {}
 #: Longer functions, as file:name, with the lines they may have at most.
-LONG_FUNCTIONS: dict[str, int] = {"matrices/solver/generation.py:_priced": 56}
-
+LONG_FUNCTIONS: dict[str, int] = {}
 
 #: Questions for the type of something: abilities with neutral answers are asked instead.
 MOST_ISINSTANCE = 250

@@ -7,6 +7,7 @@ Olsen 2014), beside sparse rank-one rays and entries under norms of vectors. W i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -298,28 +299,21 @@ class MatrixGeneration(Solver):
         inner = float(v @ linear) - problem.tau * float(ridge @ ridge)
         multiplier = problem.regularizer.multiplier(gauge, inner)
         accuracy = min(max(TUNING.loose * before, 0.05 * self.tolerance), TUNING.loose)
-        found: list[Searched] = []
+        least = max(TUNING.lazy * nearby, 10.0 * self.tolerance)
+        at = Pricing(
+            scores, v, problem.tau, multiplier, accuracy, False, least,
+            self.batch, self.columns, problem.deadline,
+        )  # fmt: skip
 
-        def search(accuracy: float, thorough: bool) -> Certificate:
-            least = max(TUNING.lazy * nearby, 10.0 * self.tolerance)
-            at = Pricing(
-                scores, v, problem.tau, multiplier, accuracy, thorough, least,
-                self.batch, self.columns, problem.deadline,
-            )  # fmt: skip
-            found[:] = [term.searched(x, at) for term, x in zip(terms, values, strict=True)]
-            bounds = [
+        def proved(found: list[Searched]) -> Certificate:
+            lower, upper = (
                 max(one.bounds[side] / t.term.factor for one, t in zip(found, terms, strict=True))
                 for side in (0, 1)
-            ]
-            known = problem.certificate(ridge, prediction, v, gauge, (bounds[0], bounds[1]))
+            )
+            known = problem.certificate(ridge, prediction, v, gauge, (lower, upper))
             return problem.rounded(known, ridge, prediction, v)
 
-        certificate = search(accuracy, thorough=False)
-        if certificate.leaves_open(self.tolerance) and not problem.deadline.passed:
-            # Nothing better is found: now the bound from above is worth more work, as close as
-            # leaves the gap below the tolerance.
-            room = 0.4 * (self.tolerance - certificate.closable / abs(certificate.objective))
-            certificate = search(max(room, 0.02 * self.tolerance), thorough=True)
+        found, certificate = self._searched(terms, values, at, proved)
         columns, weights = summed_entries(terms, values)
         promised = max(one.promised for one in found)
         return MatrixState(
@@ -334,6 +328,25 @@ class MatrixGeneration(Solver):
             ahead=tuple(one.ahead for one in found),
             nearby=promised if nearby == 0.0 or promised == 0.0 else nearby,
         )
+
+    def _searched(
+        self,
+        terms: list[Coordinates],
+        values: list[Array],
+        at: Pricing,
+        proved: Callable[[list[Searched]], Certificate],
+    ) -> tuple[list[Searched], Certificate]:
+        """Return what the searches of all terms found, and what that proves."""
+        found = [term.searched(x, at) for term, x in zip(terms, values, strict=True)]
+        certificate = proved(found)
+        if certificate.leaves_open(self.tolerance) and not at.deadline.passed:
+            # Nothing better is found: now the bound from above is worth more work, as close as
+            # leaves the gap below the tolerance.
+            room = 0.4 * (self.tolerance - certificate.closable / abs(certificate.objective))
+            at = replace(at, accuracy=max(room, 0.02 * self.tolerance), thorough=True)
+            found = [term.searched(x, at) for term, x in zip(terms, values, strict=True)]
+            certificate = proved(found)
+        return found, certificate
 
 
 def begun(problem: Problem) -> list[Coordinates]:
