@@ -21,7 +21,7 @@ LONG_FUNCTIONS: dict[str, int] = {}
 #: Questions for the type of something: abilities with neutral answers are asked instead.
 MOST_ISINSTANCE = 250
 #: Module constants: numbers belong to a documented structure of settings.
-MOST_CONSTANTS = 182
+MOST_CONSTANTS = 180
 #: Protocols of abilities.
 MOST_PROTOCOLS = 8
 

@@ -58,6 +58,8 @@ def ended(work: Callable[[], None], after: float, interrupt: bool = False) -> in
         code = 1
         try:
             if interrupt:
+                # Workers of a test run ignore Ctrl-C, and a fork of one would do so, too.
+                signal.signal(signal.SIGINT, signal.default_int_handler)
                 signal.signal(signal.SIGPROF, lambda *_: signal.raise_signal(signal.SIGINT))
             else:
                 signal.signal(signal.SIGPROF, signal.SIG_DFL)
