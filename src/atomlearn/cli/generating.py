@@ -70,12 +70,13 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
 
     But that the coefficients of the selected features are computed to the gap asked for: half of
     it, so that what is reported is at most that, rounding included. Classes that cannot be fitted
-    together (products too many to be listed, an offset) are, one against the rest.
+    together (products too many to be listed, an offset, curves) are, one against the rest.
     """
     target, several = data.target, len(data.target.outputs) > 1
     together = (
         several
         and data.given.offset is None
+        and not plan.additive
         and not too_many(data.design)
         and np.unique(data.y).size == len(target.outputs)
     )

@@ -179,6 +179,9 @@ class _Reader:
         inputs = self.inputs(content["inputs"], n_inputs)
         features = self.features(content["features"], n_features, len(inputs), n_outputs)
         coefficients = self.coefficients(content["coefficients"], n_outputs, len(features))
+        settings = self.settings(content["settings"])
+        # Classes that were fitted together have one certificate.
+        n_certificates = 1 if settings.get("classes") == "together" else n_outputs
         return SavedModel(
             task=task,
             loss=self.text("loss", content["loss"]),
@@ -193,8 +196,8 @@ class _Reader:
             first_index=self.whole("first_index", content["first_index"], below=2),
             coefficients=coefficients,
             intercepts=np.array(self.numbers("intercepts", content["intercepts"], n_outputs)),
-            certificates=self.certificates(content["certificates"], n_outputs),
-            settings=self.settings(content["settings"]),
+            certificates=self.certificates(content["certificates"], n_certificates),
+            settings=settings,
             created_with=self.text("created_with", content["created_with"]),
             columns=self.columns(content["columns"]),
             alleles=self.alleles(content["alleles"]),
