@@ -84,6 +84,7 @@ sphinx_gallery_conf = {
         )
     ]
     + ["../examples/gallery/optimization"],
+    "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "show_memory": False,
     "show_signature": False,

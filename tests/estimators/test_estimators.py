@@ -337,6 +337,8 @@ def test_pickled_estimators_predict_the_same() -> None:
 
 def test_warm_start_begins_at_the_last_fit() -> None:
     X, y = labels()
+    # Wide enough not to be fitted whole before the first pass.
+    X = np.hstack([X, 0.1 * np.random.default_rng(0).standard_normal((len(y), 600))])
     model = AtomicClassifier(warm_start=True).fit(X, y)
     model.fit(X, y)
     assert model.n_iter_ == 1
@@ -373,13 +375,13 @@ def test_a_fit_that_did_not_converge_says_so() -> None:
 
 
 class InterruptedLoss(type(as_loss("logistic"))):  # type: ignore[misc]
-    """The logistic loss, with Ctrl-C pressed at its 25th gradient."""
+    """The logistic loss, with Ctrl-C pressed at one of its gradients."""
 
-    calls = 0
+    calls, last = 0, 25
 
     def gradient(self, *arguments: Any) -> Any:
         type(self).calls += 1
-        if type(self).calls == 25:
+        if type(self).calls == type(self).last:
             raise KeyboardInterrupt
         return super().gradient(*arguments)
 
@@ -387,8 +389,10 @@ class InterruptedLoss(type(as_loss("logistic"))):  # type: ignore[misc]
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_interrupt_gives_the_best_point_so_far(n_classes: int) -> None:
     X, y = load_iris(return_X_y=True)
+    # Wide enough not to be fitted whole before the first pass.
+    X = np.hstack([X, 0.1 * np.random.default_rng(0).standard_normal((len(y), 600))])
     y = np.minimum(y, n_classes - 1)
-    InterruptedLoss.calls = 0
+    InterruptedLoss.calls, InterruptedLoss.last = 0, {2: 9, 3: 25}[n_classes]
     with pytest.warns(ConvergenceWarning, match="interrupted from the keyboard"):
         model = AtomicClassifier(loss=InterruptedLoss(), alpha=1e-3, tol=1e-10).fit(X, y)
     assert model.status_ is Status.INTERRUPTED

@@ -19,6 +19,7 @@ from atomlearn.datasets import convert, read_table, write_plink
 from atomlearn.designs import ArrayScores, OnDisk, as_design
 from atomlearn.maps.pairs.search import ErrorBound
 from atomlearn.result import Status
+from atomlearn.solvers import ColumnGeneration
 from atomlearn.storage.conversion.writer import StoreWriter
 from atomlearn.storage.store.store_file import COUNTS, MANIFEST, VALUES, StoreError, digest
 
@@ -38,7 +39,7 @@ def test_columns_of_latent_groups_come_best_first():
 
 def test_blanks_around_categories_make_no_other_category(tmp_path):
     file = tmp_path / "t.csv"
-    file.write_text("where,x,y\nnorth,1,2\n north ,2,3\nsouth,3,4\nsouth  ,4,5\n")
+    file.write_text("where,x,y\nnorth,1.5,2\n north ,0.5,3\nsouth,3.5,4\nsouth  ,4.5,5\n")
     table = read_table(file, "y")
     assert table.feature_names == ("where=south", "x")
     assert table.X[:, 0].tolist() == [0, 0, 1, 1]
@@ -235,7 +236,15 @@ def test_weights_that_leave_every_sample_out(table):
 def test_the_intercept_of_a_start_is_the_best_one(table):
     X, y = table
     warm = WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0), 1000.0)
-    result = solve(X, y, level=1.0, intercept=True, max_iter=0, warm_start=warm)
+    result = solve(
+        X,
+        y,
+        level=1.0,
+        intercept=True,
+        max_iter=0,
+        warm_start=warm,
+        solver=ColumnGeneration(batch=1),
+    )
     assert_allclose(result.intercept, y.mean())
     assert_allclose(result.objective, 0.5 * np.sum((y - y.mean()) ** 2))
 

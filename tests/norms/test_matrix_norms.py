@@ -282,7 +282,8 @@ def test_the_value_takes_few_iterations_where_duals_are_small(monkeypatch) -> No
     low, rest = cp.Variable(W.shape), cp.Variable(W.shape)
     cost = cp.normNuc(low) + 0.475 * cp.sum(cp.abs(rest))
     optimum = cp.Problem(cp.Minimize(cost), [low + rest == W]).solve(solver=cp.CLARABEL)
-    monkeypatch.setattr(lifted_value, "MAX_ITERATIONS", 5_000)
+    few = replace(lifted_value.SETTINGS, most_iterations=5_000)
+    monkeypatch.setattr(lifted_value, "SETTINGS", few)
     norm = Union([TraceNorm(), Scaled(L1(), 0.475)])
     assert_allclose(norm.value(W), optimum, rtol=1e-7)
 

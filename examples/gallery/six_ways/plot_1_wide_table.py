@@ -6,7 +6,6 @@ A CSV with an identifier, categories, dates and gaps: three commands from the fi
 the same from Python.
 """
 
-import os
 import shlex
 import subprocess
 import tempfile
@@ -19,10 +18,13 @@ import pandas as pd
 from atomlearn import FeatureGenerator, datasets
 from atomlearn.reports import CoefficientDisplay
 
+folder = Path(tempfile.mkdtemp())
+
 
 def run(command):
     """Print a command, and what it prints."""
-    told = subprocess.run(shlex.split(command), capture_output=True, text=True, check=True)
+    words = shlex.split(command)
+    told = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
     print(f"$ {command}\n{told.stdout}")
 
 
@@ -38,8 +40,7 @@ risk = (
 )
 table["outcome"] = np.where(risk + rng.logistic(size=n) > 1.0, "relapse", "well")
 table.loc[rng.choice(n, 30, replace=False), "m3"] = np.nan
-os.chdir(tempfile.mkdtemp())
-table.to_csv("patients.csv", index=False)
+table.to_csv(folder / "patients.csv", index=False)
 
 # %%
 # What is in the file, and what would be made of each column? Nothing is computed yet.
@@ -57,14 +58,14 @@ run(
 # %%
 # Predictions for new rows come with their identifiers.
 
-table.drop(columns="outcome").head(3).to_csv("new.csv", index=False)
+table.drop(columns="outcome").head(3).to_csv(folder / "new.csv", index=False)
 run("atomlearn predict chosen/model.json new.csv --out predicted.csv")
-print(Path("predicted.csv").read_text())
+print((folder / "predicted.csv").read_text())
 
 # %%
 # The same from Python: one reader, the same defaults, the same features.
 
-read = datasets.read("patients.csv", "outcome", missing="indicator")
+read = datasets.read(folder / "patients.csv", "outcome", missing="indicator")
 model = FeatureGenerator(5, groups=read.groups).fit(read.X, read.y)
 print([read.feature_names[j] for j in model.get_support(indices=True)])
 

@@ -6,10 +6,10 @@ A matrix as laboratories send it, with a gene in each row, a file with the pheno
 and a ``.gmt`` of pathways.
 """
 
-import os
 import shlex
 import subprocess
 import tempfile
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -17,10 +17,13 @@ import pandas as pd
 
 from atomlearn import KnockoffSelector, datasets
 
+folder = Path(tempfile.mkdtemp())
+
 
 def run(command):
     """Print a command, and what it prints."""
-    told = subprocess.run(shlex.split(command), capture_output=True, text=True, check=True)
+    words = shlex.split(command)
+    told = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
     print(f"$ {command}\n{told.stdout}")
 
 
@@ -31,11 +34,14 @@ X = 0.6 * shared + 0.8 * rng.standard_normal((n, p))
 signal = X[:, 30:36].sum(axis=1) + X[:, 600:606].sum(axis=1)
 ill = signal + rng.logistic(size=n) > 0
 genes, samples = [f"G{j:04d}" for j in range(p)], [f"S{i:03d}" for i in range(n)]
-os.chdir(tempfile.mkdtemp())
-pd.DataFrame(X.T.round(4), index=pd.Index(genes, name="gene"), columns=samples).to_csv("genes.csv")
+pd.DataFrame(X.T.round(4), index=pd.Index(genes, name="gene"), columns=samples).to_csv(
+    folder / "genes.csv"
+)
 status = pd.DataFrame({"sample": samples, "status": np.where(ill, "case", "control")})
-status.sample(frac=1.0, random_state=0).to_csv("samples.csv", index=False)  # in another order
-with open("pathways.gmt", "w") as stream:
+status.sample(frac=1.0, random_state=0).to_csv(
+    folder / "samples.csv", index=False
+)  # in another order
+with (folder / "pathways.gmt").open("w") as stream:
     for first in range(0, p, width):
         stream.write(
             "\t".join([f"pathway{first // width}", "", *genes[first : first + width]]) + "\n"
@@ -61,7 +67,9 @@ run(
 # *Which genes matter?* is another question than *which genes predict?* Knockoffs bound the share of
 # false ones among those that are named, here at 20%.
 
-read = datasets.read("genes.csv", transpose=True, pheno="samples.csv", pheno_name="status")
+read = datasets.read(
+    folder / "genes.csv", transpose=True, pheno=folder / "samples.csv", pheno_name="status"
+)
 selector = KnockoffSelector(fdr=0.2, rng=0).fit(read.X, read.y)
 chosen = selector.get_support(indices=True)
 print([read.feature_names[j] for j in chosen])

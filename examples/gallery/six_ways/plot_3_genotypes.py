@@ -6,10 +6,10 @@ A PLINK ``.bed`` stays at two bits a genotype. Phenotypes and covariates are joi
 covariates are in the model without penalty, and the model keeps the alleles.
 """
 
-import os
 import shlex
 import subprocess
 import tempfile
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -17,10 +17,13 @@ import pandas as pd
 
 from atomlearn import datasets
 
+folder = Path(tempfile.mkdtemp())
+
 
 def run(command):
     """Print a command, and what it prints."""
-    told = subprocess.run(shlex.split(command), capture_output=True, text=True, check=True)
+    words = shlex.split(command)
+    told = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
     print(f"$ {command}\n{told.stdout}")
 
 
@@ -31,12 +34,11 @@ true = rng.choice(p, 8, replace=False)
 age = rng.integers(20, 80, n)
 bmi = copies[:, true].sum(axis=1) + 0.05 * age + rng.standard_normal(n)
 copies[rng.random(copies.shape) < 0.01] = np.nan
-os.chdir(tempfile.mkdtemp())
-datasets.write_plink("study.bed", copies, positions=range(1000, 1000 * p + 1000, 1000))
-people = pd.read_csv("study.fam", sep=r"\s+", header=None).iloc[:, :2]
+datasets.write_plink(folder / "study.bed", copies, positions=range(1000, 1000 * p + 1000, 1000))
+people = pd.read_csv(folder / "study.fam", sep=r"\s+", header=None).iloc[:, :2]
 people.columns = ["FID", "IID"]
-people.assign(bmi=bmi.round(3)).iloc[::-1].to_csv("study.pheno", sep=" ", index=False)
-people.assign(age=age).to_csv("study.covar", sep=" ", index=False)
+people.assign(bmi=bmi.round(3)).iloc[::-1].to_csv(folder / "study.pheno", sep=" ", index=False)
+people.assign(age=age).to_csv(folder / "study.covar", sep=" ", index=False)
 
 # %%
 # Filters by allele frequency, missing rate and Hardy-Weinberg equilibrium are PLINK's.
@@ -50,7 +52,7 @@ run(
 # ``selected.csv`` has chromosome, position and both alleles. To predict, variants are found by name
 # or position, and swapped alleles are recoded.
 
-found = pd.read_csv("scan/selected.csv")
+found = pd.read_csv(folder / "scan/selected.csv")
 print(found.to_string(index=False, max_cols=8))
 run("atomlearn predict scan/model.json study.bed --covar study.covar --out predicted.csv")
 

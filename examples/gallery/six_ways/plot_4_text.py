@@ -5,19 +5,22 @@ Text: which words tell
 A column of free text becomes sparse columns, a word each; sparse stays sparse.
 """
 
-import os
 import shlex
 import subprocess
 import tempfile
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
+folder = Path(tempfile.mkdtemp())
+
 
 def run(command):
     """Print a command, and what it prints."""
-    told = subprocess.run(shlex.split(command), capture_output=True, text=True, check=True)
+    words = shlex.split(command)
+    told = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
     print(f"$ {command}\n{told.stdout}")
 
 
@@ -34,8 +37,7 @@ for _ in range(800):
     words = [*rng.choice(common, 12), *told]
     reviews.append(" ".join(rng.permutation(words)))
     stars.append("good" if good else "bad")
-os.chdir(tempfile.mkdtemp())
-pd.DataFrame({"review": reviews, "stars": stars}).to_csv("reviews.csv", index=False)
+pd.DataFrame({"review": reviews, "stars": stars}).to_csv(folder / "reviews.csv", index=False)
 
 # %%
 # Without ``--text`` a column of free text is left out, and that is said.
@@ -45,7 +47,7 @@ run("atomlearn select reviews.csv --target stars --text review --n-features 8 --
 # %%
 # The words, and which way they point.
 
-found = pd.read_csv("words/selected.csv")
+found = pd.read_csv(folder / "words/selected.csv")
 fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")
 sizes = found["coefficient"]
 ax.barh(found["feature"], sizes, color=["C3" if size < 0 else "C0" for size in sizes])
