@@ -173,9 +173,8 @@ class _Reader:
             self.fail("task", "one of classification, regression, survival", task)
         classes = self.classes(content["classes"], task)
         n_outputs = 1 if classes is None or len(classes) == 2 else len(classes)
-        n_inputs, n_features = (
-            self.whole(key, content[key], least=1) for key in ("n_inputs", "n_features")
-        )
+        sizes = (self.whole(key, content[key], least=1) for key in ("n_inputs", "n_features"))
+        n_inputs, n_features = sizes
         inputs = self.inputs(content["inputs"], n_inputs)
         features = self.features(content["features"], n_features, len(inputs), n_outputs)
         coefficients = self.coefficients(content["coefficients"], n_outputs, len(features))
