@@ -191,7 +191,7 @@ class CrossValidatedModel(AtomicModel):
         self.relax_ = scores.relax
         self.cv_results_ = scores.table()
         self.n_passes_ += 0.0 if scores.paths else scores.passes
-        return chosen, scores.starts(chosen, position, len(problems))
+        return chosen, scores.warm_starts(chosen, position, len(problems))
 
     def _final(
         self, data: Checked, norm: Norm, folds: Sequence[tuple[Rows, Rows]]

@@ -97,7 +97,7 @@ class CrossValidation:
             level = np.argmax(score[norm] >= bound)
         return int(norm), int(level)
 
-    def starts(self, norm: int, level: int, n_outputs: int = 1) -> list[WarmStart | None]:
+    def warm_starts(self, norm: int, level: int, n_outputs: int = 1) -> list[WarmStart | None]:
         """Return, by output, the mean over folds of the solutions at (norm index, level index).
 
         Where the whole can begin; None where the folds did not share their readings.
