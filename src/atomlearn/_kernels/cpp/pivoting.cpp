@@ -8,6 +8,7 @@
 
 #include "blas.hpp"
 #include "factor.hpp"
+#include "ridge_systems.hpp"
 
 namespace atomlearn {
 namespace {
@@ -24,27 +25,6 @@ constexpr double kExact = 1e-11;
 
 std::size_t as_size(Index n) {
     return static_cast<std::size_t>(n);
-}
-
-ATOMLEARN_CLONES void subtract_rows(double* y, const double* matrix, Index stride,
-                                    const Index* rows, const double* factors, Index count,
-                                    Index size) {
-    Index r = 0;
-    for (; r + 4 <= count; r += 4) {
-        const double* a = matrix + rows[r] * stride;
-        const double* b = matrix + rows[r + 1] * stride;
-        const double* c = matrix + rows[r + 2] * stride;
-        const double* d = matrix + rows[r + 3] * stride;
-        const double fa = factors[r], fb = factors[r + 1], fc = factors[r + 2], fd = factors[r + 3];
-#pragma omp simd
-        for (Index j = 0; j < size; ++j) y[j] -= fa * a[j] + fb * b[j] + fc * c[j] + fd * d[j];
-    }
-    for (; r < count; ++r) {
-        const double* a = matrix + rows[r] * stride;
-        const double fa = factors[r];
-#pragma omp simd
-        for (Index j = 0; j < size; ++j) y[j] -= fa * a[j];
-    }
 }
 
 class Pivoting {

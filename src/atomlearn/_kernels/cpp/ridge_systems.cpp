@@ -5,13 +5,7 @@
 #include "blas.hpp"
 
 namespace atomlearn {
-namespace {
 
-std::size_t as_size(Index n) {
-    return static_cast<std::size_t>(n);
-}
-
-// y -= sum over four rows at a time: each entry of y is read once for four products.
 ATOMLEARN_CLONES void subtract_rows(double* y, const double* matrix, Index stride,
                                     const Index* rows, const double* factors, Index count,
                                     Index size) {
@@ -31,6 +25,12 @@ ATOMLEARN_CLONES void subtract_rows(double* y, const double* matrix, Index strid
 #pragma omp simd
         for (Index j = 0; j < size; ++j) y[j] -= fa * a[j];
     }
+}
+
+namespace {
+
+std::size_t as_size(Index n) {
+    return static_cast<std::size_t>(n);
 }
 
 ATOMLEARN_CLONES void add_multiple(double* y, double factor, const double* x, Index size) {
