@@ -262,9 +262,8 @@ std::pair<int, double> multiplier(const Doubles& v, Index k, double amount, bool
     const nb::gil_scoped_release release;
     const double* b = bounds.data();
     double mu = 0.0;
-    const Status status =
-        ksupport_multiplier(v.data(), static_cast<Index>(v.shape(0)), k, amount, penalized, b[0],
-                            b[1], b[2], room.data(), &mu);
+    const Status status = ksupport_multiplier(v.data(), static_cast<Index>(v.shape(0)), k, amount,
+                                              penalized, b[0], b[1], b[2], room.data(), &mu);
     return {static_cast<int>(status), mu};
 }
 
