@@ -197,10 +197,8 @@ def _controlled(data: Data, plan: Plan, watch: Watch) -> Outcome:
     options = {"form": "squared", "loss": plan.loss_for(target.task), "tol": plan.gap}
     if whole.size:
         folds = _folds(target, y, plan.seed)
-        watch.searches = LIMITS.n_alphas * folds.get_n_splits() * len(target.outputs)
-        model = search_of(target)(
-            "l2", n_alphas=LIMITS.n_alphas, cv=folds, **options, **watch.options
-        )
+        model = search_of(target)("l2", cv=folds, **options, **watch.options)
+        watch.searches = model.n_alphas * folds.get_n_splits() * len(target.outputs)
         results = model.fit(over, y).results_
     else:  # nothing was selected: the intercept alone
         model = kind_of(target)("l1", 1e6, **{**options, "form": "penalized"}).fit(over, y)
@@ -235,16 +233,14 @@ def _cross_validate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     """Choose alpha, and the norm of several, by the held-out loss; then fit to these rows."""
     target, y = data.target, data.y
     folds = _folds(target, y, plan.seed)
-    n_folds, n_alphas = folds.get_n_splits(), LIMITS.n_alphas
-    watch.searches = len(plan.norms) * n_alphas * n_folds * len(target.outputs)
-    watch.say(
-        f"  cross-validation: {n_folds} folds, {n_alphas} alphas, {len(plan.norms)} norm"
-        f"{'s' if len(plan.norms) > 1 else ''}"
-    )
     rule: Rule = "one_standard_error" if plan.one_se else "best"
     options = _options(data, plan, watch)
-    model = search_of(target)(
-        list(plan.norms), n_alphas=n_alphas, cv=folds, selection=rule, **options
+    model = search_of(target)(list(plan.norms), cv=folds, selection=rule, **options)
+    n_folds = folds.get_n_splits()
+    watch.searches = len(plan.norms) * model.n_alphas * n_folds * len(target.outputs)
+    watch.say(
+        f"  cross-validation: {n_folds} folds, {model.n_alphas} alphas, {len(plan.norms)} norm"
+        f"{'s' if len(plan.norms) > 1 else ''}"
     )
     try:
         model.fit(data.design, y, **data.of_rows)

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 class Limits:
     """What no option says.
 
-    folds : of a cross-validation; n_alphas : candidates in it; most_classes_guessed : a target of
-    whole numbers with at most so many values is taken for classes; most_labels_named : in a
-    message.
+    folds : of a cross-validation; most_classes_guessed : a target of whole numbers with at most so
+    many values is taken for classes; most_labels_named : in a message.
     """
 
     folds: int = 5
-    n_alphas: int = 30
     most_classes_guessed: int = 20
     most_labels_named: int = 8
 

@@ -115,7 +115,7 @@ def check_levels(levels: object, form: Form, name: str = "levels") -> Array:
     if given.ndim != 1 or given.size == 0:
         raise ValueError(
             f"{name} must be a one-dimensional array of at least one number, got shape "
-            f"{given.shape}; for a single one write [value]"
+            f"{given.shape}; for a single one write [value], for so many of them n_{name}"
         )
     if not (np.isfinite(given).all() and (given > 0).all()):
         raise ValueError(f"{name} must all be positive and finite, got {given.tolist()[:10]}")
