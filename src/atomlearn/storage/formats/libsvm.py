@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import re
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.understood import understood
 from atomlearn.storage.formats.compressed import open_bytes
+from atomlearn.storage.formats.fast_text import polars
 from atomlearn.storage.formats.limits import LIMITS, fits
 from atomlearn.storage.formats.sources import About, RowPiece, RowSource
 from atomlearn.storage.formats.table import (
@@ -147,10 +147,9 @@ def _quickly(text: bytes) -> tuple[sp.csr_matrix, NDArray[np.float64]] | None:
     None where polars is not installed, or the text is not plain: then scikit-learn says what is
     wrong with it, if anything is.
     """
-    if importlib.util.find_spec("polars") is None or any(mark in text for mark in b"#,\t\"'"):
+    pl = None if any(mark in text for mark in b"#,\t\"'") else polars()
+    if pl is None:
         return None
-    import polars as pl
-
     text = text.replace(b"\r\n", b"\n").replace(b" \n", b"\n")
     n_lines = text.count(b"\n") + (not text.endswith(b"\n"))
     # The first line says how many cells a line has at most.

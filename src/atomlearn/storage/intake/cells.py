@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import importlib.util
 import io
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.storage.formats.fast_text import polars
 from atomlearn.storage.formats.limits import LIMITS
 from atomlearn.storage.intake.limits import INTAKE
 
@@ -131,12 +131,9 @@ def _shared(cells: Iterable[str]) -> NDArray[Any]:
 
 def _quickly(block: Block, form: TextForm, width: int, text: set[int]) -> Columns | None:
     """Return the columns as polars reads them; None where it cannot, or may read them wrongly."""
-    if importlib.util.find_spec("polars") is None:
+    pl = None if width == 1 else polars()  # of one column, a blank line is a missing value to it
+    if pl is None:
         return None
-    import polars as pl
-
-    if width == 1:
-        return None  # a blank line is a missing value to polars
     content, quoted = block.content, b'"' in block.content
     tokens = sorted({case(t) for t in MISSING | form.missing for case in _CASES} | {""})
     names = [str(place) for place in range(width)]
@@ -160,13 +157,11 @@ def _quickly(block: Block, form: TextForm, width: int, text: set[int]) -> Column
         not quoted and content.count(form.delimiter.encode()) == frame.height * (width - 1)
     ):
         return None
-    return [_of_series(frame[name], form, int(name) in text) for name in names]
+    return [_of_series(pl, frame[name], form, int(name) in text) for name in names]
 
 
-def _of_series(series: Any, form: TextForm, is_text: bool) -> NDArray[Any]:
+def _of_series(pl: Any, series: Any, form: TextForm, is_text: bool) -> NDArray[Any]:
     """Return a column of polars as numbers, where all of it is, else as text."""
-    import polars as pl
-
     if series.dtype == pl.String:
         series = series.str.strip_chars()
         folded, tokens = series.str.to_lowercase(), sorted(MISSING | form.missing | {""})
