@@ -28,6 +28,8 @@ Columns = NDArray[np.int64]
 
 #: Re-fits of one level before its point is priced as it is.
 MOST_ROUNDS = 30
+#: A re-fit whose columns will move again goes to this part of the gap before it.
+LOOSE = 1e-3
 #: Columns without weight that a working set may hold beyond twice those with one.
 IDLE = 300
 
@@ -61,6 +63,8 @@ class PoolRefit:
     """
 
     PART = 0.5
+    #: Multiply-adds of dense algebra in the time that reading one entry of the data takes.
+    DENSE = 16.0
 
     def __init__(self, pool: Pool, tolerance: float, master: Master | None = None) -> None:
         self.pool = pool
@@ -69,6 +73,8 @@ class PoolRefit:
         self.at: Columns = np.zeros(0, dtype=np.int64)
         self.block = CachedBlock(pool.block.take(self.at))
         self._last: tuple[Array, Scores] = (np.zeros(0), ArrayScores(np.zeros(0)))
+        #: What the steps took so far, in entries of the data that could have been read meanwhile.
+        self.work = 0.0
 
     def solve(self, problem: Problem, warm: Point | None) -> Point:
         """Return the solution over the pool, from a point at another level or an earlier one."""
@@ -94,7 +100,7 @@ class PoolRefit:
 
     def _start(self, problem: Problem, warm: Point | None) -> tuple[Array, float, Array]:
         """Return weights of the working set, constant and prediction of the warm start."""
-        self._without_idle(warm)
+        self._without_idle(warm, self.free(problem))
         weights, shift = np.zeros(self.at.size), 0.0
         if warm is not None:
             where = np.full(self.pool.size, -1, dtype=np.int64)
@@ -121,15 +127,24 @@ class PoolRefit:
         weights = np.concatenate([weights, np.zeros(entering.size)])
         restricted = problem.restricted_to(self.block, self.pool.columns[self.at])
         enough = 0.3 * self.target * abs(price.certificate.objective)
+        if entering.size:
+            enough = max(enough, LOOSE * price.certificate.gap)
         refit = self.master.solve(restricted, weights, shift, max(enough, restricted.negligible))
+        n_samples, used = refit.prediction.size, int(np.count_nonzero(refit.weights))
+        self.work += refit.steps * n_samples * used * (1.0 + min(n_samples, used) / self.DENSE)
         return refit.weights, refit.intercept, refit.prediction
 
     def _entering(self, price: Pricing) -> Columns:
         """Return positions of the pool that want in and are not in the working set."""
         norm = price.problem.regularizer.norm
         n_used = int(np.count_nonzero(price.weights))
-        best = norm.best_columns(price.scores, max(200, n_used))
+        free = self.free(price.problem)
+        best = norm.best_columns(price.scores, max(200, free, 2 * n_used if free else n_used))
         return price.entering(best)
+
+    def free(self, problem: Problem) -> int:
+        """Return how many columns cost the master no more than those in use among them."""
+        return self.master.candidates_for_free(problem)
 
     def _priced(self, problem: Problem, weights: Array, prediction: Array) -> Pricing:
         """Return the pricing of a point over the pool, which takes a few percent of a pass."""
@@ -145,10 +160,10 @@ class PoolRefit:
             self._last = v, scores
         return scores
 
-    def _without_idle(self, warm: Point | None) -> None:
+    def _without_idle(self, warm: Point | None, free: int) -> None:
         """Let go of columns without weight once they are most of the working set."""
         used = 0 if warm is None else warm.positions.size
-        if self.at.size <= 2 * used + IDLE:
+        if self.at.size <= max(2 * used + IDLE, 2 * free + 2 * used if free else 0):
             return
         keep = np.zeros(0, dtype=np.int64)
         if warm is not None:

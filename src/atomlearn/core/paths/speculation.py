@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Scores
+from atomlearn.core.interfaces import Design, Scores
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.pool import Pool
@@ -60,8 +60,44 @@ class _Level:
     certificate: Certificate | None = None
     status: Status | None = None
     seconds: float = 0.0
+    work: float = 0.0
     history: list[Record] = field(default_factory=list)
     result: Result | None = None
+
+
+@dataclass(slots=True)
+class Worth:
+    """Whether one more guess is worth its re-fit, by what guesses of this path were worth so far.
+
+    reading : work of one, in entries; final, wasted : work of the re-fits of levels that the
+    reading after them proved, and of the others.
+    """
+
+    reading: float
+    final: float = 0.0
+    wasted: float = 0.0
+
+    def one_more(self, work: list[float]) -> bool:
+        """Return whether what is likely wasted, all after the first, is less than a reading.
+
+        One more guess is taken to cost what the last one did.
+        """
+        wrong = (self.wasted + self.reading) / (self.wasted + self.final + self.reading)
+        return wrong * (sum(work[1:]) + work[-1]) <= self.reading
+
+    def learn(self, work: float, proved: bool) -> None:
+        """Count the work of a level once it was priced."""
+        if proved:
+            self.final += work
+        else:
+            self.wasted += work
+
+
+def _entries(design: Design) -> float:
+    """Return the number of entries that a reading goes over."""
+    sparse = design.stored_sparse()
+    n_samples, n_features = design.shape
+    return float(n_samples) * n_features if sparse is None else float(sparse.nnz)
 
 
 def speculates(problem: Problem, n_levels: int, settings: Settings) -> bool:
@@ -146,7 +182,7 @@ class _Speculation:
         self.reached: Reached | None = None
         self.asked_of = 0
         self.readings = 0
-        self.width = GUESS.levels
+        self.worth = Worth(_entries(problem.design))
 
     @property
     def seeds(self) -> bool:
@@ -173,15 +209,19 @@ class _Speculation:
         """Return the next levels with their points over the pool; none where all are final."""
         self.pool.settle()
         pending = [number for number, level in enumerate(self.levels) if level.status is None]
-        batch, before = [], None
-        for number in pending[: self.width]:
+        batch: list[_Level] = []
+        before = None
+        for number in pending[: GUESS.levels]:
+            if batch and not self.worth.one_more([level.work for level in batch]):
+                break
             level = self.levels[number]
-            began = time.monotonic()
+            began, worked = time.monotonic(), self.refit.work
             warm = level.point
             if warm is None:
                 warm = before or (self.levels[number - 1].point if number else None)
             level.point = before = self.refit.solve(level.problem, warm)
             level.seconds += time.monotonic() - began
+            level.work = self.refit.work - worked
             batch.append(level)
         return batch
 
@@ -207,6 +247,7 @@ class _Speculation:
             except LookupError:  # no large score was there at all
                 self._solve_alone(level)
             level.seconds += time.monotonic() - began
+            self.worth.learn(level.work, level.status is not None)
             if level.status is None:
                 wrong.append(level)
         joined = self._join(batch, answer) if wrong else 0
