@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import inspect
 import re
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -98,12 +100,39 @@ def test_public_classes_say_where_they_come_from_and_how_they_are_used(value: ty
     assert missing(value) <= TO_WRITE.get(shown(value), set())
 
 
+@functools.cache
+def docstrings() -> list[tuple[Path, str]]:
+    return [
+        (path, ast.get_docstring(node) or "")
+        for path in sorted((SOURCES / "atomlearn").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+    ]
+
+
 def test_letters_are_in_the_bibliography() -> None:
     """[A], [V] and their likes are keys that a reader can look up."""
     keys = set(re.findall(r"\*\*\[([A-Z])\]\*\*", BIBLIOGRAPHY.read_text(encoding="utf-8")))
-    for path in sorted((SOURCES / "atomlearn").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-                prose = ast.get_docstring(node) or ""
-                used = set(re.findall(r"(?<![\w\]\[])\[([A-Z])\](?!\w)", prose))
-                assert used <= keys, (path, used)
+    for path, prose in docstrings():
+        used = set(re.findall(r"(?<![\w\]\[])\[([A-Z])\](?!\w)", prose))
+        assert used <= keys, (path, used)
+
+
+def test_authors_and_years_are_in_the_bibliography() -> None:
+    """Each year that a References section names stands beside one of its authors there, too."""
+    entries = [words(entry) for entry in BIBLIOGRAPHY.read_text(encoding="utf-8").split("\n- ")]
+    lost = []
+    for path, prose in docstrings():
+        section = re.search(r"References\n-+\n(.*?)(?:\n\n\w+\n-+\n|\Z)", prose, re.DOTALL)
+        text = re.sub(r"doi:\S+", "", section[1] if section else "")
+        for before, year in re.findall(r"(.*?)\b((?:19|20)\d\d)\b(?![-\d])", text, re.DOTALL):
+            authors = {word for word in words(before) if word[0].isupper() and len(word) > 2}
+            if not any(year in entry and authors & entry for entry in entries):
+                lost.append((path.name, before.strip(), year))
+    assert not lost
+
+
+def words(text: str) -> set[str]:
+    """Return the words and numbers of a text, without accents."""
+    letters = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    return set(re.findall(r"[A-Za-z]+|\d{4}", letters))
