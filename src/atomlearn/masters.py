@@ -7,6 +7,7 @@ from atomlearn.core.masters.choose import choose_master, default_master
 from atomlearn.core.masters.compressed import CompressedSamples
 from atomlearn.core.masters.coupled_newton import CoupledNewton
 from atomlearn.core.masters.free_newton import FreeNewton
+from atomlearn.core.masters.ksupport_newton import KSupportNewton
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.scaling_newton import ScalingNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
@@ -26,6 +27,7 @@ __all__ = [
     "DualMKL",
     "FreeNewton",
     "InteriorPoint",
+    "KSupportNewton",
     "ScalingNewton",
     "SemismoothNewton",
     "SequentialQP",

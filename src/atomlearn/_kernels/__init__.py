@@ -37,6 +37,7 @@ from atomlearn._kernels.ksupport import (
     ksupport_prox_exhaustive,
     ksupport_prox_two_step,
 )
+from atomlearn._kernels.ksupport_newton import ksupport_newton
 from atomlearn._kernels.many import (
     LANES,
     FoundColumns,
@@ -119,6 +120,7 @@ __all__ = [
     "joint_histogram",
     "ksupport_gauge",
     "ksupport_multiplier",
+    "ksupport_newton",
     "ksupport_prox",
     "ksupport_prox_binary_search",
     "ksupport_prox_box_norm",

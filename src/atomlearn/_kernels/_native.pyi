@@ -220,6 +220,17 @@ def newton_qp(
     most: int,
     /,
 ) -> int: ...
+def ksupport_newton(
+    data: Array,
+    gram: bool,
+    pull: Array,
+    k: int,
+    level: float,
+    squared: bool,
+    weights: Array,
+    most: int,
+    /,
+) -> int: ...
 def max_threads() -> int: ...
 def set_threads(threads: int, /) -> None: ...
 def provide_blas(name: str, capsule: object, /) -> bool: ...

@@ -1,5 +1,6 @@
-// The Python function of newton_qp.hpp.
+// The Python functions of newton_qp.hpp and ksupport_newton.hpp.
 #include "bindings.hpp"
+#include "ksupport_newton.hpp"
 #include "newton_qp.hpp"
 
 namespace atomlearn {
@@ -27,6 +28,21 @@ Index newton_qp_of(const DoubleMatrix& columns, const Doubles& target, const Dou
     return newton_qp(problem, weights.data(), shift.data(), batch, most);
 }
 
+// Returns the number of steps.
+Index ksupport_newton_of(const DoubleMatrix& data, bool gram, const Doubles& pull, Index k,
+                         double level, bool squared, const OutDoubles& weights, Index most) {
+    const nb::gil_scoped_release release;
+    const SupportQuadratic problem{data.data(),
+                                   static_cast<Index>(data.shape(0)),
+                                   static_cast<Index>(data.shape(1)),
+                                   gram,
+                                   pull.data(),
+                                   k,
+                                   level,
+                                   squared};
+    return ksupport_newton(problem, weights.data(), most);
+}
+
 }  // namespace
 
 void bind_newton(nb::module_& m) {
@@ -34,6 +50,8 @@ void bind_newton(nb::module_& m) {
           nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),
           nb::arg());
+    m.def("ksupport_newton", &ksupport_newton_of, nb::arg().noconvert(), nb::arg(),
+          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg());
 }
 
 }  // namespace atomlearn

@@ -282,6 +282,10 @@ class Norm(Ratings, ABC):
         """Return p with gauge(w) = sum_j p_j |w_j|, 0 < p_j < inf; None for other norms."""
         return None
 
+    def support_size(self, n_features: int) -> int | None:
+        """Return the k of the k-support norm of single columns, where it is this one."""
+        return None
+
     def least_polar(self, z: Array, error: Array) -> float:
         """Return a lower bound on gauge°(z*) over all z* with |z_j* - z_j| <= error_j, >= 0."""
         return 0.0

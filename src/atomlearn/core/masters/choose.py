@@ -10,6 +10,7 @@ from atomlearn.core.masters.active_set import prices_of
 from atomlearn.core.masters.block_pivots import BlockPivots
 from atomlearn.core.masters.compressed import CompressedSamples, is_compressible
 from atomlearn.core.masters.coupled_newton import CoupledNewton, is_coupled
+from atomlearn.core.masters.ksupport_newton import KSupportNewton
 from atomlearn.core.masters.newton import Array, SemismoothNewton
 from atomlearn.core.masters.scaling_newton import ScalingNewton, is_group_problem
 from atomlearn.core.masters.sequential_qp import SequentialQP
@@ -32,6 +33,7 @@ def choose_master(problem: Problem) -> Master:
     couples samples or has no bound on its curvature; or
     more of few samples where the loss is quadratic
     l1 and a quadratic loss otherwise                       ``BlockPivots``
+    ``KSupport`` without groups and a quadratic loss        ``KSupportNewton``
     every other norm with a proximal map                    ``SemismoothNewton``
     ======================================================  ====================
 
@@ -83,6 +85,9 @@ def _inner(problem: Problem) -> Master:
         return ScalingNewton()
     if problem.loss.is_quadratic and prices_of(problem) is not None:
         return BlockPivots(SemismoothNewton())
+    size = problem.design.shape[1]
+    if problem.loss.is_quadratic and problem.regularizer.norm.support_size(size) is not None:
+        return KSupportNewton(SemismoothNewton())
     return SemismoothNewton()
 
 

@@ -102,6 +102,10 @@ class KSupport(GroupedNorm):
         """d_j = clip(t |w_j|, 0, 1) with sum d <= k; none with groups."""
         return scaling_vector(w, self.k) if self.groups is None else None
 
+    def support_size(self, n_features: int) -> int | None:
+        """Return k, for columns that are not grouped."""
+        return self._k(n_features) if self.groups is None else None
+
     def with_names(self, names: Sequence[str]) -> KSupport:
         """Return the same norm with names and patterns of columns replaced by their indices."""
         groups = named_groups(self.groups, names, "KSupport")

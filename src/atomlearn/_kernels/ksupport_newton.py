@@ -1,0 +1,59 @@
+"""A quadratic under the k-support norm: gradient and Newton steps, start to end."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from atomlearn._kernels import _checks, _native
+from atomlearn._kernels._checks import Array
+from atomlearn._kernels.group_newton import has_group_newton
+
+
+def ksupport_newton(
+    matrix: Array,
+    pull: Array,
+    weights: Array,
+    *,
+    k: int,
+    level: float,
+    squared: bool,
+    gram: bool,
+    most: int = 500,
+) -> tuple[Array, int]:
+    """argmin_w 1/2 w'Hw - pull'w + level ||w||_k, or + level/2 ||w||_k^2 where ``squared``.
+
+    Accelerated proximal gradient steps and semismooth Newton steps take turns, as they do in
+    ``SemismoothNewton``, until a point is fixed to rounding. Nothing is proved: price the point.
+
+    Parameters
+    ----------
+    matrix : (n, m) float64
+        A with H = A'A, or H itself where ``gram``; copied where its columns are not contiguous.
+    pull : (m,) float64
+    weights : (m,) the start
+    k : int >= 1
+    level : float > 0
+    most : int
+        Bound on steps.
+
+    Returns
+    -------
+    w : (m,) the weights, no worse than the start
+    steps : int; 0 also where SciPy exports no BLAS to solve systems with
+    """
+    array = np.asarray(matrix, dtype=np.float64, order="F")
+    size = array.shape[1]
+    if gram and array.shape[0] != size:
+        raise ValueError(f"a Gram matrix must be square, got shape {array.shape}")
+    point = np.array(_checks.weights(weights, "weights", size))
+    wanted = _checks.count(k, "k")
+    if not 0.0 < level < np.inf:
+        raise ValueError(f"level must be finite and > 0, got {level!r}")
+    line = _checks.weights(pull, "pull", size)
+    if not has_group_newton():
+        return point, 0
+    steps = _native.ksupport_newton(
+        array, bool(gram), line, min(wanted, max(size, 1)), float(level), bool(squared), point,
+        _checks.count(most, "most"),
+    )  # fmt: skip
+    return point, steps
