@@ -46,10 +46,11 @@ class Data:
             X = (X @ self.loadings + rng.standard_normal((n, p))) / np.sqrt(6)
         else:
             rho = float(kind)
+            rows = np.ascontiguousarray(X.T)
             for j in range(1, p):
-                X[:, j] = rho * X[:, j - 1] + np.sqrt(1 - rho**2) * X[:, j]
+                rows[j] = rho * rows[j - 1] + np.sqrt(1 - rho**2) * rows[j]
             self.order = rng.permutation(p)
-            X = X[:, self.order]
+            X = np.ascontiguousarray(rows[self.order].T)
         self.X, self.true = X, np.zeros(p, dtype=bool)
         self.true[rng.choice(p, N_TRUE, replace=False)] = True
         size = SIZES[loss] * (2.0 if kind == "factors" else 1.0)

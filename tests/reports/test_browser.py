@@ -123,6 +123,13 @@ def frame(loader: Any) -> tuple[pd.DataFrame, Any]:
     return (data.data - data.data.mean()) / data.data.std(), data.target
 
 
+def genotypes() -> tuple[pd.DataFrame, Any]:
+    rng = np.random.default_rng(0)
+    names = [f"{1 + j % 12}:{1000 * j + 5}_A_G" for j in range(200)]
+    X = pd.DataFrame(rng.binomial(2, 0.3, (150, 200)).astype(float), columns=names)
+    return X, X.iloc[:, 3] - X.iloc[:, 50] + rng.standard_normal(150)
+
+
 NOISE = np.random.default_rng(1).standard_normal((100, 30))
 HOSTILE = [f'<img src=x onerror="window.alerted=1">{"long " * 20}{j}' for j in range(30)]
 KINDS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
@@ -138,7 +145,11 @@ KINDS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "k-support": (AtomicRegressor(norms.KSupport(3), 0.5, form="squared"),
                   frame(load_diabetes), {}),
     "empty": (AtomicRegressor(alpha=1e5), frame(load_diabetes), {}),
-    "noise": (AtomicClassifier(alpha=0.1), (NOISE, (NOISE[:, 0] > 9) | (NOISE[:, 29] > 0)), {}),
+    "leak": (AtomicClassifier(alpha=0.1), (NOISE, NOISE[:, 29] > 0), {}),
+    "noise": (AtomicClassifier(alpha=0.1), (NOISE, np.arange(100) * 11 % 5 > 2), {}),
+    "genotypes": (AtomicRegressor(alpha=0.2), genotypes(), {}),
+    "disjoint groups": (AtomicRegressor(norms.Groups([[0, 1, 2], [3, 4, 5], [6, 7, 8, 9]]), 0.5),
+                        frame(load_diabetes), {}),
     "hostile": (AtomicClassifier(alpha=0.05), (NOISE, (np.arange(100) * 7 % 3 == 0)),
                 {"feature_names": HOSTILE, "target": "</h1><script>window.alerted=1</script>"}),
 }  # fmt: skip
@@ -148,6 +159,6 @@ KINDS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 def test_pages_of_all_kinds_of_fits(kind: str, tmp_path: Path) -> None:
     model, (X, y), options = KINDS[kind]
     page = tmp_path / "report.html"
-    atomlearn.report(model.fit(X, y), X, y, page, n_resamples=2, **options)
+    atomlearn.report(model.fit(X, y), X, y, page, n_resamples=6, **options)
     assert asked(page, 1280, dark=False) == []
     assert asked(page, 390, dark=True) == []

@@ -171,3 +171,49 @@ def test_what_a_pair_adds_is_what_the_model_says(tmp_path: Path) -> None:
     told = model.predict(np.array([row, middle]))
     assert surface.values[1][3] == pytest.approx(told[0] - told[1])
     assert "What pairs add together" in page
+
+
+def test_curves_are_told_with_the_sign_of_their_trend_and_a_band(tmp_path: Path) -> None:
+    X, y = diabetes()
+    model = AtomicRegressor("groups", 2.0, features="splines")
+    content, page = page_of(model, X, y, tmp_path, n_resamples=6, test_fraction=0)
+    assert "Shades hold the middle 80%" in page
+    for feature, curve in zip(content.selected, content.curves, strict=True):
+        x = X[feature.name].to_numpy()
+        added = np.interp(x, *model.curve(feature.name))
+        slope = np.polyfit(x, added, 1)[0]
+        assert feature.coefficients[0] == pytest.approx(slope, rel=0.1, abs=0.1)
+        assert feature.standardized[0] == pytest.approx(
+            np.sign(slope) * added.std(), rel=0.1, abs=0.1
+        )
+        assert (np.array(curve.low) <= np.array(curve.high)).all()
+        assert feature.stability is not None
+    sex = next(curve for curve in content.curves if curve.name == "sex")
+    assert sex.steps and sex.levels == tuple(np.unique(X["sex"]).tolist())
+
+
+def test_names_that_tell_a_place_are_drawn_along_chromosomes(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    names = [f"{'X' if j > 30 else 1 + j % 3}:{100 * j + 7}_A_G" for j in range(40)]
+    X = pd.DataFrame(rng.binomial(2, 0.4, (80, 40)).astype(float), columns=names)
+    y = X.iloc[:, 3] + 0.5 * rng.standard_normal(80)
+    content, page = page_of(AtomicRegressor(alpha=0.3), X, y, tmp_path, test_fraction=0)
+    found = content.evidence.manhattan
+    assert found is not None and "Along the chromosomes" in page
+    assert [label for label, _, _ in found.chromosomes] == ["1", "2", "3", "X"]
+    heights = {name: height for _, height, name in found.selected}
+    for name, height in heights.items():
+        assert height == pytest.approx(abs(np.corrcoef(X[name], y)[0, 1]))
+    assert names[3] in heights
+    told = ["7"] * 40, np.arange(40)
+    moved = atomlearn.report(AtomicRegressor(alpha=0.3).fit(X, y), X, y, tmp_path / "two.html",
+                             test_fraction=0, positions=told)  # fmt: skip
+    assert moved.evidence.manhattan is not None
+    assert moved.evidence.manhattan.chromosomes[0][0] == "7"
+
+
+def test_pairs_without_squares_are_told_so(tmp_path: Path) -> None:
+    X, y = diabetes()
+    model = AtomicRegressor(alpha=3.0, features="interactions")
+    _, page = page_of(model, X, y, tmp_path, test_fraction=0, n_resamples=0)
+    assert "10 columns and all their pairs" in page

@@ -185,8 +185,12 @@ def _of_precision(X: Array, precision: Any, method: str, name: str, words: str) 
 
     def draw(rng: np.random.Generator) -> Array:
         noise = rng.standard_normal(columns.shape)
-        spread = _root_times(lambda V: 2.0 * V - s * scaled.dot(V), noise, lowest, 2.0)
-        return np.asarray(drift + np.sqrt(s) * root * spread).T
+        together = max(8, SETTINGS.noise_together // (8 * n_columns))
+        for first in range(0, noise.shape[1], together):
+            some = np.ascontiguousarray(noise[:, first : first + together])
+            spread = _root_times(lambda V: 2.0 * V - s * scaled.dot(V), some, lowest, 2.0)
+            noise[:, first : first + together] = spread
+        return np.asarray(drift + np.sqrt(s) * root * noise).T
 
     return Knockoffs(draw, name, words, float(s))
 
@@ -307,14 +311,16 @@ def _ledoit_wolf(X: Array, method: str) -> Knockoffs:
     return Knockoffs(draw, "ledoit_wolf", words + "explain the correlations", s)
 
 
-def _principal(X: Array) -> tuple[Array, Array, Array]:
+def _principal(X: Array, count: int | None = None) -> tuple[Array, Array, Array]:
     """Return the eigenvalues of X'X / n above rounding, falling, and vectors of rows and columns.
 
-    From the smaller one of the two Gram matrices.
+    From the smaller one of the two Gram matrices; ``count`` : the largest ones alone.
     """
     n_rows, n_columns = X.shape
     gram = X @ X.T if n_rows <= n_columns else X.T @ X
-    values, vectors = la.eigh(gram)
+    size = len(gram)
+    some = None if count is None else (max(size - count, 0), size - 1)
+    values, vectors = la.eigh(gram, subset_by_index=some)
     keep = np.flatnonzero(values > 1e-10 * max(values[-1], 1e-300))[::-1]
     values, vectors = values[keep], vectors[:, keep]
     other = (X.T if n_rows <= n_columns else X) @ vectors / np.sqrt(values)
@@ -343,8 +349,9 @@ def _warn_of_strong_correlation(X: Array) -> None:
 def _common(X: Array) -> tuple[int, Array]:
     """Return the number of factors that stand out of the noise, and what they explain of X."""
     n_rows, n_columns = X.shape
-    values, vectors, _ = _principal(X)
-    most = min(SETTINGS.most_factors, n_rows // 10, n_columns // 10, values.size - 1)
+    most = min(SETTINGS.most_factors, n_rows // 10, n_columns // 10)
+    values, vectors, _ = _principal(X, most + 1)
+    most = min(most, values.size - 1)
     if most < 1:
         return 0, np.zeros_like(X)
     # The edge of pure noise (Marchenko and Pastur).

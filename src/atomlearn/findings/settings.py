@@ -33,6 +33,12 @@ class Settings:
     least_t: float = 4.0
     #: Columns looked at together: what keeps the work in the cache of a laptop.
     columns_together: int = 512
+    #: Blocks of so many columns by which it is told whether few neighbors explain them.
+    blocks_looked_at: int = 4
+    #: Numbers of a piece, of which the largest is found first.
+    piece: int = 64
+    #: Bytes of noise whose root is taken at a time: what stays in the cache.
+    noise_together: int = 1_000_000
     #: Share of pairs beyond ``least_t`` that shows that few neighbors do not explain a column;
     #: without dependence 6e-5 of them are.
     most_unexplained: float = 1e-3

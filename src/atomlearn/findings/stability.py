@@ -174,7 +174,7 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         counts, both, total, n_pairs = np.zeros(n_units), np.zeros(n_units), 0, 0
         halves: list[NDArray[np.int64]] = []
         for _ in range((int(self.n_resamples) + 1) // 2):
-            halves += _halves(target, rng)
+            halves += halves_of_rows(target, rng)
         masks = self._masks(base, X, target, halves, bool(params))
         for one, other in zip(masks[::2], masks[1::2], strict=True):
             units = [np.bincount(labels, mask, n_units) > 0 for mask in (one, other)]
@@ -256,7 +256,7 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         return self.estimator_.predict(X)
 
 
-def _halves(
+def halves_of_rows(
     y: NDArray[Any], rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return two random halves of the rows without a row in common; classes keep their shares."""

@@ -74,7 +74,14 @@ class Score:
 
     def format(self, value: float) -> str:
         """Return 95.1% for a share, four digits for any other figure."""
-        return f"{100 * value:.1f}%" if self.is_share else f"{value:.4g}"
+        if self.is_share:
+            return f"{100 * value:.1f}%"
+        # What is as good as nothing beside what such figures are is not told in many digits.
+        return (
+            "0"
+            if abs(value) < 5e-4 * max(abs(self.value), abs(self.baseline))
+            else (f"{value:.4g}")
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +134,8 @@ class Curve:
     """What one input adds to the prediction of an additive model.
 
     levels : values of the input; values : one row an output, the addition at each level; deciles :
-    of the input over the rows; steps : whether the curve jumps between levels.
+    of the input over the rows; steps : whether the curve jumps between levels; low, high : like
+    values, between which most curves of halves of the rows lie, or empty.
     """
 
     name: str
@@ -135,6 +143,8 @@ class Curve:
     values: tuple[tuple[float, ...], ...]
     deciles: tuple[float, ...] = ()
     steps: bool = False
+    low: tuple[tuple[float, ...], ...] = ()
+    high: tuple[tuple[float, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import precision_recall_curve, roc_curve
 
+from atomlearn.reports.manhattan import Manhattan
+
 Array = NDArray[np.float64]
 Points = tuple[tuple[float, float], ...]
 
@@ -68,7 +70,10 @@ class Surface:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Curves on held-out rows, distributions, and warnings about the data."""
+    """Curves on held-out rows, distributions, and warnings about the data.
+
+    parts : a drawing of groups and what they add, or "".
+    """
 
     roc: tuple[CurveOf, ...] = ()
     precision_recall: tuple[CurveOf, ...] = ()
@@ -77,6 +82,8 @@ class Evidence:
     path: PathOf | None = None
     boxes: tuple[Boxes, ...] = ()
     surfaces: tuple[Surface, ...] = ()
+    manhattan: Manhattan | None = None
+    parts: str = ""
     warnings: tuple[str, ...] = ()
 
 

@@ -16,6 +16,7 @@ from atomlearn.reports import lines, network, pairs, plots
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.content import Content, SelectedFeature
 from atomlearn.reports.evidence import Evidence
+from atomlearn.reports.manhattan import manhattan_plot
 from atomlearn.reports.style import STYLE
 
 
@@ -58,6 +59,9 @@ def report_html(content: Content) -> str:
         meaning=_meaning(content),
         confusion=_confusion(content),
         classes=_classes(content),
+        made_of=_made_of(content),
+        badge=_badge(content),
+        has_bands=any(curve.low for curve in content.curves) and len(content.outputs) == 1,
         has_stability=any(f.stability is not None for f in content.selected),
         has_twins=any(f.twins for f in content.selected),
         has_groups=any(f.group for f in content.selected),
@@ -94,6 +98,8 @@ def _drawings(content: Content) -> dict[str, str]:
         "path",
         "boxes",
         "pairs",
+        "manhattan",
+        "parts",
     )
     drawings = dict.fromkeys(names, "")
     drawings |= _evidence(content.evidence)
@@ -128,9 +134,12 @@ def _evidence(found: Evidence) -> dict[str, str]:
         "calibration": lines.calibration_plot(found.calibration),
         "boxes": lines.boxes_plot(found.boxes),
         "pairs": pairs.pairs_plot(found.surfaces),
+        "parts": found.parts,
     }
     if found.validation is not None:
         drawn["validation"] = lines.validation_plot(found.validation)
+    if found.manhattan is not None:
+        drawn["manhattan"] = manhattan_plot(found.manhattan)
     if found.path is not None:
         drawn["path"] = lines.path_plot(found.path)
     return drawn
@@ -189,6 +198,34 @@ def _meaning(content: Content) -> list[str]:
     else:
         sentences.append("No useful bound on the distance from the optimum is proved yet.")
     return sentences
+
+
+def _badge(content: Content) -> str:
+    if content.headline_gap <= content.goal:
+        return "fitted exactly"
+    return (
+        "fitted, not to the gap asked for"
+        if content.gap_on_selected is None
+        else ("ended at the number of features asked for")
+    )
+
+
+def _made_of(content: Content) -> str:
+    """Return what features are made of, where they are not the columns."""
+    p = content.n_inputs
+    if content.n_features == p:
+        return ""
+    pairs = p * (p - 1) // 2
+    words = {
+        p + pairs: "columns and all their pairs",
+        p + pairs + p: "columns, their squares and all their pairs",
+    }
+    known = words.get(content.n_features)
+    if known is None:
+        squares = content.n_features - p - pairs
+        known = "columns, all their pairs" if 0 < squares < p else "columns"
+        known += f" and {squares:,} squares" if 0 < squares < p else ""
+    return f"{p:,} {known}"
 
 
 def _above(gap: float) -> str:

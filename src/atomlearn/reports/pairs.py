@@ -6,11 +6,12 @@ Blue raises the prediction, red lowers it; the other inputs stand at their media
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.interfaces import Design
 from atomlearn.reports import svg
 from atomlearn.reports.content import SelectedFeature
 from atomlearn.reports.evidence import Surface
@@ -30,20 +31,31 @@ TAIL = 0.02
 
 def surfaces_of(view: View, selected: Sequence[SelectedFeature]) -> tuple[Surface, ...]:
     """Return the surfaces of the strongest pairs; none for several outputs."""
-    pairs = [feature.factors for feature in selected if len(set(feature.factors)) == 2]
-    n_inputs = view.inputs.shape[1]
-    if not pairs or view.outputs > 1 or n_inputs > MOST_INPUTS:
+    if view.outputs > 1:
         return ()
-    data = np.asarray(view.inputs.gather(np.arange(n_inputs)).dense(), dtype=np.float64)
+    return surfaces(view.inputs, view.names, selected, lambda rows: _decisions(view, rows))
+
+
+def surfaces(
+    inputs: Design, names: Sequence[str], selected: Sequence[SelectedFeature],
+    decide: Callable[[Array], Array],
+) -> tuple[Surface, ...]:  # fmt: skip
+    """Return the surfaces of the strongest pairs; ``decide`` : decisions of rows of all inputs."""
+    pairs = [feature.factors for feature in selected if len(set(feature.factors)) == 2]
+    n_inputs = inputs.shape[1]
+    if not pairs or n_inputs > MOST_INPUTS:
+        return ()
+    data = np.asarray(inputs.gather(np.arange(n_inputs)).dense(), dtype=np.float64)
+    place = {name: j for j, name in enumerate(names)}
     middle = np.median(data, axis=0)
     found = []
     for pair in pairs[:MOST_PAIRS]:
-        at = [view.names.index(name) for name in pair]
+        at = [place[name] for name in pair]
         levels = [_levels(data[:, j]) for j in at]
         first, second = np.meshgrid(*levels)
         rows = np.tile(middle, (first.size + 1, 1))
         rows[:-1, at[0]], rows[:-1, at[1]] = first.ravel(), second.ravel()
-        told = _decisions(view, rows)
+        told = decide(rows)
         values = (told[:-1] - told[-1]).reshape(first.shape)
         across, up = (tuple(each.tolist()) for each in levels)
         cells = tuple(tuple(row) for row in values.tolist())

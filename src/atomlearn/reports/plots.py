@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from atomlearn.core.problem.result import Record
 from atomlearn.reports import svg
 from atomlearn.reports.content import Curve, SelectedFeature
+from atomlearn.reports.lines import legend
 from atomlearn.reports.style import STYLE
 from atomlearn.reports.tables import shortened
 
@@ -159,7 +160,9 @@ def curves_plot(curves: Sequence[Curve], outputs: Sequence[str]) -> str:
     At most ``STYLE.most_curves`` are drawn.
     """
     shown = curves[: STYLE.most_curves]
-    values = [value for curve in shown for row in curve.values for value in row]
+    values = [
+        value for c in shown for rows in (c.values, c.low, c.high) for row in rows for value in row
+    ]
     least, greatest = min(*values, 0.0), max(*values, 0.0)
     margin = 0.06 * (greatest - least) or 1.0
     panels = [
@@ -171,7 +174,7 @@ def curves_plot(curves: Sequence[Curve], outputs: Sequence[str]) -> str:
         )
         for curve in shown
     ]
-    return f'<div class="panels">{"".join(panels)}</div>'
+    return legend(list(outputs)) + f'<div class="panels">{"".join(panels)}</div>'
 
 
 def _curve_panel(
@@ -190,17 +193,26 @@ def _curve_panel(
         at = frame.up(value)
         parts.append(svg.line(frame.left, at, width - frame.right, at, "grid"))
         parts.append(svg.text(frame.left - 4, at + 4, label, "tick", "end"))
-    for value, label in svg.round_ticks(first, last):
-        parts.append(svg.text(frame.across(value), frame.height - 8, label, "tick", "middle"))
+    two = [(value, f"{value:.4g}") for value in curve.levels]
+    for value, label in two if len(two) == 2 else svg.round_ticks(first, last):
+        ends = "start" if value == first and len(two) == 2 else "middle"
+        ends = "end" if value == last and len(two) == 2 else ends
+        parts.append(svg.text(frame.across(value), frame.height - 8, label, "tick", ends))
     for value in curve.deciles:
         at = frame.across(min(max(value, first), last))
         parts.append(svg.line(at, floor, at, floor - 4, "axis"))
+    several = len(curve.values) > 1
+    for number, (low, high) in enumerate(zip(curve.low, curve.high, strict=True)):
+        if not several:  # bands of several outputs could not be told apart
+            edge = _path(curve, high) + _path(curve, low)[::-1]
+            placed = [(frame.across(x), frame.up(y)) for x, y in edge]
+            parts.append(svg.area(placed, f"band series-{number % len(STYLE.series)}"))
     for number, row in enumerate(curve.values):
         points = [(frame.across(x), frame.up(y)) for x, y in _path(curve, row)]
         parts.append(svg.polyline(points, f"curve series-{number % len(STYLE.series)}"))
         place = max(range(len(row)), key=lambda at, row=row: abs(row[at]))  # type: ignore[misc]
         title = f"{curve.name}: adds {row[place]:.4g} at {curve.levels[place]:.6g}"
-        if len(curve.values) > 1:
+        if several:
             title = f"{outputs[number]}, {title}"
         x, y = frame.across(curve.levels[place]), frame.up(row[place])
         parts.append(svg.dot(x, y, 2.5, title, f"dot series-{number % len(STYLE.series)}"))

@@ -12,6 +12,7 @@ from atomlearn.core.interfaces.lift import Part
 from atomlearn.reports import svg
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.style import STYLE
+from atomlearn.reports.tables import shortened
 
 Array = NDArray[np.float64]
 
@@ -42,9 +43,21 @@ def groups_plot(parts: Sequence[Part], top: int = STYLE.most_groups) -> Drawing:
         Groups drawn at most.
     """
     _check(parts)
-    sizes = [float(np.linalg.norm(part.weights)) for part in parts]
-    order = np.argsort(-np.asarray(sizes), kind="stable")[:top]
-    labels = [label_of(parts[int(place)]) for place in order]
+    return bars_plot(
+        [label_of(part) for part in parts],
+        [float(np.linalg.norm(part.weights)) for part in parts],
+        [part.columns.size for part in parts],
+        top,
+    )
+
+
+def bars_plot(
+    names: Sequence[str], sizes: Sequence[float], counts: Sequence[int] = (),
+    top: int = STYLE.most_groups,
+) -> Drawing:  # fmt: skip
+    """Return one bar a group, the largest first; ``counts`` : features of each."""
+    order = np.argsort(-np.asarray(sizes), kind="stable")[:top].tolist()
+    labels = [shortened(names[place], 24) for place in order]
     left = 24.0 + 6.2 * max((len(label) for label in labels), default=0)
     height = 44.0 + STYLE.row * len(labels)
     highest = max(sizes, default=0.0) or 1.0
@@ -57,12 +70,11 @@ def groups_plot(parts: Sequence[Part], top: int = STYLE.most_groups) -> Drawing:
         pieces.append(svg.text(at, floor + 16, label, "tick", "middle"))
     for row, place in enumerate(order):
         y = frame.top + row * (floor - frame.top) / max(len(labels), 1)
-        title = f"{labels[row]}: norm {sizes[place]:.4g}, {parts[int(place)].columns.size} features"
-        width = frame.across(sizes[place]) - frame.left
+        title = f"{names[place]}: norm {sizes[place]:.4g}"
+        title += f", {counts[place]} features" if counts else ""
+        width = max(frame.across(sizes[place]) - frame.left, 0.5)
         pieces.append(
-            svg.bar(
-                frame.left, y + 2, max(width, 0.5), STYLE.row - 6, title, "part", STYLE.series[0]
-            )
+            svg.bar(frame.left, y + 2, width, STYLE.row - 6, title, "part", STYLE.series[0])
         )
         pieces.append(svg.text(frame.left - 6, y + 13, labels[row], "tick", "end"))
     pieces.append(svg.line(frame.left, frame.top, frame.left, floor, "axis"))

@@ -12,6 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
 from atomlearn.reports.displays import Display
+from atomlearn.reports.structure import bars_plot
+from atomlearn.reports.style import STYLE
 
 Array = NDArray[np.float64]
 
@@ -68,17 +70,40 @@ def _group_sizes(estimator: Any) -> tuple[list[str], Array]:
     columns, weights = nonzero_coefficients(estimator.coef_)
     size = np.sqrt(np.sum(weights**2, axis=0))
     map = estimator.feature_map_
-    norm = getattr(estimator, "norm_", getattr(estimator, "norm", None))
-    groups = getattr(norm, "groups", None)
-    if map.unit is None and groups is not None and not isinstance(groups, str):
-        labels = norm.parts(int(map.n_columns))[0].labels[columns]  # type: ignore[union-attr]
-        numbers, place = np.unique(labels, return_inverse=True)
-        names = [f"group {number}" for number in numbers]
+    labelled, place = groups_in_use(estimator, columns)
+    if labelled:
+        names = labelled
     else:
         numbers, place = np.unique(map.term_of(columns), return_inverse=True)
         given = getattr(estimator, "feature_names_in_", None)
         names = map.term_names(numbers, None if given is None else list(given))
-    return names, np.sqrt(np.bincount(place, size**2, numbers.size))
+    return names, np.sqrt(np.bincount(place, size**2, len(names)))
+
+
+def groups_in_use(
+    estimator: Any, columns: NDArray[np.int64]
+) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the names of the groups of some columns and which one each is in, or nothing."""
+    map = getattr(estimator, "feature_map_", None)
+    norm = getattr(estimator, "norm_", getattr(estimator, "norm", None))
+    groups = getattr(norm, "groups", None)
+    if map is None or map.unit is not None or groups is None or isinstance(groups, str):
+        return [], np.zeros(0, dtype=np.int64)
+    labels = norm.parts(int(map.n_columns))[0].labels[columns]  # type: ignore[union-attr]
+    numbers, place = np.unique(labels, return_inverse=True)
+    return [f"group {number}" for number in numbers], place
+
+
+def groups_drawn(estimator: Any) -> str:
+    """Return a drawing of the size of each selected group, "" where the norm has none."""
+    columns, _ = nonzero_coefficients(estimator.coef_)
+    parts = getattr(estimator, "parts_", None)
+    latent = bool(parts) and hasattr(parts[0], "columns")  # type: ignore[index]
+    if not columns.size or not (latent or groups_in_use(estimator, columns)[0]):
+        return ""
+    labels, sizes = _group_sizes(estimator)
+    # The page has a style sheet of its own, and its policy allows no other.
+    return bars_plot(labels, sizes.tolist()).replace(f"<style>{STYLE.sheet}</style>", "")
 
 
 @dataclass

@@ -41,7 +41,7 @@ def suspects(
         varying = np.flatnonzero(deviations > 0)[:MOST_COLUMNS]
         found += _duplicates(design, varying)
     if train is not None and test is not None and test.size:
-        found += _recurring(design, train, test)
+        found += recurring(design, train, test)
     return tuple(found)
 
 
@@ -113,7 +113,7 @@ def _duplicates(design: Design, columns: NDArray[np.int64]) -> list[str]:
     ]
 
 
-def _recurring(design: Design, train: NDArray[np.int64], test: NDArray[np.int64]) -> list[str]:
+def recurring(design: Design, train: NDArray[np.int64], test: NDArray[np.int64]) -> list[str]:
     """Count held-out rows that are in the training rows too, by two random sums over columns."""
     if not design.listable or design.shape[1] > 2_000_000 or design.shape[1] < 3:
         return []

@@ -129,6 +129,12 @@ def polyline(points: list[tuple[float, float]], style: str) -> str:
     return f'<polyline class="{style}" points="{joined}"/>'
 
 
+def area(points: list[tuple[float, float]], style: str) -> str:
+    """Return a filled shape."""
+    joined = " ".join(f"{number(x)},{number(y)}" for x, y in points)
+    return f'<polygon class="{style}" points="{joined}"/>'
+
+
 def titled_line(points: list[tuple[float, float]], style: str, title: str) -> str:
     """Return a line through points that tells its name to a pointer resting on it."""
     joined = " ".join(f"{number(x)},{number(y)}" for x, y in points)
