@@ -193,3 +193,49 @@ def test_inspect_tells_and_writes_what_select_obeys(
     words = ["--schema", str(schema), "--n-features", "2", "--quiet", "--out", str(out)]
     assert main(["select", str(patients), *words]) == 0
     assert features(out) == {"dose", "city=A", "city=B", "city=C"}
+
+
+def test_ctrl_c_in_cross_validation_keeps_what_was_tried(
+    patients: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The best of the levels that were solved, not a guess."""
+    from atomlearn.core.paths import cross_validation
+
+    each, calls = cross_validation.path_of, list[int]()
+
+    def interrupted(*arguments: Any) -> Any:
+        calls.append(0)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return each(*arguments)
+
+    monkeypatch.setattr(cross_validation, "path_of", interrupted)
+    out = patients.parent / "cut"
+    words = ["--drop", "w", "--missing", "median", "--norm", "l1", "--quiet", "--out", str(out)]
+    assert main(["select", str(patients), "--target", "y", *words]) == 130
+    model = read_model(out / "model.json")
+    assert "3-fold cross-validation, interrupted after 20 of 20 levels" in str(
+        model.settings["alpha_chosen_by"]
+    )
+    assert len(model.features) > 0
+
+
+def test_ctrl_c_in_the_search_for_a_number_keeps_the_best(
+    patients: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from atomlearn.estimators import sizes
+
+    score, seen = sizes._score, []
+
+    def interrupted(*arguments: Any) -> float:
+        seen.append(arguments[1])
+        if arguments[1] == 5:
+            raise KeyboardInterrupt
+        return score(*arguments)
+
+    monkeypatch.setattr(sizes, "_score", interrupted)
+    out = patients.parent / "cut"
+    words = ["--drop", "w", "--missing", "median", "--n-features", "auto", "--out", str(out)]
+    assert main(["select", str(patients), "--target", "y", *words]) == 130
+    assert "of the numbers that were tried" in capsys.readouterr().err
+    assert read_model(out / "model.json").settings["n_features"] in (1, 2, 3)

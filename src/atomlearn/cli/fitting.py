@@ -23,7 +23,7 @@ from atomlearn.cli.watching import Watch
 from atomlearn.core.data.parts import RowSubset, part_of
 from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces import Design, Norm
-from atomlearn.core.paths.cross_validation import Rule
+from atomlearn.core.paths.cross_validation import CrossValidation, Rule
 from atomlearn.core.paths.levels import largest_useful_level
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.estimators.units import Units, as_they_are, standardized, too_many
@@ -235,6 +235,11 @@ def _cross_validate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     folds = _folds(target, y, plan.seed)
     rule: Rule = "one_standard_error" if plan.one_se else "best"
     options = _options(data, plan, watch)
+    if data.given.on_disk:
+        # Unwatched, all folds and levels share each reading; the fit that is watched comes after.
+        left = watch.deadline.left
+        limit = None if np.isinf(left) else left
+        options |= {"observers": None, "stop": None, "time_limit": limit}
     model = search_of(target)(list(plan.norms), cv=folds, selection=rule, **options)
     n_folds = folds.get_n_splits()
     watch.searches = len(plan.norms) * model.n_alphas * n_folds * len(target.outputs)
@@ -244,23 +249,41 @@ def _cross_validate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     )
     try:
         model.fit(data.design, y, **data.of_rows)
-    except KeyboardInterrupt:
-        return _without_search(data, plan, watch)
+    except KeyboardInterrupt as stop:
+        return _cut_short(data, plan, watch, rule, getattr(stop, "found", None))
+    if data.given.on_disk:
+        by = f"{n_folds}-fold cross-validation on {y.size} rows"
+        watch.searches = 0
+        found = replace(plan, norms=(model.norm_,), alpha=model.alpha_, chosen_by=by)
+        return replace(_estimate(data, found, watch), chosen=(model.norm_, model.alpha_))
     plan = replace(plan, chosen_by=f"{n_folds}-fold cross-validation on {y.size} rows")
     settings = _settings(model.norm_, model.alpha_, plan, target)
     unknown = (None,) * len(model.results_)
     return Outcome(model.results_, model, settings, unknown, (model.norm_, model.alpha_))
 
 
-def _without_search(data: Data, plan: Plan, watch: Watch) -> Outcome:
-    """After Ctrl-C in the search: the first norm at a fifth of the largest useful alpha."""
+def _cut_short(
+    data: Data, plan: Plan, watch: Watch, rule: Rule, found: CrossValidation | None
+) -> Outcome:
+    """After Ctrl-C in the search: the best of what it had tried; before it had, a guess."""
     watch.searches, watch.labels = 0, []
-    model = search_of(data.target)(plan.norms[0], **_options(data, plan, watch))
-    checked = model._checked(data.design, data.y, data.given.weight)
-    largest = largest_useful_level(model._problems(checked, plan.norms[0], 1.0)[0])
-    watch.say("  interrupted: no alpha was chosen; a fifth of the largest useful one is taken")
-    by = "nothing: the search was interrupted, and this is a fifth of the largest useful one"
-    outcome = _estimate(data, replace(plan, alpha=0.2 * largest, chosen_by=by), watch)
+    if found is None:
+        model = search_of(data.target)(plan.norms[0], **_options(data, plan, watch))
+        checked = model._checked(data.design, data.y, data.given.weight)
+        alpha = 0.2 * largest_useful_level(model._problems(checked, plan.norms[0], 1.0)[0])
+        norm = plan.norms[0]
+        by = "nothing: the search was interrupted, and this is a fifth of the largest useful one"
+        watch.say("  interrupted: no alpha was chosen; a fifth of the largest useful one is taken")
+    else:
+        known = np.isfinite(found.mean)
+        chosen, level = found.choose(rule)
+        norm, alpha = plan.norms[chosen], float(found.levels[chosen, level])
+        by = (
+            f"{found.scores.shape[2]}-fold cross-validation, interrupted after {known.sum()} of "
+            f"{known.size} levels"
+        )
+        watch.say(f"  interrupted: alpha {alpha:.3g} is the best of {known.sum()} that were tried")
+    outcome = _estimate(data, replace(plan, norms=(norm,), alpha=alpha, chosen_by=by), watch)
     for result in outcome.results:
         result.status = Status.INTERRUPTED
     return outcome

@@ -88,7 +88,16 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
         if interrupted:
             # After Ctrl-C the other outputs only get their starting point.
             model.set_params(stop=Iterations(0), observers=())
-        models.append(model.fit(data.design, values, **data.of_rows))
+        try:
+            models.append(model.fit(data.design, values, **data.of_rows))
+        except KeyboardInterrupt as stop:
+            found = getattr(stop, "found", None)
+            if found is None:
+                raise
+            watch.say(f"  interrupted: {found.chosen} features, of the numbers that were tried")
+            model.set_params(n_features=found.chosen)
+            models.append(model.fit(data.design, values, **data.of_rows))
+            interrupted = True
         if interrupted:
             model.results_[0].status = Status.INTERRUPTED
     if together:

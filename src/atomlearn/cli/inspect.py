@@ -98,8 +98,9 @@ def _hints(path: Path, plans: Sequence[ColumnPlan], reading: Reading, n_rows: in
     if any(plan.missing and plan.is_used for plan in plans) and reading.missing == "refuse":
         hints.append("values are missing: --missing median, indicator or drop")
     numeric = [plan for plan in plans if plan.use == "number"]
-    first = plans[0]
-    if first.kind == "identifier" and len(numeric) > 3 and n_rows > 5 * len(plans):
+    first, named = plans[0], reading.named_roles()
+    alike = len(numeric) == len(plans) - 1 > 3 and not named
+    if first.kind == "identifier" and alike and n_rows > 5 * len(plans):
         hints.append(f"a row for each {first.name or 'name'}? --transpose, if samples are columns")
     asked = f"--target {reading.target or 'NAME'}"
     if reading.role("time") and reading.role("event"):

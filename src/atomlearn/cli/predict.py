@@ -24,11 +24,9 @@ from atomlearn.reports.model_file import read_model
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import Request, Schema
 from atomlearn.storage.intake.again import encoded_again, frame_again
-from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.genotypes import distinct
-from atomlearn.storage.intake.join import Samples, joined
-from atomlearn.storage.intake.text import read_text
+from atomlearn.storage.intake.join import Samples, joined, named_frame
 
 Array = NDArray[np.float64]
 
@@ -100,10 +98,10 @@ def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> I
     form = reading_options(options)["form"]
     plans = model.columns or _plain_plans(model)
     if plans and not model.alleles:
-        table = frame_again(path, form, options.sheet, options.transpose)
+        id_column = options.id or model.settings.get("id")
+        table = frame_again(path, form, options.sheet, options.transpose, id_column)
         if table is not None:
             frame, ids = table
-            id_column = options.id or model.settings.get("id")
             again = encoded_again(frame, plans, ids, id_column)
             X = np.column_stack(
                 [np.zeros((again.n_rows, 0)), *(again.columns[i.name] for i in model.inputs)]
@@ -239,7 +237,7 @@ def _covariates(
             f"the model has the covariates {', '.join(asked[:6])}; give --covar FILE with them"
         )
     samples = Samples(design.samples.name, design.samples.family)
-    frame, count = joined(read_text(Path(options.covar), TextForm()), samples, Path(options.covar))
+    frame, count = joined(named_frame(Path(options.covar)), samples, Path(options.covar))
     notes.append(f"{count} of {n_samples} samples are in {Path(options.covar).name}")
     again = encoded_again(frame, list({made[name].name: made[name] for name in asked}.values()))
     return columns | {name: again.columns[name] for name in asked}, notes

@@ -20,6 +20,7 @@ from atomlearn.cli.grouping import overlap, read_groups
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.targets import Target, prepare_target, survival_of
 from atomlearn.core.data.compressed import is_sparse
+from atomlearn.core.interfaces import Design
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Schema
 from atomlearn.storage.intake.read import read
@@ -33,7 +34,8 @@ class Given:
 
     weight, offset : (n_samples,) or None; groups : of columns, as ``FeatureGenerator`` takes them,
     or None; group_names : of them; overlap : whether columns are in several; covariates : columns
-    without penalty; test_rows : which rows a column of the data holds out, or None.
+    without penalty; test_rows : which rows a column of the data holds out, or None; on_disk :
+    whether X is read as it is used, so that readings are what counts.
     """
 
     weight: Array | None = None
@@ -43,6 +45,7 @@ class Given:
     overlap: bool = False
     covariates: tuple[int, ...] = ()
     test_rows: NDArray[np.bool_] | None = None
+    on_disk: bool = False
 
     def rows(self, rows: NDArray[np.int64]) -> Given:
         """Return the same for these rows."""
@@ -82,7 +85,8 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
         )
     target = _target(table, options, plan)
     n_samples, n_features = table.X.shape
-    kind = "on disk" if form.in_place else "sparse" if is_sparse(table.X) else "dense"
+    on_disk = isinstance(table.X, Design)
+    kind = "on disk" if on_disk else "sparse" if is_sparse(table.X) else "dense"
     say(
         f"read {path.name}: {n_samples:,} rows, {n_features:,} columns, {kind}, "
         f"{time.perf_counter() - began:.1f} s"
@@ -99,7 +103,7 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
     if options.interactions:
         say(f"interactions: {features.n_features:,} features")
     command = shlex.join(["atomlearn", *options.given])
-    given = _given(table, options, target, names, say)
+    given = replace(_given(table, options, target, names, say), on_disk=on_disk)
     return Source(
         path.name,
         features,

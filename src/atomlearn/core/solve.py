@@ -178,8 +178,11 @@ def _amount(form: str, level: float | None, radius: float | None) -> float:
         name, given, other = ("radius", radius, level)
     if given is None:
         begin = "0.1 * paths.largest_useful_level(X, y, loss=..., norm=...), or cross-validation"
-        hint = f"; for one to begin with: {begin}" if name == "level" else ""
-        raise ValueError(f"form={form!r} needs {name}=, a positive number{hint}")
+        if name == "radius":
+            begin = "half of norm.value(result.coef) of a fit at a level"
+        raise ValueError(
+            f"form={form!r} needs {name}=, a positive number; for one to begin with: {begin}"
+        )
     if other is not None:
         unused = "level" if name == "radius" else "radius"
         raise ValueError(f"form={form!r} takes {name}= and not {unused}=; leave {unused} out")

@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from atomlearn import solvers
 from atomlearn.core.data.convert import as_compressed, held_design
+from atomlearn.core.data.frames import frame_to_array, is_table
 from atomlearn.core.interfaces import Design, Loss, Norm, Solver
 from atomlearn.core.interfaces.loss import Task
 from atomlearn.core.interfaces.numbers import is_whole
@@ -62,6 +63,10 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
             accept_large_sparse=True,
             dtype=[np.float64, np.float32],
         )
+    except TypeError:
+        if is_table(X):
+            frame_to_array(X)  # which names the columns that are no numbers
+        raise
     except ValueError as error:
         if "could not convert" not in str(error):
             raise

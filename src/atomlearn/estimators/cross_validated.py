@@ -277,8 +277,8 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
 
     Notes
     -----
-    An interrupt from the keyboard during the search is raised, since nothing is chosen yet;
-    during the final fit it ends that fit with status INTERRUPTED.
+    An interrupt from the keyboard during the search is raised, what was found until then (a
+    ``CrossValidation``, or None) as its ``found``; in the final fit it is the status INTERRUPTED.
 
     References
     ----------

@@ -13,6 +13,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.interfaces import Design
 from atomlearn.core.losses import as_loss
+from atomlearn.core.paths.cut_short import SearchInterrupted
+from atomlearn.core.problem.result import Status
 
 Array = NDArray[np.float64]
 
@@ -47,6 +49,7 @@ def chosen_size(
     """Return the smallest size whose mean held-out score is within one standard error of the best.
 
     The score is minus the mean loss (the share that is right, where there are several outputs).
+    Ctrl-C is raised with the choice among the sizes that were tried.
     """
     classes = as_loss(estimator.loss).task != "regression"
     least = int(np.unique(y, return_counts=True)[1].min()) if classes else y.shape[0]
@@ -63,13 +66,20 @@ def chosen_size(
     scores: list[list[float]] = []
     worse = 0
     for size in [s for s in SIZES if s <= most]:
-        scores.append([_score(estimator, size, design, y, weight, offset, *s) for s in splits])
+        try:
+            scores.append([_score(estimator, size, design, y, weight, offset, *s) for s in splits])
+        except KeyboardInterrupt as stop:
+            raise SearchInterrupted(_chosen(sizes, scores) if sizes else None) from stop
         sizes.append(size)
         means, errors = _summary(np.array(scores))
         best = int(np.argmax(means))
         worse = worse + 1 if means[-1] < means[best] - 2 * errors[best] else 0
         if worse >= HOPELESS:
             break
+    return _chosen(sizes, scores)
+
+
+def _chosen(sizes: list[int], scores: list[list[float]]) -> SizeChoice:
     means, errors = _summary(np.array(scores))
     best = int(np.argmax(means))
     first = int(np.argmax(means >= means[best] - errors[best]))
@@ -105,6 +115,8 @@ def _score(
             sample_weight=None if weights is None else weights[train],
             offset=None if added is None else added[train],
         )
+    if model.results_[0].status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
     held_out = RowSubset(design, test)
     decisions = model._linear(held_out).astype(np.float64)
     if decisions.shape[1] > 1:

@@ -62,7 +62,8 @@ def _refuse(name: str, bad: list[tuple[Any, Any]]) -> None:
     more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
     raise TypeError(
         f"{name} has columns that are not numeric or boolean: {shown}{more}; encode them as "
-        "numbers (for example with sklearn.preprocessing.OneHotEncoder) or leave them out"
+        "numbers (datasets.read(table, target, dates='elapsed') does; or for example "
+        "sklearn.preprocessing.OneHotEncoder), or leave them out"
     )
 
 

@@ -13,6 +13,11 @@ Array = NDArray[np.float64]
 def regression_target(y: object) -> Array:
     """Return y as a one-dimensional, finite float64 array, or raise ValueError."""
     values = _one_dimensional(y)
+    if values.dtype.kind in "mM":
+        raise ValueError(
+            f"y must hold numbers; received {values.dtype}. Subtract a date and divide by a unit, "
+            "such as (y - y.min()) / np.timedelta64(1, 'D'), which gives days"
+        )
     try:
         numbers = values.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:

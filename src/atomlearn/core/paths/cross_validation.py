@@ -16,6 +16,7 @@ from atomlearn.core.data.parts import part_of
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Norm
 from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.paths.cut_short import SearchInterrupted, known_folds, padded, solved
 from atomlearn.core.paths.path import PathResult, path_of
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.readings import drive
@@ -34,8 +35,6 @@ Rule = Literal["best", "one_standard_error", "aic", "bic", "ebic", "mbic"]
 Criterion = Literal["aic", "bic", "ebic", "mbic"]
 #: score(decisions (n_test, n_outputs), test rows) -> a number, the larger the better.
 Score = Callable[[Array, Rows], float]
-
-INTERRUPTED = "cross-validation was interrupted before a level was chosen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,14 +195,17 @@ def cross_validate(
     if shared:
         found = _together(problems, tasks, settings)
     else:
-        at_once = effective_n_jobs(n_jobs)
+        at_once, cut = effective_n_jobs(n_jobs), list[bool]()
         found = Parallel(n_jobs=n_jobs, prefer="threads")(
-            delayed(_one_fold)(problems, *task, partial(settings.share, len(tasks) - k, at_once))
+            delayed(_one_fold)(
+                problems, *task, partial(settings.share, len(tasks) - k, at_once), cut
+            )
             for k, task in enumerate(tasks)
         )
+    interrupted = any(not p or any(path.interrupted for path in p) for p in found)
     shape = (len(norms), len(folds), levels.shape[1])
     parts = [
-        _held_out(problems, fold, p, score, relax)
+        _held_out(problems, fold, p, score, relax, levels.shape[1])
         for (_, _, fold), p in zip(tasks, found, strict=True)
     ]
     of_shares, *others = zip(*parts, strict=True)
@@ -218,9 +220,17 @@ def cross_validate(
     passes = float(counted.passes - before if shared else each.sum())
     n_folds = len(folds)
     by_norm = tuple(tuple(found[k : k + n_folds]) for k in range(0, len(found), n_folds))
-    by_norm = by_norm if shared else ()
+    by_norm = by_norm if shared and not interrupted else ()
     grid = np.asarray(levels)
-    return CrossValidation(tuple(norms), grid, scores, each, selected, gaps, passes, share, by_norm)
+    if interrupted:
+        kept = known_folds(scores)
+        scores, each, selected, gaps = (a[..., kept] for a in (scores, each, selected, gaps))
+    result = CrossValidation(
+        tuple(norms), grid, scores, each, selected, gaps, passes, share, by_norm
+    )
+    if interrupted:
+        raise SearchInterrupted(result if np.isfinite(scores).any() else None)
+    return result
 
 
 def _highest(scores: Array) -> float:
@@ -252,15 +262,20 @@ def _together(
             waiting.append(speculated(fold, levels, settings, next(pools)))
     with single_threaded_blas():
         outcomes = drive(design, waiting)
-    if any(outcome.interrupted for outcome in outcomes):
-        raise KeyboardInterrupt(INTERRUPTED)
     paths, found = iter(outcomes), []
     for _, levels, _ in tasks:
-        results = [next(paths).results for _ in problems]
+        mine = [next(paths) for _ in problems]
         found.append(
             tuple(
-                PathResult(levels, each, design.shape[1], design.dtype, _passes_of(each))
-                for each in results
+                PathResult(
+                    levels,
+                    one.results,
+                    design.shape[1],
+                    design.dtype,
+                    _passes_of(one.results),
+                    one.interrupted,
+                )
+                for one in mine
             )
         )
     return found
@@ -283,23 +298,32 @@ def _one_fold(
     levels: Array,
     fold: tuple[Rows, Rows],
     settings_of_now: Callable[[], Settings],
+    cut: list[bool],
 ) -> tuple[PathResult, ...]:
-    """Return the paths of one norm and fold, one an output.
+    """Return the paths of one norm and fold, one an output; none after Ctrl-C in another fold.
 
-    ``settings_of_now`` is asked when the fold begins: its part of the time left is known then.
+    ``settings_of_now`` is asked when the fold begins: its part of the time left is known then;
+    ``cut`` : holds something once Ctrl-C was pressed.
     """
     train, _ = fold
     settings = settings_of_now()
     training = part_of(problems[0].design, rows=train)
     found = []
     for output, problem in enumerate(problems):
+        if cut:
+            return ()
         weight = problem.weight[train]
         part = problem.of_rows(train, training, weight * (problem.weight.sum() / weight.sum()))
         part = part.with_norm(norm)
-        solutions = path_of(part, levels, settings.share(len(problems) - output))
-        if solutions.results[-1].status is Status.INTERRUPTED:
-            raise KeyboardInterrupt(INTERRUPTED)
+        try:
+            solutions = path_of(part, levels, settings.share(len(problems) - output))
+        except KeyboardInterrupt:  # before a level was solved
+            cut.append(True)
+            return ()
         found.append(solutions)
+        if solutions.interrupted or solutions.results[-1].status is Status.INTERRUPTED:
+            cut.append(True)
+            found[-1] = replace(solutions, interrupted=True)
     return tuple(found)
 
 
@@ -309,9 +333,14 @@ def _held_out(
     paths: Sequence[PathResult],
     score: Score,
     relax: Sequence[float],
+    n_levels: int,
 ) -> tuple[Array, Array, Array, Array]:
     """Return scores (of every share), passes, numbers of columns and gaps at every level."""
-    n_levels, (train, test) = paths[0].levels.size, fold
+    everything, paths, (train, test) = n_levels, solved(paths), fold
+    n_levels = paths[0].levels.size if len(paths) == len(problems) else 0
+    if not n_levels:
+        nothing = np.full((len(relax), everything), np.nan)
+        return nothing, *nothing[:1].repeat(3, axis=0)
     counts = np.bincount(train, minlength=problems[0].y.size)
     testing = part_of(problems[0].design, rows=test)
     decisions = np.empty((len(relax), n_levels, test.size, len(problems)))
@@ -324,7 +353,8 @@ def _held_out(
         n_selected += solutions.n_selected
         gaps = np.maximum(gaps, solutions.relative_gaps)
     scores = np.array([[score(at_level, test) for at_level in of_one] for of_one in decisions])
-    return scores, passes, n_selected, gaps
+    held = [padded(values, everything) for values in (scores, passes, n_selected, gaps)]
+    return held[0], held[1], held[2], held[3]
 
 
 def held_out_loss(problems: Sequence[Problem]) -> Score:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +30,17 @@ class Again:
 
 
 def frame_again(
-    path: Path, form: TextForm, sheet: str | None = None, on_its_side: bool = False
+    path: Path,
+    form: TextForm,
+    sheet: str | None = None,
+    on_its_side: bool = False,
+    id: str | None = None,
 ) -> tuple[Frame, list[str] | None] | None:
     """Return the frame of new data and names of its rows; None where it is no table of cells."""
     kind = format_of(path)
     if kind.frame is None:
         return None
-    frame = kind.frame(path, form, sheet)
+    frame = kind.frame(path, form if id is None else replace(form, labels=frozenset({id})), sheet)
     return transposed(frame) if on_its_side else (frame, None)
 
 
@@ -53,8 +57,15 @@ def encoded_again(
     lost = [plan.name for plan in used if plan.name not in frame.header]
     if lost:
         hint = near_names(lost[0], frame.header) if len(lost) == 1 else ""
-        word = "column" if len(lost) == 1 else "columns"
-        problems.add(f"there is no {word} {listed(lost)}, which the model reads{hint}")
+        told = "is no column" if len(lost) == 1 else "are no columns"
+        first = frame.texts.get(frame.header[0])
+        turned = first is not None and not set(lost).isdisjoint(first.tolist())
+        if turned:
+            hint = "; they are in its first column"
+        problems.add(
+            f"there {told} {listed(lost)}, which the model reads{hint}",
+            "--transpose" if turned else "",
+        )
     gaps = [
         plan.name
         for plan in used

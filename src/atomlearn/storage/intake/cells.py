@@ -34,7 +34,8 @@ class TextForm:
     """How a text file is written; None and "" where it is to be found out.
 
     delimiter : one character; decimal : "." or ","; encoding : as Python names it; header :
-    whether the first line has names; missing : further cells that stand for no value.
+    whether the first line has names; missing : further cells that stand for no value; labels :
+    columns of names, which stay as they are written (0007 is not 7).
     """
 
     delimiter: str = ""
@@ -42,6 +43,7 @@ class TextForm:
     encoding: str = ""
     header: bool = True
     missing: frozenset[str] = field(default_factory=frozenset)
+    labels: frozenset[str] = field(default_factory=frozenset)
 
     def is_missing(self, cell: str) -> bool:
         """Whether a cell stands for a value that is not known."""

@@ -13,11 +13,33 @@ _ISO = re.compile(r"(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})([T ]\d{1,
 _OTHER = re.compile(r"(?P<a>\d{1,2})[-/.](?P<b>\d{1,2})[-/.](?P<y>\d{4})([T ]\d{1,2}:\d\d.*)?$")
 
 
-def days_of(cells: Sequence[str]) -> NDArray[np.float64] | None:
+def order_of(cells: Sequence[str]) -> tuple[str, bool]:
+    """Return "year", "day" or "month", by which comes first, and whether another order fits, too.
+
+    Where both orders of day and month are possible in every cell, points mean day first and
+    slashes month first.
+
+    Examples
+    --------
+    >>> from atomlearn.storage.intake.dates import order_of
+    >>> order_of(["3/4/2024", "25/4/2024"]), order_of(["3/4/2024", "5/4/2024"])
+    (('day', False), ('month', True))
+    """
+    given = [match for match in map(_OTHER.match, filter(None, cells)) if match is not None]
+    if not given:
+        return "year", False
+    for part, order in (("a", "day"), ("b", "month")):
+        if any(int(match[part]) > 12 for match in given):
+            return order, False
+    doubt = any(match["a"] != match["b"] for match in given)
+    return ("day", False) if "." in given[0].string else ("month", doubt)
+
+
+def days_of(cells: Sequence[str], order: str = "") -> NDArray[np.float64] | None:
     """Return the days since 1970-01-01, NaN where a cell is ""; None where one is no date.
 
-    2024-03-31 (also with a time), 31.3.2024, 31/3/2024 and 3/31/2024; where both orders of day
-    and month are possible in every cell, points mean day first and slashes month first.
+    2024-03-31 (also with a time), 31.3.2024, 31/3/2024 and 3/31/2024; ``order`` : as ``order_of``
+    found it in the cells that a model was fitted to; "": it is found in these.
 
     Examples
     --------
@@ -36,9 +58,10 @@ def days_of(cells: Sequence[str]) -> NDArray[np.float64] | None:
     given = [match for match in found if match is not None]
     if not given:
         return None
-    day_first = True
-    if pattern is _OTHER:
-        day_first = "." in first or any(int(match["a"]) > 12 for match in given)
+    if order and (order == "year") != (pattern is _ISO):
+        # Written in another form than those of the fit: which order is meant, they say themselves.
+        order = ""
+    day_first = (order or order_of(cells)[0]) == "day"
     try:
         return np.array([np.nan if match is None else _day(match, day_first) for match in found])
     except ValueError:

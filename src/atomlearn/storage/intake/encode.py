@@ -66,11 +66,19 @@ def _fill(frame: Frame, plan: ColumnPlan, gaps: NDArray[np.bool_]) -> float | st
 
 def _values(frame: Frame, plan: ColumnPlan) -> Array:
     if plan.use in ("parts", "elapsed"):
-        days = days_of(frame.cells(plan.name).tolist())
+        order = plan.values[0] if plan.values else ""
+        days = days_of(frame.cells(plan.name).tolist(), order)
         if days is None:
-            raise ValueError(f"column {plan.name!r} of {frame.path} holds cells that are no dates")
+            told = f" ({order} first)" if order else ""
+            raise ValueError(
+                f"column {plan.name!r} of {frame.path} holds cells that are no dates{told}; write "
+                "all of them as 2024-03-31"
+            )
         return days
     if frame.is_text(plan.name):
+        truths = _truths(frame.texts[plan.name].tolist())
+        if truths is not None:
+            return truths
         bad = next(cell for cell in frame.texts[plan.name].tolist() if not _is_number(cell))
         row = frame.texts[plan.name].tolist().index(bad)
         raise ValueError(
@@ -78,6 +86,13 @@ def _values(frame: Frame, plan: ColumnPlan) -> Array:
             f"{bad!r} on {frame.line(row)}"
         )
     return frame.values(plan.name)
+
+
+def _truths(cells: Sequence[str]) -> Array | None:
+    """Return cells of True and False as 1 and 0; None where there is another."""
+    known = {"true": 1.0, "false": 0.0, "": np.nan}
+    found = [known.get(cell.lower()) for cell in cells]
+    return None if None in found else np.array(found, dtype=np.float64)
 
 
 def _is_number(cell: str) -> bool:
@@ -174,6 +189,10 @@ def _columns(frame: Frame, plan: ColumnPlan) -> tuple[Any, ColumnPlan]:
 def _labels(frame: Frame, plan: ColumnPlan, gaps: NDArray[np.bool_]) -> list[str]:
     """Return the labels of a category, known ones all of them."""
     cells = frame.cells(plan.name).copy()
+    if plan.values == ("False", "True") and not frame.is_text(plan.name):
+        # Truth is written in words in text, and is a type of its own elsewhere.
+        cells = np.array([{"1": "True", "0": "False"}.get(cell, cell) for cell in cells])
+        cells = cells.astype(object)
     if plan.fill is not None:
         cells[gaps] = plan.fill
     known, found = set(plan.values), [str(cell) for cell in cells.tolist()]
@@ -182,7 +201,8 @@ def _labels(frame: Frame, plan: ColumnPlan, gaps: NDArray[np.bool_]) -> list[str
             shown = ", ".join(map(repr, plan.values[:6])) + (", ..." if len(known) > 6 else "")
             raise ValueError(
                 f"column {plan.name!r} of {frame.path} holds {cell!r} on {frame.line(row)}, which "
-                f"did not occur when the model was fitted; known are {shown}"
+                f"did not occur when the model was fitted; known are {shown}. Leave such rows out, "
+                "write one of these instead, or fit the model again with rows that have it"
             )
     return found
 

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from atomlearn.storage.formats.table import near_names
 
 Array = NDArray[np.float64]
+#: Rows from which a column of different whole numbers is no chance.
+MANY_ROWS = 20
 
 
 @dataclass(slots=True, eq=False)
@@ -38,8 +40,10 @@ class Frame:
         known = set(self.header)
         for name in names:
             if name not in known:
+                sheets = [f"; {note}" for note in self.notes if "--sheet" in note]
                 raise ValueError(
                     f"{self.path} has no column {name!r}{near_names(name, self.header)}"
+                    f"{''.join(sheets)}"
                 )
 
     def is_text(self, name: str) -> bool:
@@ -125,15 +129,24 @@ def distinct_names(given: Sequence[str]) -> tuple[list[str], list[str]]:
 def transposed(frame: Frame) -> tuple[Frame, list[str]]:
     """Return the table turned around, and the names of its rows: the header of the file.
 
-    The first column holds the names of the new columns, where it is text (or has no name).
+    The first column holds the names of the new columns, where it is text, has no name, or another
+    whole number in each row (as gene numbers are). Others of text alone describe the rows.
     """
     first = frame.header[0]
-    named = frame.is_text(first) or first.startswith("column_0")
+    named = frame.is_text(first) or first.startswith("column_0") or _numbered(frame)
     samples = frame.header[1:] if named else frame.header
+    apart = [name for name in samples if frame.is_text(name) and _is_words(frame.texts[name])]
+    if 0 < len(apart) < len(samples):
+        samples = [name for name in samples if name not in apart]
+    else:
+        apart = []
     texts = [name for name in samples if frame.is_text(name)]
     labels = [str(cell) for cell in frame.cells(first)] if named else None
     names, notes = distinct_names(labels or [f"x{row}" for row in range(frame.n_rows)])
     notes = [*frame.notes, *notes]
+    if apart:
+        shown = ", ".join(map(repr, apart[:3])) + (", ..." if len(apart) > 3 else "")
+        notes.append(f"columns of text beside the samples left out: {shown}")
     if not texts:
         held = frame.numbers[:, [frame.slots[name] for name in samples]]
         slots = {name: place for place, name in enumerate(names)}
@@ -143,6 +156,24 @@ def transposed(frame: Frame) -> tuple[Frame, list[str]]:
     cells = np.array([frame.cells(name) for name in samples], dtype=object)
     columns = {name: as_numbers(cells[:, place]) for place, name in enumerate(names)}
     return frame_of_columns(frame.path, columns, notes), samples
+
+
+def _numbered(frame: Frame) -> bool:
+    """Return whether the first column numbers the rows, and is no sample like the others."""
+    others = [frame.values(name) for name in frame.header[1:] if not frame.is_text(name)]
+    like = frame.n_rows < MANY_ROWS and all((v == np.rint(v)).all() for v in others)
+    mine = frame.values(frame.header[0])
+    return _is_numbering(mine) and not like and not all(map(_is_numbering, others))
+
+
+def _is_numbering(values: Array) -> bool:
+    """Return whether all values are whole and no two are the same."""
+    return bool((values == np.rint(values)).all()) and np.unique(values).size == values.size
+
+
+def _is_words(cells: NDArray[Any]) -> bool:
+    """Return whether no cell of a column of text is a number."""
+    return all(as_numbers(cells[row : row + 1]).dtype == object for row in np.flatnonzero(cells))
 
 
 def as_numbers(cells: NDArray[Any]) -> NDArray[Any]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import near_names
+from atomlearn.storage.intake.cells import TextForm, number_of
 from atomlearn.storage.intake.frame import Frame
 from atomlearn.storage.intake.kinds import is_id_name
+from atomlearn.storage.intake.text import read_text
 
 #: What PLINK writes for an unknown phenotype.
 UNKNOWN = -9.0
@@ -36,6 +39,27 @@ def keys_of(frame: Frame) -> tuple[list[str], list[str]]:
     return keys, [name for name in frame.header if name not in keys]
 
 
+def with_keys(read: Callable[[TextForm], Frame], form: TextForm) -> Frame:
+    """Return what ``read`` gives of a form with a header, names of samples as they are written."""
+    first = read(form := replace(form, header=True))
+    keys, others = keys_of(first)
+    if others and all(number_of(name, form) is not None for name in others):
+        raise ValueError(
+            f"{first.path} begins with {' '.join(first.header[:4])!r}, where names of columns are "
+            "expected; write a first line, such as: FID IID trait"
+        )
+    return read(replace(form, labels=frozenset(keys)))
+
+
+def named_frame(file: Path) -> Frame:
+    """Return the frame of a file of phenotypes or covariates; what has no known ending is text."""
+    kind = format_of(file) if file.suffix in (".csv", ".tsv", ".parquet", ".xlsx") else None
+    frame = None if kind is None else kind.frame
+    if frame is None:
+        return with_keys(lambda form: read_text(file, form), TextForm())
+    return with_keys(lambda form: frame(file, form, None), TextForm())
+
+
 def joined(frame: Frame, samples: Samples, path: Path) -> tuple[Frame, int]:
     """Return the frame with one row a sample, all missing where there is none; how many have one.
 
@@ -43,19 +67,23 @@ def joined(frame: Frame, samples: Samples, path: Path) -> tuple[Frame, int]:
     """
     keys, _ = keys_of(frame)
     both = len(keys) == 2 and samples.families is not None
-    names = frame.cells(keys[-1]).tolist()
+    own = [samples.names] if not both else [samples.families or (), samples.names]
+    theirs = [frame.cells(key).tolist() for key in (keys if both else keys[-1:])]
+    names = theirs[-1]
     known: dict[tuple[str, ...], int] = {}
-    families: Sequence[str] = frame.cells(keys[0]).tolist() if both else names
-    for row, key in enumerate(zip(*((families, names) if both else (names,)), strict=True)):
+    for row, key in enumerate(zip(*theirs, strict=True)):
         if key in known:
             raise ValueError(
                 f"{path} has sample {' '.join(key)!r} on two lines, the second on "
                 f"{frame.line(row)}; keep one of them"
             )
         known[key] = row
-    families = samples.families if both and samples.families is not None else samples.names
-    own = zip(families, samples.names, strict=True) if both else zip(samples.names, strict=True)
-    places = np.array([known.get(key, -1) for key in own], dtype=np.int64)
+    places = _places(own, known)
+    if (places < 0).all():
+        # 007 of one file may be 7 in the other, where a spreadsheet was in between.
+        short = {tuple(map(_without_zeros, key)): row for key, row in known.items()}
+        if len(short) == len(known):
+            places = _places([list(map(_without_zeros, part)) for part in own], short)
     found = places >= 0
     if not found.any():
         raise ValueError(
@@ -65,7 +93,7 @@ def joined(frame: Frame, samples: Samples, path: Path) -> tuple[Frame, int]:
     rows = frame.rows(np.maximum(places, 0)) if frame.n_rows else frame
     numbers = np.array(rows.numbers, order="F")
     numbers[~found] = np.nan
-    if len(keys) == 2:
+    if keys[-1].lstrip("#").casefold() == "iid":  # as PLINK writes them
         numbers[numbers == UNKNOWN] = np.nan
     texts = {}
     for name, cells in rows.texts.items():
@@ -73,6 +101,15 @@ def joined(frame: Frame, samples: Samples, path: Path) -> tuple[Frame, int]:
     slots = rows.slots
     joined = Frame(path, frame.header, slots, numbers, texts, len(places), line=rows.line)
     return joined, int(found.sum())
+
+
+def _places(own: Sequence[Sequence[str]], known: dict[tuple[str, ...], int]) -> NDArray[np.int64]:
+    """Return the row of each sample, -1 where there is none."""
+    return np.array([known.get(key, -1) for key in zip(*own, strict=True)], dtype=np.int64)
+
+
+def _without_zeros(name: str) -> str:
+    return (name.lstrip("0") or "0") if name.isdecimal() else name
 
 
 def phenotype(frame: Frame, name: str | None) -> tuple[str, NDArray[np.generic]]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from atomlearn.storage.intake.cells import TextForm, number_of
 from atomlearn.storage.intake.columns import ColumnPlan
-from atomlearn.storage.intake.dates import days_of
+from atomlearn.storage.intake.dates import days_of, order_of
 from atomlearn.storage.intake.frame import Frame
 from atomlearn.storage.intake.limits import INTAKE
 
@@ -20,7 +20,11 @@ _ID_NAME = re.compile(
     r"(?i)(^|.*[\W_])(id|ids|key|uuid|guid|barcode|accession|sample_?name|nr|rownames?|row_?names?)"
     r"$|^(id|iid|fid)[\W_].*|^.*[a-z]ID$|^(column_0|unnamed: 0|index|name)$"
 )
+#: 0007, an account of 20 digits, and 1E10 of a plate: a number would not be written back so.
+_CODE = re.compile(r"0\d+|\d{16,}|\d+[eE]\d+")
 _INDEX_NAME = re.compile(r"(?i)(column_0|unnamed.*|index|id|ids|row.*|nr|no|obs|x|case)$")
+#: What is said of dates such as 3/4/2024, where days and months could change places.
+DOUBT = "month/day/year, as day/month/year could be, too"
 #: Values that have an order which everyone knows.
 SCALES: tuple[tuple[str, ...], ...] = (
     ("very low", "low", "medium", "high", "very high"),
@@ -47,6 +51,11 @@ def described(frame: Frame, names: Sequence[str]) -> list[ColumnPlan]:
 def is_id_name(name: str) -> bool:
     """Tell whether a column is called as those that name rows are."""
     return _ID_NAME.match(name) is not None
+
+
+def is_code(cell: str) -> bool:
+    """Tell whether a cell is written as numbers are not: with zeros in front, or too long."""
+    return _CODE.fullmatch(cell) is not None
 
 
 def _numbers(frame: Frame, name: str) -> ColumnPlan:
@@ -95,7 +104,9 @@ def _text(frame: Frame, name: str) -> ColumnPlan:
         return ColumnPlan(name, "constant", "leave out", why=why, **told)
     if days_of(known) is not None:
         why = "dates: --dates parts or --dates elapsed makes numbers of them"
-        return ColumnPlan(name, "date", "leave out", why=why, **told)
+        order, doubt = order_of(known)
+        why += f"; read as {DOUBT}" if doubt else ""
+        return ColumnPlan(name, "date", "leave out", values=(order,), why=why, **told)
     strays = [cell for cell in known if number_of(cell, TextForm()) is None]
     if strays and len(strays) < (1 - INTAKE.numbers_share) * len(known):
         why = f"{strays[0]!r} among numbers"
@@ -171,6 +182,6 @@ def as_asked(
             labels = tuple(sorted({cell for cell in frame.cells(plan.name).tolist() if cell}))
             plan = replace(plan, kind="category", use="category", values=labels, why="")
         elif plan.kind == "date" and dates is not None:
-            plan = replace(plan, use=dates, why="")
+            plan = replace(plan, use=dates, why=DOUBT if DOUBT in plan.why else "")
         found.append(plan)
     return found

@@ -18,12 +18,11 @@ from atomlearn.core.data.wrappers import Concatenated
 from atomlearn.core.interfaces import Design
 from atomlearn.storage.formats.compressed import open_text
 from atomlearn.storage.formats.format import Format
-from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Request, Schema, require_name
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.encode import completed, encode
 from atomlearn.storage.intake.genotypes import components, distinct, kept_variants, taken
-from atomlearn.storage.intake.join import Samples, joined, keys_of, phenotype
+from atomlearn.storage.intake.join import Samples, joined, keys_of, named_frame, phenotype
 from atomlearn.storage.intake.kinds import described
 from atomlearn.storage.intake.problems import Problems, listed, spread
 from atomlearn.storage.intake.reading import Reading
@@ -140,14 +139,7 @@ def _other(file: Path, samples: Samples | None, path: Path, notes: list[str]) ->
             f"{file} is joined by names of samples, and {path} has none; give --pheno and --covar "
             "with genotypes, or with tables that have a column of names (--id)"
         )
-    form = format_of(file) if file.suffix in (".csv", ".tsv", ".parquet", ".xlsx") else None
-    if form is not None and form.frame is not None:
-        frame = form.frame(file, Reading().form, None)
-    else:
-        from atomlearn.storage.intake.text import read_text
-
-        frame = read_text(file, Reading().form)
-    found, count = joined(frame, samples, file)
+    found, count = joined(named_frame(file), samples, file)
     notes.append(f"{count} of {len(samples.names)} samples are in {file.name}")
     return found
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.frame import Frame
-from atomlearn.storage.intake.kinds import as_asked, described
+from atomlearn.storage.intake.kinds import DOUBT, as_asked, described
 from atomlearn.storage.intake.limits import INTAKE
 from atomlearn.storage.intake.problems import Problems, listed, spread, typed
 from atomlearn.storage.intake.reading import Reading
@@ -119,13 +119,16 @@ def refuse(
             if plan.use == "leave out":
                 left.append(f"{plan.name!r} ({plan.kind}{lack})")
         told = ", ".join(left[:4]) or "nothing else was there"
-        problems.add(f"no column is left for X besides the target; left out: {told}")
+        problems.add(
+            f"no column is left for X besides the target; left out: {told}; give a file with "
+            "columns to predict from, or say by --schema what is to be made of these"
+        )
     problems.refuse()
 
 
 def left_out(plans: Sequence[ColumnPlan]) -> list[str]:
     """Return notes about the columns that are left out, a kind of column in each."""
-    notes = []
+    notes = [f"dates of {plan.name!r} read as {DOUBT}" for plan in plans if plan.why == DOUBT]
     for kind in dict.fromkeys(plan.kind for plan in plans if plan.use == "leave out"):
         if kind == "as asked":
             continue

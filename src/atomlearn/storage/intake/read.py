@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
@@ -19,11 +20,12 @@ from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.encode import completed, encode
 from atomlearn.storage.intake.frame import Frame, transposed
 from atomlearn.storage.intake.from_store import read_from_store
-from atomlearn.storage.intake.join import Samples, joined, keys_of, phenotype
+from atomlearn.storage.intake.join import Samples, joined, keys_of, phenotype, with_keys
 from atomlearn.storage.intake.kinds import described
 from atomlearn.storage.intake.limits import INTAKE
 from atomlearn.storage.intake.matrices import read_matrix
 from atomlearn.storage.intake.plans import left_out, plans_of, refuse, require, spread_out
+from atomlearn.storage.intake.problems import listed
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.tables import frame_of
 from atomlearn.storage.intake.targets import known_rows, tidy
@@ -77,7 +79,9 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
         return read_from_store(file, form, reading)
     if form.frame is None:
         return read_matrix(form, file, reading)
-    frame = form.frame(file, reading.form, reading.sheet)
+    named = reading.role("id")
+    labels = reading.form.labels | ({named} if named else set())
+    frame = form.frame(file, replace(reading.form, labels=labels), reading.sheet)
     ids = None
     if reading.transpose:
         frame, ids = transposed(frame)
@@ -112,7 +116,7 @@ def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> Data
     if names is None and id_column is not None:
         names = [str(cell) for cell in frame.cells(id_column).tolist()]
     frame, plans, reading = _with_covariates(frame, plans, reading, names, notes)
-    name, y = _target(frame, reading, names)
+    name, y = _target(frame, reading, names, notes)
     extras = {role: _role(frame, column) for role, column in _other_roles(reading).items()}
     kept, told = known_rows(y, name, extras, frame.n_rows)
     notes += told
@@ -163,11 +167,15 @@ def _role(frame: Frame, name: str) -> NDArray[Any]:
 
 
 def _target(
-    frame: Frame, reading: Reading, names: Sequence[str] | None
+    frame: Frame, reading: Reading, names: Sequence[str] | None, notes: list[str]
 ) -> tuple[str | None, NDArray[Any] | None]:
     """Return the name of the target and its values, "" or NaN where missing."""
     if reading.pheno is not None:
-        other = _joined(reading.pheno, reading, names, frame.path)[0]
+        other, count = _joined(reading.pheno, reading, names, frame.path)
+        notes.append(f"{count} of {frame.n_rows} samples are in {reading.pheno.name}")
+        twice = [name for name, found in Counter(names).items() if found > 1]
+        if twice:
+            notes.append(f"samples on several rows, all with the same target: {listed(twice)}")
         return phenotype(other, reading.pheno_name or reading.target)
     name = reading.role("target")
     return name, None if name is None else _role(frame, name)
@@ -185,7 +193,9 @@ def _joined(
     form = format_of(file)
     if form.frame is None:
         raise ValueError(f"{file} is no table of text; expected columns with a header")
-    return joined(form.frame(file, replace(reading.form, header=True), None), Samples(names), file)
+    opened = form.frame
+    frame = with_keys(lambda text: opened(file, text, None), reading.form)
+    return joined(frame, Samples(names), file)
 
 
 def _with_covariates(

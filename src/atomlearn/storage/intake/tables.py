@@ -12,15 +12,19 @@ from numpy.typing import NDArray
 
 from atomlearn.storage.formats.compressed import imported
 from atomlearn.storage.intake.frame import Frame, as_numbers, distinct_names, frame_of_columns
+from atomlearn.storage.intake.kinds import is_code, is_id_name
+from atomlearn.storage.intake.problems import listed
+
+Labels = frozenset[str]
 
 
-def read_parquet(path: Path) -> Frame:
-    """Return the frame of a Parquet file."""
+def read_parquet(path: Path, labels: Labels = frozenset()) -> Frame:
+    """Return the frame of a Parquet file; ``labels`` : see ``TextForm``."""
     pq = imported("pyarrow.parquet", "pyarrow", path)
-    return _arrow_frame(path, _opened(lambda: pq.read_table(path), path, "Parquet"))
+    return _arrow_frame(path, _opened(lambda: pq.read_table(path), path, "Parquet"), labels)
 
 
-def read_arrow(path: Path) -> Frame:
+def read_arrow(path: Path, labels: Labels = frozenset()) -> Frame:
     """Return the frame of an Arrow or Feather file (IPC, as a file or as a stream)."""
     feather, ipc = (imported(f"pyarrow.{module}", "pyarrow", path) for module in ("feather", "ipc"))
 
@@ -31,7 +35,7 @@ def read_arrow(path: Path) -> Frame:
             with path.open("rb") as stream:
                 return ipc.open_stream(stream).read_all()
 
-    return _arrow_frame(path, _opened(opened, path, "Arrow"))
+    return _arrow_frame(path, _opened(opened, path, "Arrow"), labels)
 
 
 def _opened(read: Callable[[], Any], path: Path, what: str) -> Any:
@@ -44,12 +48,12 @@ def _opened(read: Callable[[], Any], path: Path, what: str) -> Any:
         ) from error
 
 
-def _arrow_frame(path: Path, table: Any) -> Frame:
+def _arrow_frame(path: Path, table: Any, labels: Labels) -> Frame:
     names, notes = distinct_names(table.schema.names)
     # What pandas stores as its index is a column like any other here: it is told as an index.
     names = ["index" if name.startswith("__index_level_") else name for name in names]
     columns = {
-        name: _arrow_column(table.column(place), f"column {name!r} of {path}")
+        name: _arrow_column(table.column(place), f"column {name!r} of {path}", name, labels)
         for place, name in enumerate(names)
     }
     if not columns or table.num_rows == 0:
@@ -57,12 +61,12 @@ def _arrow_frame(path: Path, table: Any) -> Frame:
     return frame_of_columns(path, columns, notes)
 
 
-def _arrow_column(column: Any, where: str) -> NDArray[Any]:
+def _arrow_column(column: Any, where: str, name: str, labels: Labels) -> NDArray[Any]:
     from pyarrow import types
 
     kind = column.type
     if types.is_dictionary(kind):
-        return _objects(column.to_pylist())
+        return _objects(column.to_pylist(), name, labels)
     if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
         if types.is_boolean(kind):
             column = column.cast("int8")
@@ -73,16 +77,20 @@ def _arrow_column(column: Any, where: str) -> NDArray[Any]:
         return np.full(len(column), np.nan)
     if types.is_nested(kind):
         raise ValueError(f"{where} holds {kind}, several values a cell; leave it out (--drop)")
-    return _objects(column.to_pylist())
+    return _objects(column.to_pylist(), name, labels)
 
 
-def _objects(cells: list[Any]) -> NDArray[Any]:
+def _objects(cells: list[Any], name: str, labels: Labels = frozenset()) -> NDArray[Any]:
     """Return cells of any type as text, dates as YYYY-MM-DD; numbers where all are."""
-    return as_numbers(np.array([_text(cell) for cell in cells], dtype=object))
+    words = [_text(cell) for cell in cells]
+    found = np.array(words, dtype=object)
+    if name in labels or (is_id_name(name) and any(map(is_code, words))):
+        return found
+    return as_numbers(found)
 
 
 def _text(cell: Any) -> str:
-    if cell is None or cell != cell:
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType") or cell != cell:
         return ""
     if isinstance(cell, datetime.datetime):
         return cell.isoformat(sep=" ") if cell.time() != datetime.time() else str(cell.date())
@@ -93,7 +101,7 @@ def _text(cell: Any) -> str:
     return str(cell).strip()
 
 
-def read_excel(path: Path, sheet: str | None = None) -> Frame:
+def read_excel(path: Path, sheet: str | None = None, labels: Labels = frozenset()) -> Frame:
     """Return the frame of a sheet of a workbook, the first one by default."""
     openpyxl = imported("openpyxl", "excel", path)
     book = _opened(
@@ -112,9 +120,13 @@ def read_excel(path: Path, sheet: str | None = None) -> Frame:
         raise ValueError(f"the sheet of {path} holds no table: a header and rows; give --sheet")
     width = max(place for row in rows for place, cell in enumerate(row, 1) if cell is not None)
     names, notes = distinct_names([_text(cell) for cell in rows[0][:width]])
-    columns = {name: _objects([row[place] for row in rows[1:]]) for place, name in enumerate(names)}
+    columns = {
+        name: _objects([row[place] for row in rows[1:]], name, labels)
+        for place, name in enumerate(names)
+    }
     if others:
-        notes.append(f"the first of {len(others) + 1} sheets was read (--sheet takes another)")
+        shown = listed(others)
+        notes.append(f"the first of {len(others) + 1} sheets was read (--sheet NAME: {shown})")
     return frame_of_columns(path, columns, notes)
 
 
@@ -125,7 +137,7 @@ def frame_of(table: Any, path: Path = Path("the table")) -> Frame:
     for name in names:
         values = np.asarray(table[name])
         numeric = values.dtype.kind in "biuf"
-        cells = values.astype(np.float64) if numeric else _objects(list(values.tolist()))
+        cells = values.astype(np.float64) if numeric else _objects(list(values.tolist()), name)
         if values.dtype.kind == "M":
             days = values.astype("datetime64[s]").astype(str)
             cells = np.array(["" if day == "NaT" else day for day in days], dtype=object)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -18,6 +19,7 @@ from atomlearn.storage.formats.compressed import COMPRESSED, open_bytes, suffix_
 from atomlearn.storage.formats.limits import LIMITS
 from atomlearn.storage.intake.cells import Block, Columns, TextForm, number_of, parsed, records
 from atomlearn.storage.intake.frame import Frame, distinct_names
+from atomlearn.storage.intake.kinds import is_code, is_id_name
 from atomlearn.storage.intake.limits import INTAKE
 
 _DELIMITERS = {".tsv": "\t", ".tab": "\t"}
@@ -82,9 +84,17 @@ class TextFile:
             raise ValueError(f"{path} is empty; expected a header line with column names")
         # Where the rows begin: known once the header was taken, and no line after it.
         self.begin, self._lines_before = self._at if form.header else self._header_at
-        second = next(rows, None)
-        self.header, self._width, notes = header_in(first[1], second and second[1], form, path)
+        some = [row for _, row in itertools.islice(rows, INTAKE.sniffed)]
+        self.header, self._width, notes = header_in(first[1], some[0] if some else None, form, path)
         self.notes += notes
+        if form.header:
+            self.text |= {place for place in range(len(self.header)) if self._names(place, some)}
+
+    def _names(self, place: int, rows: Sequence[Sequence[str]]) -> bool:
+        """Return whether a column holds names, which are no numbers though they may look so."""
+        name = self.header[place]
+        cells = (row[place].strip() for row in rows if place < len(row))
+        return name in self.form.labels or (is_id_name(name) and any(map(is_code, cells)))
 
     def _head_lines(self) -> Iterator[str]:
         """Yield lines, those of comments in front left out; note where each begins and ends."""
