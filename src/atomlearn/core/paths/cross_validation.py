@@ -195,13 +195,7 @@ def cross_validate(
     if shared:
         found = _together(problems, tasks, settings)
     else:
-        at_once, cut = effective_n_jobs(n_jobs), list[bool]()
-        found = Parallel(n_jobs=n_jobs, prefer="threads")(
-            delayed(_one_fold)(
-                problems, *task, partial(settings.share, len(tasks) - k, at_once), cut
-            )
-            for k, task in enumerate(tasks)
-        )
+        found = _one_by_one(problems, tasks, settings, n_jobs)
     interrupted = any(not p or any(path.interrupted for path in p) for p in found)
     shape = (len(norms), len(folds), levels.shape[1])
     parts = [
@@ -219,17 +213,15 @@ def cross_validate(
     )
     passes = float(counted.passes - before if shared else each.sum())
     n_folds = len(folds)
-    by_norm = tuple(tuple(found[k : k + n_folds]) for k in range(0, len(found), n_folds))
-    by_norm = by_norm if shared and not interrupted else ()
-    grid = np.asarray(levels)
+    starts = found if shared and not interrupted else []
+    by_norm = tuple(tuple(starts[k : k + n_folds]) for k in range(0, len(starts), n_folds))
+    kept = known_folds(scores) if interrupted else np.arange(len(folds))
+    each, selected, gaps = (part[..., kept] for part in (each, selected, gaps))
+    scores = scores[..., kept]
+    of_all = np.asarray(levels), scores, each, selected, gaps, passes
+    result = CrossValidation(tuple(norms), *of_all, share, by_norm)
     if interrupted:
-        kept = known_folds(scores)
-        scores, each, selected, gaps = (a[..., kept] for a in (scores, each, selected, gaps))
-    result = CrossValidation(
-        tuple(norms), grid, scores, each, selected, gaps, passes, share, by_norm
-    )
-    if interrupted:
-        raise SearchInterrupted(result if np.isfinite(scores).any() else None)
+        raise SearchInterrupted(result if np.isfinite(result.scores).any() else None)
     return result
 
 
@@ -286,6 +278,21 @@ def training_part(problem: Problem, train: Rows) -> Problem:
     weight = problem.weight * np.bincount(train, minlength=problem.y.size)
     weight *= problem.weight.sum() / weight.sum()
     return replace(problem, weight=weight)
+
+
+def _one_by_one(
+    problems: Sequence[Problem],
+    tasks: Sequence[tuple[Norm, Array, tuple[Rows, Rows]]],
+    settings: Settings,
+    n_jobs: int | None,
+) -> list[tuple[PathResult, ...]]:
+    """Return the paths of each (norm, fold), each solved by itself; none after Ctrl-C."""
+    at_once, cut = effective_n_jobs(n_jobs), list[bool]()
+    found: list[tuple[PathResult, ...]] = Parallel(n_jobs=n_jobs, prefer="threads")(
+        delayed(_one_fold)(problems, *task, partial(settings.share, len(tasks) - k, at_once), cut)
+        for k, task in enumerate(tasks)
+    )
+    return found
 
 
 def _passes_of(results: Sequence[Result]) -> float:

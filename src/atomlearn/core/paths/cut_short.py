@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from atomlearn.core.paths.path import PathResult
 from atomlearn.core.problem.result import Status
 
-INTERRUPTED = "cross-validation was interrupted before a level was chosen"
-
 
 class SearchInterrupted(KeyboardInterrupt):
     """Ctrl-C in a search; found : what the search would return of what it tried.
@@ -23,7 +21,7 @@ class SearchInterrupted(KeyboardInterrupt):
     """
 
     def __init__(self, found: Any) -> None:
-        super().__init__(INTERRUPTED)
+        super().__init__("a search was interrupted before it had chosen")
         self.found = found
 
 

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.storage.formats.table import near_names
+from atomlearn.storage.intake.limits import INTAKE
 
 Array = NDArray[np.float64]
-#: Rows from which a column of different whole numbers is no chance.
-MANY_ROWS = 20
 
 
 @dataclass(slots=True, eq=False)
@@ -161,7 +160,7 @@ def transposed(frame: Frame) -> tuple[Frame, list[str]]:
 def _numbered(frame: Frame) -> bool:
     """Return whether the first column numbers the rows, and is no sample like the others."""
     others = [frame.values(name) for name in frame.header[1:] if not frame.is_text(name)]
-    like = frame.n_rows < MANY_ROWS and all((v == np.rint(v)).all() for v in others)
+    like = frame.n_rows < INTAKE.most_values and all((v == np.rint(v)).all() for v in others)
     mine = frame.values(frame.header[0])
     return _is_numbering(mine) and not like and not all(map(_is_numbering, others))
 
