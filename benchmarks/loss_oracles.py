@@ -2,7 +2,8 @@
 
     python benchmarks/loss_oracles.py [--problems 1000] [--seconds 1200] [--out benchmarks/results]
 
-Each problem has its own sizes, norm, form, intercept, weights, ridge term and level. It counts as
+Rows are kept as they come, in loss_oracles.csv: what is there is not done again (delete the file to
+begin anew), and the summary, loss_oracles.json, is of all of them. Each problem has its own sizes, norm, form, intercept, weights, ridge term and level. It counts as
 wrong where the fit does not converge to 1e-8, where the objective at the point that is given back,
 computed anew, is not the one reported, or where CVXPY's optimum lies outside of
 [objective - gap, objective], by more than CVXPY's own accuracy (2e-6 relative). Times play no part.
@@ -11,6 +12,7 @@ computed anew, is not the one reported, or where CVXPY's optimum lies outside of
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import time
 from pathlib import Path
@@ -128,30 +130,51 @@ def one(seed: int) -> dict[str, Any]:
     return {**row, "outcome": outcome, "relative_gap": result.relative_gap, "passes": result.passes}
 
 
+FIELDS = ("seed", "loss", "form", "norm", "outcome", "relative_gap", "passes")
+
+
+def kept(path: Path) -> list[dict[str, str]]:
+    """Return the rows of former runs."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def summary_of(rows: list[dict[str, str]], wanted: int) -> dict[str, Any]:
+    """Return the outcomes of each loss, and what was wrong."""
+    summary: dict[str, Any] = {"problems": len(rows), "wanted": wanted, "tolerance": 1e-8}
+    for loss in LOSSES:
+        mine = [row for row in rows if row["loss"] == loss]
+        passes = [float(row["passes"]) for row in mine if row["passes"]]
+        outcomes = [row["outcome"] for row in mine]
+        counts = {name: outcomes.count(name) for name in ("right", "wrong", "no oracle")}
+        summary[loss] = {**counts, "median_passes": float(np.median(passes)) if passes else None}
+    summary["wrong"] = [row for row in rows if row["outcome"] == "wrong"]
+    return summary
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--problems", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no problem after")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args()
-    began, rows = time.monotonic(), []
-    for seed in range(options.problems):
-        if time.monotonic() - began > options.seconds:
-            break
-        rows.append(one(seed))
-    summary: dict[str, Any] = {"problems": len(rows), "tolerance": 1e-8}
-    if len(rows) < options.problems:
-        summary["cut"] = f"after {options.seconds:g} s, of {options.problems} problems"
-    for loss in LOSSES:
-        mine = [row for row in rows if row["loss"] == loss]
-        counts = {
-            name: sum(row["outcome"] == name for row in mine)
-            for name in ("right", "wrong", "no oracle")
-        }
-        passes = [row["passes"] for row in mine if "passes" in row]
-        summary[loss] = {**counts, "median_passes": float(np.median(passes)) if passes else None}
-    summary["wrong"] = [row for row in rows if row["outcome"] == "wrong"]
     options.out.mkdir(parents=True, exist_ok=True)
+    path = options.out / "loss_oracles.csv"
+    done = {int(row["seed"]) for row in kept(path)}
+    began = time.monotonic()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, FIELDS)
+        if not done:
+            writer.writeheader()
+        for seed in reversed(range(options.problems)):
+            if time.monotonic() - began > options.seconds:
+                break
+            if seed not in done:
+                writer.writerow(one(seed))
+                file.flush()
+    summary = summary_of(kept(path), options.problems)
     (options.out / "loss_oracles.json").write_text(json.dumps(summary, indent=1) + "\n")
     print(json.dumps(summary, indent=1))
 
