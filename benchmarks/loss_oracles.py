@@ -3,10 +3,11 @@
     python benchmarks/loss_oracles.py [--problems 1000] [--seconds 1200] [--out benchmarks/results]
 
 Rows are kept as they come, in loss_oracles.csv: what is there is not done again (delete the file to
-begin anew), and the summary, loss_oracles.json, is of all of them. Each problem has its own sizes, norm, form, intercept, weights, ridge term and level. It counts as
-wrong where the fit does not converge to 1e-8, where the objective at the point that is given back,
-computed anew, is not the one reported, or where CVXPY's optimum lies outside of
-[objective - gap, objective], by more than CVXPY's own accuracy (2e-6 relative). Times play no part.
+begin anew), and the summary, loss_oracles.json, is of all of them. Each problem has its own sizes,
+norm, form, intercept, weights, ridge term and level. It counts as wrong where the fit does not
+converge to 1e-8, where the objective at the point that is given back, computed anew, is not the one
+reported, or where CVXPY's optimum lies outside of [objective - gap, objective], by more than
+CVXPY's own accuracy (2e-6 relative). Times play no part.
 """
 
 from __future__ import annotations

@@ -27,7 +27,8 @@ KEPT = Path(os.environ.get("ATOMLEARN_BENCHMARK_DATA", tempfile.gettempdir()))
 class Problem:
     """min sum_i loss(y_i, x_i'w) + level ||w||_1, level = fraction * the least with w = 0.
 
-    loss : "poisson", "binomial", "multinomial" (three classes, W (p, 3)) or "cox" (no ties);
+    loss : "poisson", "binomial", "multinomial" (three classes, W (p, 3)), "multinomial rows" (with
+    sum_j ||W_j||_2 in the place of ||w||_1: features for all classes or none) or "cox" (no ties);
     storage : "dense" (Fortran order, AR(0.5) columns) or "sparse" (CSC, like text).
     """
 
@@ -46,17 +47,21 @@ class Problem:
         y = answers(self.loss, signal)
         if self.loss == "binomial":
             slope = y / 2
-        elif self.loss == "multinomial":
+        elif self.loss.startswith("multinomial"):
             slope = np.eye(CLASSES)[y.astype(int)] - 1 / CLASSES
         else:
             slope = -GRADIENTS[self.loss](y, np.zeros(self.n))
-        return X, y, self.fraction * float(np.abs(X.T @ slope).max())
+        return X, y, self.fraction * float(self._sizes(X.T @ slope).max())
 
     def objective(self, X: Any, y: Array, level: float, w: Array) -> float:
         """Return the objective in plain NumPy, the same for every solver."""
         used = np.flatnonzero(w.any(axis=1) if w.ndim == 2 else w)
         z = np.asarray(X[:, used] @ w[used])
-        return VALUES[self.loss](y, z) + level * float(np.abs(w).sum())
+        return VALUES[self.loss](y, z) + level * float(self._sizes(w).sum())
+
+    def _sizes(self, w: Array) -> Array:
+        """Return what is added up in the penalty: |w_j|, or the norms of rows."""
+        return np.linalg.norm(w, axis=1) if self.loss.endswith("rows") else np.abs(w)
 
     def _design(self) -> tuple[Any, Array]:
         """Return X and the signals (n, 3) of unit variance, made in the first process that asks."""
@@ -87,7 +92,7 @@ def answers(loss: str, signal: Array) -> Array:
         return rng.poisson(np.exp(z)).astype(float)
     if loss == "binomial":
         return np.where(rng.random(z.size) < 1 / (1 + np.exp(-2 * z)), 1.0, -1.0)
-    if loss == "multinomial":
+    if loss.startswith("multinomial"):
         shares = softmax(2 * signal, axis=1).cumsum(axis=1)
         classes = (rng.random((z.size, 1)) > shares).sum(axis=1)
         return np.asarray(np.minimum(classes, CLASSES - 1), dtype=np.float64)
@@ -118,6 +123,7 @@ VALUES: dict[str, Callable[[Array, Array], float]] = {
     "poisson": lambda y, z: float((np.exp(z) - y * z + xlogy(y, y) - y).sum()),
     "binomial": lambda y, z: float(np.logaddexp(0, -y * z).sum()),
     "multinomial": _multinomial,
+    "multinomial rows": _multinomial,
     "cox": _cox,
 }
 GRADIENTS: dict[str, Callable[[Array, Array], Array]] = {
@@ -128,11 +134,11 @@ GRADIENTS: dict[str, Callable[[Array, Array], Array]] = {
 FULL = tuple(
     Problem(loss, storage, n, p, fraction)
     for storage, n, p in (("dense", 1000, 100_000), ("sparse", 20_000, 500_000))
-    for loss in ("poisson", "binomial", "multinomial", "cox")
+    for loss in ("poisson", "binomial", "multinomial", "multinomial rows", "cox")
     for fraction in (0.1,)
 )
 SMOKE = tuple(
     Problem(loss, storage, 200, 2000, 0.1)
     for storage in ("dense", "sparse")
-    for loss in ("poisson", "binomial", "multinomial", "cox")
+    for loss in ("poisson", "binomial", "multinomial", "multinomial rows", "cox")
 )

@@ -1,7 +1,7 @@
 """One small class a solver: its tolerances, loosest first, and how it is called.
 
-All of them minimize sum loss + level ||w||_1 without intercept, from w = 0; packages that take the
-mean loss get level / n.
+All of them minimize sum loss + level ||w||_1 without intercept, from w = 0 (of classes by rows
+level sum_j ||W_j||_2); packages that take the mean loss get level / n.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import numpy as np
 from benchmarks.harness.contest import Array, Rival
 from benchmarks.responses.problems import CLASSES
 
-ALL = ("poisson", "binomial", "multinomial", "cox")
+ROWS = "multinomial rows"
+ALL = ("poisson", "binomial", "multinomial", ROWS, "cox")
 
 
 class Atomlearn(Rival):
@@ -23,17 +24,20 @@ class Atomlearn(Rival):
     name, package, losses = "atomlearn", "atomlearn", ALL
 
     def fit(self, tolerance: float) -> Array:
-        from atomlearn import designs, losses, solve
+        from atomlearn import designs, losses, norms, solve
 
+        several, norm = self.loss.startswith("multinomial"), norms.L1()
         X, y, loss = self.X, self.y, {"binomial": "logistic"}.get(self.loss, self.loss)
         if loss == "cox":
             y = losses.survival_target(y[:, 1] > 0, y[:, 0])
-        elif loss == "multinomial":
+        elif several:
             X, y = designs.Tasks(X, CLASSES), np.eye(CLASSES)[y.astype(int)].ravel()
             loss = losses.Multinomial(CLASSES)
-        result = solve(X, y, loss=loss, level=self.level, gap=tolerance)
+            if self.loss == ROWS:
+                norm = norms.RowGroups()
+        result = solve(X, y, loss=loss, norm=norm, level=self.level, gap=tolerance)
         w = np.asarray(result.coef)
-        return w.reshape(-1, CLASSES) if self.loss == "multinomial" else w
+        return w.reshape(-1, CLASSES) if several else w
 
 
 class Certified(Atomlearn):
@@ -81,6 +85,13 @@ class Skglm(Rival):
         return _coefficients(model, self.X, self.y)
 
 
+class Coordinates(np.ndarray[Any, Any]):
+    """Starts of groups as they are: adelie takes them times the classes, for groups of features."""
+
+    def __mul__(self, classes: int) -> Any:
+        return np.asarray(self)
+
+
 class Adelie(Rival):
     """adelie, at the one level."""
 
@@ -91,17 +102,19 @@ class Adelie(Rival):
     def fit(self, tolerance: float) -> Array:
         import adelie as ad
 
-        several = self.loss == "multinomial"
+        several, rows = self.loss.startswith("multinomial"), self.loss == ROWS
         dense = isinstance(self.X, np.ndarray)
         matrix = ad.matrix.dense if dense else ad.matrix.sparse
         X = matrix(self.X, method="naive", n_threads=self.threads)
         # Levels are of the mean loss; the multinomial one is divided by the classes too.
         alpha = self.alpha / (CLASSES if several else 1)
         path = np.geomspace(alpha / self.problem.fraction, alpha, self.n_levels + 1)[1:]
-        size = self.X.shape[1] * (CLASSES if several else 1)
+        groups = np.arange(self.X.shape[1])
+        if several and not rows:
+            groups = np.arange(self.X.shape[1] * CLASSES).view(Coordinates)
         state = ad.grpnet(
-            X, self._glm(ad), groups="ungrouped" if several else None, penalty=np.ones(size),
-            lmda_path=path, tol=tolerance, irls_tol=tolerance, intercept=False, early_exit=False,
+            X, self._glm(ad), groups=groups, penalty=np.ones(groups.size), lmda_path=path,
+            tol=tolerance, irls_tol=tolerance, intercept=False, early_exit=False,
             progress_bar=False, n_threads=self.threads,
         )  # fmt: skip
         w = np.asarray(state.betas[-1].toarray()).ravel()

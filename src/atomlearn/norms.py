@@ -1,5 +1,6 @@
 """Norms: gauges of atoms, known by value, polar, best columns and (where it exists) prox."""
 
+from atomlearn.core.norms.at_most import AtMost
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.combine import Nonnegative, Scaled
 from atomlearn.core.norms.elastic_net import ElasticNetNorm
@@ -29,6 +30,7 @@ __all__ = [
     "L2",
     "OWL",
     "PSD",
+    "AtMost",
     "Blocks",
     "Chains",
     "ElasticNetNorm",

@@ -140,7 +140,7 @@ def solve(
         unpenalized=_free(unpenalized, names, shape, design),
     )
     warm = warm_start.warm_start() if isinstance(warm_start, Result) else warm_start
-    solver = default_solver(the_norm, gap) if solver is None else solver
+    solver = default_solver(problem.regularizer.norm, gap) if solver is None else solver
     return run(problem, solver, rules, observers, warm)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from atomlearn.core.interfaces import Norm
 from atomlearn.core.interfaces.lift import Lift
+from atomlearn.core.norms.at_most import AtMost
 from atomlearn.core.norms.combine import Nonnegative, Scaled
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
@@ -81,6 +82,16 @@ def _ksupport(cp: Any, norm: KSupport, w: Any) -> Model:
     return t, [*constraints, cone, cp.sum(e) <= t, d <= t, cp.sum(d) <= norm.k * t]
 
 
+def _at_most(cp: Any, norm: AtMost, w: Any) -> Model:
+    """t with w_j^2 <= d_j e_j, sum e <= t, 0 <= d <= t, and sums of d within the limits."""
+    t, count, caps = cp.Variable(nonneg=True), w.shape[0], norm.caps(w.shape[0])
+    d, e = cp.Variable(count, nonneg=True), cp.Variable(count, nonneg=True)
+    cone = cp.SOC(d + e, cp.vstack([2 * w, d - e]), axis=0)
+    groups = [np.flatnonzero(caps.partition.labels == g) for g in range(caps.most.size)]
+    limits = [cp.sum(d[one]) <= m * t for one, m in zip(groups, caps.most, strict=True)]
+    return t, [cone, cp.sum(e) <= t, d <= t, cp.sum(d) <= norm.k * t, *limits]
+
+
 #: Class of a norm -> its model. A new norm is one line here, or none where it lifts.
 GAUGES: dict[type[Norm], Callable[[Any, Any, Any], Model]] = {
     L1: lambda cp, norm, w: (cp.norm1(w), []),
@@ -90,5 +101,6 @@ GAUGES: dict[type[Norm], Callable[[Any, Any, Any], Model]] = {
     Nonnegative: _nonnegative,
     Groups: _groups,
     KSupport: _ksupport,
+    AtMost: _at_most,
     TreeKSupport: _ksupport,
 }

@@ -44,7 +44,8 @@ def choose_master(problem: Problem) -> Master:
     ======================================================  ====================
     ``SequentialQP``, which works on a few columns itself   nothing
     the loss couples predictions (several classes), up to   ``CoupledNewton``
-    2000 columns, no intercept of its own and no ridge
+    2000 columns, no intercept of its own and no ridge;
+    beyond, by working sets of fewer
     squared loss over many more samples than columns, or    ``CompressedSamples``
     over a block of several tasks
     more than 500 columns, unless as many are free          ``WorkingSets``
@@ -74,6 +75,9 @@ def choose_master(problem: Problem) -> Master:
     sets = WorkingSets(_inner(problem))
     if is_coupled(problem):
         return CoupledNewton(sets)
+    if problem.loss.coupled != 1 and problem.tau == 0.0 and not problem.fit_intercept:
+        # Too many columns for one Hessian: those of a round are fewer.
+        return WorkingSets(CoupledNewton(sets))
     if is_compressible(problem):
         return CompressedSamples(sets)
     return sets if sets.splits(problem) else sets.master

@@ -6,8 +6,10 @@ quadratic model of f at the predictions z, with H = A'f''(z) A over the m column
 
     1/2 ||L'w - t||^2 + R(w),   L L' = H,   t = L^-1 (H w_k - A'f'(z)),
 
-which is a problem with the squared loss over a block of m rows, for the masters there are. Then
-a line search on the objective itself. [Lee, Sun, Saunders 2014, doi:10.1137/130921428]
+which is a problem with the squared loss over a block of m rows, for the masters there are. Where
+all n predictions are coupled and there are fewer of them than columns, the factor is that of f''(z)
+itself, of n rows. Then a line search on the objective itself. [Lee, Sun, Saunders 2014,
+doi:10.1137/130921428]
 """
 
 from __future__ import annotations
@@ -75,7 +77,9 @@ class CoupledNewton(ModelNewton):
         return block if block.couples_by_structure else DenseBlock(block.dense())
 
     def model(self, problem: Problem, block: Block, at: Candidate) -> Problem | None:
-        """Return the quadratic model at a point as least squares over as many rows as columns."""
+        """Return the quadratic model at a point as least squares over as few rows as can be."""
+        if by_samples(problem):
+            return _model_of_samples(problem, block, at)
         H = hessian(problem, block, at.refit.prediction)
         lower = _factor(H)
         if lower is None:
@@ -92,9 +96,33 @@ def is_coupled(problem: Problem) -> bool:
     block = problem.design
     structured = isinstance(block, Block) and block.couples_by_structure
     most = TUNING.structured_entries if structured else TUNING.coupled_entries
-    fits = 0 < size <= TUNING.coupled_columns and n_samples * size <= most
+    few = size <= TUNING.coupled_columns or by_samples(problem)
+    fits = size > 0 and few and n_samples * size <= most
     plain = not problem.fit_intercept and problem.tau == 0.0
     return fits and plain and problem.loss.coupled != 1
+
+
+def by_samples(problem: Problem) -> bool:
+    """Return whether all predictions are coupled, and fewer than the columns."""
+    n_samples, size = problem.design.shape
+    return problem.loss.coupled == 0 and n_samples < size and n_samples <= TUNING.coupled_columns
+
+
+def _model_of_samples(problem: Problem, block: Block, at: Candidate) -> Problem | None:
+    """Return 1/2 ||C'(A w) - t||^2 with C C' = f''(z), t = C'A w_k - C^-1 f'(z), over n rows."""
+    loss, prediction = problem.loss, at.refit.prediction
+    c, K = loss.coupling(problem.y, prediction, problem.weight)
+    H = -(K @ (K.T @ np.eye(c.size)))
+    H[np.diag_indices(c.size)] += c
+    lower = _factor(H)
+    if lower is None:
+        return None
+    design = lower.T @ block.dense()
+    v = problem.negative_gradient(prediction)
+    target = design @ at.refit.weights + solve_triangular(lower, v, lower=True, check_finite=False)
+    return replace(
+        problem, design=DenseBlock(design), y=target, loss=Squared(), weight=np.ones(target.size)
+    )
 
 
 def hessian(problem: Problem, array: Block, prediction: Array) -> Array:

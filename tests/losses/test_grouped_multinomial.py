@@ -1,0 +1,78 @@
+"""Classes fitted together with features for all of them or none: against CVXPY."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from atomlearn import AtomicClassifier, norms, solve
+from atomlearn.designs import Tasks
+from atomlearn.losses import Multinomial
+
+N, P, Q = 60, 8, 3
+
+
+def classes(seed: int) -> tuple[Any, Any]:
+    """Return X and codes of three classes, of which two features tell."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((N, P))
+    return X, np.argmax(X[:, :Q] + rng.gumbel(size=(N, Q)), axis=1)
+
+
+def optimum(X: Any, y: Any, s: Any, level: float, form: str, intercept: bool) -> float:
+    """Return min sum_i s_i (log sum_j exp(Z_ij) - Z_iy) + R(W), by CVXPY."""
+    cp = importlib.import_module("cvxpy")
+    W, b = cp.Variable((X.shape[1], Q)), cp.Variable((1, Q))
+    Z = X @ W + (np.ones((X.shape[0], 1)) @ b if intercept else 0.0)
+    each = cp.log_sum_exp(Z, axis=1) - cp.sum(cp.multiply(np.eye(Q)[y], Z), axis=1)
+    gauge = cp.sum(cp.norm(W, 2, axis=1))
+    penalty = level * gauge if form == "penalized" else 0.5 * level * cp.square(gauge)
+    bounds = [gauge <= level] if form == "constrained" else []
+    if bounds:
+        penalty = 0.0
+    return float(cp.Problem(cp.Minimize(s @ each + penalty), bounds).solve(solver="CLARABEL"))
+
+
+# What the oracle is not sure of is compared all the same.
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+@pytest.mark.parametrize("form", ["penalized", "squared", "constrained"])
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_of_classes_are_those_of_cvxpy(form: Any, seed: int) -> None:
+    X, y = classes(seed)
+    s, level = np.random.default_rng(seed).uniform(0.5, 2.0, N), 3.0
+    amount: Any = {"radius" if form == "constrained" else "level": level}
+    for norm in (norms.RowGroups(), norms.Groups(np.repeat(np.arange(P), Q))):
+        fit = solve(
+            Tasks(X, Q), np.eye(Q)[y].ravel(), loss=Multinomial(Q), norm=norm, form=form,
+            sample_weight=np.repeat(s, Q), gap=1e-8, **amount,
+        )  # fmt: skip
+        best = optimum(X, y, s, level, form, False)
+        assert fit.converged
+        assert fit.objective == pytest.approx(best, rel=2e-6)
+        assert fit.objective - fit.gap <= best * (1 + 2e-6)
+        rows = fit.coef.reshape(P, Q)
+        assert np.all((rows == 0).all(axis=1) | (rows != 0).all(axis=1))
+
+
+def test_the_classifier_of_rows_is_that_of_cvxpy() -> None:
+    X, y = classes(7)
+    model = AtomicClassifier("rows", alpha=0.05, multi_class="multinomial", tol=1e-8).fit(X, y)
+    best = optimum(X, y, np.full(N, 1.0 / N), 0.05, "penalized", True)
+    assert model.objective_ == pytest.approx(best, rel=2e-6)
+    Z = X @ model.coef_.T + model.intercept_
+    shares = np.exp(Z) / np.exp(Z).sum(axis=1, keepdims=True)
+    assert_allclose(model.predict_proba(X), shares, rtol=1e-10)
+
+
+def test_rows_are_taken_many_at_a_time() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((100, 1000))
+    y = np.argmax(X[:, :Q] + rng.gumbel(size=(100, Q)), axis=1)
+    settings: Any = {"loss": Multinomial(Q), "norm": norms.RowGroups(), "level": 8.0}
+    fit = solve(Tasks(X, Q), np.eye(Q)[y].ravel(), **settings)
+    assert fit.converged
+    assert fit.passes <= 5
