@@ -13,7 +13,7 @@ POLITE = (ValueError, OSError)
 #: Letters of a message without the path of the file.
 LONGEST = 600
 #: Seconds that a file of a few kB may take, and bytes that it may ask for beyond what is taken.
-SECONDS, BYTES = 10, 2**29
+SECONDS, BYTES = 10, 2**26
 
 
 class Impolite(AssertionError):

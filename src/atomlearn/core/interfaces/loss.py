@@ -113,6 +113,10 @@ class Loss(ABC):
         """Return f at free coefficients as they are given back, and at this intercept."""
         return self.value(y, prediction + intercept, weight)
 
+    def free_size(self, coefficients: Array, intercept: float) -> Array | float:
+        """Return |Z| |g| + |b|: how large what is summed at free coefficients is, (n_samples,)."""
+        return abs(intercept)
+
     def intercepts(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return the best intercepts of its own, (n_intercepts,)."""
         return np.zeros(0)

@@ -197,6 +197,10 @@ class FreeColumns(Around):
         z = prediction + (self.columns @ coefficients + intercept)
         return self.inner.value(y, z, weight)
 
+    def free_size(self, coefficients: Array, intercept: float) -> Array | float:
+        """Return |Z| |g| + |b|."""
+        return np.asarray(np.abs(self.columns) @ np.abs(coefficients) + abs(intercept))
+
     def _optimal(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Array]:
         """Return argmin_c f(z + Q c) and z + Q c there, by Newton steps with a line search."""
         Q, inner = self.basis, self.inner

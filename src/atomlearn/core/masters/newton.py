@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgError
 
 from atomlearn.core.interfaces import Master, ProxPoint, Refit
 from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
@@ -191,7 +192,10 @@ def newton_step(problem: Problem, at: Candidate, step: float) -> Candidate | Non
     inverse, gains = resolvent(jacobian, TUNING.newton_regularization)
     base = inverse.apply(weights - prox.point)
     system = NewtonSystem(block, curvature, gains, step, step_intercept)
-    change = system.direction(block.dot(base))
+    try:
+        change = system.direction(block.dot(base))
+    except LinAlgError:  # the one that is added to the diagonal drowned in rounding
+        return None
     direction = -base - step * gains.apply(block.transpose_dot(curvature * change))
     moved = block.dot(direction)
     if problem.fit_intercept and total > 0:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.losses import FreeColumns
 from atomlearn.core.problem.checks import check_free
+from atomlearn.core.problem.rounding import growth, of_errors
 
 if TYPE_CHECKING:
     from atomlearn.core.problem.problem import Problem
@@ -51,8 +52,15 @@ def free_part(problem: Problem, prediction: Array) -> tuple[Array, float]:
 
 
 def raised_by_floats(problem: Problem, prediction: Array) -> float:
-    """Return by how much f is larger at the free coefficients as they are given back."""
+    """Return by how much f can be larger at the free coefficients as they are given back.
+
+    What the sum Z g + b of floats is off by counts as well, or a fit that is perfect in floats
+    would be said to be one.
+    """
     g, b = free_part(problem, prediction)
     b = (b + problem.origin) - problem.origin
-    value = problem.loss.value_at(problem.y, prediction, problem.weight, g, b)
-    return max(value - problem.loss_value(prediction), 0.0)
+    loss, y, s = problem.loss, problem.y, problem.weight
+    value = loss.value_at(y, prediction, s, g, b)
+    off = np.broadcast_to(growth(g.size + 1) * loss.free_size(g, b), y.shape)
+    lost = of_errors(problem, off, prediction)
+    return max(value - problem.loss_value(prediction), 0.0) + lost

@@ -133,6 +133,15 @@ def of_shift(problem: Problem, shift: float, prediction: Array | None = None) ->
     return _curved(problem, shift * shift * problem.y.size, prediction)
 
 
+def of_errors(problem: Problem, off: Array, prediction: Array) -> float:
+    """Return by how much f grows where predictions are off by these amounts, whatever their signs.
+
+    Errors of independent roundings: with its slopes, they add up as their squares do.
+    """
+    slope = problem.loss_gradient(prediction) * off
+    return _length(slope) + _curved(problem, float(off @ off), prediction)
+
+
 def _curved(problem: Problem, square: float, prediction: Array | None) -> float:
     """Return the second-order term of f for predictions that are off by this sum of squares."""
     loss, weight = problem.loss, problem.weight

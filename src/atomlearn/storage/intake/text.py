@@ -116,6 +116,9 @@ class TextFile:
         """Yield whole lines from a byte of the text, counted in UTF-8, on; no quote is cut."""
         plain = self.form.encoding.replace("_", "-") in ("utf-8", "utf-8-sig")
         in_place = plain and self.path.suffix.lower() not in COMPRESSED
+        # A read takes the memory it asks for, whatever comes: no more than the file can hold.
+        if held := self.path.stat().st_size:
+            n_bytes = min(n_bytes, max(held, 4096) * (1 if in_place else 64))
         with open_bytes(self.path) as raw:
             stream: Any = raw
             start = position
