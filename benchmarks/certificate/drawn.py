@@ -49,6 +49,13 @@ class Task:
         """Return the loss of each sample."""
         return per_sample(self.loss, y, z)
 
+    def cancels(self) -> float:
+        """Return what long doubles may lose where a deviance near zero is a difference."""
+        if self.loss.name in ("poisson", "gamma", "tweedie", "negative_binomial", "cox"):
+            y = np.ones(len(self.weight)) if self.y.dtype.names else np.abs(self.y)
+            return 1e-17 * float(self.weight @ ((1 + y) * (1 + np.log1p(y))))
+        return 0.0
+
     def judged(self, result: Any) -> tuple[Any, Any]:
         """Return F at the point as the user gets it and a bound on F - F*, in long double.
 

@@ -54,6 +54,24 @@ def read_text(path: Path, form: TextForm) -> Frame:
     return frame
 
 
+class Recoded:
+    """The bytes of a text in UTF-8, whatever it is written in, without more memory than asked for.
+
+    The one of ``codecs`` asks for as many bytes as a line may have before it looks for its end.
+    """
+
+    def __init__(self, raw: Any, encoding: str, newline: str) -> None:
+        self._text = io.TextIOWrapper(raw, encoding, newline=newline)
+
+    def read(self, size: int) -> bytes:
+        """Return the next so many letters."""
+        return self._text.read(size).encode("utf-8")
+
+    def readline(self, longest: int) -> bytes:
+        """Return the rest of the line."""
+        return self._text.readline(longest).encode("utf-8")
+
+
 class TextFile:
     """A text file: how it is written, its header, and its rows a piece at a time.
 
@@ -126,7 +144,7 @@ class TextFile:
                 raw.seek(position + (3 if self.form.encoding == "utf-8-sig" else 0))
                 position = 0
             else:
-                stream = codecs.EncodedFile(raw, "utf-8", self.form.encoding)
+                stream = Recoded(raw, self.form.encoding, "" if self._old_mac else "\n")
             size = n_bytes
             while True:
                 if in_place:  # where the line ends is looked up first: nothing is put together
