@@ -43,6 +43,9 @@ PROBLEMS = [
 ]
 
 
+LEDGER = Path(__file__).parents[2] / "benchmarks" / "results" / "kills.csv"
+
+
 class Lost(AssertionError):
     """Something was lost, or an answer is another one."""
 
@@ -245,10 +248,16 @@ def main() -> int:
     for name in kinds:
         parser.add_argument(f"--{name}", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--ledger", action="store_true", help="add to benchmarks/results/kills.csv")
     options = parser.parse_args()
     for name, kind in kinds.items():
         if getattr(options, name):
-            print(name, dict(kind(getattr(options, name), options.seed)), flush=True)
+            counts = dict(kind(getattr(options, name), options.seed))
+            print(name, counts, flush=True)
+            if options.ledger:
+                with LEDGER.open("a") as stream:
+                    told = " ".join(f"{key.replace(' ', '-')}:{n}" for key, n in counts.items())
+                    stream.write(f"{name},{options.seed},{told}\n")
     return 0
 
 

@@ -13,6 +13,7 @@ from atomlearn.core.data.understood import understood
 from atomlearn.storage.formats.arrays import target_from_file
 from atomlearn.storage.formats.compressed import imported
 from atomlearn.storage.formats.flat import sparse_source
+from atomlearn.storage.formats.heaps import check_heaps
 from atomlearn.storage.formats.limits import BELIEVED, fits, hold
 from atomlearn.storage.formats.sources import About, ColumnSource, RowPiece, RowSource
 from atomlearn.storage.formats.table import Request, near_names
@@ -64,6 +65,7 @@ def open_h5ad(path: Path, request: Request) -> RowSource | ColumnSource:
     The target is a column of obs, or another .npy file.
     """
     h5py, target = imported("h5py", "h5ad", path), request.target
+    check_heaps(path)
     with understood(path, _KIND):
         file = h5py.File(path, "r")
         X = file["X"]
@@ -97,6 +99,7 @@ def _held(dataset: Any, path: Path) -> None:
 def names_of_h5ad(path: Path) -> list[str]:
     """Return the names of the variables, which are the columns of X."""
     h5py = imported("h5py", "h5ad", path)
+    check_heaps(path)
     with understood(path, _KIND), h5py.File(path, "r") as file:
         return _text(file["var"][_index(file["var"])], path)
 

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn.storage.formats.compressed import imported
+from atomlearn.storage.formats.heaps import check_heaps
 from atomlearn.storage.formats.table import (
     DataTable,
     Request,
@@ -94,6 +95,7 @@ def _plain(value: NDArray[Any]) -> NDArray[Any]:
 def _newer(path: Path) -> dict[str, Any]:
     """Return the arrays of a file of version 7.3, which is HDF5 with axes turned around."""
     h5py = imported("h5py", "h5ad", path)
+    check_heaps(path)
     with h5py.File(path, "r") as file:
         return {
             key: np.asarray(item).T
