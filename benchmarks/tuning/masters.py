@@ -9,56 +9,19 @@ and the problems whose steps changed. Sizes that these problems do not reach cha
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import fields, replace
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from atomlearn import designs, losses, norms, solve
-from atomlearn.core.masters.tuning import TUNING, Tuning
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.result import Result
 from atomlearn.solvers import AtomGeneration
 from benchmarks.harness.options import Options
-from benchmarks.harness.table import Table
+from benchmarks.tuning.turns import Case, table_of
 
-FACTOR = 4
 Solve = Callable[[], Result]
-
-
-@contextmanager
-def varied(tuning: Tuning) -> Iterator[None]:
-    """Let every master work with these numbers."""
-    users = [
-        module
-        for name, module in list(sys.modules.items())
-        if name.startswith("atomlearn.core.masters.") and hasattr(module, "TUNING")
-    ]
-    for module in users:
-        module.TUNING = tuning  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        for module in users:
-            module.TUNING = TUNING  # type: ignore[attr-defined]
-
-
-def variants() -> Iterator[tuple[str, str, Tuning]]:
-    """Yield field, direction and the numbers; shares stay below one."""
-    for field in fields(Tuning):
-        value = getattr(TUNING, field.name)
-        for direction, factor in (("less", 1 / FACTOR), ("more", float(FACTOR))):
-            if isinstance(value, tuple):
-                other: Any = tuple(min(each * factor, 1.0) for each in value)
-            elif isinstance(value, int):
-                other = max(1, int(value * factor))
-            else:
-                other = min(value * factor, 0.999) if value < 1 else value * factor
-            if other != value:
-                yield field.name, direction, replace(TUNING, **{field.name: other})
 
 
 def problems(scale: int) -> dict[str, Solve]:
@@ -105,45 +68,20 @@ def problems(scale: int) -> dict[str, Solve]:
     }
 
 
-def measured(solved: Solve) -> tuple[float, int, float]:
-    """Return processor time, the masters' steps, and the objective."""
-    began = time.process_time()
-    result = solved()
-    elapsed = time.process_time() - began
-    return elapsed, int(getattr(result.state, "master_steps", 0)), float(result.objective)
+def counted(solved: Solve) -> Case:
+    """Return the solve with its objective and the masters' steps."""
 
+    def case() -> tuple[float, float]:
+        result = solved()
+        return float(result.objective), float(getattr(result.state, "master_steps", 0))
 
-def in_turns(solved: Solve, tuning: Tuning, repeats: int) -> tuple[float, float, bool]:
-    """Return the ratios of the least times and of the steps, and whether the steps differ."""
-    times, others = [], []
-    for _ in range(repeats):
-        before = measured(solved)
-        with varied(tuning):
-            after = measured(solved)
-        times.append(before[0])
-        others.append(after[0])
-    assert abs(after[2] - before[2]) <= 1e-6 * abs(before[2]), "another optimum"
-    return min(others) / min(times), after[1] / max(before[1], 1), after[1] != before[1]
+    return case
 
 
 def main(options: Options) -> None:
     """Vary one field after the other."""
-    repeats = options.times(3)
-    cases = problems(1 if options.smoke else 5)
-    for case in cases.values():
-        case()
-    with Table("tuning_masters", options) as table:
-        for field, direction, tuning in variants():
-            found = {name: in_turns(case, tuning, repeats) for name, case in cases.items()}
-            times, steps, differ = (list(column) for column in zip(*found.values(), strict=True))
-            table.add(
-                field=field,
-                value=direction,
-                time=float(np.exp(np.mean(np.log(times)))),
-                steps=float(np.exp(np.mean(np.log(steps)))),
-                changed="; ".join(name for name, each in zip(found, differ, strict=True) if each),
-            )
-        table.show()
+    cases = {name: counted(case) for name, case in problems(1 if options.smoke else 5).items()}
+    table_of("tuning_masters", TUNING, cases, options, "steps")
 
 
 if __name__ == "__main__":

@@ -136,3 +136,32 @@ def words(text: str) -> set[str]:
     """Return the words and numbers of a text, without accents."""
     letters = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     return set(re.findall(r"[A-Za-z]+|\d{4}", letters))
+
+
+#: Structures of numbers that no timing chose: what is refused, how much is looked at, how it looks.
+BOUNDS = {
+    "cli/limits.py": "what messages and guesses hold",
+    "core/data/held.py": "what is believed of a file",
+    "core/solvers/screening.py": "what keeps screening safe in double precision",
+    "reports/model_file.py": "what a model file may hold",
+    "reports/style.py": "how a page looks",
+    "storage/conversion/sharing.py": "memory, and what a kill may cost",
+    "storage/formats/limits.py": "what a file may hold",
+}
+
+
+def test_settings_say_what_measured_them() -> None:
+    """Each structure of numbers names a script that is there, or is one of bounds."""
+    for path in sorted((SOURCES / "atomlearn").rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+        for node in tree.body:
+            value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+            made = ast.unparse(value).removesuffix("()") if isinstance(value, ast.Call) else ""
+            if made not in classes or str(path.relative_to(SOURCES / "atomlearn")) in BOUNDS:
+                continue
+            prose = ast.get_docstring(classes[made]) or ""
+            scripts = re.findall(r"``(benchmarks/[\w/.]+)``", prose)
+            root = SOURCES.parent
+            assert scripts, (path, made)
+            assert all((root / script).exists() for script in scripts), (path, scripts)

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Accuracies and bounds of the small problems behind a value; each ends with a proved gap."""
+    """Accuracies and bounds of the small problems behind a value; each ends with a proved gap.
+
+    ``benchmarks/tuning/rooms.py`` varies each of them.
+    """
 
     #: Relative gap at which the alternating directions of a value end ...
     gap: float = 1e-8

@@ -10,7 +10,8 @@ class Settings:
     """Sizes and shares from which on one way is taken rather than another.
 
     None of them changes an answer beyond rounding. Sizes bound memory; the others were found by
-    timing both ways (``benchmarks/implicit.py``, ``additive.py`` and ``simple_mkl.py``).
+    timing both ways (``benchmarks/implicit.py``, ``additive.py`` and ``simple_mkl.py``);
+    ``benchmarks/tuning/rooms.py`` varies each of them.
     """
 
     # Products of two columns, by tiles.

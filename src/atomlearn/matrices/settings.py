@@ -11,7 +11,8 @@ class Settings:
     """What decides between ways to the same answer, and what tells rounding.
 
     None of them changes what is proved. Sizes bound memory or were found by timing both ways
-    (``benchmarks/matrices``); shares of a default alpha are of the papers.
+    (``benchmarks/matrices``; ``benchmarks/tuning/rooms.py`` varies each of them); shares of a
+    default alpha are of the papers.
     """
 
     # Designs of matrices.

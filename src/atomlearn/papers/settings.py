@@ -10,6 +10,7 @@ class Settings:
     """What the rivals' papers leave open, and the memory that their arrays may take.
 
     None of it changes what is proved: rivals are certified as everything else is.
+    ``benchmarks/tuning/rooms.py`` varies each number.
     """
 
     #: ADMM: after this many changes rho stays, as convergence is proved for a rho that settles.

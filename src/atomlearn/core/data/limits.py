@@ -10,7 +10,8 @@ class Limits:
     """Sizes and shares from which on one way is taken rather than another.
 
     None of them changes an answer beyond rounding; they were found by timing both ways (the
-    scripts of ``benchmarks/micro``) on processors with 1 to 2 MB of cache a core.
+    scripts of ``benchmarks/micro``) on processors with 1 to 2 MB of cache a core;
+    ``benchmarks/tuning/rooms.py`` varies each of them.
     """
 
     #: Columns at least this full are worked on faster by BLAS than by sparse products.

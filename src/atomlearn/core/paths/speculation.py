@@ -30,7 +30,7 @@ Columns = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """How far a path looks ahead.
+    """How far a path looks ahead; ``benchmarks/paths.py`` measures what that saves.
 
     levels : solved and priced together. Measured on dense and sparse data: 16 take a tenth of the
     readings that one takes, more spoil re-fits by columns that are not needed. share : columns

@@ -35,6 +35,7 @@ class Pace:
     """How column generation divides its time between passes over the data and re-fits.
 
     None of them touches what is proved: they trade passes over the data for time of the master.
+    ``benchmarks/tuning/pace.py`` varies each of them.
 
     Parameters
     ----------

@@ -52,6 +52,8 @@ Columns = NDArray[np.int64]
 class Tuning:
     """What a step takes for enough; none of it changes what is proved.
 
+    ``benchmarks/tuning/rooms.py`` varies each of them.
+
     lazy : a search near the rays in use is enough where it promises this share of the first such
     search in a row; turns : re-fits of rays that turn on their supports, between two passes;
     loose : share of the last relative gap, and of 1, that the bounds on the polar may leave open;

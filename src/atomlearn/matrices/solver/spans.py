@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class SpanSettings:
-    """Sizes of spans.
+    """Sizes of spans, each of which ``benchmarks/tuning/rooms.py`` varies.
 
     independent : a vector whose part outside a span is below this share of it lies in the span,
     which leaves the other half of the digits for the basis to be orthonormal; whole, longest :

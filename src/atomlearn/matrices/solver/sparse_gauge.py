@@ -29,6 +29,8 @@ Indices = NDArray[np.int64]
 class InteriorSettings:
     """How far the barrier is followed; none of it changes what is proved.
 
+    ``benchmarks/tuning/rooms.py`` varies each of them.
+
     rounds : of supports that enter; newton_steps : of one centering; halvings : of one step;
     growth : of the barrier's parameter t where no support wants in; largest : value of t, beyond
     which rounding takes over; recentered : value of t from which the path begins anew where

@@ -29,6 +29,8 @@ Array = NDArray[np.float64]
 class SweepSettings:
     """When sweeps pay: one costs O(n r^2) for rank r, a step within the span O(n r).
 
+    ``benchmarks/tuning/rooms.py`` varies each of them.
+
     most : sweeps between two passes; share : of what all sweeps have gained so far that one must
     gain for each unit of rank; rank : up to which they are made; halvings : of a step that does
     not lower the objective.

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Sizes of pieces on a device; no answer depends on them but by the bounds that are proved."""
+    """Sizes of pieces on a device; no answer depends on them but by the bounds that are proved.
+
+    ``benchmarks/device.py`` times passes in them.
+    """
 
     #: Entries of dense X made float64 at a time (128 MB): fewer would be all starting of work.
     tile_entries: int = 2**24

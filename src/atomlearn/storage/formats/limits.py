@@ -17,8 +17,6 @@ from atomlearn.core.data.held import hold as hold
 class Limits:
     """What stands between a file that is no table and all of memory."""
 
-    #: A column of text with more distinct values than this is refused, not one-hot encoded.
-    most_categories: int = 20
     #: Names that a message lists, where none of them is near the one asked for.
     most_names_listed: int = 10
     #: Letters of a name that messages repeat.

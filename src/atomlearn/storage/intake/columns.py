@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 #: What may be made of a column: the words of ``use`` in a schema, and what they mean.
@@ -78,10 +78,6 @@ class ColumnPlan:
             for key, value in given.items()
             if value != plain[key] or key in ("name", "kind", "use")
         }
-
-    def with_use(self, use: str, **changes: Any) -> ColumnPlan:
-        """Return the plan with something else made of the column."""
-        return replace(self, use=use, **changes)
 
 
 def plan_of(content: object, place: str) -> ColumnPlan:

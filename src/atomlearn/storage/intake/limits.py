@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What no option says."""
+    """What no option says; ``benchmarks/reading.py`` times reading at these sizes."""
 
     #: Bytes of text from which polars reads it: below, to import it takes longer.
     fast_bytes: int = 2**22

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -331,8 +330,3 @@ def _imputed(
         matrix.names = names
     matrix.X = X
     return everything
-
-
-def listed_names(table: DataTable) -> Sequence[str]:
-    """Return the names of the columns of X, made up where there are none."""
-    return [table.schema.name(column) for column in range(table.X.shape[1])]

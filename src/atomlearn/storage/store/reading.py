@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Sizes of requests to the system, found on NVMe and on network disks; no answer depends on
-    them."""
+    """Sizes of requests to the system, found on NVMe and on network disks.
+
+    No answer depends on them; ``benchmarks/on_disk.py`` times passes with them.
+    """
 
     #: Bytes that a chunk has at least, unless its columns are all; read as one.
     chunk_bytes: int = 2**22
