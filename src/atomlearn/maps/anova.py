@@ -274,10 +274,6 @@ class Anova(TermDesign):
         """The input, or the two, that each group is of."""
         return [(i,) if j < 0 else (i, j) for i, j in self.map.inputs_of(self.used).tolist()]
 
-    def inputs_of_terms(self, terms: ArrayLike) -> Columns:
-        """Return (i, j) of each term by its number, (n, 2): j = -1 for a single input i."""
-        return self.map.inputs_of(terms)
-
     # --- the design -----------------------------------------------------------------------------
 
     def scores_of(self, v: Array, terms: Columns | None) -> Array:

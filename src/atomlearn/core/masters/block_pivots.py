@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from atomlearn._kernels import PivotStatus, pivot_signs
 from atomlearn.core.interfaces import Block, Master, Refit
 from atomlearn.core.masters.active_set import slope_of
-from atomlearn.core.masters.candidate import block_of, certified
+from atomlearn.core.masters.candidate import block_of, certified, finished
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
@@ -70,13 +70,8 @@ class BlockPivots(Master):
             if status is PivotStatus.OPTIMAL:
                 trial = certified(problem, found, None, intercept)
                 best = trial if trial.improves(best) else best
-        if best.refit.gap > gap_target and not problem.deadline.passed:
-            at = best.refit
-            refit = self.otherwise.solve(problem, at.weights, at.intercept, gap_target)
-            refit.steps += steps
-            return refit
         best.refit.steps = steps
-        return best.refit
+        return finished(best.refit, self.otherwise, problem, gap_target)
 
     def candidates_for_free(self, problem: Problem) -> int:
         """As the other master."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Block, Refit
+from atomlearn.core.interfaces import Block, Master, Refit
 from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem
 
@@ -50,6 +50,15 @@ def block_of(problem: Problem) -> Block:
             "gather them first, or use ColumnGeneration, or solvers.FISTA over all columns"
         )
     return block
+
+
+def finished(refit: Refit, master: Master, problem: Problem, gap_target: float) -> Refit:
+    """Return the refit, or what another master makes of it, where gap and time ask for that."""
+    if refit.gap <= gap_target or problem.deadline.passed:
+        return refit
+    further = master.solve(problem, refit.weights, refit.intercept, gap_target)
+    further.steps += refit.steps
+    return further
 
 
 def certified(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Block, Master, Refit
-from atomlearn.core.masters.candidate import Candidate, block_of, certified
+from atomlearn.core.masters.candidate import Candidate, block_of, certified, finished
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 
@@ -68,12 +68,8 @@ class ModelNewton(Master):
             if following is None:
                 break
             best = following
-        if best.refit.gap > gap_target and not problem.deadline.passed:
-            refit = self.master.solve(problem, best.refit.weights, 0.0, gap_target)
-            refit.steps += steps
-            return refit
         best.refit.steps = steps
-        return best.refit
+        return finished(best.refit, self.master, problem, gap_target)
 
     def candidates_for_free(self, problem: Problem) -> int:
         """As the master inside, of problems that are not taken; see Master."""

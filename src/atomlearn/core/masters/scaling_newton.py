@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from atomlearn.core.interfaces import Master, Refit
-from atomlearn.core.masters.candidate import Candidate, block_of, certified
+from atomlearn.core.masters.candidate import Candidate, block_of, certified, finished
 from atomlearn.core.masters.level_search import by_level
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.nonnegative import nonnegative_minimum
@@ -116,11 +116,7 @@ class ScalingNewton(Master):
                 best, steps = by_level(problem, best, gap_target, self._penalized)
                 refit = best.refit
                 refit.steps = steps
-        if refit.gap > gap_target and weights.size and not problem.deadline.passed:
-            steps = refit.steps
-            refit = self.fallback.solve(problem, refit.weights, refit.intercept, gap_target)
-            refit.steps += steps
-        return refit
+        return finished(refit, self.fallback, problem, gap_target) if weights.size else refit
 
     def _penalized(
         self, problem: Problem, weights: Array, intercept: float, gap_target: float

@@ -33,7 +33,7 @@ from atomlearn.core.masters.active_set import (
     slope_of,
     with_ridge,
 )
-from atomlearn.core.masters.candidate import Candidate, block_of
+from atomlearn.core.masters.candidate import Candidate, block_of, finished
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 
@@ -85,12 +85,9 @@ class SequentialQP(Master):
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
         refit = self._solve(problem, weights, intercept, gap_target)
-        unfinished = refit.gap > gap_target and weights.size and not problem.deadline.passed
-        if unfinished and self.fallback is not None:
-            steps = refit.steps
-            refit = self.fallback.solve(problem, refit.weights, refit.intercept, gap_target)
-            refit.steps += steps
-        return refit
+        if self.fallback is None or not weights.size:
+            return refit
+        return finished(refit, self.fallback, problem, gap_target)
 
     def guess(
         self, problem: Problem, weights: Array, intercept: float

@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Block, Master, Refit
-from atomlearn.core.masters.candidate import Candidate, block_of, certified, check_restricted
+from atomlearn.core.masters.candidate import (
+    Candidate,
+    block_of,
+    certified,
+    check_restricted,
+    finished,
+)
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.problem.problem import Problem
 
@@ -88,13 +94,8 @@ class WorkingSets(Master):
             stalled = 0 if trial.refit.gap < 0.9 * gap else stalled + 1
             if trial.improves(best):
                 best = trial
-        if best.refit.gap > gap_target and not problem.deadline.passed:
-            last = best.refit
-            refit = self.master.solve(problem, last.weights, last.intercept, gap_target)
-            refit.steps += steps
-            return refit
         best.refit.steps = steps
-        return best.refit
+        return finished(best.refit, self.master, problem, gap_target)
 
     def splits(self, problem: Problem) -> bool:
         """Return whether the block is so large that rounds on parts of it pay."""
