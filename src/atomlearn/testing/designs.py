@@ -43,13 +43,27 @@ class DesignChecks:
 
     def magnitude(self) -> Array:
         """Return the size of the numbers that were added up to make each entry of the array."""
-        return np.abs(self.build()[1])
+        return np.abs(self._array())
+
+    def _array(self) -> Array:
+        """Return the array of ``build``, which each test makes but once."""
+        if "kept array" not in self.__dict__:
+            self.__dict__["kept array"] = self.build()[1]
+        kept: Array = self.__dict__["kept array"]
+        return kept
+
+    def _sizes(self) -> Array:
+        """Return ``magnitude``, asked for once a test."""
+        if "kept sizes" not in self.__dict__:
+            self.__dict__["kept sizes"] = self.magnitude()
+        kept: Array = self.__dict__["kept sizes"]
+        return kept
 
     def bound(
         self, columns: Columns | None = None, left: Array | None = None, right: Array | None = None
     ) -> Array:
         """Return (n + p + 20) eps |left|' M |right| for the magnitudes M of these columns."""
-        sizes = self.magnitude()
+        sizes = self._sizes()
         unit = roundings(sizes.shape)
         sizes = sizes if columns is None else sizes[:, columns]
         sizes = sizes if right is None else sizes @ np.abs(right)
@@ -351,7 +365,7 @@ class DesignChecks:
 
     def square_bound(self, columns: Columns, weights: Array) -> Array:
         """Return a bound on the rounding error of weighted squared norms."""
-        sizes = self.magnitude()[:, columns]
+        sizes = self._sizes()[:, columns]
         bound: Array = 4 * roundings(sizes.shape) * (weights @ sizes**2)
         return bound
 
@@ -361,7 +375,7 @@ class DesignChecks:
 
     def check_block(self, block: Block, columns: Columns) -> None:
         """Compare every product of a block with the dense array's."""
-        array = self.build()[1][:, columns]
+        array = self._array()[:, columns]
         n_samples, n_columns = array.shape
         rng = np.random.default_rng(11)
         w, v = _normal(rng, n_columns), _normal(rng, n_samples)
@@ -376,7 +390,7 @@ class DesignChecks:
         for positions in (None, rng.permutation(n_columns)[: n_columns // 2 + 1]):
             chosen = array if positions is None else array[:, positions]
             part = d if positions is None else d[positions]
-            sizes = self.magnitude()[:, columns]
+            sizes = self._sizes()[:, columns]
             sizes = sizes if positions is None else sizes[:, positions]
             eps = 4 * roundings(array.shape)
             gram = block.gram(c, positions)

@@ -96,15 +96,20 @@ def problem_on(X: Any, y: Array, norm: Norm, case: Case, weight: Array | None = 
 
 
 def all_cases(forms: tuple[Form, ...] = FORMS, *, with_tau: bool = True) -> Iterator[Case]:
-    """Every loss, form, intercept, weights and tau: 72 cases, or what of them is asked for."""
+    """Every loss in every form, with and without intercept, weights and tau: two cases of each.
+
+    What one of the two has the other one has not; and which, changes from pair to pair, so that
+    any two settings meet.
+    """
     seed = 0
-    for loss in LOSSES:
-        for form in forms:
-            for intercept in (False, True):
-                for weighted in (False, True):
-                    for tau in (0.0, 0.4) if with_tau else (0.0,):
-                        seed += 1
-                        yield Case(loss, form, intercept, weighted, tau, seed=seed)
+    for i, loss in enumerate(LOSSES):
+        for j, form in enumerate(forms):
+            for other in (False, True):
+                seed += 1
+                turn = (i + j) % 4
+                intercept, weighted, tau = (other != (turn == number) for number in (1, 2, 3))
+                ridge = 0.4 if with_tau and tau else 0.0
+                yield Case(loss, form, intercept, weighted, ridge, seed=seed)
 
 
 _OPTIMA: dict[tuple[str, str], float] = {}

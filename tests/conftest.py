@@ -1,0 +1,14 @@
+"""Settings of the whole suite: Hypothesis tries the same examples in each run.
+
+``HYPOTHESIS_PROFILE=drawn`` draws others.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+settings.register_profile("same", derandomize=True, deadline=None, database=None)
+settings.register_profile("drawn", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
