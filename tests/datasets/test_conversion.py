@@ -8,10 +8,6 @@ import gzip
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -466,51 +462,3 @@ def test_killed_while_it_is_finished(
     assert convert(source, out).resumed
     assert_array_equal(_all(out), X)
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".partial")] == []
-
-
-_CONVERT = """
-import sys
-from atomlearn.datasets import convert
-from atomlearn.storage.conversion import journal, sharing
-journal.SHARING = sharing.Sharing(record_s=0.0)
-print("ready", flush=True)
-made = convert(sys.argv[1], sys.argv[2], memory=2**20)
-print(made.resumed, flush=True)
-"""
-
-
-@pytest.mark.parametrize("form", ["libsvm", "csv", "npy"])
-def test_killed_at_random_moments_nothing_is_lost(form: str, tmp_path: Path) -> None:
-    rng = np.random.default_rng(5)
-    X = rng.standard_normal((1500, 300))
-    source = tmp_path / f"x.{form}"
-    if form == "libsvm":
-        X *= rng.random(X.shape) < 0.3
-        _libsvm(source, X, X[:, 0])
-    elif form == "csv":
-        X = X[:, :100]
-        _csv(source, X, X[:, 0])
-    else:
-        np.save(source, X)
-    out = tmp_path / "x.store"
-    options = (sys.executable, "-c", _CONVERT, str(source), str(out))
-    if form == "csv":
-        script = _CONVERT.replace("memory=2**20", "memory=2**20, exclude=['id', 'outcome']")
-        options = (sys.executable, "-c", script, str(source), str(out))
-    kills = resumed = 0
-    while not out.exists():
-        process = subprocess.Popen(
-            options, stdout=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}
-        )
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        if kills < 1:
-            time.sleep(float(rng.uniform(0.0, 0.35)))
-            assert not out.exists() or (out / "manifest.json").exists()
-            process.send_signal(signal.SIGKILL)
-            kills += 1
-        output = process.communicate()[0]
-        resumed += "True" in output
-        assert process.returncode in (0, -signal.SIGKILL)
-    assert_array_equal(_all(out), X)
-    assert not list(tmp_path.glob("*.partial"))

@@ -1,6 +1,7 @@
 """Files that lie about their size, and places that take no files: one line, and nothing left."""
 
 import bz2
+import contextlib
 import gzip
 import io
 import lzma
@@ -13,6 +14,7 @@ import zipfile
 import numpy as np
 import pytest
 
+from atomlearn.cli import main
 from atomlearn.core.data.held import BELIEVED, fits, hold
 from atomlearn.datasets import convert, read
 from atomlearn.designs import OnDisk
@@ -153,20 +155,19 @@ def test_a_link_in_the_place_of_the_work_is_not_followed(tmp_path):
     assert (tmp_path / "theirs" / "values.bin").read_text() == "theirs"
 
 
-def command(*arguments, most_bytes=None, **environment):
-    """Run the command line in a process of its own, files of which end at ``most_bytes``."""
+@contextlib.contextmanager
+def files_end_at(most_bytes):
+    """No file of this process grows beyond: a disk that is full."""
+    before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))
 
-    def limited():
-        if most_bytes is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
 
-    done = subprocess.run(
-        [sys.executable, "-c", "import sys; from atomlearn.cli import main; sys.exit(main())",
-         *map(str, arguments)],
-        env={**os.environ, **environment}, capture_output=True, text=True, preexec_fn=limited,
-        timeout=120, check=False, encoding="utf-8", errors="replace",
-    )  # fmt: skip
-    return done.returncode, done.stderr
+def command(*arguments):
+    return main([str(argument) for argument in arguments])
 
 
 @pytest.fixture
@@ -176,50 +177,61 @@ def wide(tmp_path):
     return tmp_path / "t.npz"
 
 
-def test_a_full_disk_is_one_line_and_the_same_command_goes_on(wide):
+def test_a_full_disk_is_one_line_and_the_same_command_goes_on(wide, capsys):
     out = wide.with_name("t.store")
-    code, said = command("convert", wide, out, most_bytes=100_000)
-    assert code == 2
+    with files_end_at(100_000):
+        assert command("convert", wide, out) == 2
+    said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "too large" in said
     assert not out.exists()
-    code, said = command("convert", wide, out)
-    assert code == 0, said
+    assert command("convert", wide, out) == 0
     X = np.load(wide)["X"]
     np.testing.assert_allclose(OnDisk(out).gather(np.arange(300)).dense(), X)
 
 
-def test_a_full_disk_leaves_no_empty_folder_of_results(wide):
+def test_a_full_disk_leaves_no_empty_folder_of_results(wide, capsys):
     out = wide.with_name("results")
-    code, said = command("select", wide, "--n-features", 3, "--out", out / "a", most_bytes=1)
-    assert code == 2
-    assert "Traceback" not in said
+    with files_end_at(1):
+        assert command("select", wide, "--n-features", 3, "--out", out / "a") == 2
+    assert "Traceback" not in capsys.readouterr().err
     assert not out.exists()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_is_read_only(wide):
+def test_a_folder_that_is_read_only(wide, capsys):
     wide.parent.chmod(0o555)
     try:
-        code, said = command("convert", wide, wide.with_name("t.store"))
+        code = command("convert", wide, wide.with_name("t.store"))
     finally:
         wide.parent.chmod(0o755)
     assert code == 2
-    assert "permission" in said.lower()
+    assert "permission" in capsys.readouterr().err.lower()
+
+
+#: Two commands in one process: the second names a column that is not there.
+FOREIGN = """
+import sys
+from atomlearn.cli import main
+select = ["select", sys.argv[1], "--norm", "l1", "--alpha", "0.01", "--out", sys.argv[2]]
+assert main([*select, "--target", "y"]) == 0
+sys.exit(main([*select, "--target", sys.argv[3]]))
+"""
 
 
 def test_names_that_the_locale_cannot_show(tmp_path):
     folder = tmp_path / "données"
     folder.mkdir()
     (folder / "tâble.csv").write_text(CSV.replace("a,b", "β,=b"), encoding="utf-8")
-    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     out = folder / "sortie"
-    code, said = command("select", folder / "tâble.csv", "--target", "y", "--norm", "l1",
-                         "--alpha", "0.01", "--out", out, **plain)  # fmt: skip
-    assert code == 0, said
+    done = subprocess.run(
+        [sys.executable, "-c", FOREIGN, str(folder / "tâble.csv"), str(out), "zé"],
+        env={**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        capture_output=True, text=True, timeout=120, check=False,
+        encoding="utf-8", errors="replace",
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 2
     table = (out / "selected.csv").read_text(encoding="utf-8")
     assert "'=b" in table
     assert (out / "model.json").is_file()
-    code, said = command("select", folder / "tâble.csv", "--target", "zé", "--out", out, **plain)
-    assert code == 2
-    assert "Traceback" not in said

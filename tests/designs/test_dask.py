@@ -50,8 +50,7 @@ def normal(seed: int = 0, shape: tuple[int, int] = (N_SAMPLES, N_FEATURES)) -> A
     [
         (np.float64, (23, 41), 2**20),
         (np.float64, (2, 41), 0),
-        (np.float64, (23, 6), 0),
-        (np.float32, (8, 15), 2**20),
+        (np.float64, (23, 6), 2**20),
         (np.float32, (8, 15), 0),
     ],
 )
@@ -366,19 +365,20 @@ def test_killed_workers_change_nothing(cluster: Any) -> None:
     design = Dask(da.from_array(X, chunks=(70, 150)), client=cluster, whole=0)
     kept = design.scores(y)
     stop = threading.Event()
-    kill_a_worker(cluster, stop)
-    # Chunks and scores of the lost worker are made again.
-    assert_allclose(kept.full(), X.T @ y, rtol=1e-11, atol=1e-11)
     killer = threading.Thread(target=kill_a_worker, args=(cluster, stop))
     killer.start()
     try:
-        for _ in range(3):
+        while killer.is_alive():
             found = solve(design, y, level=2.0, gap=1e-9)
             assert found.converged
             assert_allclose(found.coef, expected.coef, atol=1e-7)
     finally:
         stop.set()
         killer.join()
+    # Chunks and scores of the lost worker are made again.
+    found = solve(design, y, level=2.0, gap=1e-9)
+    assert_allclose(found.coef, expected.coef, atol=1e-7)
+    assert_allclose(kept.full(), X.T @ y, rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.filterwarnings("default")
@@ -386,17 +386,19 @@ def test_data_that_cannot_be_made_again_are_named(cluster: Any) -> None:
     X, _ = problem()
     workers = sorted(cluster.scheduler_info()["workers"])
     pids = cluster.run(os.getpid)
-    halves = [cluster.scatter(X[:45], workers=workers[:1]), cluster.scatter(X[45:])]
+    halves = [
+        cluster.scatter(X[:45], workers=workers[:1]),
+        cluster.scatter(X[45:], workers=workers[1:]),
+    ]
     array = da.concatenate([da.from_delayed(half, (45, 30), dtype=float) for half in halves])
     design = Dask(array, client=cluster)
     assert_allclose(design.scores(np.ones(90)).full(), X.sum(axis=0), atol=1e-12)
-    for pid in pids.values():
-        os.kill(pid, signal.SIGKILL)
+    os.kill(pids[workers[0]], signal.SIGKILL)
 
     def until_noticed() -> None:
         for _ in range(50):
             design.scores(np.ones(90))
             time.sleep(0.1)
 
-    with pytest.raises(LostDataError, match=r"the chunk at row (0|45), column 0"):
+    with pytest.raises(LostDataError, match="the chunk at row 0, column 0"):
         until_noticed()

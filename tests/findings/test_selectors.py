@@ -42,7 +42,6 @@ pytestmark = pytest.mark.filterwarnings(
     [
         KnockoffSelector(n_alphas=3, cv=2, rng=0),
         StabilitySelector(AtomicRegressor(alpha=0.1), n_resamples=4, rng=0),
-        StabilitySelector(n_resamples=4, alphas=[0.5, 0.1], rng=0),
     ]
 )
 def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:

@@ -101,7 +101,7 @@ def test_the_limit_for_many_rows_is_that_of_the_draws() -> None:
 @pytest.mark.parametrize("kind", ["classes", "many", "numbers", "times"])
 def test_noise_is_called_better_about_as_often_as_promised(kind: str) -> None:
     calls = []
-    for seed in range(120):
+    for seed in range(60):
         rng = np.random.default_rng([seed, 7])
         noise = rng.standard_normal((50, 3))
         if kind == "classes":
@@ -114,8 +114,8 @@ def test_noise_is_called_better_about_as_often_as_promised(kind: str) -> None:
             event = rng.random(50) < 0.7
             found = survival_verdict(rng.exponential(size=50), event, noise[:, 0], seed)
         calls.append(found.better)
-    # 120 draws at 5%: 3 standard errors are 6%.
-    assert np.mean(calls) <= 0.11
+    # 60 draws at 5%: 3 standard errors are 8.4%.
+    assert np.mean(calls) <= 0.134
 
 
 def test_few_rows_are_called_few_and_a_perfect_order_of_few_is_enough() -> None:

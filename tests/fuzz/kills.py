@@ -99,6 +99,8 @@ def conversions(kills: int, seed: int = 0) -> Counter[str]:
                 tries = rng.uniform(0.0, enough)
                 work = lambda: convert(source, folder / "out.store")  # noqa: E731, B023
                 counts["killed"] += not checked(ended(work, tries), f"convert {source.name}")
+            if list(folder.glob("*.partial")):
+                raise Lost(f"{source.name}: something is left of the work")
             design = OnDisk(folder / "out.store")
             design.verify()
             if not np.array_equal(design.gather(np.arange(data.shape[1])).dense(), data):

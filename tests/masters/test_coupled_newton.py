@@ -49,7 +49,7 @@ def block_problem(
 def cases() -> list[tuple[Norm, str, float]]:
     return [
         (norms.L1(), "penalized", 1.0),
-        (norms.L1(), "penalized", 0.01),
+        (norms.L1(), "penalized", 0.1),
         (norms.L1(), "constrained", 3.0),
         (norms.KSupport(4), "squared", 0.5),
         (norms.Groups([range(j * Q, (j + 1) * Q) for j in range(P)]), "penalized", 1.0),

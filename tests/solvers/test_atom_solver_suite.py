@@ -18,10 +18,6 @@ class TestAtomGeneration(SolverChecks):
     monotone = True
 
 
-class TestAtomGenerationInBatches(TestAtomGeneration):
-    solver = AtomGeneration(batch=3, tolerance=1e-7)
-
-
 class TestCoGEnT(SolverChecks):
     solver = CoGEnT(tolerance=1e-7)
     bounds_gauge = True

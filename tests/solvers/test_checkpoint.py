@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -238,50 +234,6 @@ def test_equal_norms_have_equal_fingerprints_whatever_they_are_made_of() -> None
     assert digest(norms.LatentGroups(groups)) != digest(norms.LatentGroups({**same, "b": [3, 5]}))
     assert digest(norms.KSupport(3)) == digest(norms.KSupport(3))
     assert digest(norms.Scaled(norms.L1(), 2.0)) != digest(norms.Scaled(norms.L1(), 3.0))
-
-
-_SOLVE = """
-import sys
-import numpy as np
-from atomlearn import norms, solve, solvers
-from atomlearn.solvers import Checkpoint
-rng = np.random.default_rng(0)
-X = rng.standard_normal((200, 1000))
-y = X[:, :40].sum(axis=1) + 0.3 * rng.standard_normal(200)
-print("ready", flush=True)
-r = solve(X, y, norm=norms.KSupport(5), level=40.0, gap=1e-8, max_iter=10_000,
-          solver=solvers.ColumnGeneration(batch=1),
-          observers=[Checkpoint(sys.argv[1], every_s=0)])
-assert r.converged
-print(repr(r.objective), r.iterations, flush=True)
-"""
-
-
-def test_sigkill_at_random_moments(tmp_path: Path) -> None:
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    rng = np.random.default_rng(1)
-
-    def start(folder: Path) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", _SOLVE, str(folder)]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-
-    whole = start(tmp_path / "whole").communicate()[0].split()
-    kills, output = 0, ""
-    while True:
-        process = start(tmp_path / "killed")
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        if kills < 2:
-            time.sleep(float(rng.uniform(0.0, 0.15)))
-            process.send_signal(signal.SIGKILL)
-            kills += 1
-        output = process.communicate()[0]
-        if process.returncode == 0:
-            break
-        assert process.returncode == -signal.SIGKILL
-    objective, iterations = output.split()[-2:]
-    assert_allclose(float(objective), float(whole[1]), rtol=1e-8)
-    assert int(iterations) <= int(whole[2]) + 8
 
 
 def test_a_write_that_fails_halfway_leaves_the_checkpoint_before(

