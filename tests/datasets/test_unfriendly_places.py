@@ -227,7 +227,7 @@ def test_names_that_the_locale_cannot_show(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", FOREIGN, str(folder / "tâble.csv"), str(out), "zé"],
         env={**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
         encoding="utf-8", errors="replace",
     )  # fmt: skip
     assert "Traceback" not in done.stderr
