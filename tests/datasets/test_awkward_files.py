@@ -169,19 +169,22 @@ def check(path: Path, given: dict[str, Any], expected: Any) -> None:
     assert table.y.size == table.X.shape[0]
 
 
+@pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("name", [n for n, case in TEXT.items() if not isinstance(case[3], str)])
 def test_a_large_file_is_read_the_same(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Through polars, as files of megabytes are."""
+    """Through polars, by pieces or in one call, as files of megabytes are."""
     pytest.importorskip("polars")
-    from atomlearn.storage.intake import cells
+    from atomlearn.storage.intake import cells, text
 
     ending, content, given, _ = TEXT[name]
     path = tmp_path / f"data{ending}"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     plain = read(path, **({"target": "y"} | given))
     monkeypatch.setattr(cells, "INTAKE", type(cells.INTAKE)(fast_bytes=0))
+    if whole:
+        monkeypatch.setattr(text, "INTAKE", type(cells.INTAKE)(whole_bytes=0))
     fast = read(path, **({"target": "y"} | given))
     assert fast.feature_names == plain.feature_names
     assert np.array_equal(np.asarray(_dense(fast.X)), np.asarray(_dense(plain.X)))
@@ -305,3 +308,32 @@ def test_one_phenotype_of_minus_nine_stops_nothing(tmp_path: Path) -> None:
 def test_requests_that_are_none() -> None:
     with pytest.raises(ValueError, match="missing must be one of"):
         Reading(missing="mean")
+
+
+@pytest.mark.parametrize("late", ["NA", "abc", '"q"', "1,2", "", "1\n\n", "Null", "x"])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_what_shows_late_in_a_file_read_at_once(
+    late: str, place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Marks of missing values, text, quotes, short and long lines behind what was looked at."""
+    pytest.importorskip("polars")
+    from atomlearn.storage.intake import cells, text
+
+    rows = [[str(i), str(0.5 * i), str(i * i % 7)] for i in range(300)]
+    rows[280][place] = late
+    path = tmp_path / "d.csv"
+    path.write_text("a,b,c\n" + "".join(",".join(row) + "\n" for row in rows))
+    form = TextForm(missing=frozenset({"x"}))
+
+    def found() -> Any:
+        try:
+            frame = text.read_text(path, form)
+        except ValueError as error:
+            return str(error)
+        return {name: frame.cells(name).tolist() for name in frame.header}
+
+    plain = found()
+    limits = type(cells.INTAKE)(whole_bytes=0, fast_bytes=256, block_bytes=1024)
+    for module in (cells, text):
+        monkeypatch.setattr(module, "INTAKE", limits)
+    assert found() == plain

@@ -29,6 +29,8 @@ class Limits:
     #: Bytes of it that are parsed at once, and from which polars does it.
     parsed_bytes: int = 2**24
     fast_bytes: int = 2**20
+    #: Numbers of a target that mostly tell already that not all are whole.
+    looked_at: int = 1000
     #: Genotypes packed at a time.
     genotypes: int = 2**24
     #: Columns that sparse data may have however little of it there is (a vector over them takes

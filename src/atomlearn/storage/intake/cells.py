@@ -137,7 +137,7 @@ def _quickly(block: Block, form: TextForm, width: int, text: set[int]) -> Column
     if pl is None:
         return None
     content, quoted = block.content, b'"' in block.content
-    tokens = sorted({case(t) for t in MISSING | form.missing for case in _CASES} | {""})
+    tokens = list(missing_words(form))
     names = [str(place) for place in range(width)]
     kinds = {name: pl.String if int(name) in text else pl.Float64 for name in names}
     given: dict[str, Any] = {"has_header": False, "separator": form.delimiter}
@@ -159,10 +159,15 @@ def _quickly(block: Block, form: TextForm, width: int, text: set[int]) -> Column
         not quoted and content.count(form.delimiter.encode()) == frame.height * (width - 1)
     ):
         return None
-    return [_of_series(pl, frame[name], form, int(name) in text) for name in names]
+    return [of_series(pl, frame[name], form, int(name) in text) for name in names]
 
 
-def _of_series(pl: Any, series: Any, form: TextForm, is_text: bool) -> NDArray[Any]:
+def missing_words(form: TextForm) -> tuple[str, ...]:
+    """Return what stands for no value, in the cases in which people write it."""
+    return tuple(sorted({case(t) for t in MISSING | form.missing for case in _CASES} | {""}))
+
+
+def of_series(pl: Any, series: Any, form: TextForm, is_text: bool) -> NDArray[Any]:
     """Return a column of polars as numbers, where all of it is, else as text."""
     if series.dtype == pl.String:
         series = series.str.strip_chars()

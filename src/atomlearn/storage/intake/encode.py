@@ -43,6 +43,8 @@ def completed(
 ) -> tuple[list[ColumnPlan], NDArray[np.bool_]]:
     """Return the plans with what a missing value counts as, and the rows to keep."""
     kept, found = np.ones(frame.n_rows, dtype=bool), []
+    if missing == "refuse":
+        return list(plans), kept
     for plan in plans:
         if plan.is_used and plan.use != "words":
             gaps = frame.missing(plan.name)

@@ -66,6 +66,13 @@ class Frame:
             return np.asarray(self.texts[name] == "")
         return ~np.isfinite(self.values(name))
 
+    def lacks(self, name: str) -> bool:
+        """Whether a column has a missing value: numbers are told by their sum, without a copy."""
+        if name in self.texts:
+            return bool(self.missing(name).any())
+        with np.errstate(over="ignore", invalid="ignore"):
+            return not np.isfinite(self.values(name).sum()) and bool(self.missing(name).any())
+
     def rows(self, kept: NDArray[np.int64]) -> Frame:
         """Return the frame of these rows, in the order given."""
         if kept.size == self.n_rows and (kept == np.arange(self.n_rows)).all():

@@ -60,16 +60,17 @@ def is_code(cell: str) -> bool:
 
 def _numbers(frame: Frame, name: str) -> ColumnPlan:
     values = frame.values(name)
-    missing = int(frame.missing(name).sum())
+    missing = int(frame.missing(name).sum()) if frame.lacks(name) else 0
     known = values[np.isfinite(values)] if missing else values
     if known.size == 0:
         return ColumnPlan(name, "constant", "leave out", missing=missing, why="it is empty")
     low, high = float(known.min()), float(known.max())
+    some = known[: INTAKE.sniffed]
     if low == high:
         return ColumnPlan(
             name, "constant", "leave out", missing=missing, distinct=1, why=f"always {low:g}"
         )
-    whole = low.is_integer() and high.is_integer() and bool((known == np.rint(known)).all())
+    whole = bool((some == np.rint(some)).all()) and bool((known == np.rint(known)).all())
     if not whole:
         return ColumnPlan(name, "number", missing=missing, distinct=_distinct(known))
     distinct = _distinct(known)

@@ -11,6 +11,8 @@ class Limits:
 
     #: Bytes of text from which polars reads it: below, to import it takes longer.
     fast_bytes: int = 2**22
+    #: Bytes of a plain file from which one call reads all of it.
+    whole_bytes: int = 2**25
     #: Bytes of text that are parsed at once: more take more memory and are not read sooner.
     block_bytes: int = 2**24
     #: Times as many bytes that compressed text is taken to have, before it is read.

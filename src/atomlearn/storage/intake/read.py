@@ -120,7 +120,7 @@ def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> Data
     extras = {role: _role(frame, column) for role, column in _other_roles(reading).items()}
     kept, told = known_rows(y, name, extras, frame.n_rows)
     notes += told
-    frame = frame.rows(kept)
+    frame = frame.rows(kept) if kept.size < frame.n_rows else frame
     plans, full = completed(frame, plans, reading.missing)
     if not full.all():
         notes.append(f"{int((~full).sum())} rows with missing values left out (--missing drop)")
@@ -128,7 +128,7 @@ def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> Data
             raise ValueError(f"{frame.path}: every row lacks a value; type --missing median")
         kept, frame = kept[full], frame.rows(np.flatnonzero(full))
     used = [plan.name for plan in plans if plan.is_used and reading.missing == "refuse"]
-    gaps = {name: int(frame.missing(name).sum()) for name in used}
+    gaps = {name: int(frame.missing(name).sum()) for name in used if frame.lacks(name)}
     refuse(frame.path, plans, gaps, lambda name: frame.line(int(np.argmax(frame.missing(name)))))
     notes += left_out(plans)
     made = encode(frame, plans)

@@ -15,7 +15,7 @@ def absent(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return where a target (or another role) has no value."""
     if values.dtype.kind in "OUS":
         return np.array([str(cell) == "" for cell in values.tolist()], dtype=bool)
-    return ~np.isfinite(values.astype(np.float64))
+    return ~np.isfinite(values.astype(np.float64, copy=False))
 
 
 def known_rows(

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from atomlearn.storage.formats.compressed import COMPRESSED, open_bytes, suffix_of
 from atomlearn.storage.formats.limits import LIMITS
+from atomlearn.storage.intake.at_once import read_at_once
 from atomlearn.storage.intake.cells import Block, Columns, TextForm, number_of, parsed, records
 from atomlearn.storage.intake.frame import Frame, distinct_names
 from atomlearn.storage.intake.kinds import is_code, is_id_name
@@ -185,6 +187,9 @@ class TextFile:
 
     def frame(self) -> Frame:
         """Return all rows; columns that turn out to be text late are read once more."""
+        whole = self._at_once()
+        if whole is not None:
+            return decimals(whole, self.form)
         again, parts = True, list[Columns]()
         while again:
             again, parts = False, []
@@ -196,6 +201,32 @@ class TextFile:
         if frame.n_rows == 0:
             raise ValueError(f"{self.path} has a header but no data; expected one line a sample")
         return decimals(frame, self.form)
+
+    def _at_once(self) -> Frame | None:
+        """Return all rows as one call reads them; None where the file is small or not plain."""
+        packed = self.path.suffix.lower() in COMPRESSED or self._old_mac
+        plain = self.form.encoding.replace("_", "-") == "utf-8" and not packed
+        if not plain or self.path.stat().st_size < INTAKE.whole_bytes:
+            return None
+        block = next(self._blocks(self.begin, INTAKE.fast_bytes))
+        self.learned(parsed(block, self.form, self._width, self.text)[: len(self.header)])
+        before = self._lines_before
+        found = read_at_once(self.path, self.form, self._width, self.text, before, block.content)
+        return None if found is None else self._frame(*found)
+
+    def _frame(self, numbers: NDArray[np.float64], cells: dict[int, NDArray[Any]]) -> Frame:
+        """Return the frame of numbers and text, columns of a delimiter at the end left out."""
+        columns = [place for place in range(len(self.header)) if place not in cells]
+        return Frame(
+            self.path,
+            self.header,
+            {self.header[place]: slot for slot, place in enumerate(columns)},
+            numbers[:, : len(columns)],
+            {self.header[place]: held for place, held in cells.items() if place < len(self.header)},
+            len(numbers),
+            list(self.notes),
+            self.line,
+        )
 
     def frame_of(self, parts: list[Columns]) -> Frame:
         """Return the frame of pieces, which are given up as they are copied."""
@@ -213,16 +244,7 @@ class TextFile:
             for place, cells in texts.items():
                 cells.append(part[place])
             start = stop
-        return Frame(
-            self.path,
-            self.header,
-            {self.header[place]: slot for slot, place in enumerate(numeric)},
-            numbers,
-            {self.header[p]: np.concatenate([[], *cells]) for p, cells in texts.items()},
-            n_rows,
-            list(self.notes),
-            self.line,
-        )
+        return self._frame(numbers, {p: np.concatenate([[], *cells]) for p, cells in texts.items()})
 
     def line(self, row: int) -> str:
         """Return where a row stands, for messages."""

@@ -1,0 +1,54 @@
+"""A large plain text file by one call of polars, which parses and copies with all threads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.storage.formats.fast_text import polars
+from atomlearn.storage.intake.cells import TextForm, missing_words, of_series
+
+Cells = dict[int, NDArray[Any]]
+
+
+def read_at_once(
+    path: Path, form: TextForm, width: int, text: set[int], before: int, first: bytes
+) -> tuple[NDArray[np.float64], Cells] | None:
+    """Return the numbers (n_rows, n_numeric), and the cells of each column of text.
+
+    text : columns of text; before : lines in front of the rows; first : some of the rows, by which
+    it is found out whether missing values are written as words. None where the file is not plain,
+    or a line of it is too short or too long: who reads by pieces then says which.
+    """
+    pl = polars()
+    if pl is None or width == 1 or form.delimiter == " ":
+        return None
+    names = [str(place) for place in range(width)]
+    given = {
+        "has_header": False,
+        "separator": form.delimiter,
+        "schema": {name: pl.String if int(name) in text else pl.Float64 for name in names},
+    }
+    words = missing_words(form)
+    try:
+        pl.read_csv(first, **given)
+        words = None  # none of them so far: sooner
+    except pl.exceptions.PolarsError:
+        pass
+    for nulls in dict.fromkeys((words, missing_words(form))):
+        try:
+            frame = pl.read_csv(path, skip_lines=before, null_values=nulls, **given)
+            break
+        except pl.exceptions.PolarsError:
+            continue
+    else:
+        return None
+    if frame[names[-1]].null_count():
+        return None  # perhaps lines that are blank or short, which polars fills up
+    numeric = [name for name in names if int(name) not in text]
+    cells = {place: of_series(pl, frame[str(place)], form, True) for place in sorted(text)}
+    numbers = np.require(frame.select(numeric).to_numpy(), np.float64, "FW")
+    return numbers, cells
