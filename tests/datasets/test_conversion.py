@@ -247,7 +247,23 @@ def test_round_trips(
         assert not list(folder.glob("*.partial"))
 
 
-def test_a_table_larger_than_memory_is_read_the_same(tmp_path: Path) -> None:
+def _typed(path: Path, ending: str) -> Path:
+    """Return the table with types, a stream of batches where it is .arrow."""
+    pd, pa = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    table, made = pd.read_csv(path), path.with_suffix(ending)
+    if ending == ".parquet":
+        table.to_parquet(made)
+    elif ending == ".feather":
+        table.to_feather(made)
+    else:
+        held = pa.Table.from_pandas(table)
+        with pa.ipc.new_stream(str(made), held.schema) as stream:
+            stream.write_table(held, max_chunksize=33)
+    return made
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".feather", ".arrow"])
+def test_a_table_larger_than_memory_is_read_the_same(ending: str, tmp_path: Path) -> None:
     """Categories whose labels show late, gaps, identifiers and weights: as in memory."""
     rng, cities = np.random.default_rng(0), ["A", "B", "C", "D"]
     lines = ["id,a,city,flag,w,y"]
@@ -258,12 +274,14 @@ def test_a_table_larger_than_memory_is_read_the_same(tmp_path: Path) -> None:
         lines.append(f"P{i:03d},{gap},{city},{int(i > 200)},{1 + i % 3},{outcome}")
     path = tmp_path / "t.csv"
     path.write_text("\n".join(lines) + "\n")
+    if ending != ".csv":
+        path = _typed(path, ending)
     asked: dict[str, Any] = {"missing": "indicator", "id": "id", "roles": {"weights": "w"}}
     plain = read(path, "y", **asked)
     with pytest.MonkeyPatch.context() as patch:
         for module in (streamed, text):
             patch.setattr(module, "INTAKE", Limits(block_bytes=3000))
-        large = read(path, "y", memory_limit=3 * path.stat().st_size - 1, **asked)
+        large = read(path, "y", memory_limit=3000, **asked)
     assert large.feature_names == plain.feature_names
     assert large.groups is not None
     assert plain.groups is not None

@@ -47,7 +47,7 @@ def _understood(options: argparse.Namespace) -> Any:
     given = reading_options(options)
     form = format_of(options.source)
     whole = options.text or options.missing == "drop" or options.transpose
-    if form.rows is not None and not whole:
+    if form.rows is not None and form.stream is None and not whole:
         rows = form.rows(Path(options.source), Reading(target=options.target, **given))
         _tell(rows.notes, options)
         return rows

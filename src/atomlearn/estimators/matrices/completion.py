@@ -3,42 +3,53 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from atomlearn.core.interfaces import Loss
 from atomlearn.core.losses import as_loss
+from atomlearn.core.losses.mixed import Mixed
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.checks import positive
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
 from atomlearn.estimators.checks import whole
-from atomlearn.matrices.designs.entries import Entries
-from atomlearn.matrices.norms.trace import TraceNorm
+from atomlearn.estimators.matrices.observed import Observed, column_losses, row_factor
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-#: How many levels are tried, and the smallest as a share of the largest, at which all is zero.
-LEVELS, LEAST = 12, 1e-2
-#: So many levels in a row that predict held-out entries worse than the best end the search.
-HOPELESS = 3
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """levels : how many are tried; least : the smallest, as a share of the largest, at which all is
+    zero; hopeless : so many in a row that predict held-out entries worse than the best end it."""
+
+    levels: int = 12
+    least: float = 1e-2
+    hopeless: int = 3
 
 
 class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """min over L of  1/2 sum_observed (z_ij - L_ij)^2 + level ||L||_*: fills in what is NaN.
+    """min over L of  sum_observed loss_j(z_ij, L_ij) + level ||L||_*: fills in what is NaN.
 
     z are the entries of X, each column centered by the mean of what is observed in it and divided
-    by its deviation. The trace norm keeps the rank of L low.
+    by its deviation; loss_j is 1/2 (z - L)^2, or of column j what ``loss`` says. The trace norm
+    keeps the rank of L low.
 
     Parameters
     ----------
+    loss : str, or sequence of one str a column, default="squared"
+        "squared" or "huber" for numbers, "logistic" for columns of 0 and 1, which are not scaled:
+        L is added to the log-odds of the column, and a missing entry becomes a probability.
+        "auto": logistic for columns of 0 and 1, squared for the others.
     level : float, optional
         Weight of the trace norm. None: the one of a path that predicts held-out entries best.
     rank : int, optional
@@ -61,8 +72,11 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     left_, right_ : (n_samples, rank), (n_features, rank) ndarray
         L = left_ right_', in standardized units.
     levels_, scores_ : (n_levels,) ndarray
-        Of the path, and the mean squared error at held-out entries; empty where ``level`` is given.
+        Of the path, and twice the mean loss (the squared loss: the mean squared error) at held-out
+        entries; empty where ``level`` is given.
+    losses_ : list of str, one a column
     mean_, scale_ : (n_features,) ndarray
+        Of columns of 0 and 1, ``mean_`` are the log-odds of 1.
     objective_, gap_, status_, n_passes_, result_
         As of other estimators, of the final fit to all observed entries.
     n_features_in_, feature_names_in_
@@ -73,6 +87,8 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Computational Mathematics 9 (2009) 717-772, doi:10.1007/s10208-009-9045-5.
     R. Mazumder, T. Hastie, R. Tibshirani. Spectral regularization algorithms for learning large
     incomplete matrices. Journal of Machine Learning Research 11 (2010) 2287-2322.
+    M. Udell, C. Horn, R. Zadeh, S. Boyd. Generalized low rank models. Foundations and Trends in
+    Machine Learning 9 (2016) 1-118, doi:10.1561/2200000055 (a loss a column).
 
     Examples
     --------
@@ -92,6 +108,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         level: float | None = None,
         rank: int | None = None,
         *,
+        loss: Any = "squared",
         validation_fraction: float = 0.1,
         standardize: bool = True,
         tol: float = 1e-4,
@@ -100,6 +117,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ) -> None:
         self.level = level
         self.rank = rank
+        self.loss = loss
         self.validation_fraction = validation_fraction
         self.standardize = standardize
         self.tol = tol
@@ -123,14 +141,28 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 "validation_fraction must lie between 0 and 1, such as 0.1, got "
                 f"{self.validation_fraction!r}"
             )
+        self.losses_ = column_losses(self.loss, data, observed)
         self._standardize(data, observed)
         rows, cols = np.nonzero(observed)
-        z = ((data - self.mean_) / self.scale_)[rows, cols]
-        level = self._level(z, rows, cols, data.shape)
-        self._take(
-            self._settings().solve(_problem(z, rows, cols, data.shape)(level), None, ()), level
-        )
+        entries = Observed(self._targets(data)[rows, cols], rows, cols, data.shape, self._of(cols))
+        level = self._level(entries)
+        self._take(self._settings().solve(entries.problem(level), None, ()), level)
         return self
+
+    def _targets(self, data: Array) -> Array:
+        """Return what the losses are of: standardized numbers, and the labels -1 and +1."""
+        labels = np.array([name == "logistic" for name in self.losses_])
+        with np.errstate(invalid="ignore"):
+            return np.where(labels, 2 * data - 1, (data - self.mean_) / self.scale_)
+
+    def _of(self, cols: Rows) -> Loss:
+        """Return the loss of entries in these columns; a plain one where it is the same for all."""
+        names = list(dict.fromkeys(self.losses_))
+        if names == ["squared"]:
+            return as_loss("squared")
+        kinds = np.array([names.index(name) for name in self.losses_])
+        offsets = np.where([name == "logistic" for name in self.losses_], self.mean_, 0.0)
+        return Mixed([as_loss(name) for name in names], kinds[cols], offsets[cols])
 
     def _checked(self, X: Any, *, reset: bool) -> Array:
         checked: Array = validate_data(
@@ -144,35 +176,41 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         held = np.where(observed, data, 0.0)
         self.mean_ = held.sum(axis=0) / counts
         squares = np.where(observed, (data - self.mean_) ** 2, 0.0).sum(axis=0) / counts
-        usable = self.standardize & (squares > 0)
+        labels = np.array([name == "logistic" for name in self.losses_])
+        usable = self.standardize & (squares > 0) & ~labels
         self.scale_ = np.sqrt(np.where(usable, squares, 1.0))
+        # Log-odds, of half an entry more of each kind: a column may hold one kind alone.
+        shares = (counts * self.mean_ + 0.5) / (counts + 1.0)
+        odds = logit(np.where(labels, shares, 0.5))
+        self.mean_ = np.where(labels, odds, self.mean_)
 
     def _settings(self) -> Settings:
         tol = positive("tol", self.tol, "relative duality gap to prove, such as 1e-4")
         return Settings(tol, whole("max_iter", self.max_iter))
 
-    def _level(self, z: Array, rows: Rows, cols: Rows, shape: tuple[int, ...]) -> float:
+    def _level(self, entries: Observed) -> float:
         """Return the level as given, or by entries that are held out of a path."""
         self.levels_, self.scores_ = np.zeros(0), np.zeros(0)
         if self.level is not None:
             return positive("level", self.level, "weight of the trace norm")
         most = None if self.rank is None else whole("rank", self.rank)
+        size = entries.z.size
         rng = np.random.default_rng(self.random_state)
-        out = rng.random(z.size) < self.validation_fraction
+        out = rng.random(size) < self.validation_fraction
         if out.all() or not out.any():
             out[:] = False
-            out[rng.integers(z.size)] = z.size > 1
-        largest = _largest(z[~out], rows[~out], cols[~out], shape)
+            out[rng.integers(size)] = size > 1
+        fitted, held_out = entries.some(~out), entries.some(out)
+        largest = fitted.largest()
         if largest == 0.0:
             return 1.0
         levels, scores, ranks, worse = [], [], [], 0
-        for level, result in self._each(z[~out], rows[~out], cols[~out], shape, largest):
-            at = _predicted(result, rows[out], cols[out])
+        for level, result in self._each(fitted, largest):
             levels.append(level)
-            scores.append(float(np.mean((z[out] - at) ** 2)) if out.any() else 0.0)
+            scores.append(held_out.error(result))
             ranks.append(_rank(result))
             worse = worse + 1 if scores[-1] > min(scores) else 0
-            if worse >= HOPELESS or (most is not None and ranks[-1] > most):
+            if worse >= Search().hopeless or (most is not None and ranks[-1] > most):
                 break
         self.levels_, self.scores_ = np.array(levels), np.array(scores)
         fits = np.array([most is None or rank <= most for rank in ranks])
@@ -180,16 +218,13 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         # Held-out entries are observed, too, in the final fit: as many more pull at L.
         return float(levels[best])
 
-    def _each(
-        self, z: Array, rows: Rows, cols: Rows, shape: tuple[int, ...], largest: float
-    ) -> Iterator[tuple[float, Result]]:
+    def _each(self, entries: Observed, largest: float) -> Iterator[tuple[float, Result]]:
         """Yield (level, result) from the largest on, each started where the last one ended."""
         warm = None
-        grid = largest * np.geomspace(0.9, LEAST, LEVELS)
-        problem = _problem(z, rows, cols, shape)
+        grid = largest * np.geomspace(0.9, Search().least, Search().levels)
         settings = self._settings()
         for level in grid.tolist():
-            result = settings.solve(problem(level), warm, ())
+            result = settings.solve(entries.problem(level), warm, ())
             warm = result.warm_start()
             result.state = None
             yield level, result
@@ -221,48 +256,24 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> NDArray[Any]:
         """Return rows with their missing entries filled in, the factors of columns as fitted.
 
-        The factor a of a row minimizes 1/2 sum_observed (z_j - a'b_j)^2 + level/2 ||a||^2, which
+        The factor a of a row minimizes sum_observed loss_j(z_j, a'b_j) + level/2 ||a||^2, which
         gives back the rows of L for the rows of the fit.
         """
         check_is_fitted(self)
         data = self._checked(X, reset=False)
-        z, observed = (data - self.mean_) / self.scale_, np.isfinite(data)
-        ridge = self.level_ * np.eye(self.rank_)
+        z, observed = self._targets(data), np.isfinite(data)
         left = np.zeros((data.shape[0], self.rank_))
         for row in range(data.shape[0]):
-            factors = self.right_[observed[row]]
-            if factors.size:
-                known = z[row, observed[row]]
-                left[row] = np.linalg.solve(factors.T @ factors + ridge, factors.T @ known)
+            mine = np.flatnonzero(observed[row])
+            if mine.size and self.rank_:
+                left[row] = row_factor(self._of(mine), z[row, mine], self.right_[mine], self.level_)
         return self._filled(data, left @ self.right_.T)
 
     def _filled(self, data: Array, low_rank: Array) -> NDArray[Any]:
-        fill = low_rank * self.scale_ + self.mean_
+        labels = np.array([name == "logistic" for name in self.losses_])
+        plain = low_rank * self.scale_ + self.mean_
+        fill = np.where(labels, expit(np.where(labels, plain, 0.0)), plain)
         return np.where(np.isfinite(data), data, fill).astype(self._dtype, copy=False)
-
-
-def _problem(
-    z: Array, rows: Rows, cols: Rows, shape: tuple[int, ...]
-) -> Callable[[float], Problem]:
-    """Return level -> the problem."""
-    design, loss = Entries(rows, cols, (shape[0], shape[1])), as_loss("squared")
-
-    def at(level: float) -> Problem:
-        return Problem.build(design, z, loss, Regularizer(TraceNorm(), "penalized", level))
-
-    return at
-
-
-def _largest(z: Array, rows: Rows, cols: Rows, shape: tuple[int, ...]) -> float:
-    """Return the level from which on L is zero: the largest singular value of what is observed."""
-    problem = _problem(z, rows, cols, shape)(1.0)
-    polar: float = problem.regularizer.norm.polar(problem.design.scores(z))
-    return polar
-
-
-def _predicted(result: Result, rows: Rows, cols: Rows) -> Array:
-    held = result.low_rank
-    return np.zeros(rows.size) if held is None else np.asarray(held.at(rows, cols))
 
 
 def _rank(result: Result) -> int:

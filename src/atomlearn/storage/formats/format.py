@@ -48,6 +48,8 @@ class Format:
         Gives the cells of a table whose columns are to be understood first, see ``intake``.
     rows : (path, Reading) -> RowSource, optional
         Gives the rows of such a table as columns of numbers, a piece at a time.
+    size : path -> int, optional
+        Bytes that its numbers take in memory, where the size of the file does not tell.
     recognizes : (suffix, first line) -> bool, optional
         Whether a file of no known ending is of this kind.
     named : bool
@@ -70,6 +72,7 @@ class Format:
     names: Callable[[Path], list[str] | None] | None = None
     frame: Callable[[Path, Any, str | None], Any] | None = None
     rows: Callable[[Path, Any], Any] | None = None
+    size: Callable[[Path], int] | None = None
     recognizes: Callable[[str, str], bool] | None = None
     named: bool = False
     in_place: bool = False

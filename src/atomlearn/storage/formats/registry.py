@@ -17,7 +17,7 @@ from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.libsvm import LibsvmRows, looks_like_libsvm, read_libsvm
 from atomlearn.storage.formats.parquet import ParquetColumns
 from atomlearn.storage.formats.table import near_names
-from atomlearn.storage.intake import tables
+from atomlearn.storage.intake import tables, typed
 from atomlearn.storage.intake.streamed import TextRows
 from atomlearn.storage.intake.text import looks_delimited, read_text
 from atomlearn.storage.store.on_disk import OnDisk
@@ -53,12 +53,15 @@ FORMATS = (
         "parquet",
         (".parquet", ".pq"),
         stream=ParquetColumns,
+        rows=lambda path, asked: TextRows(path, asked, typed.parquet_file),
+        size=typed.parquet_bytes,
         frame=lambda path, form, sheet: tables.read_parquet(path, form.labels),
         named=True,
     ),
     Format(
         "arrow",
         (".arrow", ".feather", ".ipc"),
+        rows=lambda path, asked: TextRows(path, asked, typed.arrow_file),
         frame=lambda path, form, sheet: tables.read_arrow(path, form.labels),
         named=True,
     ),

@@ -184,7 +184,11 @@ def tidy_target(values: NDArray[Any], where: str, missing: bool = False) -> NDAr
             f"{int(np.argmax(bad))} (counting from 0); drop those samples or fill them in"
         )
     some = numbers[: LIMITS.looked_at]
-    if np.all(some == np.rint(some)) and np.all(numbers == np.rint(numbers)) and np.all(np.abs(numbers) < 2.0**53):
+    if (
+        np.all(some == np.rint(some))
+        and np.all(numbers == np.rint(numbers))
+        and np.all(np.abs(numbers) < 2.0**53)
+    ):
         return numbers.astype(np.int64)
     return numbers
 

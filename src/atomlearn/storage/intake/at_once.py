@@ -33,12 +33,13 @@ def read_at_once(
         "schema": {name: pl.String if int(name) in text else pl.Float64 for name in names},
     }
     words = missing_words(form)
+    ways: list[tuple[str, ...] | None] = [words]
     try:
         pl.read_csv(first, **given)
-        words = None  # none of them so far: sooner
+        ways = [None, words]  # none of them so far: sooner
     except pl.exceptions.PolarsError:
         pass
-    for nulls in dict.fromkeys((words, missing_words(form))):
+    for nulls in ways:
         try:
             frame = pl.read_csv(path, skip_lines=before, null_values=nulls, **given)
             break
@@ -50,5 +51,5 @@ def read_at_once(
         return None  # perhaps lines that are blank or short, which polars fills up
     numeric = [name for name in names if int(name) not in text]
     cells = {place: of_series(pl, frame[str(place)], form, True) for place in sorted(text)}
-    numbers = np.require(frame.select(numeric).to_numpy(), np.float64, "FW")
+    numbers = np.require(frame.select(numeric).to_numpy(), np.float64, ["F", "W"])
     return numbers, cells

@@ -14,10 +14,8 @@ from atomlearn.storage.formats.table import near_names
 from atomlearn.storage.intake.cells import TextForm, number_of
 from atomlearn.storage.intake.frame import Frame
 from atomlearn.storage.intake.kinds import is_id_name
+from atomlearn.storage.intake.limits import INTAKE
 from atomlearn.storage.intake.text import read_text
-
-#: What PLINK writes for an unknown phenotype.
-UNKNOWN = -9.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +92,7 @@ def joined(frame: Frame, samples: Samples, path: Path) -> tuple[Frame, int]:
     numbers = np.array(rows.numbers, order="F")
     numbers[~found] = np.nan
     if keys[-1].lstrip("#").casefold() == "iid":  # as PLINK writes them
-        numbers[numbers == UNKNOWN] = np.nan
+        numbers[numbers == INTAKE.unknown] = np.nan
     texts = {}
     for name, cells in rows.texts.items():
         texts[name] = np.where(found, cells, "").astype(object)

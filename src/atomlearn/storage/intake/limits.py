@@ -34,6 +34,8 @@ class Limits:
     #: Words kept of a free text: those in at least so many rows, and the most frequent of them.
     least_rows_a_word: int = 2
     most_words: int = 20000
+    #: What PLINK writes for an unknown phenotype.
+    unknown: float = -9.0
     #: Letters of a message, and names in a list of it.
     message: int = 480
     names: int = 4

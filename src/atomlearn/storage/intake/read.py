@@ -101,7 +101,8 @@ def _is_larger(file: Path, form: Format, reading: Reading) -> bool:
     if reading.memory_limit is None or form.in_place or not streams:
         return False
     packed = INTAKE.packed if file.suffix.lower() in COMPRESSED else 1
-    return 3 * packed * file.stat().st_size > reading.memory_limit
+    size = packed * file.stat().st_size if form.size is None else form.size(file)
+    return 3 * size > reading.memory_limit
 
 
 def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> DataTable:

@@ -1,9 +1,9 @@
-"""TextRows: a text table larger than memory, understood in one reading, encoded in a second."""
+"""TextRows: a table larger than memory, understood in one reading, encoded in a second."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,6 @@ from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.targets import absent, known_rows
 from atomlearn.storage.intake.text import TextFile, decimals
 
-#: What needs all rows at once.
-_WHOLE = ("transpose", "text", "pheno", "covar")
-
 
 class TextRows(RowSource):
     """A delimited text file as columns of numbers; positions are bytes of the text in UTF-8.
@@ -36,15 +33,23 @@ class TextRows(RowSource):
     role; kept : the rows that have a target and all roles; notes : what one should know.
     """
 
-    def __init__(self, path: Path, reading: Reading) -> None:
-        asked = [f"--{name}" for name in _WHOLE if getattr(reading, name)]
+    def __init__(
+        self, path: Path, reading: Reading, opened: Callable[[Path, TextForm], TextFile] = TextFile
+    ) -> None:
+        asked = [
+            f"--{name}"
+            for name in ("transpose", "text", "pheno", "covar")
+            if getattr(reading, name)
+        ]
         asked += ["--missing drop"] if reading.missing == "drop" else []
         if asked:
             raise ValueError(
                 f"{asked[0]} takes {path} as a whole, and it is read a piece at a time; leave that "
                 "out, or give it more memory"
             )
-        self.path, self._file = path, TextFile(path, reading.form)
+        named = reading.role("id")
+        form = replace(reading.form, labels=frozenset({named} if named else ()))
+        self.path, self._file = path, opened(path, form)
         sample = self._survey(reading)
         name = self._columns.get("target")
         others = {k: v for k, v in self.roles.items() if k not in ("target", "id")}

@@ -50,10 +50,9 @@ def _opened(read: Callable[[], Any], path: Path, what: str) -> Any:
 
 def _arrow_frame(path: Path, table: Any, labels: Labels) -> Frame:
     names, notes = distinct_names(table.schema.names)
-    # What pandas stores as its index is a column like any other here: it is told as an index.
-    names = ["index" if name.startswith("__index_level_") else name for name in names]
+    names = plain_names(names)
     columns = {
-        name: _arrow_column(table.column(place), f"column {name!r} of {path}", name, labels)
+        name: arrow_column(table.column(place), f"column {name!r} of {path}", name, labels)
         for place, name in enumerate(names)
     }
     if not columns or table.num_rows == 0:
@@ -61,7 +60,13 @@ def _arrow_frame(path: Path, table: Any, labels: Labels) -> Frame:
     return frame_of_columns(path, columns, notes)
 
 
-def _arrow_column(column: Any, where: str, name: str, labels: Labels) -> NDArray[Any]:
+def plain_names(names: list[str]) -> list[str]:
+    """Return names of columns; what pandas stores as its index is one, and told as an index."""
+    return ["index" if name.startswith("__index_level_") else name for name in names]
+
+
+def arrow_column(column: Any, where: str, name: str, labels: Labels) -> NDArray[Any]:
+    """Return a column of an Arrow table as numbers, or as text; ``labels`` stay text."""
     from pyarrow import types
 
     kind = column.type
