@@ -168,7 +168,9 @@ class SequentialQP(Master):
         # At the end of the way, zeros are exact zeros.
         end = np.zeros(slope.size)
         end[chosen] = target
-        return _search(problem, prices, at, end, float(slope[chosen] @ (target - start)))
+        return _search(
+            problem, prices, at, end, _promise(problem, mine, slope[chosen], start, target)
+        )
 
 
 def is_small(problem: Problem) -> bool:
@@ -227,16 +229,28 @@ def _model(problem: Problem, at: Candidate, chosen: Columns, damping: float) -> 
     return with_ridge(problem, model, chosen)
 
 
+def _promise(problem: Problem, prices: Prices, slope: Array, start: Array, end: Array) -> float:
+    """Return <slope, end - start> + R(end) - R(start), coordinate by coordinate.
+
+    Near an optimum both parts are large and their sum is tiny: differences of whole gauges would
+    leave nothing but rounding.
+    """
+    amount, middle = problem.regularizer.amount, 0.5 * (prices.gauge(start) + prices.gauge(end))
+    costs = {"penalized": amount, "squared": amount * middle, "constrained": 0.0}
+    cost = costs[problem.regularizer.form]
+    longer = prices.price * (np.abs(end) - np.abs(start))
+    return float((slope * (end - start) + cost * longer).sum())
+
+
 def _search(
     problem: Problem, prices: Prices, at: Candidate, end: Array, slope: float
 ) -> tuple[Candidate | None, float]:
     """Armijo search on F from c toward ``end``, with the intercept optimal everywhere.
 
-    ``slope`` is the derivative of the smooth part; R is convex, so that the whole way promises at
-    most this much more than any part of it. [Tseng, Yun 2009, doi:10.1007/s10107-007-0170-0]
+    ``slope`` : ``_promise``; R is convex, so that the whole way promises at most this much more
+    than any part of it. [Tseng, Yun 2009, doi:10.1007/s10107-007-0170-0]
     """
-    refit, value = at.refit, problem.regularizer.value
-    slope += value(prices.gauge(end)) - value(prices.gauge(refit.weights))
+    refit = at.refit
     if not (slope < 0.0 and np.isfinite(end).all()):
         return None, 0.0
     enough = refit.objective + 1e-14 * abs(refit.objective)
