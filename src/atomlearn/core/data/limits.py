@@ -44,6 +44,8 @@ class Limits:
     converted_rows: int = 4096
     #: Entries up to which data stored by rows is copied by columns for many vectors (1.5 GB).
     turned_entries: int = 2**27
+    #: Searches for columns in such data, 8 ms each for 2 million entries, before the same copy.
+    searches: int = 8
     #: Coefficients of up to so many implicit columns are given back dense (512 MB in float64).
     most_dense: int = 2**26
     #: Multiplications of a Gram matrix between two looks at the clock: some tenths of a second.

@@ -46,7 +46,9 @@ class SparseDesign(Design):
     (array([ 1., 16.]), 2)
     """
 
-    __slots__ = ("_by_columns", "_data", "_full", "_indices", "_indptr", "_shape", "_turned")
+    __slots__ = (
+        "_by_columns", "_data", "_full", "_indices", "_indptr", "_searches", "_shape", "_turned",
+    )  # fmt: skip
 
     def __init__(self, X: Any) -> None:
         kind = X.format if is_sparse(X) else type(X).__name__
@@ -62,6 +64,7 @@ class SparseDesign(Design):
             )
         self._by_columns = X.format == "csc"
         self._turned: SparseDesign | None = None
+        self._searches = 0
         self._shape = (int(X.shape[0]), int(X.shape[1]))
         data, indices, indptr = checked_parts(X)
         if has_duplicates(indices, indptr):
@@ -91,11 +94,15 @@ class SparseDesign(Design):
 
     def largest_magnitudes(self) -> Array:
         """Return max_i |x_ij| of every column, float64."""
-        X = self.matrix()
-        if not min(self._shape):
-            return np.zeros(self._shape[1])
-        ends = [X.max(axis=0).toarray(), -X.min(axis=0).toarray()]
-        return np.asarray(np.maximum(*ends), dtype=np.float64).ravel()
+        data, indices, indptr = self._parts
+        largest = np.zeros(self._shape[1])
+        if self._by_columns:
+            full = np.flatnonzero(np.diff(indptr))
+            if full.size:
+                largest[full] = np.maximum.reduceat(np.abs(data), indptr[full])
+        else:
+            np.maximum.at(largest, indices, np.abs(data))
+        return largest
 
     def rescaled(self, factors: Array) -> SparseDesign:
         """Return X diag(factors), one factor a column; a copy."""
@@ -122,8 +129,9 @@ class SparseDesign(Design):
         return self._data, self._indices, self._indptr
 
     def scores(self, v: Array) -> Scores:
-        if self._by_columns:
-            return ArrayScores(_kernels.scores_csc(*self._parts, v))
+        by_columns = self if self._by_columns else self._turned
+        if by_columns is not None:
+            return ArrayScores(_kernels.scores_csc(*by_columns._parts, v))
         return ArrayScores(_kernels.scores_csr(*self._parts, v, self._shape[1]))
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
@@ -172,8 +180,12 @@ class SparseDesign(Design):
         if self._by_columns:
             data, indices, indptr = take_compressed(*self._parts, columns)
         else:
-            if self._turned is not None:
-                return self._turned.gather(columns)
+            # Each search reads all of X; a copy by columns takes about as long as some of them.
+            self._searches += 1
+            if self._turned is not None or self._searches > LIMITS.searches:
+                by_columns = self._own_columns()
+                if by_columns is not None:
+                    return by_columns.gather(columns)
             data, indices, indptr = search_rows(*self._parts, columns, n_features)
         return block_of((data, indices, indptr), n_samples, self._full)
 
