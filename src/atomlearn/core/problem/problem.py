@@ -304,8 +304,9 @@ class Problem:
 
         ``columns`` None means all columns, in order; ``prediction`` is X w + b with the optimal b;
         ``gauge``, ``tolerance`` : see ``pricing.priced``. The gap holds what rounding may have
-        hidden, of which ``lengths`` of the columns tell more. ``scores`` : those of
-        ``negative_gradient(prediction)``, where they were formed together with others'.
+        hidden, for which ``lengths`` of columns are measured, once, where none are given.
+        ``scores`` : those of ``negative_gradient(prediction)``, where they were formed together
+        with others'.
         """
         v = self.negative_gradient(prediction)
         price = priced(
@@ -318,6 +319,10 @@ class Problem:
             gauge=gauge,
             tolerance=tolerance,
         )
+        if lengths is None:
+            used = np.flatnonzero(weights)
+            columns, weights = used if columns is None else columns[used], weights[used]
+            lengths = self.measured.of(self.design, columns)
         at = (weights, prediction, v)
         return replace(price, certificate=self.rounded(price.certificate, *at, columns, lengths))
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)
 Columns = NDArray[np.int64]
+#: Columns whose lengths are measured at a time.
+AT_ONCE = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,11 @@ class Measured:
         _, known, lengths, scored = self._known if self._known[0] is design else _nothing
         new = np.setdiff1d(columns, known)
         if new.size:
-            block = design.gather(new)
-            more = np.sqrt(block.squared_norms())
-            over = more + math.sqrt(block.shape[0]) * design.taken_off(new)
+            # Some at a time: a solver over all columns must not hold them twice.
+            parts = np.split(new, range(AT_ONCE, new.size, AT_ONCE))
+            squares = [design.gather(part).squared_norms() for part in parts]
+            more = np.sqrt(np.concatenate(squares))
+            over = more + math.sqrt(design.shape[0]) * design.taken_off(new)
             order = np.argsort(known := np.append(known, new), kind="stable")
             known, lengths = known[order], np.append(lengths, more)[order]
             scored = np.append(scored, over)[order]

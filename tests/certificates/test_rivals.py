@@ -1,0 +1,29 @@
+"""Gaps of solvers over all columns or atoms, where digits cancel, against 60 digits."""
+
+import numpy as np
+import pytest
+
+from atomlearn import losses, solve, solvers
+
+mp = pytest.importorskip("mpmath")
+from tests.certificates.high_precision import Small, exact  # noqa: E402
+
+RIVALS = (solvers.FISTA, solvers.ADMM, solvers.FrankWolfe, solvers.AtomGeneration)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("rival", RIVALS)
+def test_no_gap_is_refuted_far_from_zero(rival, seed):
+    rng = np.random.default_rng([11, seed])
+    offset, scale = 10.0 ** rng.integers(0, 8), 10.0 ** rng.integers(-8, 9)
+    X = (rng.standard_normal((8, 3)) + offset * (seed % 3 > 0)) * scale
+    intercept = bool(seed % 2)
+    y = (X - X.mean(axis=0))[:, 0] / scale + 0.3 * rng.standard_normal(8)
+    level = 0.1 * np.abs(X.T @ (y - y.mean() * intercept)).max()
+    problem = {"level": level, "intercept": intercept, "time_limit": 0.2}
+    found = solve(X, y, gap=1e-9, solver=rival(), **problem)
+    tight = solve(X, y, gap=1e-12, **problem)
+    small = Small(X, y, np.ones(8), losses.as_loss("squared"), "penalized", level, intercept)
+    value = small.objective(exact(found.coef), mp.mpf(found.intercept))
+    near = exact(tight.coef), mp.mpf(tight.intercept)
+    assert value - min(small.objective(*near), small.better(*near)) <= found.gap
