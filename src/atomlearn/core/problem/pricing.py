@@ -56,26 +56,10 @@ class Pricing:
         if not columns.size:
             return columns
         norm, n_features = self.problem.regularizer.norm, self.problem.design.shape[1]
-        few = columns.size <= 100
-        if not (few or self.weights.any() or norm.support_size(n_features) is None):
-            return self._from_zero(columns)
         threshold = norm.thresholds(self.weights, columns, n_features)
         if np.max(threshold) <= 0 or np.max(threshold := threshold * self.multiplier) <= 0:
             return columns
         return columns[np.abs(self.scores.at(columns)) > threshold * (1 - 1e-12)]
-
-    def _from_zero(self, columns: Columns) -> Columns:
-        """Return those that would be used if columns were orthogonal and of one length.
-
-        No threshold holds at w = 0 under a k-support norm, but most of what is small stays out.
-        """
-        regularizer = self.problem.regularizer
-        if regularizer.form != "penalized":
-            return columns
-        found = regularizer.norm.prox_point(
-            self.scores.at(columns), regularizer.amount, regularizer.form
-        )
-        return columns[found.point != 0] if found.gauge else columns
 
 
 def priced(
