@@ -189,7 +189,8 @@ def test_curves_are_told_with_the_sign_of_their_trend_and_a_band(tmp_path: Path)
         assert (np.array(curve.low) <= np.array(curve.high)).all()
         assert feature.stability is not None
     sex = next(curve for curve in content.curves if curve.name == "sex")
-    assert sex.steps and sex.levels == tuple(np.unique(X["sex"]).tolist())
+    assert sex.steps
+    assert sex.levels == tuple(np.unique(X["sex"]).tolist())
 
 
 def test_names_that_tell_a_place_are_drawn_along_chromosomes(tmp_path: Path) -> None:
@@ -199,7 +200,8 @@ def test_names_that_tell_a_place_are_drawn_along_chromosomes(tmp_path: Path) -> 
     y = X.iloc[:, 3] + 0.5 * rng.standard_normal(80)
     content, page = page_of(AtomicRegressor(alpha=0.3), X, y, tmp_path, test_fraction=0)
     found = content.evidence.manhattan
-    assert found is not None and "Along the chromosomes" in page
+    assert found is not None
+    assert "Along the chromosomes" in page
     assert [label for label, _, _ in found.chromosomes] == ["1", "2", "3", "X"]
     heights = {name: height for _, height, name in found.selected}
     for name, height in heights.items():
