@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)
 Columns = NDArray[np.int64]
-#: Columns whose lengths are measured at a time.
-AT_ONCE = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,8 @@ class Measured:
         new = np.setdiff1d(columns, known)
         if new.size:
             # Some at a time: a solver over all columns must not hold them twice.
-            parts = np.split(new, range(AT_ONCE, new.size, AT_ONCE))
+            at_once = max(1, LIMITS.piece_entries // design.shape[0])
+            parts = np.split(new, range(at_once, new.size, at_once))
             squares = [design.gather(part).squared_norms() for part in parts]
             more = np.sqrt(np.concatenate(squares))
             over = more + math.sqrt(design.shape[0]) * design.taken_off(new)
