@@ -4,8 +4,9 @@ python benchmarks/base_against_head.py BASE HEAD [--smoke] [--repeats N] [--only
 
 BASE and HEAD are checkouts whose kernels are built (``src`` is importable as it is). Each problem
 lives in two processes, one a tree, which take turns; a ratio is the median time of HEAD over that
-of BASE, and passes over the data stand beside it. Only public names are used, so that any two
-versions can be compared. All data is made from its seed.
+of BASE, and passes over the data stand beside it. With --at-most R it ends with exit code 1 where
+both the median and the best time of HEAD are more than R times those of BASE. Only public names are
+used, so that any two versions can be compared. All data is made from its seed.
 """
 
 from __future__ import annotations
@@ -298,6 +299,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--only", nargs="*", default=list(PROBLEMS))
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--at-most", type=float, help="the largest ratio that passes")
     parser.add_argument("--serve")
     parser.add_argument("--size", type=float, default=1.0)
     given = parser.parse_args()
@@ -317,6 +319,14 @@ def main() -> None:
                 writer = csv.DictWriter(file, list(row))
                 writer.writeheader()
                 writer.writerows(rows)
+    # Both, as a noisy machine spoils one or the other.
+    slower = [
+        row["problem"]
+        for row in rows
+        if given.at_most and min(row["ratio"], row["best_ratio"]) > given.at_most
+    ]
+    if slower:
+        sys.exit(f"slower than {given.at_most:g} times the base: {', '.join(slower)}")
 
 
 if __name__ == "__main__":

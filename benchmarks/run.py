@@ -53,6 +53,7 @@ BENCHMARKS = {
     "robust_pca": ("matrices.robust_pca", "sparse plus low rank: made data, the escalator video"),
     "clustering": ("matrices.clustering", "spectral clustering of digits by matrix pursuit"),
     "real": ("real.benchmark", "atomlearn select on real files against l1 models"),
+    "accuracies": ("accuracies.benchmark", "time to 1e-3, 1e-6 and 1e-9 on 17 problems, 10 peers"),
     "small": ("small", "fits of ordinary shapes against scikit-learn"),
     "startup": ("startup", "import, pip install from a clean clone, make demo from nothing"),
 }

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -118,6 +119,103 @@ def contests(source: Source, folder: Path = RESULTS) -> Iterator[Contest]:
             yield Contest(source.file, problem, ours, *(best or (None, "")), *cost)
 
 
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """When an accuracy was reached in a contest: by us with a proof, by the soonest of the others.
+
+    limit : the least seconds that our passes could have taken, had each been one product X'v;
+    peaks : the largest memory of ours and of theirs, GB.
+    """
+
+    contest: str
+    accuracy: str
+    ours: float | None
+    other: float | None
+    name: str
+    passes: float | None
+    limit: float | None
+    peaks: tuple[float | None, float | None]
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times longer the other takes."""
+        return None if self.other is None or self.ours is None else self.other / self.ours
+
+
+def accuracies(folder: Path = RESULTS) -> list[Reached]:
+    """Return who reached which accuracy when, contest by contest."""
+    with (folder / "accuracies.csv").open(newline="") as text:
+        rows = list(csv.DictReader(text))
+    columns = [name for name in rows[0] if name.startswith("s_to_")]
+    made = []
+    for contest, found in groupby(rows, lambda row: row["contest"]):
+        mine, *others = found
+        for column in columns:
+            ours, passes = number(mine[column]), number(mine[column.replace("s_", "passes_", 1)])
+            there = [(number(row[column]) or math.inf, row) for row in others]
+            other, row = min(there, key=lambda pair: pair[0])
+            reached = other < math.inf
+            reading = number(mine["reading_s"])
+            made.append(
+                Reached(
+                    contest,
+                    column.removeprefix("s_to_").replace("e-0", "e-"),
+                    ours,
+                    other if reached else None,
+                    row["solver"] if reached else "",
+                    passes,
+                    reading * passes if reading and passes else None,
+                    (number(mine["peak_gb"]), number(row["peak_gb"]) if reached else None),
+                )
+            )
+    return made
+
+
+def accuracy_table(lines: list[Reached]) -> str:
+    """Return times to each accuracy as Markdown; the faster of two is bold."""
+    out = [
+        "| contest | to | atomlearn | soonest other | ratio | passes | / limit | GB: ours, theirs |"
+    ]
+    out.append("|---|---|---|---|---|---|---|---|")
+    for line in lines:
+        lost = line.ours is None or (line.ratio is not None and line.ratio < 1.0)
+        ours, other = shown(line.ours), shown(line.other)
+        ours, other = (ours, f"**{other}**") if lost else (f"**{ours}**", other)
+        who = f"{line.name}: {other}" if line.name else other
+        mark = " (lost)" if lost else ""
+        above = line.ours / line.limit if line.ours and line.limit else None
+        peaks = ", ".join(digits(peak) or "?" for peak in line.peaks)
+        out.append(
+            f"| {line.contest} | {line.accuracy} | {ours} | {who} | {digits(line.ratio)}{mark} | "
+            f"{digits(line.passes)} | {digits(above)} | {peaks} |"
+        )
+    return "\n".join(out) + "\n"
+
+
+def accuracy_section() -> str:
+    """Return the part of the page on time to an accuracy, with machine and versions."""
+    lines = accuracies()
+    about = json.loads((RESULTS / "accuracies.json").read_text())
+    known = {name: v for name, v in about["libraries"].items() if v != "not installed"}
+    versions = ", ".join(f"{name} {version}" for name, version in known.items())
+    with (RESULTS / "accuracies.csv").open(newline="") as text:
+        peers = sorted({row["solver"] for row in csv.DictReader(text)} - {"atomlearn"})
+    raced = [line for line in lines if line.ratio is not None]
+    lost = sum(line.ratio is not None and line.ratio < 1.0 for line in lines)
+    machine = about["machine"]
+    return (
+        "\n## Time to an accuracy\n\n"
+        "`python -m benchmarks.accuracies.benchmark` (its header says how): seconds until the "
+        "objective is within 1e-3, 1e-6, 1e-9 of the optimum, relative; ours with the gap proved, "
+        "the others at the tolerance that gets there soonest. / limit: our time over that of our "
+        "passes, were each of them one product of the data with a vector.\n\n"
+        f"{len({line.contest for line in lines})} contests, {len(peers)} settings of others "
+        f"({', '.join(peers)}); {len(raced)} races, {lost} lost. {machine['cores']} cores of a "
+        f"{machine['processor']}, each solver cut {about['notes']['limit_s']:g} s after its first "
+        f"call; {versions}.\n\n{accuracy_table(lines)}"
+    )
+
+
 def shown(seconds: float | None) -> str:
     """Return seconds with two digits."""
     return "not within its limit" if seconds is None else f"{float(f'{seconds:.2g}'):g} s"
@@ -163,7 +261,7 @@ def page(lines: list[Contest]) -> str:
         f"{'; '.join(sorted(machines))}. Rivals are at their best settings that reach the accuracy "
         "of the contest; ours proves its gap. The ratio is the time of the fastest other over "
         "ours; passes over the data and memory are ours, where they were kept.\n\n"
-        f"{table(lines)}"
+        f"{table(lines)}{accuracy_section()}"
     )
 
 

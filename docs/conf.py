@@ -40,6 +40,9 @@ templates_path = ["_templates"]
 html_theme = "furo"
 html_title = f"atomlearn {release}"
 html_static_path = ["_static"]
+html_css_files = ["pages.css"]
+html_js_files = ["pages.js"]
+html_theme_options = {"top_of_page_buttons": []}
 html_sidebars = {
     "**": [
         "sidebar/brand.html",

@@ -26,6 +26,7 @@ class Atomlearn(Rival):
         chains = problem.kind == "chains"
         norm = norms.Chains(8) if chains else norms.Groups(np.arange(problem.p) // 10)
         result = solve(self.X, self.y, norm=norm, level=self.level, gap=tolerance)
+        self.passes = result.passes
         if not chains:
             return np.asarray(result.coef)
         u = np.zeros(problem.members.size)

@@ -11,7 +11,8 @@ from typing import Any
 
 LIBRARIES = (
     "atomlearn", "numpy", "scipy", "scikit-learn",
-    "celer", "skglm", "adelie", "numba", "modopt", "cvxpy", "clarabel", "torch",
+    "celer", "skglm", "adelie", "glum", "scikit-survival", "numba", "modopt", "cvxpy", "clarabel",
+    "torch",
 )  # fmt: skip
 
 

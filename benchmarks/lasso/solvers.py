@@ -23,6 +23,7 @@ class Atomlearn(Rival):
         from atomlearn import solve
 
         result = solve(self.X, self.y, loss=self.loss, level=self.level, gap=tolerance)
+        self.passes = result.passes
         return np.asarray(result.coef)
 
 
@@ -122,9 +123,11 @@ class ScikitLiblinear(Rival):
     def fit(self, tolerance: float) -> Array:
         from sklearn.linear_model import LogisticRegression
 
+        # Before 1.8 l1_ratio alone was passed over in silence.
+        old = LogisticRegression().penalty == "l2"
         model = LogisticRegression(
-            C=1 / self.level, l1_ratio=1.0, solver="liblinear", tol=tolerance,
-            fit_intercept=False, max_iter=10_000, random_state=0,
+            C=1 / self.level, solver="liblinear", tol=tolerance, fit_intercept=False,
+            max_iter=10_000, random_state=0, **({"penalty": "l1"} if old else {"l1_ratio": 1.0}),
         )  # fmt: skip
         return _coefficients(model, self.X, self.y)
 

@@ -36,7 +36,7 @@ class Atomlearn(Rival):
             if self.loss == ROWS:
                 norm = norms.RowGroups()
         result = solve(X, y, loss=loss, norm=norm, level=self.level, gap=tolerance)
-        w = np.asarray(result.coef)
+        self.passes, w = result.passes, np.asarray(result.coef)
         return w.reshape(-1, CLASSES) if several else w
 
 

@@ -41,3 +41,20 @@ def test_the_conda_recipe_asks_for_what_the_project_asks_for() -> None:
 def test_the_package_is_typed_and_its_sdist_leaves_out_what_is_ours_alone() -> None:
     assert (ROOT / "src/atomlearn/py.typed").is_file()
     assert ".github" in PROJECT["tool"]["scikit-build"]["sdist"]["exclude"]
+
+
+def test_the_image_asks_for_extras_that_there_are() -> None:
+    text = (ROOT / "packaging/Dockerfile").read_text()
+    (extras,) = re.findall(r"/source\[([\w,]+)\]", text)
+    assert set(extras.split(",")) <= set(PROJECT["project"]["optional-dependencies"])
+    for version in re.findall(r"^FROM python:(\S+)-slim", text, re.MULTILINE):
+        assert f"Programming Language :: Python :: {version}" in PROJECT["project"]["classifiers"]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / ".github").rglob("*.yml")), ids=lambda p: p.name)
+def test_the_files_of_the_forge_are_yaml(path: Path) -> None:
+    yaml = pytest.importorskip("yaml")
+    read = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for job in read.get("jobs", {}).values():
+        assert job["runs-on"]
+        assert all(("uses" in step) != ("run" in step) for step in job["steps"])

@@ -20,7 +20,9 @@ import atomlearn
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
-@pytest.mark.parametrize("page", ["coming_from.md", "faq.md", "interop.md", "findings.md"])
+@pytest.mark.parametrize(
+    "page", ["coming_from.md", "faq.md", "findings.md", "index.md", "interop.md"]
+)
 def test_the_blocks_of_the_page_run(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

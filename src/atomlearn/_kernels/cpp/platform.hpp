@@ -2,7 +2,10 @@
 #pragma once
 
 #include <omp.h>
+
+#if !defined(_WIN32)
 #include <pthread.h>
+#endif
 
 #include <algorithm>
 #include <cstddef>
@@ -34,8 +37,11 @@ constexpr double kLargest = std::numeric_limits<double>::max();
 // waits for them forever: a child runs every kernel on the thread that called it.
 inline bool forked = false;
 
+// Windows has no forks to watch.
 inline void watch_forks() {
+#if !defined(_WIN32)
     pthread_atfork(nullptr, nullptr, [] { forked = true; });
+#endif
 }
 
 // The most threads that kernels may use here.

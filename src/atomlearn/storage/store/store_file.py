@@ -148,8 +148,7 @@ def _check_values(manifest: Manifest, folder: Path) -> None:
             raise _broken(folder, f"{name} is {value!r}")
     csc = manifest.layout == "csc"
     types = {"genotypes": ("genotype",), "dense": VALUE_TYPES[:4], "csc": VALUE_TYPES[:4]}
-    known = isinstance(manifest.layout, str) and manifest.layout in types
-    if not known or manifest.dtype not in types[manifest.layout]:
+    if manifest.dtype not in types.get(str(manifest.layout), ()):
         raise _broken(folder, f"it is {manifest.layout!r} of {manifest.dtype!r}")
     if manifest.row_dtype not in (("int32", "int64") if csc else ("",)):
         raise _broken(folder, f"row_dtype is {manifest.row_dtype!r}")
