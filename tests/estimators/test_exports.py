@@ -11,6 +11,7 @@ from atomlearn import (
     AtomicClassifier,
     AtomicRegressor,
     AtomicRegressorCV,
+    AtomicSurvival,
     FeatureGenerator,
     interop,
 )
@@ -21,6 +22,12 @@ NUMBER = X[:, 0] - 2 * X[:, 3] + 0.3 * RNG.standard_normal(80)
 SIDE = np.where(NUMBER > 0, "yes", "no")
 CLASS = np.digitize(NUMBER, [-1.0, 1.0]) + 5
 
+PRODUCT = X[:, 5] * X[:, 7]
+TIMES = np.array(
+    [(seen, time) for seen, time in zip(RNG.random(80) < 0.7, np.exp(-NUMBER), strict=True)],
+    dtype=[("event", bool), ("time", float)],
+)
+
 MODELS = {
     "regression": AtomicRegressor(alpha=0.1).fit(X, NUMBER),
     "several targets": AtomicRegressor("rows", alpha=0.1).fit(X, np.stack([NUMBER, X[:, 1]], 1)),
@@ -30,6 +37,10 @@ MODELS = {
     "one against rest": AtomicClassifier(alpha=0.02).fit(X, CLASS),
     "together": AtomicClassifier("rows", alpha=0.02, multi_class="multinomial").fit(X, CLASS),
     "margins": AtomicClassifier(alpha=0.02, loss="squared_hinge").fit(X, SIDE),
+    "survival": AtomicSurvival(alpha=0.05).fit(X, TIMES),
+    "interactions": AtomicRegressor(alpha=0.1, features="interactions").fit(X, NUMBER + PRODUCT),
+    "classes of products": AtomicClassifier(alpha=0.02, features="polynomial").fit(X, CLASS),
+    "generated products": FeatureGenerator(n_features=4, features="polynomial").fit(X, SIDE),
     "generated": FeatureGenerator(n_features=4).fit(X, SIDE),
     "nothing selected": AtomicRegressor(alpha=100.0).fit(X, NUMBER),
 }
@@ -45,8 +56,8 @@ def expected(model: Any) -> np.ndarray:
 @pytest.mark.parametrize("name", MODELS)
 def test_scikit_learns_own_estimator_predicts_the_same(name: str) -> None:
     model = MODELS[name]
-    if name == "counts":
-        with pytest.raises(ValueError, match="log link"):
+    if name == "counts" or "product" in name or name == "interactions":
+        with pytest.raises(ValueError, match="log link" if name == "counts" else "products"):
             interop.to_sklearn(model)
         return
     plain = interop.to_sklearn(model)

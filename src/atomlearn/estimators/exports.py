@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import LabelBinarizer
@@ -24,18 +25,25 @@ Answer = Literal["identity", "exp", "sigmoid", "one_against_rest", "softmax", "d
 
 @dataclass(frozen=True, slots=True)
 class LinearModel:
-    """answer(X_S W' + b), over the columns S in use.
+    """answer(Z W' + b), where Z are columns of X, or products of two of them.
 
-    columns : (m,) int64; weights : (n_outputs, m); intercepts : (n_outputs,); classes : of a
-    classifier, else None; n_features : columns of X.
+    columns, partners : (m,) int64, the factors of each column of Z, the second -1 where there is
+    none; weights : (n_outputs, m); intercepts : (n_outputs,); classes : of a classifier, else None;
+    n_features : columns of X.
     """
 
     columns: NDArray[np.int64]
+    partners: NDArray[np.int64]
     weights: Array
     intercepts: Array
     classes: NDArray[Any] | None
     n_features: int
     answer: Answer
+
+    @property
+    def products(self) -> bool:
+        """Whether any column of Z is a product."""
+        return bool((self.partners >= 0).any())
 
 
 def to_sklearn(estimator: Any) -> Any:
@@ -44,8 +52,8 @@ def to_sklearn(estimator: Any) -> Any:
     Parameters
     ----------
     estimator : fitted linear estimator
-        ``AtomicRegressor`` (identity link), ``AtomicClassifier``, ``FeatureGenerator``, those with
-        cross-validation; over columns, not over ``features=``.
+        ``AtomicRegressor`` (identity link), ``AtomicClassifier``, ``AtomicSurvival``,
+        ``FeatureGenerator``, those with cross-validation; over columns, not over ``features=``.
 
     Returns
     -------
@@ -64,6 +72,10 @@ def to_sklearn(estimator: Any) -> Any:
     ('LinearRegression', True)
     """
     model = _linear_model(estimator)
+    if model.products:
+        raise ValueError(
+            "scikit-learn has no linear model of some products; use to_onnx or numpy_code"
+        )
     if model.answer == "exp":
         raise ValueError(
             "scikit-learn has no linear model with a log link whose coefficients can be set; use "
@@ -92,7 +104,7 @@ def to_onnx(estimator: Any, path: str | Path | None = None, *, dtype: str = "flo
     Parameters
     ----------
     estimator : fitted linear estimator
-        As of ``to_sklearn``; log links as well.
+        As of ``to_sklearn``; log links and products of columns as well.
     path : str or Path, optional
         Where the graph is written, too.
     dtype : {"float32", "float64"}
@@ -186,7 +198,8 @@ def numpy_code(estimator: Any, name: str = "score") -> str:
         f"    weights = np.array({model.weights.tolist()}).reshape({model.weights.shape})",
         f"    intercepts = np.array({model.intercepts.tolist()})",
         *classes,
-        "    z = np.asarray(X)[:, columns] @ weights.T + intercepts",
+        *_formed(model),
+        "    z = Z @ weights.T + intercepts",
         *helpers.get(model.answer, []),
         f"    return {endings[model.answer]}",
         "",
@@ -198,31 +211,58 @@ def _linear_model(estimator: Any) -> LinearModel:
     """Return what the estimator predicts with, or say why it is not linear in columns."""
     check_is_fitted(estimator)
     owner = type(estimator).__name__
-    if not hasattr(estimator, "coef_") or not hasattr(estimator, "loss"):
+    if not hasattr(estimator, "coef_") or not hasattr(estimator, "status_"):
         raise TypeError(f"{owner} is not a linear model of atomlearn with coef_ and a loss")
-    if getattr(estimator, "features", "linear") != "linear":
-        raise ValueError(
-            f"{owner} was fitted with features={estimator.features!r}, which other packages cannot "
-            "form from columns; write its model file instead (reports.write_model)"
-        )
-    coef = estimator.coef_
-    coef = np.asarray(coef.toarray() if hasattr(coef, "toarray") else coef, dtype=np.float64)
-    coef = np.atleast_2d(coef)
-    columns = np.flatnonzero((coef != 0).any(axis=0)).astype(np.int64)
-    intercepts = np.atleast_1d(np.asarray(estimator.intercept_, dtype=np.float64))
+    given = estimator.coef_
+    coef = csr_array(given if hasattr(given, "toarray") else np.atleast_2d(given))
+    used = np.unique(coef.indices).astype(np.int64)
+    pairs, factors = _inputs(estimator, used)
+    intercepts = np.atleast_1d(np.asarray(getattr(estimator, "intercept_", 0.0), dtype=np.float64))
     classes = getattr(estimator, "classes_", None)
+    n_outputs = coef.shape[0]
     return LinearModel(
-        columns,
-        coef[:, columns],
-        np.broadcast_to(intercepts, (coef.shape[0],)),
+        pairs[:, 0],
+        pairs[:, 1],
+        coef[:, used].toarray() * factors,
+        np.broadcast_to(intercepts, (n_outputs,)),
         classes,
         int(estimator.n_features_in_),
-        _answer(estimator, classes, coef.shape[0]),
+        _answer(estimator, classes, n_outputs),
     )
 
 
+def _inputs(estimator: Any, used: NDArray[np.int64]) -> tuple[NDArray[np.int64], Array]:
+    """Return the one or two inputs of each column, (m, 2), and the factor of their product."""
+    if getattr(estimator, "features", "linear") == "linear":
+        return np.stack([used, np.full_like(used, -1)], axis=1), np.ones(used.size)
+    feature_map = estimator.feature_map_
+    pairs = np.asarray(feature_map.inputs_of(feature_map.term_of(used)), dtype=np.int64)
+    # Whether columns are products, and times what, is seen from two rows.
+    rows = np.ones((2, int(estimator.n_features_in_)))
+    rows[1] = np.random.default_rng(0).uniform(0.5, 2.0, rows.shape[1])
+    values = np.asarray(feature_map.apply(rows).gather(used))
+    first, second = rows[1][pairs[:, 0]], np.where(pairs[:, 1] < 0, 1.0, rows[1][pairs[:, 1]])
+    if not np.allclose(values[1], values[0] * first * second, rtol=1e-9, atol=0.0):
+        raise ValueError(
+            f"{type(estimator).__name__} was fitted with features={estimator.features!r}, which "
+            "other packages cannot form from columns; write its model file instead "
+            "(reports.write_model)"
+        )
+    return pairs, values[0]
+
+
+def _formed(model: LinearModel) -> list[str]:
+    """Return the lines of NumPy that form Z."""
+    if not model.products:
+        return ["    Z = np.asarray(X)[:, columns]"]
+    return [
+        f"    partners = np.array({model.partners.tolist()})  # -1: none, a column of ones",
+        "    X = np.column_stack([X, np.ones(len(X))])",
+        "    Z = X[:, columns] * X[:, partners]",
+    ]
+
+
 def _answer(estimator: Any, classes: NDArray[Any] | None, n_outputs: int) -> Answer:
-    loss = as_loss(estimator.loss)
     if classes is not None:
         if not hasattr(estimator, "predict_proba"):
             return "decision"
@@ -230,7 +270,10 @@ def _answer(estimator: Any, classes: NDArray[Any] | None, n_outputs: int) -> Ans
             return "sigmoid"
         joint = getattr(estimator, "multi_class", "ovr") == "multinomial"
         return "softmax" if joint else "one_against_rest"
+    if not hasattr(estimator, "loss"):  # survival: the log hazard ratio
+        return "identity"
     # A link is known by what it does.
+    loss = as_loss(estimator.loss)
     probe = np.array([-1.0, 0.0, 2.0])
     links: list[tuple[Answer, Array]] = [("identity", probe), ("exp", np.exp(probe))]
     for answer, values in links:
@@ -261,12 +304,24 @@ def _graph(onnx: Any, model: LinearModel, dtype: str) -> Any:
         numbers.from_array(model.columns, "columns"),
         numbers.from_array(model.weights.T.astype(dtype), "weights"),
         numbers.from_array(model.intercepts.astype(dtype), "intercepts"),
-        numbers.from_array(np.array([1], np.int64), "along_classes"),
     ]
     node = helper.make_node
-    nodes = [
-        node("Gather", ["X", "columns"], ["used"], axis=1),
-        node("MatMul", ["used", "weights"], ["products"]),
+    nodes = [node("Gather", ["X", "columns"], ["first"], axis=1)]
+    if model.products:
+        constants += [
+            numbers.from_array(np.maximum(model.partners, 0), "partners"),
+            numbers.from_array(model.partners >= 0, "paired"),
+            numbers.from_array(np.ones(1, dtype), "one"),
+        ]
+        nodes += [
+            node("Gather", ["X", "partners"], ["any"], axis=1),
+            node("Where", ["paired", "any", "one"], ["second"]),
+        ]
+    nodes += [
+        node("Mul", ["first", "second"], ["Z"])
+        if model.products
+        else node("Identity", ["first"], ["Z"]),
+        node("MatMul", ["Z", "weights"], ["products"]),
         node("Add", ["products", "intercepts"], ["z"]),
     ]
     n_outputs = model.weights.shape[0]
@@ -311,6 +366,8 @@ def _class_nodes(
     elif model.answer == "sigmoid":
         nodes.append(node("Sigmoid", ["sides"], ["probabilities"]))
     else:
+        along = onnx.numpy_helper.from_array(np.array([1], np.int64), "along_classes")
+        constants.append(along)
         nodes.append(node("Sigmoid", ["z"], ["separate"]))
         nodes.append(node("ReduceSum", ["separate", "along_classes"], ["sum"], keepdims=1))
         nodes.append(node("Div", ["separate", "sum"], ["probabilities"]))
