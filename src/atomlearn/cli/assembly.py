@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,18 +13,17 @@ import sklearn
 
 from atomlearn import __version__
 from atomlearn.cli.curves import curves_of, model_curve, selected_inputs
+from atomlearn.cli.evidence import evidence_of, groups_of, with_twins
 from atomlearn.cli.fitting import Fitted
 from atomlearn.cli.genotypes import about, alleles_of
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.source import Source
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.problem.result import Result, Status
-from atomlearn.designs import as_design
 from atomlearn.reports.content import Content, FitSummary, HeldOut, SelectedFeature
-from atomlearn.reports.evidence import Boxes, Evidence, boxes_of
+from atomlearn.reports.halves import Half, shares
 from atomlearn.reports.model import ModelCertificate, ModelFeature, ModelInput, SavedModel
 from atomlearn.reports.style import STYLE
-from atomlearn.reports.suspects import suspects
 from atomlearn.storage.formats.table import Schema
 
 
@@ -34,17 +34,15 @@ def content_of(
     held_out: HeldOut | None,
     notes: list[str],
     seconds: float,
+    found: Sequence[Half] = (),
 ) -> Content:
-    """Return everything that the report tells."""
+    """Return everything that the report tells; ``found`` : fits to halves of the rows."""
+    selected = with_twins(source, fitted, _selected(source, fitted, found))
     target, X = source.target, source.features.X
     classes = target.classes
-    counts = (
-        ()
-        if classes is None
-        else tuple(
-            (str(label), int(count)) for label, count in zip(classes, target.counts(), strict=True)
-        )
-    )
+    labels = [] if classes is None else [str(label) for label in classes]
+    counts = () if classes is None else tuple(zip(labels, target.counts().tolist(), strict=True))
+    n_features = source.features.n_features
     stride = max(1, target.values.size // STYLE.most_values)
     return Content(
         data=source.name,
@@ -52,9 +50,9 @@ def content_of(
         task=target.task,
         n_samples=X.shape[0],
         n_inputs=len(source.features.names),
-        n_features=source.features.n_features,
+        n_features=n_features,
         outputs=target.outputs,
-        selected=_selected(source, fitted),
+        selected=selected,
         fits=tuple(
             _summary(label, result, gap)
             for label, result, gap in zip(
@@ -68,43 +66,25 @@ def content_of(
         held_out=held_out,
         class_counts=counts,
         target_values=tuple(target.numbers[::stride].tolist()) if classes is None else (),
-        curves=curves_of(source.features.names, fitted),
-        evidence=_evidence(source, fitted, held_out),
+        curves=curves_of(source.features.names, fitted, found),
+        evidence=evidence_of(source, fitted, held_out, selected),
         details=_details(source, plan, fitted, seconds),
-        notes=(*notes, *fitted.notes, *_notes(plan, fitted, source.features.n_features)),
+        notes=(*_told(source.notes), *notes, *fitted.notes, *_notes(plan, fitted, n_features)),
         command=source.command,
         versions=_versions(),
     )
 
 
-def _evidence(source: Source, fitted: Fitted, held_out: HeldOut | None) -> Evidence:
-    """Return the curves of the held-out rows, the level chosen, and warnings about the data."""
-    target, features = source.target, source.features
-    found = Evidence() if held_out is None else held_out.evidence
-    columns = [int(column) for column in fitted.units if column < len(features.names)]
-    labels = target.outputs if target.classes is None else [str(c) for c in target.classes]
-    warned: tuple[str, ...] = ()
-    boxes: tuple[Boxes, ...] = ()
-    if not hasattr(features.X, "gather"):  # what is opened as it is would be read once more
-        design = as_design(features.X)
-        classes = None if target.classes is None else list(labels)
-        names = [features.names[column] for column in columns]
-        warned = suspects(design, target.values, classes, columns, names)
-        if classes is not None and len(classes) <= 12 and columns and fitted.additive is None:
-            sizes = np.abs(fitted.standardized).max(axis=0, initial=0.0)
-            order = [
-                fitted.columns[at] for at in np.argsort(-sizes) if fitted.columns[at] in columns
-            ]
-            first = np.array(order[:12], dtype=np.int64)
-            block = np.asarray(design.gather(np.sort(first)).dense(), dtype=np.float64)
-            values = block[:, np.searchsorted(np.sort(first), first)]
-            boxes = boxes_of(values, [features.names[c] for c in first], target.values, classes)
-    return replace(found, validation=fitted.validation, warnings=warned, boxes=boxes)
-
-
-def _selected(source: Source, fitted: Fitted) -> tuple[SelectedFeature, ...]:
+def _selected(source: Source, fitted: Fitted, found: Sequence[Half]) -> tuple[SelectedFeature, ...]:
+    share, groups = shares(found), groups_of(source.given)
+    stability = fitted.stability or (
+        {unit: share.get(unit, 0.0) for unit in fitted.units.tolist()} if found else {}
+    )
     if fitted.additive is not None:
-        return selected_inputs(source.features.names, fitted)
+        return tuple(
+            replace(item, stability=stability.get(item.index))
+            for item in selected_inputs(source.features.names, fitted)
+        )
     sizes = np.abs(fitted.standardized).max(axis=0, initial=0.0)
     return tuple(
         SelectedFeature(
@@ -115,7 +95,8 @@ def _selected(source: Source, fitted: Fitted) -> tuple[SelectedFeature, ...]:
             standardized=tuple(fitted.standardized[:, place].tolist()),
             scaling=None if fitted.scaling is None else float(fitted.scaling[place]),
             found=int(fitted.found[place]) or None,
-            stability=fitted.stability.get(int(fitted.columns[place])),
+            stability=stability.get(int(fitted.columns[place])),
+            group=groups.get(int(fitted.columns[place]), ""),
             factors=tuple(
                 source.features.names[factor]
                 for factor in source.features.factors(int(fitted.columns[place]))
@@ -140,6 +121,15 @@ def _summary(label: str, result: Result, gap_on_selected: float | None) -> FitSu
         complete=result.status in (Status.CONVERGED, Status.COLUMN_LIMIT),
         gap_on_selected=gap_on_selected,
     )
+
+
+def _told(notes: Sequence[str]) -> list[str]:
+    """Return what reading left out or filled in, not all of it where that is much."""
+    more = len(notes) - STYLE.most_notes
+    return [
+        *notes[: STYLE.most_notes],
+        *([f"and {more} more notes on reading"] if more > 0 else []),
+    ]
 
 
 def _notes(plan: Plan, fitted: Fitted, n_features: int) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,13 @@ from numpy.typing import NDArray
 from atomlearn.cli.fitting import Fitted
 from atomlearn.maps.levels import codes_of
 from atomlearn.reports.content import Curve, SelectedFeature
+from atomlearn.reports.halves import Half, at_own_values, with_band
 from atomlearn.reports.model import ModelCurve
 
 Array = NDArray[np.float64]
 
 
-def _curve(fitted: Fitted, j: int) -> tuple[Array, Array, NDArray[Any]]:
+def curve_at(fitted: Fitted, j: int) -> tuple[Array, Array, NDArray[Any]]:
     """Return the levels of input j, the curve of each output at them, and the level of each row."""
     design = fitted.additive
     assert design is not None
@@ -37,7 +39,7 @@ def selected_inputs(names: list[str], fitted: Fitted) -> tuple[SelectedFeature, 
     inputs = fitted.additive.input_of(fitted.columns)
     found = []
     for j in fitted.units.tolist():
-        levels, values, codes = _curve(fitted, j)
+        levels, values, codes = curve_at(fitted, j)
         x, curves = levels[codes], values[:, codes]
         centered = x - x.mean()
         variance = float(centered @ centered)
@@ -60,23 +62,26 @@ def selected_inputs(names: list[str], fitted: Fitted) -> tuple[SelectedFeature, 
     )
 
 
-def curves_of(names: list[str], fitted: Fitted) -> tuple[Curve, ...]:
-    """Return the curves of the selected inputs, largest first; none where there are lines."""
+def curves_of(names: list[str], fitted: Fitted, found: Sequence[Half] = ()) -> tuple[Curve, ...]:
+    """Return the curves of the selected inputs, largest first; none where there are lines.
+
+    ``found`` : fits to halves of the rows, for bands.
+    """
     if fitted.additive is None:
         return ()
     curves = []
     for feature in selected_inputs(names, fitted):
-        levels, values, codes = _curve(fitted, feature.index)
+        levels, values, codes = curve_at(fitted, feature.index)
         shares = np.quantile(levels[codes], np.linspace(0.1, 0.9, 9), method="nearest")
-        curves.append(
-            Curve(
-                feature.name,
-                tuple(levels.tolist()),
-                tuple(tuple(row) for row in values.tolist()),
-                tuple(shares.tolist()),
-                steps=fitted.additive.map.is_thermometer,
-            )
+        curve = Curve(
+            feature.name,
+            tuple(levels.tolist()),
+            tuple(tuple(row) for row in values.tolist()),
+            tuple(shares.tolist()),
+            steps=fitted.additive.map.is_thermometer,
         )
+        known = np.unique(levels[codes]).tolist()
+        curves.append(at_own_values(with_band(curve, feature.index, found), known))
     return tuple(curves)
 
 
@@ -84,5 +89,5 @@ def model_curve(fitted: Fitted, j: int) -> ModelCurve | None:
     """Return what the model file keeps of the curve of input j."""
     if fitted.additive is None:
         return None
-    levels, values, _ = _curve(fitted, j)
+    levels, values, _ = curve_at(fitted, j)
     return ModelCurve(levels, values)

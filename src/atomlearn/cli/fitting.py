@@ -47,7 +47,8 @@ class Fitted:
     gaps_on_selected : for feature generation, one an output: the proved relative gap of the
     coefficients with the features as selected; chosen : norm and alpha that a refit should use;
     additive : the design, where columns are those of curves; in_python : the estimator that does
-    the same from Python; n_wanted : features (or groups) that were to be selected.
+    the same from Python; n_wanted : features (or groups) that were to be selected; model, data :
+    the (last) estimator and what it was fitted to.
     """
 
     columns: Columns
@@ -68,6 +69,8 @@ class Fitted:
     notes: tuple[str, ...] = ()
     stability: dict[int, float] = field(default_factory=dict)
     validation: Validation | None = None
+    model: Any = None
+    data: Data | None = None
 
     @property
     def units(self) -> Columns:
@@ -140,6 +143,8 @@ def fit(
         notes=outcome.notes,
         stability=outcome.stability,
         validation=validation_of(outcome.model),
+        model=outcome.model,
+        data=data,
     )
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from atomlearn.cli.assembly import content_of, model_of
 from atomlearn.cli.errors import CommandError
+from atomlearn.cli.evidence import half_fits
 from atomlearn.cli.fitting import Fitted, fit
 from atomlearn.cli.plan import Plan, read_plan
 from atomlearn.cli.running import cost
@@ -26,6 +28,7 @@ from atomlearn.cli.watching import Watch
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.interfaces import Deadline, Design, Loss
 from atomlearn.core.losses import as_loss
+from atomlearn.designs import as_design
 from atomlearn.estimators.decided import DecidedClassifier
 from atomlearn.findings.verdict import (
     LONG_TAILED,
@@ -37,9 +40,11 @@ from atomlearn.findings.verdict import (
 from atomlearn.maps.additive import Additive
 from atomlearn.reports.content import Content, HeldOut
 from atomlearn.reports.evidence import Evidence, curves_of_classes
+from atomlearn.reports.halves import Half
 from atomlearn.reports.html import ReportUnavailable, write_report
 from atomlearn.reports.model_file import write_model
 from atomlearn.reports.summary import write_summary
+from atomlearn.reports.suspects import recurring
 from atomlearn.reports.tables import summary_lines, write_selected_csv
 
 Array = NDArray[np.float64]
@@ -113,14 +118,18 @@ def select_from(source: Source, plan: Plan, way: Way) -> int:
     began = time.perf_counter()
     fitted, held_out, notes, interrupted = _fits(source, plan, way)
     seconds = time.perf_counter() - began
-    content = content_of(source, plan, fitted, held_out, notes, seconds)
+    again: list[Half] = []
+    if not interrupted and way.time_limit is None:
+        again = half_fits(source, plan, partial(_of_half, source, plan, fitted))
+    content = content_of(source, plan, fitted, held_out, notes, seconds, again)
     written = _write(way.folder, source, fitted, content)
     if not way.json:
         print(_headline(content))
         print("\n".join(summary_lines(content)))
         print(f"\n  {', '.join(written)} in {way.folder}/")
     for note in content.notes:
-        way.say(f"note: {note}")
+        if note not in source.notes:  # those were told when the data was read
+            way.say(f"note: {note}")
     return 130 if interrupted else 0
 
 
@@ -130,10 +139,7 @@ def _headline(content: Content) -> str:
 
 def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None, list[str], bool]:
     """Return the final model, its held-out scores, what should be noted, and if Ctrl-C came."""
-    target = source.target
-    design = source.features.design()
-    if plan.additive:
-        design = Additive(design, plan.additive, normalize=plan.standardize)
+    target, design = source.target, _design(source, plan)
     center = not is_sparse(source.features.X)
     train, test = split(target, way.test_fraction, plan.seed, source.given.test_rows)
     everything = np.arange(target.values.size)
@@ -171,6 +177,21 @@ def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None,
     return final, held_out, [note] if interrupted else [], interrupted
 
 
+def _design(source: Source, plan: Plan) -> Design:
+    design = source.features.design()
+    if not plan.additive:
+        return design
+    return Additive(design, plan.additive, normalize=plan.standardize)
+
+
+def _of_half(source: Source, plan: Plan, final: Fitted, rows: Rows) -> Fitted:
+    """Return the same selection from some rows, without a word."""
+    design, center = _design(source, plan), not is_sparse(source.features.X)
+    chosen = _refit_plan(plan, final)
+    chosen = replace(chosen, gap=max(chosen.gap, 1e-3))  # who is selected hangs on no more
+    return fit(design, source.target, rows, chosen, Watch(quiet=True), center, source.given)
+
+
 def _refit_plan(plan: Plan, first: Fitted) -> Plan:
     """Return the plan for all rows: what cross-validation chose is kept."""
     if first.chosen is None:
@@ -200,9 +221,17 @@ def _held_out(
         n_selected=int(first.units.size),
         overlap=int(np.intersect1d(first.units, final.units).size),
         refitted=final is not first,
-        evidence=_curves(target, test, decisions, first),
+        evidence=replace(
+            _curves(target, test, decisions, first), warnings=_recurring(source, train, test)
+        ),
         verdict=_verdict(target, test, decisions, as_loss(first.settings["loss"])),
     )
+
+
+def _recurring(source: Source, train: Rows, test: Rows) -> tuple[str, ...]:
+    """Return a warning of held-out rows that were fitted to as well; data in memory only."""
+    X = source.features.X
+    return () if hasattr(X, "gather") else tuple(recurring(as_design(X), train, test))
 
 
 def _curves(target: Target, test: Rows, decisions: Array, fitted: Fitted) -> Evidence:

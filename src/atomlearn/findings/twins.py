@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,6 +40,14 @@ class Twins:
     rise_error: float = 0.0
     replaced_by: tuple[str, ...] = ()
 
+    @property
+    def words(self) -> str:
+        """What forbidding it costs, and what comes instead."""
+        if self.rise is None:
+            return ""
+        instead = f", instead: {self.replaced_by[0]}" if self.replaced_by else ""
+        return f"without it: objective +{100 * self.rise:.2g}%{instead}"
+
 
 def correlated_columns(
     design: Design, columns: Sequence[int], most: int = 3, least: float = SETTINGS.least_correlation
@@ -61,8 +69,9 @@ def correlated_columns(
 
 
 def twins(
-    estimator: Any, X: Any, y: Any, *, most: int = 20, forbid: bool = True, correlated: int = 3
-) -> list[Twins]:
+    estimator: Any, X: Any, y: Any, *, most: int = 20, forbid: bool = True, correlated: int = 3,
+    names: Callable[[int], str] | None = None,
+) -> list[Twins]:  # fmt: skip
     """Return the twins of the selected features of a fitted estimator, the largest ones first.
 
     Parameters
@@ -76,6 +85,8 @@ def twins(
         for norms with groups, whose columns cannot be taken away.
     correlated : int
         Columns to name for each.
+    names : function of a column, optional
+        Its name; by default that of the estimator.
 
     Examples
     --------
@@ -100,15 +111,21 @@ def twins(
     near = correlated_columns(design, chosen, correlated)
     possible = forbid and getattr(problems[0].regularizer.norm, "groups", None) is None
     found = []
+
+    def named(some: Columns) -> list[str]:
+        if names is not None:
+            return [names(j) for j in some.tolist()]
+        return names_of(estimator, estimator.feature_map_, some)
+
     for column, others in zip(chosen, near, strict=True):
         columns = np.array([column, *(j for j, _ in others)], dtype=np.int64)
-        names = names_of(estimator, estimator.feature_map_, columns)
-        twin = Twins(column, names[0], tuple(
-            (name, r) for name, (_, r) in zip(names[1:], others, strict=True)))  # fmt: skip
+        called = named(columns)
+        twin = Twins(column, called[0], tuple(
+            (name, r) for name, (_, r) in zip(called[1:], others, strict=True)))  # fmt: skip
         if possible:
             rise, error, grown = _without(estimator, problems, results, column)
-            named = names_of(estimator, estimator.feature_map_, grown) if grown.size else []
-            twin = replace(twin, rise=rise, rise_error=error, replaced_by=tuple(named))
+            instead = tuple(named(grown)) if grown.size else ()
+            twin = replace(twin, rise=rise, rise_error=error, replaced_by=instead)
         found.append(twin)
     return found
 

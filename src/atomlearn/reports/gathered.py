@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from atomlearn.core.data.standardized import moments_of
+from atomlearn.core.interfaces import Design
 from atomlearn.designs import is_opened
 from atomlearn.findings.stability import StabilitySelector
 from atomlearn.findings.twins import correlated_columns, twins
@@ -26,11 +27,6 @@ from atomlearn.reports.view import View, view_of
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
-
-#: Features that are looked at one by one: for twins, for distributions.
-MOST_TWINS, MOST_BOXES = 30, 12
-#: Entries of X below which halves are fitted without being asked for.
-SMALL = 2_000_000
 
 
 def is_mapped(view: View) -> bool:
@@ -96,7 +92,7 @@ def half_fits(
 ) -> list[Half]:
     """Return what clones select from halves, for models of curves and products; else nothing."""
     if n_resamples is None:
-        n_resamples = 20 if view.design.shape[0] * view.design.shape[1] <= SMALL else 0
+        n_resamples = 20 if view.design.shape[0] * view.design.shape[1] <= STYLE.small else 0
     if not n_resamples or not is_mapped(view) or is_opened(X):
         return []
 
@@ -160,7 +156,7 @@ def with_twins(
     """Add to the largest features what could have stood for them."""
     if is_mapped(view) or not view.inputs.listable or not selected:
         return selected
-    first = selected[:MOST_TWINS]
+    first = selected[: STYLE.most_twins]
     near = correlated_columns(view.inputs, [feature.index for feature in first])
     words = {
         feature.index: [f"{view.names[j]} (r = {r:.2f})" for j, r in others]
@@ -173,10 +169,7 @@ def with_twins(
             asked = []
         for twin in asked:
             if twin.rise is not None:
-                instead = f", instead: {twin.replaced_by[0]}" if twin.replaced_by else ""
-                words.setdefault(twin.feature, []).append(
-                    f"without it: objective +{100 * twin.rise:.2g}%{instead}"
-                )
+                words.setdefault(twin.feature, []).append(twin.words)
     return tuple(
         replace(feature, twins=tuple(words.get(feature.index, ()))) for feature in selected
     )
@@ -193,7 +186,7 @@ def with_stability(
     known = getattr(estimator, "selection_probabilities_", None)
     if known is None:
         if n_resamples is None:
-            n_resamples = 20 if view.inputs.shape[0] * view.inputs.shape[1] <= SMALL else 0
+            n_resamples = 20 if view.inputs.shape[0] * view.inputs.shape[1] <= STYLE.small else 0
         if n_resamples == 0 or is_mapped(view) or hasattr(estimator, "steps") or is_opened(X):
             return selected
         selector = StabilitySelector(clone(estimator), n_resamples, rng=rng)
@@ -213,28 +206,35 @@ def path_around(view: View, y: NDArray[Any]) -> PathOf | None:
         return None
     if not hasattr(model, "loss") or getattr(model, "form", "") == "constrained":
         return None
-    from atomlearn.paths import path
-
     norm = getattr(model, "norm_", getattr(model, "norm", "l1"))
     target = y if view.classes is None else np.where(y == view.classes[-1], 1.0, -1.0)
-    levels = float(alpha) * len(y) * np.geomspace(8.0, 0.5, 16)
+    beside = {"norm": norm, "intercept": model.fit_intercept}
+    return path_picture(view.inputs, target, model.loss, model.form, float(alpha),
+                        view.names.__getitem__, beside)  # fmt: skip
+
+
+def path_picture(
+    X: Design, y: Any, loss: Any, form: Any, alpha: float, name: Callable[[int], str],
+    beside: dict[str, Any],
+) -> PathOf | None:  # fmt: skip
+    """Return the coefficients at levels around alpha; ``beside`` : what else ``path`` takes."""
+    from atomlearn.paths import path
+
+    levels = alpha * len(y) * np.geomspace(8.0, 0.5, 16)
     try:
-        found = path(
-            view.inputs, target, loss=model.loss, norm=norm, form=model.form, levels=levels,
-            intercept=model.fit_intercept, gap=1e-4, max_iter=200,
-        )  # fmt: skip
+        found = path(X, y, loss=loss, form=form, levels=levels, gap=1e-4, max_iter=200, **beside)
     except (TypeError, ValueError):
         return None
     columns, coefs = found.columns, found.coefs
     if not columns.size:
         return None
-    coefs = coefs * moments_of(view.inputs, columns)[1]
+    coefs = coefs * moments_of(X, columns)[1]
     order = np.argsort(-np.abs(coefs).max(axis=0), kind="stable")[:MOST_LINES]
     return PathOf(
         tuple((found.levels / len(y)).tolist()),
-        tuple(view.names[int(columns[at])] for at in order),
+        tuple(name(int(columns[at])) for at in order),
         tuple(tuple(coefs[:, at].tolist()) for at in order),
-        float(alpha),
+        alpha,
     )
 
 
@@ -245,7 +245,7 @@ def boxes(
     """Return the quantiles of the largest features in each class."""
     if labels is None or is_mapped(view) or not selected or len(labels) > 12:
         return ()
-    first = selected[:MOST_BOXES]
+    first = selected[: STYLE.most_boxes]
     columns = np.array([feature.index for feature in first])
     order = np.argsort(columns)
     block = np.asarray(view.inputs.gather(columns[order]).dense(), dtype=float)

@@ -6,6 +6,7 @@ the truth, where the rows are independent: so the spread of halves is drawn as t
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,12 +17,10 @@ from numpy.typing import NDArray
 
 from atomlearn.findings.stability import halves_of_rows
 from atomlearn.reports.content import Curve
+from atomlearn.reports.style import STYLE
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
-
-#: Quantiles of the curves of halves between which the band is drawn, and fewest halves for one.
-BAND, FEWEST = (0.1, 0.9), 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +31,19 @@ class Half:
     curves: dict[int, tuple[Array, Array]] = field(default_factory=dict)
 
 
-def halves(y: NDArray[Any], count: int, rng: int, fitted: Callable[[Rows], Half]) -> list[Half]:
-    """Return ``fitted`` of so many random halves of the rows, in complementary pairs."""
-    generator = np.random.default_rng(rng)
+def halves(
+    y: NDArray[Any], count: int, rng: int, fitted: Callable[[Rows], Half], seconds: float = np.inf
+) -> list[Half]:
+    """Return ``fitted`` of so many random halves of the rows, in complementary pairs.
+
+    ``seconds`` : to take; fewer than a band needs where these take longer.
+    """
+    generator, began = np.random.default_rng(rng), time.monotonic()
     found: list[Half] = []
     while len(found) < count:
+        took = time.monotonic() - began
+        if took * max(1.0, STYLE.fewest_halves / max(len(found), 1)) > seconds:
+            break  # over, or there will not be enough of them
         found += [fitted(rows) for rows in halves_of_rows(y, generator)]
     return found
 
@@ -49,7 +56,7 @@ def shares(found: Sequence[Half]) -> dict[int, float]:
 
 def with_band(curve: Curve, term: int, found: Sequence[Half]) -> Curve:
     """Return the curve with the middle of the curves of the halves; no curve counts as zero."""
-    if len(found) < FEWEST:
+    if len(found) < STYLE.fewest_halves:
         return curve
     levels = np.asarray(curve.levels)
     all_values = np.zeros((len(found), len(curve.values), levels.size))
@@ -57,7 +64,7 @@ def with_band(curve: Curve, term: int, found: Sequence[Half]) -> Curve:
         if term in half.curves:
             own, values = half.curves[term]
             all_values[place] = [np.interp(levels, own, row) for row in values]
-    low, high = np.quantile(all_values, BAND, axis=0)
+    low, high = np.quantile(all_values, STYLE.band, axis=0)
     return replace(curve, low=_rows(low), high=_rows(high))
 
 

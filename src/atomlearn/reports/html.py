@@ -110,7 +110,7 @@ def _drawings(content: Content) -> dict[str, str]:
         drawings["objective"] = plots.objective_plot(histories, labels, unit)
     elif any(len(history) > 1 for history in histories):  # one point is no line
         drawings["certificate"] = plots.certificate_plot(histories, labels, content.goal)
-    if any(feature.found is not None for feature in content.selected):
+    if len({f.found for f in content.selected} - {None}) > 1:  # one pass is no order
         drawings["selection"] = plots.selection_plot(content.selected)
     drawings["network"] = network.network_plot(content.selected)
     if content.held_out is not None and content.held_out.truth:

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from atomlearn.core.data.standardized import column_moments
 from atomlearn.core.interfaces import Design
 from atomlearn.reports import svg
+from atomlearn.reports.style import STYLE
 
 Array = NDArray[np.float64]
 
 #: Names that say where a feature lies: chr1:752566_A, 1:752566, X_1234_A_G.
-PLACED = re.compile(r"^(?:chr)?(\d{1,2}|[XYMZW]|MT)[:_](\d+)(?:\D|$)", re.IGNORECASE)
-#: Share of the names that must, and places of a page on which the strongest feature is drawn.
-ENOUGH, PLACES = 0.9, 900
+_PLACED = re.compile(r"^(?:chr)?(\d{1,2}|[XYMZW]|MT)[:_](\d+)(?:\D|$)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +35,12 @@ class Manhattan:
 
 def places_in(names: Sequence[str]) -> tuple[list[str], NDArray[np.int64]] | None:
     """Return chromosomes and positions that names tell, -1 where one does not; None for others."""
-    found = [PLACED.match(name) for name in names[:2000]]
-    if len(found) < 2 or sum(match is not None for match in found) < ENOUGH * len(found):
+    found = [_PLACED.match(name) for name in names[:2000]]
+    if len(found) < 2 or sum(match is not None for match in found) < STYLE.enough_places * len(
+        found
+    ):
         return None
-    found += [PLACED.match(name) for name in names[2000:]]
+    found += [_PLACED.match(name) for name in names[2000:]]
     chromosomes = ["" if match is None else match[1].upper() for match in found]
     positions = [-1 if match is None else int(match[2]) for match in found]
     return chromosomes, np.array(positions, dtype=np.int64)
@@ -70,7 +71,7 @@ def manhattan_of(
         number[mine] = at
         spans.append((label, begin / whole, (begin + length) / whole))
         begin += length + space
-    bins = np.minimum((place[known] * PLACES).astype(np.int64), PLACES - 1)
+    bins = np.minimum((place[known] * STYLE.most_places).astype(np.int64), STYLE.most_places - 1)
     strongest = known[np.lexsort((-height[known], bins))]
     first = np.unique(np.sort(bins), return_index=True)[1]
     others = tuple((float(place[j]), float(height[j]), int(number[j])) for j in strongest[first])

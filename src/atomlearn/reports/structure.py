@@ -83,6 +83,11 @@ def bars_plot(
     return drawing_of(pieces, "Selected groups", frame.width, frame.height)
 
 
+def bars_on_page(names: Sequence[str], sizes: Sequence[float]) -> str:
+    """Return the bars for a page that has a style sheet of its own, and allows no other."""
+    return bars_plot(names, sizes).replace(f"<style>{STYLE.sheet}</style>", "")
+
+
 def parts_plot(
     parts: Sequence[Part], names: Sequence[str] | None = None, top: int = STYLE.most_groups
 ) -> Drawing:

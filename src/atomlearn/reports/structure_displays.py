@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
 from atomlearn.reports.displays import Display
-from atomlearn.reports.structure import bars_plot
-from atomlearn.reports.style import STYLE
+from atomlearn.reports.structure import bars_on_page
 
 Array = NDArray[np.float64]
 
@@ -102,8 +101,7 @@ def groups_drawn(estimator: Any) -> str:
     if not columns.size or not (latent or groups_in_use(estimator, columns)[0]):
         return ""
     labels, sizes = _group_sizes(estimator)
-    # The page has a style sheet of its own, and its policy allows no other.
-    return bars_plot(labels, sizes.tolist()).replace(f"<style>{STYLE.sheet}</style>", "")
+    return bars_on_page(labels, sizes.tolist())
 
 
 @dataclass

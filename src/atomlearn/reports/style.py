@@ -28,6 +28,12 @@ class Style:
     most_pixels : a side of a picture; larger matrices are drawn by block means of \\|values\\|.
     most_points : of a scatter plot.
     most_values : of the target, for its histogram.
+    most_notes : on reading the data.
+    most_places : along chromosomes, at each of which the strongest feature is drawn.
+    enough_places : share of names that must tell a place, for any to be believed.
+    band, fewest_halves : quantiles of curves of halves that are shaded, and halves for that.
+    most_twins, most_boxes : features that are looked at one by one.
+    small : entries of the data below which halves are fitted without being asked for.
     least_gap : where a gap of zero, which has no logarithm, is drawn.
     useful_gap : a relative gap beyond it bounds nothing that matters, and is not drawn.
     least_share : a proved distance from the optimum below it is said to be below it.
@@ -62,6 +68,14 @@ class Style:
     most_pixels: int = 800
     most_points: int = 600
     most_values: int = 20_000
+    most_notes: int = 12
+    most_places: int = 900
+    enough_places: float = 0.9
+    band: tuple[float, float] = (0.1, 0.9)
+    fewest_halves: int = 6
+    most_twins: int = 30
+    most_boxes: int = 12
+    small: int = 2_000_000
     least_gap: float = 1e-16
     useful_gap: float = 0.9
     least_share: float = 1e-9
