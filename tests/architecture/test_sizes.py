@@ -23,7 +23,10 @@ MOST_ISINSTANCE = 250
 #: Module constants: numbers belong to a documented structure of settings.
 MOST_CONSTANTS = 180
 #: Protocols of abilities.
-MOST_PROTOCOLS = 8
+MOST_PROTOCOLS = 0
+#: Lines of code of the package and of its core: without prose, comments and blank lines.
+MOST_CODE = 48_000
+MOST_CODE_OF_THE_CORE = 15_900
 
 
 @cache
@@ -95,6 +98,26 @@ def test_module_constants_do_not_come_back() -> None:
                 targets = [node.target]
             names += [target.id for target in targets if isinstance(target, ast.Name)]
     assert len([name for name in names if name.strip("_").isupper()]) <= MOST_CONSTANTS
+
+
+def lines_of_code(path: Path) -> int:
+    """Return the lines of a file that are neither blank nor comments nor docstrings."""
+    prose = 0
+    for node in ast.walk(trees()[path]):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and node.body:
+            first = node.body[0]
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                text = ast.get_docstring(node, clean=False) or ""
+                prose += sum(bool(line.strip()) for line in text.splitlines())
+    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    return len([line for line in lines if line and not line.startswith("#")]) - prose
+
+
+def test_code_does_not_grow_unseen() -> None:
+    found = {path: lines_of_code(path) for path in trees()}
+    core = sum(lines for path, lines in found.items() if PACKAGE / "core" in path.parents)
+    assert core <= MOST_CODE_OF_THE_CORE
+    assert sum(found.values()) <= MOST_CODE
 
 
 def test_abilities_are_methods_and_no_protocols() -> None:
