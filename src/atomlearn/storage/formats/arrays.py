@@ -51,8 +51,8 @@ def read_npy(path: Path, request: Request) -> DataTable:
     without one, all columns are features.
     """
     X, y, target = load_npy(path), None, request.target
-    if X.ndim != 2:
-        raise ValueError(f"{path} has shape {X.shape}; expected (n_samples, n_columns)")
+    if X.ndim != 2 or 0 in X.shape:
+        raise ValueError(f"{path} has shape {X.shape}; expected (n_samples, n_columns), none empty")
     column = _npy_column(target, X.shape[1])
     if column is not None:
         y = tidy_target(X[:, column], f"column {column} of {path}")
