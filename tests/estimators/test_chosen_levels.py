@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from atomlearn import (
     AtomicClassifierCV,
@@ -59,6 +59,26 @@ def test_searches_of_hazards_take_fields_offsets_norms_and_scorers() -> None:
     assert scored.fit(X, y).alpha_ == scored.alphas_[0]
     with pytest.raises(ValueError, match="no event"):
         plain.fit(X, survival_target(np.zeros(120, bool), y["time"]))
+
+
+def test_hazards_are_scored_by_name_over_folds_with_equal_shares_of_events() -> None:
+    X, y = times()
+    model = AtomicSurvivalCV(n_alphas=5, cv=4, scoring="concordance", tol=1e-9).fit(X, y)
+    rows = np.arange(120)[:, None]
+    folds = list(StratifiedKFold(4).split(rows, y["event"]))
+    for number, (train, test) in enumerate(folds):
+        for alpha, score in zip(
+            model.alphas_, model.cv_results_[f"split{number}_test_score"], strict=True
+        ):
+            fold = AtomicSurvival(alpha=alpha, tol=1e-9).fit(X[train], y[train])
+            assert score == pytest.approx(fold.score(X[test], y[test]), abs=2e-3)
+    shuffled = StratifiedKFold(4, shuffle=True, random_state=0)
+    assert AtomicSurvivalCV(n_alphas=3, cv=shuffled).fit(X, y).status_.is_converged
+    # Of three that are censored there is none for each of five folds.
+    few = survival_target(np.arange(120) > 2, y["time"])
+    assert AtomicSurvivalCV(n_alphas=3).fit(X, few).status_.is_converged
+    with pytest.raises(ValueError, match="concord"):
+        AtomicSurvivalCV(n_alphas=3, scoring="concord").fit(X, y)
 
 
 @pytest.mark.parametrize("criterion", ["aic", "bic", "ebic", "mbic"])

@@ -56,6 +56,27 @@ def test_strata_and_entries_are_those_of_lifelines() -> None:
     assert np.all(np.diff(curves, axis=1) <= 0)
 
 
+@pytest.mark.parametrize("kind", ["ties", "strata", "entries", "both"])
+def test_coefficients_are_those_of_lifelines(kind: str) -> None:
+    lifelines, pandas = pytest.importorskip("lifelines"), pytest.importorskip("pandas")
+    X, event, time, entry, stratum = data()
+    late, apart = kind in ("entries", "both"), kind in ("strata", "both")
+    y = survival_target(event, time, entry if late else None, stratum if apart else None)
+    model = unpenalized().fit(X, y)
+    frame = pandas.DataFrame(X, columns=list("abcde"))
+    frame = frame.assign(time=time, event=event, entry=entry, stratum=stratum)
+    frame = frame.drop(columns=[*([] if late else ["entry"]), *([] if apart else ["stratum"])])
+    other = lifelines.CoxPHFitter().fit(
+        frame,
+        "time",
+        "event",
+        entry_col="entry" if late else None,
+        strata=["stratum"] if apart else None,
+        fit_options={"precision": 1e-12},
+    )
+    assert_allclose(model.coef_, other.params_[list("abcde")], atol=1e-6)
+
+
 @pytest.mark.parametrize("ties", ["efron", "breslow"])
 def test_coefficients_curves_and_scores_are_those_of_scikit_survival(ties: Any) -> None:
     linear_model = pytest.importorskip("sksurv.linear_model")

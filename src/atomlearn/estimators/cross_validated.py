@@ -74,15 +74,13 @@ class CrossValidatedModel(AtomicModel):
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, **params: Any
     ) -> float:
-        """Return the value of ``scoring`` on (X, y); accuracy or R^2 where scoring is None."""
+        """Return the value of ``scoring`` on (X, y); accuracy or R^2 where that is None."""
         raise_unless_routed(params, self, "score")
         if self.scoring is None:
             value: float = super().score(X, y, sample_weight, offset)
             return value
         if offset is not None:
-            raise ValueError(
-                f"score by scoring={self.scoring!r} takes no offset; score predict(X, offset)"
-            )
+            raise ValueError(f"scoring={self.scoring!r} takes no offset; score predict(X, offset)")
         if sample_weight is not None:
             params["sample_weight"] = sample_weight
         if routing_enabled():
@@ -200,12 +198,16 @@ class CrossValidatedModel(AtomicModel):
         problems = self._problems(data, norm, self.alpha_)
         return problems if self.refit else [training_part(p, folds[0][0]) for p in problems]
 
+    def _strata(self, y: NDArray[Any]) -> tuple[NDArray[Any], bool]:
+        """Return what splitters see, and whether each fold has its part of the values."""
+        return y, is_classifier(self)
+
     def _folds(self, X: Any, y: NDArray[Any], params: dict[str, Any]) -> list[tuple[Rows, Rows]]:
         if self.selection in CRITERIA and self.refit:
             return []
-        splitter = check_cv(self.cv, y, classifier=is_classifier(self))
-        rows = np.zeros((len(y), 1)) if is_opened(X) else X
-        n_samples = len(y)
+        (y, stratified), n_samples = self._strata(y), len(y)
+        splitter = check_cv(self.cv, y, classifier=stratified)
+        rows = np.zeros((n_samples, 1)) if is_opened(X) else X
         folds = [
             (check_rows(train, n_samples), check_rows(test, n_samples))
             for train, test in splitter.split(rows, y, **params)
@@ -245,8 +247,7 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
     cv : int, splitter, iterable of (train, test) or None, default=None
         None means 5 folds.
     scoring : str, callable or None, default=None
-        None means minus the mean held-out loss, weighted. A scorer sees the predictions only: one
-        that reads the columns of X is not supported.
+        None means minus the mean held-out loss, weighted. A scorer sees predictions, not X.
     selection : {"best", "one_standard_error", "aic", "bic", "ebic", "mbic"}, default="best"
         "one_standard_error": for the best norm, the most regularized alpha whose mean score is
         within one standard error of the best. An information criterion needs no folds (``cv`` is
@@ -342,9 +343,8 @@ class AtomicClassifierCV(SelectsColumns, CrossValidatedModel, LinearClassifier):
     cv : int, splitter, iterable of (train, test) or None, default=None
         None means 5 folds, stratified by class.
     scoring : str, callable or None, default=None
-        None means minus the mean held-out loss, weighted and summed over one-against-rest
-        classes. A scorer sees decisions, predictions and probabilities only: one that reads the
-        columns of X is not supported.
+        None means minus the mean held-out loss, weighted and summed over one-against-rest classes.
+        A scorer sees decisions, predictions and probabilities only, not the columns of X.
 
     Attributes
     ----------

@@ -54,7 +54,13 @@ class DecidedClassifier(LinearClassifier):
 
 
 def score_by(scoring: Any, data: Checked, params: dict[str, Any]) -> Score:
-    """Return the score of decisions at some rows by a scorer of scikit-learn."""
+    """Return the score of decisions at some rows by a scorer of scikit-learn, or by ours by name.
+
+    Ours is what the loss scores by, such as "concordance".
+    """
+    if scoring == data.loss.score_name and data.loss.task == "survival":
+        loss, target, weight = data.loss, data.y, data.weight
+        return lambda z, test: loss.score(target[test], np.ravel(z), weight[test])
     scorer, y = get_scorer(scoring), data.y
     stand_in: Any = DecidedRegressor(data.loss)
     if data.classes is not None:

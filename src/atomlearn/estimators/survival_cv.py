@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from atomlearn.core.interfaces import Norm, Solver
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.paths.cross_validation import Rule
@@ -29,8 +32,9 @@ class AtomicSurvivalCV(SelectsColumns, LinearSurvival, CrossValidatedModel):  # 
     ties, form, features, unpenalized, relax, adaptive, tol, max_iter, solver
         As in ``AtomicSurvival``.
     cv : int, splitter, iterable of (train, test) or None, default=None
-        None means 5 folds. Each should hold a dozen events.
-    scoring : callable or None, default=None
+        None means 5 folds, with as many events in each: a dozen or more. A splitter sees the events
+        for classes.
+    scoring : "concordance", callable or None, default=None
         None means minus the mean held-out loss: the partial likelihood of the fold's samples among
         themselves. A scorer ``(model, X, y) -> number`` sees ``model.predict`` only, such as one
         by scikit-survival's ``concordance_index_censored``.
@@ -81,7 +85,7 @@ class AtomicSurvivalCV(SelectsColumns, LinearSurvival, CrossValidatedModel):  # 
         max_iter: int = 1000,
         solver: str | Solver = "auto",
         cv: Any = None,
-        scoring: Callable[..., float] | None = None,
+        scoring: str | Callable[..., float] | None = None,
         selection: Rule = "best",
         refit: bool = True,
         n_jobs: int | None = None,
@@ -91,3 +95,10 @@ class AtomicSurvivalCV(SelectsColumns, LinearSurvival, CrossValidatedModel):  # 
         time_limit: float | None = None,
     ) -> None:
         keep(self, locals())
+
+    def _strata(self, y: NDArray[Any]) -> tuple[NDArray[Any], bool]:
+        """Return the events: folds each have their part of them, where there are enough of both."""
+        events: NDArray[Any] = y["event"].astype(np.int64)
+        folds = 5 if self.cv is None else self.cv
+        rarest = min(int(events.sum()), int((1 - events).sum()))
+        return events, not isinstance(folds, int) or rarest >= folds

@@ -18,7 +18,7 @@ from atomlearn.core.losses.survival_target import checked_survival
 Array = NDArray[np.float64]
 
 #: Targets, weights and ties of the last risk sets, with them: replaced whole, never changed.
-_LAST: list[tuple[Any, Array, bool, list[RiskSets]] | None] = [None]
+_LAST: list[tuple[bytes, Array, bool, list[RiskSets]] | None] = [None]
 
 
 @final
@@ -203,7 +203,7 @@ def _at_zero(y: Any, weight: Array, efron: bool) -> list[RiskSets]:
     if last is not None:
         of_y, of_weight, of_efron, found = last
         same = efron == of_efron and np.array_equal(weight, of_weight)
-        if same and all(np.array_equal(y[name], of_y[name]) for name in y.dtype.names):
+        if same and y.tobytes() == of_y:
             return found
     parts, stratum = [np.arange(y.size)], y["stratum"]
     if stratum.size and (stratum != stratum[0]).any():
@@ -211,7 +211,7 @@ def _at_zero(y: Any, weight: Array, efron: bool) -> list[RiskSets]:
         parts = np.split(order, np.flatnonzero(np.diff(stratum[order])) + 1)
     sets = (RiskSets.of_stratum(y, weight, rows, efron) for rows in parts)
     found = [each for each in sets if each is not None]
-    _LAST[0] = y.copy(), weight.copy(), efron, found
+    _LAST[0] = y.tobytes(), weight.copy(), efron, found
     return found
 
 

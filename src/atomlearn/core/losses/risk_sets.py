@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RiskSets:
     """The risk sets of one stratum: of each time t with an event, those with entry < t <= time.
 
@@ -53,7 +54,7 @@ class RiskSets:
             entries = np.argsort(-entry, kind="stable")
             before = np.searchsorted(-entry[entries], -times, side="right")
             first = np.searchsorted(times, entry, side="right")
-        return cls(
+        made = cls(
             rows=rows,
             x=np.log(s),
             ends=np.searchsorted(-time, -times, side="right"),
@@ -67,12 +68,18 @@ class RiskSets:
             first=first,
             efron=efron,
         )
+        # What is kept of it, for those at other predictions too.
+        _ = made.shares, made.weights, made.is_tied, made.by_time, made._least
+        return made
 
     def at(self, prediction: Array) -> RiskSets:
         """Return those of z = 0 at other predictions (n_samples,)."""
-        return replace(self, x=prediction[self.rows] + self.x)
+        # All else, and what is kept of it, is shared: hundreds of these are made in a fit.
+        made = object.__new__(RiskSets)
+        made.__dict__.update(self.__dict__, x=prediction[self.rows] + self.x)
+        return made
 
-    @property
+    @cached_property
     def shares(self) -> tuple[Rows, Array]:
         """The times of the terms, and the share of the events that each leaves out of its sum.
 
@@ -84,20 +91,41 @@ class RiskSets:
         starts = np.cumsum(self.counts) - self.counts
         return times, (np.arange(times.size) - starts[times]) / self.counts[times]
 
+    @cached_property
+    def weights(self) -> tuple[Array, Array]:
+        """The weight of each term, and its logarithm."""
+        each = (self.totals / self.counts)[self.shares[0]] if self.efron else self.totals
+        return each, np.log(each)
+
+    @cached_property
+    def by_time(self) -> Rows:
+        """The positions in ``events``, earliest first."""
+        return np.argsort(self.of)
+
+    @cached_property
+    def is_tied(self) -> bool:
+        """Whether several events have one time."""
+        return bool((self.counts > 1.0).any())
+
     def sums(self) -> tuple[Array, Array]:
         """Return log sums of exp(x): over the risk sets, and over the events of each time."""
-        at_risk = np.logaddexp.accumulate(self.x)[self.ends - 1]
+        at_risk = running(self.x)[self.ends - 1]
         if self.entries is not None:
             assert self.before is not None
-            later = np.logaddexp.accumulate(self.x[self.entries])
+            later = running(self.x[self.entries])
             out = np.where(self.before > 0, later[np.maximum(self.before, 1) - 1], -np.inf)
             left = -np.expm1(np.minimum(out - at_risk, 0.0))
             for m in np.flatnonzero(left < 1e-6):
                 # Nearly all are yet to enter: nothing may cancel.
                 left[m] = np.exp(self._among(int(m)) - at_risk[m])
             at_risk = at_risk + np.log(left)
-        tied = np.full(self.ends.size, -np.inf)
-        np.logaddexp.at(tied, self.of, self.x[self.events])
+        tied = self.x[self.events]
+        if self.is_tied:
+            tied = np.full(self.ends.size, -np.inf)
+            np.logaddexp.at(tied, self.of, self.x[self.events])
+        else:
+            # One each: only their order is another.
+            tied = tied[self.by_time]
         return at_risk, np.minimum(tied, at_risk)
 
     def _among(self, m: int) -> float:
@@ -110,13 +138,18 @@ class RiskSets:
         """Return of each term its time, share, weight, log of its sum; and log r of each time."""
         at_risk, tied = self.sums()
         times, share = self.shares
-        weight = (self.totals / self.counts)[times] if self.efron else self.totals
-        ratio = tied - at_risk
+        weight, ratio = self.weights[0], tied - at_risk
+        if not self.is_tied:
+            return times, share, weight, at_risk, ratio
         logs = at_risk[times] + np.log1p(-share * np.exp(ratio)[times])
         return times, share, weight, logs, ratio
 
     def least(self) -> float:
         """Return the sum of the least values that the times can have, each by itself."""
+        return self._least
+
+    @cached_property
+    def _least(self) -> float:
         total = float(self.totals @ np.log(self.totals))
         if self.efron:
             times, share = self.shares
@@ -131,13 +164,15 @@ class RiskSets:
     def expected(self) -> Array:
         """Return sum_m omega_m p_mi of each row: the weight of events expected there."""
         times, share, weight, logs, _ = self.terms()
-        hazard = np.full(self.ends.size, -np.inf)
-        np.logaddexp.at(hazard, times, np.log(weight) - logs)
-        total = np.concatenate([[-np.inf], np.logaddexp.accumulate(hazard)])
+        hazard = self.weights[1] - logs
+        if self.is_tied:
+            of_terms, hazard = hazard, np.full(self.ends.size, -np.inf)
+            np.logaddexp.at(hazard, times, of_terms)
+        total = np.concatenate([[-np.inf], running(hazard)])
         result = np.exp(self.x + total[self.last])
         if self.first is not None:
             result -= np.exp(self.x + total[self.first])
-        if self.efron:
+        if self.efron and self.is_tied:
             less = np.zeros(self.ends.size)
             at = times[np.diff(times, prepend=-1) > 0]
             scale = np.zeros(self.ends.size)
@@ -170,8 +205,10 @@ class RiskSets:
         times, share, weight, logs, _ = self.terms()
         top = float(self.x.max())
         scaled = B * (np.sqrt(weight) * np.exp(top - logs))[:, None]
-        at = np.zeros((self.ends.size, B.shape[1]))
-        np.add.at(at, times, scaled)
+        at = scaled
+        if times.size > self.ends.size:
+            at = np.zeros((self.ends.size, B.shape[1]))
+            np.add.at(at, times, scaled)
         total = np.vstack([np.zeros(B.shape[1]), np.cumsum(at, axis=0)])
         each = np.exp(self.x - top)[:, None]
         result = total[self.last]
@@ -182,3 +219,16 @@ class RiskSets:
             np.add.at(tied, times, share[:, None] * scaled)
             result[self.events] -= tied[self.of]
         return np.asarray(each * result)
+
+
+def running(x: Array) -> Array:
+    """Return log of the running sums of exp(x), which lose no digits however far x reaches."""
+    top = float(x.max())
+    # Within so many powers of e nothing underflows.
+    if top - float(x.min()) < 600.0:
+        result: Array = np.exp(x - top)
+        np.cumsum(result, out=result)
+        np.log(result, out=result)
+        result += top
+        return result
+    return np.asarray(np.logaddexp.accumulate(x))

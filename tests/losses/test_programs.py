@@ -1,0 +1,144 @@
+"""Robust losses, bounds and signs against quadratic, linear and general programs of others."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+
+from atomlearn import norms, solve
+from atomlearn.losses import Cox, Huber, Quantile, as_loss, survival_target
+from atomlearn.testing.gauges import gauge_model
+from atomlearn.testing.loss_oracles import targets_of
+
+NAMES = (
+    *("squared", "logistic", "squared_hinge", "poisson", "gamma", "tweedie", "negative_binomial"),
+    "huber",
+)
+GROUPS = [[0, 1, 2], [3, 4], [5, 6, 7]]
+ALL_NORMS = {
+    "l1": norms.L1(),
+    "l2": norms.L2(),
+    "groups": norms.Groups(GROUPS),
+    "ksupport": norms.KSupport(3),
+    "ksupport of groups": norms.KSupport(2, GROUPS),
+    "at most": norms.AtMost(3, GROUPS),
+    "latent": norms.LatentGroups([[0, 1, 2], [2, 3, 4], [5, 6, 7]]),
+}
+
+
+def table(seed: int, n: int = 50, p: int = 8) -> tuple[Any, Any]:
+    """Return X and a signal of three columns."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    return X, 0.6 * X[:, 0] - 0.5 * X[:, 3] + 0.4 * X[:, 6]
+
+
+@pytest.mark.parametrize("delta", [0.3, 1.0])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_huber_is_its_quadratic_program(delta: float, intercept: bool) -> None:
+    """min 1/2 ||u||^2 + delta sum(a + b) + level sum(c + d), X(c - d) + b0 + u + a - b = y."""
+    cp = importlib.import_module("cvxpy")
+    X, z = table(0)
+    y = z + np.random.default_rng(1).standard_t(2, 50)
+    level = 2.0
+    fit = solve(X, y, loss=Huber(delta), level=level, intercept=intercept, gap=1e-10)
+    u, a, b = cp.Variable(50), cp.Variable(50, nonneg=True), cp.Variable(50, nonneg=True)
+    c, d = cp.Variable(8, nonneg=True), cp.Variable(8, nonneg=True)
+    b0 = cp.Variable() if intercept else 0.0
+    cost = 0.5 * cp.sum_squares(u) + delta * cp.sum(a + b) + level * cp.sum(c + d)
+    program = cp.Problem(cp.Minimize(cost), [X @ (c - d) + b0 + u + a - b == y])
+    program.solve(solver="CLARABEL")
+    assert fit.converged
+    assert fit.objective == pytest.approx(float(program.value), rel=1e-7)
+    assert_allclose(fit.coef, c.value - d.value, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "cox"])
+def test_bounds_are_those_of_scipy(name: str) -> None:
+    """Of every smooth loss, both sides of l1 with bounds by L-BFGS-B over w+ and w-."""
+    X, z = table(2)
+    rng = np.random.default_rng(3)
+    loss: Any = Cox() if name == "cox" else as_loss(name)
+    if name == "cox":
+        y: Any = survival_target(rng.random(50) < 0.7, rng.exponential(np.exp(-z)))
+    else:
+        y = loss.check_target(targets_of(loss, z + 0.5 * rng.standard_normal(50)))
+    lower = np.array([-1.0, -0.1, 0.0, -0.2, -1.0, -0.05, 0.0, -1.0])
+    upper = np.array([0.2, 0.1, 1.0, 1.0, 0.0, 0.5, 0.3, 1.0])
+    weights, level, s = np.array([1.0, 2.0, 1.0, 0.5, 1.0, 1.0, 3.0, 1.0]), 1.0, np.ones(50)
+    norm = norms.L1(weights, lower, upper)
+    fit = solve(X, y, loss=loss, norm=norm, level=level, gap=1e-10)
+
+    def objective(both: Any) -> Any:
+        prediction = X @ (both[:8] - both[8:])
+        slope = X.T @ loss.gradient(y, prediction, s)
+        value = loss.value(y, prediction, s) + level * weights @ (both[:8] + both[8:])
+        return value, np.concatenate([slope + level * weights, level * weights - slope])
+
+    sides = [(0.0, high) for high in upper] + [(0.0, -low) for low in lower]
+    settings = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 5000}
+    other = minimize(
+        objective, np.zeros(16), jac=True, bounds=sides, method="L-BFGS-B", options=settings
+    )
+    assert fit.converged
+    assert fit.objective == pytest.approx(other.fun, rel=1e-7)
+    assert np.all((fit.coef >= lower - 1e-12) & (fit.coef <= upper + 1e-12))
+    assert_allclose(fit.coef, other.x[:8] - other.x[8:], atol=2e-3)
+
+
+@pytest.mark.parametrize("form", ["penalized", "squared", "constrained"])
+@pytest.mark.parametrize("norm", ALL_NORMS)
+@pytest.mark.parametrize("loss", ["squared", "poisson"])
+def test_signs_of_every_norm_are_those_of_cvxpy(loss: str, norm: str, form: Any) -> None:
+    cp = importlib.import_module("cvxpy")
+    X, z = table(4)
+    rng = np.random.default_rng(5)
+    counts = rng.poisson(np.exp(z)).astype(float)
+    y = counts if loss == "poisson" else z + 0.5 * rng.standard_normal(50)
+    positive = norms.Nonnegative(ALL_NORMS[norm])
+    amount: Any = {"radius": 0.7} if form == "constrained" else {"level": 3.0}
+    fit = solve(X, y, loss=loss, norm=positive, form=form, gap=1e-8, max_iter=5000, **amount)
+    w = cp.Variable(8)
+    cost = 0.5 * cp.sum_squares(X @ w - y)
+    if loss == "poisson":
+        some = counts > 0
+        constant = float((counts[some] * np.log(counts[some])).sum() - counts.sum())
+        cost = cp.sum(cp.exp(X @ w) - cp.multiply(y, X @ w)) + constant
+    gauge, sides = gauge_model(cp, positive, w)
+    if form == "constrained":
+        sides.append(gauge <= 0.7)
+    else:
+        cost += 3.0 * gauge if form == "penalized" else 1.5 * cp.square(gauge)
+    best = float(cp.Problem(cp.Minimize(cost), sides).solve(solver="CLARABEL"))
+    assert fit.converged
+    assert fit.coef.min() >= 0.0
+    assert fit.objective == pytest.approx(best, rel=2e-6)
+    assert fit.objective - fit.gap <= best * (1 + 2e-6)
+
+
+@pytest.mark.parametrize("norm", ["groups", "ksupport", "at most", "latent"])
+def test_quantiles_beside_free_columns_under_other_norms(norm: str) -> None:
+    cp = importlib.import_module("cvxpy")
+    X, z = table(6)
+    y = 2.0 + z + np.random.default_rng(7).standard_t(2, 50)
+    q, level, free = 0.7, 2.0, [0, 4]
+    rest = [j for j in range(8) if j not in free]
+    settings: Any = {"loss": Quantile(q), "level": level, "intercept": True, "gap": 1e-6}
+    form: Any = "squared" if norm in ("ksupport", "at most") else "penalized"
+    fit = solve(X, y, norm=ALL_NORMS[norm], form=form, unpenalized=free, **settings)
+    w, u, b = cp.Variable(8), cp.Variable(8), cp.Variable()
+    residual = y - X @ w - b
+    gauge, sides = gauge_model(cp, ALL_NORMS[norm], u)
+    penalty = level * gauge if form == "penalized" else 0.5 * level * cp.square(gauge)
+    cost = cp.sum(cp.maximum(q * residual, (q - 1) * residual)) + penalty
+    # The penalty is that of w with zeros at the free columns.
+    program = cp.Problem(cp.Minimize(cost), [*sides, u[rest] == w[rest], u[free] == 0])
+    best = float(program.solve(solver="CLARABEL"))
+    assert fit.converged
+    assert fit.objective == pytest.approx(best, rel=1e-5)
+    assert fit.objective - fit.gap <= best * (1 + 1e-6)
