@@ -207,13 +207,15 @@ def accuracy_section() -> str:
         "\n## Time to an accuracy\n\n"
         "`python -m benchmarks.accuracies.benchmark` (its header says how): seconds until the "
         "objective is within 1e-3, 1e-6, 1e-9 of the optimum, relative; ours asked to prove a gap "
-        "of 1e-3, 1e-6 or 1e-9, the others at the tolerance that gets there soonest. / limit: our "
-        "time over that of our passes, were each of them one product of the data with a "
-        "vector.\n\n"
+        "of 1e-3, 1e-6 or 1e-9, the others at the tolerance that gets there soonest, compiled "
+        "before. / limit: our time over that of our passes, were each of them one product of the "
+        "data with a vector.\n\n"
         f"{len({line.contest for line in lines})} contests, {len(peers)} settings of others "
-        f"({'; '.join(peers)}); {len(raced)} races, {lost} lost. {machine['cores']} cores of a "
-        f"{machine['processor']}, each solver cut {about['notes']['limit_s']:g} s after its first "
-        f"call; {versions}.\n\n{accuracy_table(lines)}"
+        f"({'; '.join(peers)}); {len(raced)} races, {lost} lost. These problems are of medium "
+        "size, where little is won by leaving columns out; those of the table above are larger. "
+        f"{machine['cores']} cores of a {machine['processor']}, each solver cut "
+        f"{about['notes']['limit_s']:g} to 6 s after its first call; {versions}.\n\n"
+        f"{accuracy_table(lines)}"
     )
 
 
