@@ -159,6 +159,9 @@ def _details(
     source: Source, plan: Plan, fitted: Fitted, seconds: float
 ) -> tuple[tuple[str, str], ...]:
     X, settings = source.features.X, fitted.settings
+    products = ""
+    if source.features.interactions:
+        products = ".fit(designs.Polynomial.interactions(X, squares=True), y)"
     storage = "dense"
     if is_sparse(X):
         storage = f"sparse, {X.nnz:,} entries ({100 * X.nnz / (X.shape[0] * X.shape[1]):.2g}%)"
@@ -202,7 +205,7 @@ def _details(
             f"{sum(r.seconds for r in fitted.results):.2f} for this fit, {seconds:.2f} for all",
         ),
         ("Seed of the split", str(plan.seed)),
-        ("In Python", fitted.in_python),
+        ("In Python", fitted.in_python + products),
     ]
     return tuple(details)
 

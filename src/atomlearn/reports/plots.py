@@ -114,13 +114,14 @@ def selection_plot(features: Sequence[SelectedFeature]) -> str:
         )
     ]
     step = (frame.width - frame.left - frame.right) / max(len(ordered), 1)
-    previous = None
+    previous, free = None, 0.0
     for position, feature in enumerate(ordered):
         x, y = frame.across(float(position)), frame.up(feature.size)
         if feature.found != previous:
             previous = feature.found
             parts.append(svg.line(x, frame.top, x, frame.height - frame.bottom, "grid"))
-            if step * 3 > 6:
+            if step * 3 > 6 and x >= free:  # they would write over each other
+                free = x + 44.0
                 parts.append(svg.text(x + 3, frame.top + 10, f"pass {feature.found}", "note"))
         title = f"{feature.name}: found in pass {feature.found}, rank {feature.rank}"
         height = max(frame.height - frame.bottom - y, 0.8)
