@@ -159,9 +159,6 @@ def _details(
     source: Source, plan: Plan, fitted: Fitted, seconds: float
 ) -> tuple[tuple[str, str], ...]:
     X, settings = source.features.X, fitted.settings
-    products = ""
-    if source.features.interactions:
-        products = ".fit(designs.Polynomial.interactions(X, squares=True), y)"
     storage = "dense"
     if is_sparse(X):
         storage = f"sparse, {X.nnz:,} entries ({100 * X.nnz / (X.shape[0] * X.shape[1]):.2g}%)"
@@ -205,9 +202,15 @@ def _details(
             f"{sum(r.seconds for r in fitted.results):.2f} for this fit, {seconds:.2f} for all",
         ),
         ("Seed of the split", str(plan.seed)),
-        ("In Python", fitted.in_python + products),
+        ("In Python", fitted.in_python + _of_products(source)),
     ]
     return tuple(details)
+
+
+def _of_products(source: Source) -> str:
+    if not source.features.interactions:
+        return ""
+    return ".fit(designs.Polynomial.interactions(X, squares=True), y)"
 
 
 def _versions() -> str:
