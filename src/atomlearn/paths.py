@@ -3,13 +3,14 @@
 from atomlearn import designs as _designs  # noqa: F401  registers all that as_design takes
 from atomlearn import norms as _norms  # noqa: F401  registers the names of norms
 from atomlearn.core.paths.criteria import information_criterion
-from atomlearn.core.paths.cross_validation import CrossValidation, cross_validate, held_out_loss
+from atomlearn.core.paths.cross_validation import CrossValidation, cross_validate
 from atomlearn.core.paths.ends import (
     End,
     ExplainedDeviance,
     NoImprovement,
     NumberOfFeatures,
 )
+from atomlearn.core.paths.folds import held_out_loss
 from atomlearn.core.paths.hold_out import HoldOut, hold_out
 from atomlearn.core.paths.levels import largest_useful_level, level_grid
 from atomlearn.core.paths.path import PathResult, path, path_of

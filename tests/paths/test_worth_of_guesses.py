@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from atomlearn import norms, paths
+from atomlearn.core.paths.guess import Worth
 from atomlearn.core.paths.refits import PoolRefit
-from atomlearn.core.paths.speculation import Worth
 
 
 def test_guesses_are_worth_what_they_were() -> None:

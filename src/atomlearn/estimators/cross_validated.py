@@ -21,14 +21,8 @@ from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.names import named
 from atomlearn.core.paths.criteria import CRITERIA, criterion_scores
-from atomlearn.core.paths.cross_validation import (
-    Rows,
-    Rule,
-    Score,
-    cross_validate,
-    held_out_loss,
-    training_part,
-)
+from atomlearn.core.paths.cross_validation import Rule, cross_validate
+from atomlearn.core.paths.folds import Rows, Score, held_out_loss, training_part
 from atomlearn.core.paths.levels import check_levels, level_grids
 from atomlearn.core.paths.relax import checked_shares
 from atomlearn.core.paths.settings import Settings

@@ -10,7 +10,7 @@ from sklearn.metrics import get_scorer
 from sklearn.utils.validation import _check_method_params
 
 from atomlearn.core.interfaces import Loss
-from atomlearn.core.paths.cross_validation import Rows, Score
+from atomlearn.core.paths.folds import Rows, Score
 from atomlearn.estimators.classifier import LinearClassifier
 from atomlearn.estimators.regressor import LinearRegressor
 from atomlearn.estimators.targets import Checked

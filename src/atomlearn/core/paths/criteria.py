@@ -17,9 +17,9 @@ from atomlearn.core.losses import as_loss
 from atomlearn.core.paths.cross_validation import (
     Criterion,
     CrossValidation,
-    Rows,
     cross_validate,
 )
+from atomlearn.core.paths.folds import Rows
 from atomlearn.core.paths.path import PathResult
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.checks import check_weight

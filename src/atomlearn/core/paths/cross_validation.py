@@ -17,24 +17,25 @@ from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Norm
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.paths.cut_short import SearchInterrupted, known_folds, padded, solved
+from atomlearn.core.paths.ends import End
+from atomlearn.core.paths.folds import Fold, Score, check_folds, decisions_at, training_part
+from atomlearn.core.paths.guess import GUESS
 from atomlearn.core.paths.path import PathResult, path_of
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.readings import drive
 from atomlearn.core.paths.relax import relaxed_predictions
+from atomlearn.core.paths.search_ends import AskedEnd, Ending, endings
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.paths.speculation import GUESS, speculated, speculates
+from atomlearn.core.paths.speculation import speculated, speculates
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result, Status
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 #: Rule by which one (norm, level) is chosen from the scores.
 Rule = Literal["best", "one_standard_error", "aic", "bic", "ebic", "mbic"]
 #: Those that ``criteria.criterion_scores`` computes: of such scores the highest is chosen.
 Criterion = Literal["aic", "bic", "ebic", "mbic"]
-#: score(decisions (n_test, n_outputs), test rows) -> a number, the larger the better.
-Score = Callable[[Array, Rows], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +148,12 @@ def cross_validate(
     problems: Sequence[Problem],
     norms: Sequence[Norm],
     levels: Array,
-    folds: Sequence[tuple[Rows, Rows]],
+    folds: Sequence[Fold],
     score: Score,
     settings: Settings,
     n_jobs: int | None = None,
     relax: Sequence[float] = (0.0,),
+    until: End | None = None,
 ) -> CrossValidation:
     """Return held-out scores of warm-started paths over (norm, fold), in parallel.
 
@@ -174,6 +176,10 @@ def cross_validate(
     relax : sequence of float
         Shares of a refit without penalty to choose from, see ``relax.relaxed``: the scores are
         those of the share whose best mean score is highest.
+    until : End, optional
+        Where the paths of a norm have gone far enough: all of them have reached the end, or, of
+        ``NoImprovement()`` without rows, the mean score has not risen. Levels beyond have the
+        score NaN. Folds that cannot share readings end each by itself.
 
     Notes
     -----
@@ -183,7 +189,7 @@ def cross_validate(
     weights of each training part are scaled to the sum they have over all samples, so that a
     level means the same for a fold as for the whole.
     """
-    _check_folds(folds, problems[0])
+    check_folds(folds, problems[0])
     for norm in norms:
         norm.check(problems[0].design.shape[1])
     design = problems[0].design
@@ -192,10 +198,13 @@ def cross_validate(
     problems = [replace(problem, design=counted) for problem in problems]
     tasks = [(norm, grid, fold) for norm, grid in zip(norms, levels, strict=True) for fold in folds]
     shared = all(_speculates(problems, norm, levels.shape[1], settings) for norm in norms)
+    # Folds that share readings end together.
+    ends = endings(until, problems, folds, score, len(norms), shared)
     if shared:
-        found = _together(problems, tasks, settings)
+        found = _together(problems, tasks, settings, ends)
     else:
-        found = _one_by_one(problems, tasks, settings, n_jobs)
+        found = _one_by_one(problems, tasks, settings, n_jobs, ends)
+    found = [tuple(map(end.cut, each)) for end, each in zip(ends, found, strict=True)]
     interrupted = any(not p or any(path.interrupted for path in p) for p in found)
     shape = (len(norms), len(folds), levels.shape[1])
     parts = [
@@ -211,7 +220,7 @@ def cross_validate(
         ),
         key=lambda found: _highest(found[0]),
     )
-    passes = float(counted.passes - before if shared else each.sum())
+    passes = float(counted.passes - before if shared else np.nansum(each))
     n_folds = len(folds)
     starts = found if shared and not interrupted else []
     by_norm = tuple(tuple(starts[k : k + n_folds]) for k in range(0, len(starts), n_folds))
@@ -237,8 +246,9 @@ def _speculates(problems: Sequence[Problem], norm: Norm, n_levels: int, settings
 
 def _together(
     problems: Sequence[Problem],
-    tasks: Sequence[tuple[Norm, Array, tuple[Rows, Rows]]],
+    tasks: Sequence[tuple[Norm, Array, Fold]],
     settings: Settings,
+    ends: Sequence[Ending],
 ) -> list[tuple[PathResult, ...]]:
     """Return the paths of each (norm, fold), all of which share every reading of the data.
 
@@ -248,10 +258,11 @@ def _together(
     design = problems[0].design
     pools = iter(Pool(problems[0]).of_each(len(tasks) * len(problems), GUESS.joining))
     waiting = []
-    for norm, levels, (train, _) in tasks:
-        for problem in problems:
+    for (norm, levels, (train, _)), end in zip(tasks, ends, strict=True):
+        for output, problem in enumerate(problems):
             fold = training_part(problem.with_norm(norm), train)
-            waiting.append(speculated(fold, levels, settings, next(pools)))
+            reached = end.of(output)
+            waiting.append(speculated(fold, levels, settings, next(pools), None, reached))
     with single_threaded_blas():
         outcomes = drive(design, waiting)
     paths, found = iter(outcomes), []
@@ -273,24 +284,20 @@ def _together(
     return found
 
 
-def training_part(problem: Problem, train: Rows) -> Problem:
-    """Return the problem of these rows, over all: the others have weight zero, the sum stays."""
-    weight = problem.weight * np.bincount(train, minlength=problem.y.size)
-    weight *= problem.weight.sum() / weight.sum()
-    return replace(problem, weight=weight)
-
-
 def _one_by_one(
     problems: Sequence[Problem],
-    tasks: Sequence[tuple[Norm, Array, tuple[Rows, Rows]]],
+    tasks: Sequence[tuple[Norm, Array, Fold]],
     settings: Settings,
     n_jobs: int | None,
+    ends: Sequence[Ending],
 ) -> list[tuple[PathResult, ...]]:
     """Return the paths of each (norm, fold), each solved by itself; none after Ctrl-C."""
     at_once, cut = effective_n_jobs(n_jobs), list[bool]()
     found: list[tuple[PathResult, ...]] = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_one_fold)(problems, *task, partial(settings.share, len(tasks) - k, at_once), cut)
-        for k, task in enumerate(tasks)
+        delayed(_one_fold)(
+            problems, *task, partial(settings.share, len(tasks) - k, at_once), cut, end
+        )
+        for k, (task, end) in enumerate(zip(tasks, ends, strict=True))
     )
     return found
 
@@ -303,9 +310,10 @@ def _one_fold(
     problems: Sequence[Problem],
     norm: Norm,
     levels: Array,
-    fold: tuple[Rows, Rows],
+    fold: Fold,
     settings_of_now: Callable[[], Settings],
     cut: list[bool],
+    end: Ending,
 ) -> tuple[PathResult, ...]:
     """Return the paths of one norm and fold, one an output; none after Ctrl-C in another fold.
 
@@ -323,7 +331,10 @@ def _one_fold(
         part = problem.of_rows(train, training, weight * (problem.weight.sum() / weight.sum()))
         part = part.with_norm(norm)
         try:
-            solutions = path_of(part, levels, settings.share(len(problems) - output))
+            reached = end.of(output)
+            until = None if reached is None else AskedEnd(reached)
+            share = settings.share(len(problems) - output)
+            solutions = path_of(part, levels, share, until=until)
         except KeyboardInterrupt:  # before a level was solved
             cut.append(True)
             return ()
@@ -336,7 +347,7 @@ def _one_fold(
 
 def _held_out(
     problems: Sequence[Problem],
-    fold: tuple[Rows, Rows],
+    fold: Fold,
     paths: Sequence[PathResult],
     score: Score,
     relax: Sequence[float],
@@ -355,35 +366,10 @@ def _held_out(
     for output, (problem, solutions) in enumerate(zip(problems, paths, strict=True)):
         training = replace(problem, weight=problem.weight * counts)
         found = relaxed_predictions(training, solutions, testing, relax)
-        decisions[..., output] = found if problem.offset is None else found + problem.offset[test]
+        decisions[..., output] = decisions_at(problem, found, test)
         passes += [result.passes for result in solutions.results]
         n_selected += solutions.n_selected
         gaps = np.maximum(gaps, solutions.relative_gaps)
     scores = np.array([[score(at_level, test) for at_level in of_one] for of_one in decisions])
     held = [padded(values, everything) for values in (scores, passes, n_selected, gaps)]
     return held[0], held[1], held[2], held[3]
-
-
-def held_out_loss(problems: Sequence[Problem]) -> Score:
-    """Return the score "minus the mean held-out loss", weighted, summed over outputs."""
-
-    def score(decisions: Array, test: Rows) -> float:
-        total = 0.0
-        for output, problem in enumerate(problems):
-            held_out = decisions[:, output]
-            total += problem.loss.mean_loss(problem.y[test], held_out, problem.weight[test])
-        return -total
-
-    return score
-
-
-def _check_folds(folds: Sequence[tuple[Rows, Rows]], problem: Problem) -> None:
-    if not folds:
-        raise ValueError("cv gave no folds; it must give at least one (train, test) pair")
-    for number, fold in enumerate(folds):
-        for name, rows in zip(("training", "test"), fold, strict=True):
-            if len(rows) == 0 or not problem.weight[rows].any():
-                raise ValueError(
-                    f"fold {number} has no {name} sample of positive weight; use fewer folds, or "
-                    "a splitter that spreads the weights"
-                )

@@ -16,6 +16,8 @@ from atomlearn.core.problem.result import Result
 
 #: Asked of the problem of each level and its solution, in their order: is this the last one?
 Reached = Callable[[Problem, Result], bool]
+#: Asked of the mean held-out score of each level of a cross-validation: is this the last one?
+Settled = Callable[[float], bool]
 
 
 class End(ABC):
@@ -30,6 +32,10 @@ class End(ABC):
     @abstractmethod
     def begin(self) -> Reached:
         """Return what to ask along one path, which may remember the levels before."""
+
+    def begin_folds(self) -> tuple[Reached, Settled]:
+        """Return what to ask along a path of a cross-validation, and of the mean scores."""
+        return self.begin(), lambda score: False
 
     def __or__(self, other: End) -> End:
         return _FirstOf((self, other))
@@ -50,6 +56,14 @@ class _FirstOf(End):
             return any(answers)
 
         return reached
+
+    def begin_folds(self) -> tuple[Reached, Settled]:
+        asked, settled = zip(*(end.begin_folds() for end in self.ends), strict=True)
+        # Lists: all are asked, since each remembers what it saw.
+        return (
+            lambda problem, result: True in [each(problem, result) for each in asked],
+            lambda score: True in [each(score) for each in settled],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +124,8 @@ class NoImprovement(End):
     Parameters
     ----------
     X, y : the other rows, in any form that ``solve`` takes
+        In a cross-validation they may be left out: then the mean held-out score of its folds
+        counts.
     patience : int, default=5
         Levels without a new lowest loss.
 
@@ -125,23 +141,38 @@ class NoImprovement(End):
     True
     """
 
-    X: Any
-    y: Any
+    X: Any = None
+    y: Any = None
     patience: int = 5
 
     def begin(self) -> Reached:
-        design, patience = (
-            as_design(self.X),
-            whole_number("NoImprovement", "patience", self.patience),
-        )
-        lowest, since = np.inf, 0
+        if self.X is None or self.y is None:
+            raise ValueError(
+                "NoImprovement needs rows that the path does not see: NoImprovement(X, y); only a "
+                "cross-validation has some of its own"
+            )
+        design, settled = as_design(self.X), self._settled()
 
         def reached(problem: Problem, result: Result) -> bool:
-            nonlocal lowest, since
             target = problem.loss.check_target(self.y)
-            held_out = problem.loss.mean_loss(target, result.predict(design), np.ones(target.size))
-            since = 0 if held_out < lowest else since + 1
-            lowest = min(lowest, held_out)
-            return since >= patience
+            predicted = result.predict(design)
+            return settled(-problem.loss.mean_loss(target, predicted, np.ones(target.size)))
 
         return reached
+
+    def begin_folds(self) -> tuple[Reached, Settled]:
+        if self.X is not None:
+            return self.begin(), lambda score: False
+        return lambda problem, result: False, self._settled()
+
+    def _settled(self) -> Settled:
+        patience = whole_number("NoImprovement", "patience", self.patience)
+        highest, since = -np.inf, 0
+
+        def settled(score: float) -> bool:
+            nonlocal highest, since
+            since = 0 if score > highest else since + 1
+            highest = max(highest, score)
+            return since >= patience
+
+        return settled

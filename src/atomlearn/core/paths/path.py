@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -149,6 +150,7 @@ def path(
     solver: Solver | None = None,
     observers: Iterable[Observer] = (),
     until: End | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> PathResult:
     """Minimise  sum_i s_i loss_i + (tau/2)||w||^2 + R(w)  at every level of a grid.
 
@@ -166,6 +168,9 @@ def path(
     until : End, optional
         Where the path has gone far enough: ``NumberOfFeatures(50)``, ``ExplainedDeviance(0.99)``,
         ``NoImprovement(X_other, y_other)``. The level at which it ends is the last one given back.
+    checkpoint : folder, optional
+        Keeps the path: the same call goes on where an earlier one was killed. Its first reading
+        proves all levels that were solved, each at the point that was kept.
 
     Returns
     -------
@@ -201,9 +206,8 @@ def path(
         grid = level_grid(largest, n_levels, ratio, form)
     else:
         grid = check_levels(levels, form)
-    return path_of(
-        problem, grid, Settings(gap, max_iter, solver), observers, zero=zero, until=until
-    )
+    settings = Settings(gap, max_iter, solver, checkpoint=checkpoint)
+    return path_of(problem, grid, settings, observers, zero=zero, until=until)
 
 
 def path_of(

@@ -93,6 +93,11 @@ class PoolRefit:
             price = self._priced(problem, weights, prediction)
         return self._point(price, weights, shift)
 
+    def resumed(self, problem: Problem, known: Point) -> Point:
+        """Return a point that was known before, with what the pool says of it now."""
+        weights, shift, prediction = self._start(problem, known)
+        return self._point(self._priced(problem, weights, prediction), weights, shift)
+
     @property
     def at_its_best(self) -> bool:
         """Whether a re-fit without progress is the last one."""
@@ -131,7 +136,9 @@ class PoolRefit:
             enough = max(enough, LOOSE * price.certificate.gap)
         refit = self.master.solve(restricted, weights, shift, max(enough, restricted.negligible))
         n_samples, used = refit.prediction.size, int(np.count_nonzero(refit.weights))
-        self.work += refit.steps * n_samples * used * (1.0 + min(n_samples, used) / self.DENSE)
+        # Steps that all columns are free to are dense systems, those of other masters products.
+        dense = min(n_samples, used) / self.DENSE if self.free(problem) else 0.0
+        self.work += refit.steps * n_samples * used * (1.0 + dense)
         return refit.weights, refit.intercept, refit.prediction
 
     def _entering(self, price: Pricing) -> Columns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -9,6 +10,7 @@ from atomlearn.core.interfaces import Deadline, Solver
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
+from atomlearn.core.solvers.checkpoint import Checkpoint
 from atomlearn.core.solvers.default import default_solver
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.run import run
@@ -21,7 +23,8 @@ class Settings:
 
     gap : relative duality gap to prove; max_iter : bound on steps; solver : None means the
     default for the norm, see ``solvers.default_solver``; stop : a further rule, asked in each run;
-    observers : called after each step of each run; deadline : of all runs together.
+    observers : called after each step of each run; deadline : of all runs together; checkpoint :
+    folder that keeps paths, so that one that was killed goes on where it was.
 
     Examples
     --------
@@ -35,6 +38,7 @@ class Settings:
     stop: StoppingRule | None = None
     observers: tuple[Observer, ...] = ()
     deadline: Deadline = field(default_factory=Deadline.never)
+    checkpoint: str | os.PathLike[str] | None = None
 
     def share(self, remaining: int, at_once: int = 1) -> Settings:
         """Return the same for the next of so many runs: its part of the time that is left.
@@ -69,4 +73,7 @@ class Settings:
             rules = rules | self.stop
         problem = problem.until(problem.deadline.sooner(self.deadline))
         solver = self.solver or default_solver(problem.regularizer.norm, self.gap)
-        return run(problem, solver, rules, (*self.observers, *observers), warm)
+        watching = (*self.observers, *observers)
+        if self.checkpoint is not None:
+            watching = (*watching, Checkpoint(self.checkpoint, many=True))
+        return run(problem, solver, rules, watching, warm)

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Design, Scores
+from atomlearn.core.interfaces import Scores
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.paths.ends import Reached
+from atomlearn.core.paths.guess import GUESS, Worth, reading_work
+from atomlearn.core.paths.kept import Held, KeptPath, KeptPoint
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.readings import Answer, Asked, Outcome, Path
 from atomlearn.core.paths.refits import Point, refit_of
@@ -28,25 +30,6 @@ Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """How far a path looks ahead; ``benchmarks/paths.py`` measures what that saves.
-
-    levels : solved and priced together. Measured on dense and sparse data: 16 take a tenth of the
-    readings that one takes, more spoil re-fits by columns that are not needed. share : columns
-    rated so much of the reference join the pool; joining : at most so many a reading; readings :
-    of one level without proof, after which it is solved by itself; whole : entries of X up to
-    which the pool holds all of it (128 MB).
-    """
-
-    levels: int = 16
-    share: float = 0.8
-    joining: int = 3000
-    readings: int = 8
-    whole: int = 2**24
-
-
-GUESS = Guess()
 #: Steps that a level must be allowed for them not to matter.
 FEW_STEPS = 30
 
@@ -63,41 +46,6 @@ class _Level:
     work: float = 0.0
     history: list[Record] = field(default_factory=list)
     result: Result | None = None
-
-
-@dataclass(slots=True)
-class Worth:
-    """Whether one more guess is worth its re-fit, by what guesses of this path were worth so far.
-
-    reading : work of one, in entries; final, wasted : work of the re-fits of levels that the
-    reading after them proved, and of the others.
-    """
-
-    reading: float
-    final: float = 0.0
-    wasted: float = 0.0
-
-    def one_more(self, work: list[float]) -> bool:
-        """Return whether what is likely wasted, all after the first, is less than a reading.
-
-        One more guess is taken to cost what the last one did.
-        """
-        wrong = (self.wasted + self.reading) / (self.wasted + self.final + self.reading)
-        return wrong * (sum(work[1:]) + work[-1]) <= self.reading
-
-    def learn(self, work: float, proved: bool) -> None:
-        """Count the work of a level once it was priced."""
-        if proved:
-            self.final += work
-        else:
-            self.wasted += work
-
-
-def _entries(design: Design) -> float:
-    """Return the number of entries that a reading goes over."""
-    sparse = design.stored_sparse()
-    n_samples, n_features = design.shape
-    return float(n_samples) * n_features if sparse is None else float(sparse.nnz)
 
 
 def speculates(problem: Problem, n_levels: int, settings: Settings) -> bool:
@@ -141,16 +89,19 @@ def speculated(
     path = _Speculation(problem, levels, settings, pool)
     path.reached = reached
     try:
-        if path.seeds and zero is None:
+        held = path.held()
+        if path.seeds and zero is None and not held.pool.size:
             answer = yield Asked([path.dual_at_zero()], None)
             assert answer is not None
             zero = answer.scores[0]
         path.seed(zero)
+        path.resume(held)
         yield None
-        while batch := path.solve_next():
+        while batch := path.known_before() or path.solve_next():
             answer = yield path.asked(batch)
             assert answer is not None
             path.learn(batch, answer)
+            path.keep()
             yield None
     except KeyboardInterrupt:
         path.interrupted = True
@@ -182,7 +133,12 @@ class _Speculation:
         self.reached: Reached | None = None
         self.asked_of = 0
         self.readings = 0
-        self.worth = Worth(_entries(problem.design))
+        self.kept = None
+        if settings.checkpoint is not None:
+            self.kept = KeptPath(settings.checkpoint, problem)
+        self.resumed: list[_Level] = []
+        self.refitted = True
+        self.worth = Worth(reading_work(problem.design))
 
     @property
     def seeds(self) -> bool:
@@ -204,6 +160,52 @@ class _Speculation:
             norm = self.original.regularizer.norm
             count = min(max(500, self.original.design.shape[0]), GUESS.joining)
             self.pool.add(norm.best_columns(zero, count)[: self.pool.room])
+
+    def held(self) -> Held:
+        """Return what is kept of the path."""
+        return Held() if self.kept is None else self.kept.read()
+
+    def resume(self, held: Held) -> None:
+        """Take the points of levels that are asked for again; what was proved is proved anew."""
+        self.pool.add(held.pool[: self.pool.room])
+        self.pool.settle()
+        points, none = {point.level: point for point in held.points}, np.zeros(0)
+        for level in self.levels:
+            known = points.get(level.problem.regularizer.amount)
+            positions = self.pool.positions(known.columns if known else none.astype(np.int64))
+            if known is None or (positions < 0).any():
+                continue
+            offsets = self.pool.lengths.offsets[positions]
+            shift = known.intercept - self.centered.origin + float(offsets @ known.weights)
+            level.point = Point(positions, known.weights, shift, none, none, 0.0, np.inf)
+            level.history = list(known.history)
+            if known.final:
+                self.resumed.append(level)
+
+    def known_before(self) -> list[_Level]:
+        """Return, once, the levels with points that were kept: they are priced, not re-fitted."""
+        batch, self.resumed = self.resumed, []
+        self.refitted = not batch
+        self.pool.settle()
+        for level in batch:
+            assert level.point is not None
+            level.point = self.refit.resumed(level.problem, level.point)
+        return batch
+
+    def keep(self) -> None:
+        """Write the last points of all levels that were priced, where there is a folder."""
+        if self.kept is None:
+            return
+        points = []
+        for level in self.levels:
+            at = None if level.certificate is None else self._columns(level)
+            if level.result is not None:
+                at = level.result.columns, level.result.weights, level.result.intercept
+            if at is None:
+                continue
+            amount, final = level.problem.regularizer.amount, level.status is not None
+            points.append(KeptPoint(amount, *at, level.history, final))
+        self.kept.write(self.pool.columns, points)
 
     def solve_next(self) -> list[_Level]:
         """Return the next levels with their points over the pool; none where all are final."""
@@ -254,7 +256,7 @@ class _Speculation:
         for level in wrong:
             if self.deadline.passed:
                 level.status = Status.TIME_LIMIT
-            elif not joined or len(level.history) >= GUESS.readings:
+            elif (self.refitted and not joined) or len(level.history) >= GUESS.readings:
                 self._solve_alone(level)
 
         self._end()

@@ -122,9 +122,14 @@ def _write(
     }
     arrays = solver.saved(state)
     history = np.array([astuple(record) for record in progress.history], dtype=np.float64)
-    stream = io.BytesIO()
     content: Arrays = {f"state_{name}": array for name, array in arrays.items()}
     content |= {"about": np.array(json.dumps(about)), "entries": entries, "history": history}
+    write_whole(file, content)
+
+
+def write_whole(file: Path, content: Arrays) -> None:
+    """Write arrays to a file, which appears as a whole or not at all."""
+    stream = io.BytesIO()
     np.savez(stream, allow_pickle=False, **content)
     temporary = file.with_suffix(".new")
     with temporary.open("wb") as out:
@@ -143,7 +148,7 @@ def _read(file: Path, digest: str, entries: Any, kind: str) -> Resumed | None:
     try:
         held = load_npz(file)[0]
         about = json.loads(held["about"].item())
-        history = [_record(row) for row in held["history"].tolist()]
+        history = [record_of(row) for row in held["history"].tolist()]
         arrays = {key[6:]: held[key] for key in held if key.startswith("state_")}
         if about["format"] != _FORMAT or about["version"] != _VERSION:
             raise ValueError(f"it is version {about['version']!r} of {about['format']!r}")
@@ -169,7 +174,7 @@ def _read(file: Path, digest: str, entries: Any, kind: str) -> Resumed | None:
     return Resumed(arrays, *numbers, history, f"the checkpoint {file}")
 
 
-def _record(row: list[float]) -> Record:
+def record_of(row: list[float]) -> Record:
     """Return a line of the history; whole numbers were written as float64."""
     iteration, passes, seconds, objective, gap, relative_gap, n_columns, skipped, *more = row
     return Record(

@@ -1,0 +1,148 @@
+"""Paths that are killed and go on: the same points, each proved again."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold
+
+from atomlearn import norms, paths
+from atomlearn.core.paths.kept import KeptPath
+from atomlearn.designs import DenseDesign, as_design
+from atomlearn.losses import as_loss
+from atomlearn.problem import Problem, Regularizer
+
+
+def data(loss: str = "squared") -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4000)) + 1.0
+    y = X[:, :10] @ rng.uniform(1, 2, 10) + rng.standard_normal(60)
+    return X, y if loss == "squared" else np.where(y > np.median(y), 1.0, -1.0)
+
+
+class Killed(BaseException):
+    """What a kill does to a process: nothing after it runs."""
+
+
+class Dying(DenseDesign):
+    """A design whose process dies before so many readings are done."""
+
+    left = 10**9
+
+    def scores_many(self, V: Any) -> Any:
+        self.count()
+        return super().scores_many(V)
+
+    def scores_above(self, V: Any, bounds: Any) -> Any:
+        self.count()
+        return super().scores_above(V, bounds)
+
+    def count(self) -> None:
+        if not self.left:
+            raise Killed
+        self.left -= 1
+
+
+CASES: list[tuple[Any, str, bool]] = [
+    ("l1", "squared", True),
+    ("l1", "logistic", True),
+    (norms.KSupport(5), "squared", False),
+    (norms.Groups(np.repeat(np.arange(1000), 4)), "squared", True),
+]
+
+
+@pytest.mark.parametrize("readings", [1, 2, 3])
+@pytest.mark.parametrize(("norm", "loss", "intercept"), CASES)
+def test_a_killed_path_goes_on(
+    tmp_path: Path, norm: Any, loss: str, intercept: bool, readings: int
+) -> None:
+    X, y = data(loss)
+    design = Dying(np.asfortranarray(X))
+    shared: dict[str, Any] = {
+        "norm": norm, "loss": loss, "intercept": intercept, "n_levels": 60, "gap": 1e-8,
+    }  # fmt: skip
+    whole = paths.path(design, y, **shared)
+    assert whole.passes > readings + 1
+    design.left = readings
+    with pytest.raises(Killed):
+        paths.path(design, y, **shared, checkpoint=tmp_path)
+    design.left = 10**9
+    (file,) = tmp_path.iterdir()
+    kept = dict(np.load(file))
+    again = paths.path(design, y, **shared, checkpoint=tmp_path)
+    assert again.converged
+    np.testing.assert_allclose(again.objectives, whole.objectives, rtol=3e-8)
+    # One more proves what was there; what guesses are worth is learned anew.
+    assert again.passes <= 2 * whole.passes
+    # A third call has nothing left to do: the reading at zero, and one that proves every level.
+    third = paths.path(design, y, **shared, checkpoint=tmp_path)
+    assert third.passes == 2
+    assert third.converged
+    for one, other in zip(again.results, third.results, strict=True):
+        np.testing.assert_array_equal(one.columns, other.columns)
+        np.testing.assert_array_equal(one.weights, other.weights)
+        assert len(other.history) == len(one.history) + 1
+    assert kept["levels"].size <= 60
+
+
+def test_a_tighter_gap_and_another_grid_begin_from_what_is_there(tmp_path: Path) -> None:
+    X, y = data("logistic")
+    shared: dict[str, Any] = {"loss": "logistic", "intercept": True, "checkpoint": tmp_path}
+    loose = paths.path(X, y, n_levels=20, gap=1e-3, **shared)
+    tight = paths.path(X, y, levels=loose.levels[:15], gap=1e-9, **shared)
+    assert tight.converged
+    assert tight.relative_gaps.max() <= 1e-9
+    expected = paths.path(X, y, levels=loose.levels[:15], gap=1e-9, loss="logistic", intercept=True)
+    np.testing.assert_allclose(tight.objectives, expected.objectives, rtol=1e-8)
+
+
+def test_folds_have_files_of_their_own(tmp_path: Path) -> None:
+    X, y = data()
+    design = Dying(np.asfortranarray(X))
+    task = Problem.build(design, y, as_loss("squared"), Regularizer(norms.L1(), "penalized", 1.0))
+    levels = paths.level_grid(paths.largest_useful_level(task), 20, 0.05)[None, :]
+    folds = list(KFold(4, shuffle=True, random_state=0).split(X))
+    score = paths.held_out_loss([task])
+    arguments = [task], [norms.L1()], levels, folds, score
+    whole = paths.cross_validate(*arguments, paths.Settings(1e-8))
+    kept = paths.Settings(1e-8, checkpoint=tmp_path)
+    design.left = 2
+    with pytest.raises(Killed):
+        paths.cross_validate(*arguments, kept)
+    design.left = 10**9
+    assert len(list(tmp_path.iterdir())) == 4
+    found = paths.cross_validate(*arguments, kept)
+    np.testing.assert_allclose(found.scores, whole.scores, rtol=1e-3)
+    assert found.relative_gaps.max() <= 1e-8
+    again = paths.cross_validate(*arguments, kept)
+    np.testing.assert_array_equal(again.scores, found.scores)
+    assert again.passes == 1
+
+
+def test_levels_one_by_one_are_kept_too(tmp_path: Path) -> None:
+    X, y = data()
+    shared: dict[str, Any] = {"n_levels": 4, "checkpoint": tmp_path}
+    first = paths.path(X, y, **shared, observers=[lambda progress: None])
+    again = paths.path(X, y, **shared, observers=[lambda progress: None])
+    np.testing.assert_array_equal(again.columns, first.columns)
+
+
+def test_what_is_not_ours_is_refused(tmp_path: Path) -> None:
+    X, y = data()
+    paths.path(X, y, n_levels=3, checkpoint=tmp_path)
+    (file,) = tmp_path.iterdir()
+    changed = X.copy()
+    changed[0] = 0.0
+    with pytest.raises(ValueError, match="of other data"):
+        paths.path(changed, y, n_levels=3, checkpoint=tmp_path)
+    os.truncate(file, 100)
+    with pytest.raises(ValueError, match="cannot be read"):
+        paths.path(X, y, n_levels=3, checkpoint=tmp_path)
+    task = Problem.build(
+        as_design(X), y, as_loss("squared"), Regularizer(norms.L1(), "penalized", 1.0)
+    )
+    assert KeptPath(tmp_path, task).file == file
