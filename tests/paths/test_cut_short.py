@@ -31,11 +31,11 @@ def test_folds_solved_one_by_one(last: int, monkeypatch: pytest.MonkeyPatch) -> 
     whole = AtomicRegressorCV(candidates, **given).fit(X, Y)
     each, calls = cross_validation.path_of, []
 
-    def interrupted(*arguments: Any) -> Any:
+    def interrupted(*arguments: Any, **named: Any) -> Any:
         calls.append(0)
         if len(calls) == last + 1:
             raise KeyboardInterrupt
-        return each(*arguments)
+        return each(*arguments, **named)
 
     monkeypatch.setattr(cross_validation, "path_of", interrupted)
     found = cut(AtomicRegressorCV(candidates, **given))
