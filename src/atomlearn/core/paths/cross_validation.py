@@ -213,13 +213,7 @@ def cross_validate(
     ]
     of_shares, *others = zip(*parts, strict=True)
     each, selected, gaps = (np.array(part).reshape(shape).swapaxes(1, 2) for part in others)
-    scores, share = max(
-        (
-            (np.array(part).reshape(shape).swapaxes(1, 2), share)
-            for part, share in zip(zip(*of_shares, strict=True), relax, strict=True)
-        ),
-        key=lambda found: _highest(found[0]),
-    )
+    scores, share = _best_share(of_shares, relax, shape)
     passes = float(counted.passes - before if shared else np.nansum(each))
     n_folds = len(folds)
     starts = found if shared and not interrupted else []
@@ -232,6 +226,19 @@ def cross_validate(
     if interrupted:
         raise SearchInterrupted(result if np.isfinite(result.scores).any() else None)
     return result
+
+
+def _best_share(
+    of_shares: Sequence[Sequence[Array]], relax: Sequence[float], shape: tuple[int, int, int]
+) -> tuple[Array, float]:
+    """Return the scores (n_norms, n_levels, n_folds) of the share that scores best, and it."""
+    return max(
+        (
+            (np.array(part).reshape(shape).swapaxes(1, 2), share)
+            for part, share in zip(zip(*of_shares, strict=True), relax, strict=True)
+        ),
+        key=lambda found: _highest(found[0]),
+    )
 
 
 def _highest(scores: Array) -> float:
