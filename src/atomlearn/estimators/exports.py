@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import LabelBinarizer
@@ -214,8 +213,9 @@ def _linear_model(estimator: Any) -> LinearModel:
     if not hasattr(estimator, "coef_") or not hasattr(estimator, "status_"):
         raise TypeError(f"{owner} is not a linear model of atomlearn with coef_ and a loss")
     given = estimator.coef_
-    coef = csr_array(given if hasattr(given, "toarray") else np.atleast_2d(given))
-    used = np.unique(coef.indices).astype(np.int64)
+    coef = given.reshape(1, -1) if given.ndim == 1 else given
+    used = np.unique(coef.nonzero()[1]).astype(np.int64)
+    weights = coef.tocsr()[:, used].toarray() if hasattr(coef, "tocsr") else coef[:, used]
     pairs, factors = _inputs(estimator, used)
     intercepts = np.atleast_1d(np.asarray(getattr(estimator, "intercept_", 0.0), dtype=np.float64))
     classes = getattr(estimator, "classes_", None)
@@ -223,7 +223,7 @@ def _linear_model(estimator: Any) -> LinearModel:
     return LinearModel(
         pairs[:, 0],
         pairs[:, 1],
-        coef[:, used].toarray() * factors,
+        weights * factors,
         np.broadcast_to(intercepts, (n_outputs,)),
         classes,
         int(estimator.n_features_in_),
