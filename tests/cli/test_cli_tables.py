@@ -203,11 +203,11 @@ def test_ctrl_c_in_cross_validation_keeps_what_was_tried(
 
     each, calls = cross_validation.path_of, list[int]()
 
-    def interrupted(*arguments: Any) -> Any:
+    def interrupted(*arguments: Any, **options: Any) -> Any:
         calls.append(0)
         if len(calls) == 4:
             raise KeyboardInterrupt
-        return each(*arguments)
+        return each(*arguments, **options)
 
     monkeypatch.setattr(cross_validation, "path_of", interrupted)
     out = patients.parent / "cut"

@@ -29,6 +29,7 @@ def test_zeros_in_front_of_a_name_stay(ending: str, asked: Any, tmp_path: Path) 
     elif ending == ".parquet":
         given.to_parquet(path)
     elif ending == ".xlsx":
+        pytest.importorskip("openpyxl")
         given.to_excel(path, index=False)
     found = read(given if ending == "frame" else path, "y", **asked)
     assert found.ids == tuple(CODES)

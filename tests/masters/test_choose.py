@@ -83,7 +83,7 @@ KINDS = [
         "multinomial",
         tasks(6, 2501, 2),
         {},
-        "WorkingSets SemismoothNewton",
+        "WorkingSets CoupledNewton WorkingSets SemismoothNewton",
     ),
 ]
 

@@ -151,12 +151,14 @@ def _without(
     others = np.delete(np.arange(n_columns), column)
     before = after = error = 0.0
     growth = np.zeros(n_columns)
+    # Who watches the fit, or keeps its checkpoints, asked for the fit and not for these.
+    settings = replace(estimator._settings(), observers=())
     for problem, result in zip(problems, results, strict=True):
         keep = result.columns != column
         columns = result.columns[keep]
         start = WarmStart(columns - (columns > column), result.weights[keep], result.intercept)
         part = replace(problem, design=part_of(problem.design, columns=others))
-        found = estimator._settings().run(part, start)
+        found = settings.run(part, start)
         before, after = before + result.objective, after + found.objective
         error += result.gap + found.gap
         growth[others[found.columns]] += np.abs(found.weights)
