@@ -1,7 +1,7 @@
 """Reading a large CSV and libsvm file: seconds and peak memory beside polars and scikit-learn.
 
-python benchmarks/reading.py [MB] [csv|svm] adds to benchmarks/results/reading.csv; each reader
-in a process of its own, three times, the quickest counts; the file in the page cache (it stays in
+python benchmarks/reading.py [MB] [csv|svm] [RUNS] adds to benchmarks/results/reading.csv; each reader
+in a process of its own, RUNS times (3), the quickest counts; the file in the page cache (it stays in
 the temporary folder, to be deleted by hand). ``times_data``: peak memory added, in units of X in
 float64 (CSV) or of its stored entries (libsvm, 12 bytes each).
 """
@@ -61,7 +61,7 @@ def write(folder: Path, megabytes: int) -> tuple[Path, Path]:
     return table, sparse
 
 
-def main(megabytes: int, kinds: tuple[str, ...], folder: Path) -> None:
+def main(megabytes: int, kinds: tuple[str, ...], folder: Path, count: int = 3) -> None:
     """Read the files by each reader; keep what is there of others."""
     found = []
     readers = {"csv": ("atomlearn", "polars"), "svm": ("atomlearn", "sklearn")}
@@ -71,7 +71,7 @@ def main(megabytes: int, kinds: tuple[str, ...], folder: Path) -> None:
             command = [sys.executable, "-c", ONE, str(path), kind]
             runs = [
                 json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
-                for _ in range(3)
+                for _ in range(count)
             ]
             row = {"file": ending, "megabytes": megabytes, "reader": kind}
             found.append(row | min(runs, key=lambda run: run["seconds"]))
@@ -92,4 +92,4 @@ if __name__ == "__main__":
     if not kept.exists():
         kept.mkdir()
         write(kept, size)
-    main(size, endings, kept)
+    main(size, endings, kept, int(sys.argv[3]) if len(sys.argv) > 3 else 3)

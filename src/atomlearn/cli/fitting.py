@@ -154,7 +154,7 @@ def _coefficients(outcome: Outcome, units: Units) -> tuple[Columns, Array, Array
     if outcome.together:
         columns = model.moments_[0]
         return columns, np.asarray(model.coef_)[:, columns], model.intercept_, None
-    columns = np.unique(np.concatenate([result.columns for result in results]))
+    columns = np.unique(np.concatenate([*(r.columns for r in results), outcome.selected]))
     weights = np.zeros((len(results), columns.size))
     for row, result in zip(weights, results, strict=True):
         row[np.searchsorted(columns, result.columns)] = result.weights

@@ -28,7 +28,8 @@ class Outcome:
     """What a way to fit gives back; ``model`` : the (last) estimator.
 
     moments, scaled_by : (columns, means, scales) and words, where estimators scale features
-    themselves; together : whether one fit was of all classes, whose features are the model's.
+    themselves; together : whether one fit was of all classes, whose features are the model's;
+    selected : columns that were selected, those whose exact coefficient is zero too.
     """
 
     results: Sequence[Result]
@@ -41,6 +42,7 @@ class Outcome:
     notes: tuple[str, ...] = ()
     stability: dict[int, float] = field(default_factory=dict)
     together: bool = False
+    selected: Columns = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +90,8 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
         if interrupted:
             # After Ctrl-C the other outputs only get their starting point.
             model.set_params(stop=Iterations(0), observers=())
-        try:
-            models.append(model.fit(data.design, values, **data.of_rows))
-        except KeyboardInterrupt as stop:
-            found = getattr(stop, "found", None)
-            if found is None:
-                raise
-            watch.say(f"  interrupted: {found.chosen} features, of the numbers that were tried")
-            model.set_params(n_features=found.chosen)
-            models.append(model.fit(data.design, values, **data.of_rows))
-            interrupted = True
+        interrupted = _fit(model, data, values, watch) or interrupted
+        models.append(model)
         if interrupted:
             model.results_[0].status = Status.INTERRUPTED
     if together:
@@ -120,7 +114,28 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
         moments=tuple(model.moments_ for model in models) if plan.standardize else (),
         scaled_by=models[0].scaled_by_ if plan.standardize else "",
         together=together,
+        selected=_selected(models, plan),
     )
+
+
+def _fit(model: FeatureGenerator, data: Data, values: NDArray[Any], watch: Watch) -> bool:
+    """Fit; whether Ctrl-C ended the search for a number of features, whose best is taken then."""
+    try:
+        model.fit(data.design, values, **data.of_rows)
+    except KeyboardInterrupt as stop:
+        found = getattr(stop, "found", None)
+        if found is None:
+            raise
+        watch.say(f"  interrupted: {found.chosen} features, of the numbers that were tried")
+        model.set_params(n_features=found.chosen).fit(data.design, values, **data.of_rows)
+        return True
+    return False
+
+
+def _selected(models: Sequence[FeatureGenerator], plan: Plan) -> Columns:
+    """Return the columns that were selected; none for curves, which are columns of their own."""
+    found = np.concatenate([np.zeros(0, np.int64), *(model.selected_ for model in models)])
+    return found[:0] if plan.additive else found.astype(np.int64)
 
 
 def _generator(data: Data, plan: Plan, watch: Watch) -> FeatureGenerator:

@@ -247,21 +247,29 @@ class FeatureGeneration(Solver):
             first = self._candidate(problem, _check(problem), state, scores)
             state = replace(state, candidate=first)
         following = self._with_block(problem, state)
-        assert following.block is not None
-        restricted = self._subproblem(problem, following)
-        accuracy = self._accuracy(problem, following)
+        self._refit(problem, following, self.inner_tolerance)
+        self._drop_idle(following)
+        width, last = problem.design.shape[1], self.final_tolerance
+        count = np.unique(_units(_check(problem), following.members, width)).size
+        if last is not None and self.n_features is not None and count >= self.n_features:
+            # What is selected is settled before: it is the same whatever is asked of the weights.
+            self._refit(problem, following, min(last, self.inner_tolerance))
+        return self._price(problem, following, state)
+
+    def _refit(self, problem: Problem, following: GenerationState, accuracy: float) -> None:
+        """Solve the subproblem to this relative accuracy."""
         master = FreeNewton(self._master(following, accuracy))
-        target = self._gap_target(following, accuracy)
+        restricted, target = (
+            self._subproblem(problem, following),
+            self._gap_target(following, accuracy),
+        )
         refit = master.solve(restricted, following.omega, following.intercept, target)
-        # A round may lower the objective far below that of the one before, which the target is of.
-        lower = accuracy * abs(refit.objective)
+        lower = accuracy * abs(refit.objective)  # may be far below the last one, of the target
         if accuracy < INEXACT and lower < refit.gap <= target:
             refit = master.solve(restricted, refit.weights, refit.intercept, lower)
         following.omega, following.intercept = refit.weights, refit.intercept
         following.prediction = refit.prediction
         following.restricted_objective, following.restricted_gap = refit.objective, refit.gap
-        self._drop_idle(following)
-        return self._price(problem, following, state)
 
     def _with_block(self, problem: Problem, state: GenerationState) -> GenerationState:
         """Return the state with the candidate as its last block, at weight zero."""
@@ -284,14 +292,6 @@ class FeatureGeneration(Solver):
         groups = Groups(Partition(state.labels, n_blocks, n_blocks))
         regularizer = Regularizer(groups, "squared", problem.regularizer.amount)
         return replace(problem, design=state.block, regularizer=regularizer)
-
-    def _accuracy(self, problem: Problem, state: GenerationState) -> float:
-        """Return the relative accuracy asked of this round's subproblem."""
-        if self.final_tolerance is None or self.n_features is None:
-            return self.inner_tolerance
-        units = _units(_check(problem), state.members, problem.design.shape[1])
-        reached = np.unique(units).size >= self.n_features
-        return min(self.inner_tolerance, self.final_tolerance) if reached else self.inner_tolerance
 
     def _master(self, state: GenerationState, accuracy: float) -> Master:
         if self.master is not None:
