@@ -1,9 +1,9 @@
 """Reading a large CSV and libsvm file: seconds and peak memory beside polars and scikit-learn.
 
-python benchmarks/reading.py [MB] [csv|svm] [RUNS] adds to benchmarks/results/reading.csv; each reader
-in a process of its own, RUNS times (3), the quickest counts; the file in the page cache (it stays in
-the temporary folder, to be deleted by hand). ``times_data``: peak memory added, in units of X in
-float64 (CSV) or of its stored entries (libsvm, 12 bytes each).
+python benchmarks/reading.py [MB] [csv|svm] [RUNS] adds to benchmarks/results/reading.csv; each
+reader in a process of its own, RUNS times (3), the quickest counts; the file in the page cache (it
+stays in the temporary folder, to be deleted by hand). ``times_data``: peak memory added, in units
+of X in float64 (CSV) or of its stored entries (libsvm, 12 bytes each).
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ SCRIPT = textwrap.dedent(
 )
 
 
-def test_other_processes_end_with_the_same_coefficients_and_threads_with_their_first_14_digits(
+def test_other_processes_and_threads_end_with_the_same_coefficients(
     tmp_path,
 ):
     script = tmp_path / "fits.py"
