@@ -10,7 +10,8 @@ pathways : 50 samples with p53 mutated or not, 4,301 genes in 308 pathways that 
     spread of each array are free.
 
 Data is looked for in ATOMLEARN_DATA, else in ../shared/data. Held-out figures are of parts that no
-fit has seen; the others' are at their own best level of the same grid.
+fit has seen; the others' are at the best level of the same grid, but for the ridge of counts, whose
+penalty was fixed and not tuned.
 """
 
 from __future__ import annotations
