@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 from typing import Any, Literal
 
 import numpy as np
@@ -146,3 +147,16 @@ def test_targets_are_read_and_refused() -> None:
         survival_target([True], [1.0], entry=[1.0])
     with pytest.raises(ValueError, match="has no intercept"):
         solve(np.ones((2, 1)), given, loss="cox", level=1.0, intercept=True)
+
+
+def test_what_a_loss_remembers_of_its_data_is_no_part_of_it() -> None:
+    """It is equal to a fresh one, is pickled without data, and follows other data at once."""
+    rng = np.random.default_rng(0)
+    y = survival_target(rng.random(2000) < 0.5, rng.integers(1, 50, 2000).astype(float))
+    z, s = rng.standard_normal(2000), np.ones(2000)
+    loss = Cox()
+    whole = loss.value(y, z, s)
+    assert loss == Cox()
+    assert len(pickle.dumps(loss)) < 500
+    assert loss.value(y[:900], z[:900], s[:900]) == Cox().value(y[:900], z[:900], s[:900])
+    assert loss.value(y, z, 2 * s) == Cox().value(y, z, 2 * s) != whole

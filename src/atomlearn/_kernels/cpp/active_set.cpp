@@ -22,6 +22,7 @@
 
 #include "blas.hpp"
 #include "factor.hpp"
+#include "vectors.hpp"
 
 namespace atomlearn {
 namespace {
@@ -36,11 +37,6 @@ constexpr int kMostRefinements = 4;
 // Atoms that are appended by products of matrices from so many on.
 constexpr Index kTogether = 8;
 
-ATOMLEARN_CLONES void add_multiple(double* y, double factor, const double* x, Index size) {
-#pragma omp simd
-    for (Index j = 0; j < size; ++j) y[j] += factor * x[j];
-}
-
 class Loop {
   public:
     Loop(const QuadraticProgram& program, ActiveFactor& state, double* weights, Index batch)
@@ -49,17 +45,17 @@ class Loop {
           c_(weights),
           batch_(std::max<Index>(batch, 1)),
           n_(program.size),
-          scale_(size_of(n_)),
-          root_(size_of(n_)),
-          sign_(size_of(n_), 1.0),
-          gradient_(size_of(n_)),
-          column_(size_of(n_) + 1),
-          direction_(size_of(n_)),
-          toward_price_(size_of(n_)),
-          before_(size_of(n_)),
-          linear_(size_of(n_)),
-          active_(size_of(n_), 0),
-          blocked_(size_of(n_), 0) {}
+          scale_(as_size(n_)),
+          root_(as_size(n_)),
+          sign_(as_size(n_), 1.0),
+          gradient_(as_size(n_)),
+          column_(as_size(n_) + 1),
+          direction_(as_size(n_)),
+          toward_price_(as_size(n_)),
+          before_(as_size(n_)),
+          linear_(as_size(n_)),
+          active_(as_size(n_), 0),
+          blocked_(as_size(n_), 0) {}
 
     QPOutcome run(Index max_pivots) {
         if (!state_is_sound()) return ended(QPStatus::bad_state);
@@ -81,9 +77,8 @@ class Loop {
     }
 
   private:
-    static std::size_t size_of(Index n) { return static_cast<std::size_t>(n); }
     double cost(Index j) const { return p_.price ? p_.price[j] : 1.0; }
-    double price(Index j) const { return sign_[size_of(j)] * cost(j); }
+    double price(Index j) const { return sign_[as_size(j)] * cost(j); }
     double& at(std::vector<double>& v, Index j) { return v[static_cast<std::size_t>(j)]; }
     const double* row(Index j) const { return p_.gram + j * p_.stride; }
     double entry(Index i, Index j) const {
@@ -105,8 +100,8 @@ class Loop {
         if (s_.count < 0 || s_.count > n_ || s_.stride < n_) return false;
         for (Index t = 0; t < s_.count; ++t) {
             const Index j = s_.order[t];
-            if (j < 0 || j >= n_ || active_[size_of(j)]) return false;
-            active_[size_of(j)] = 1;
+            if (j < 0 || j >= n_ || active_[as_size(j)]) return false;
+            active_[as_size(j)] = 1;
         }
         return true;
     }
@@ -187,7 +182,7 @@ class Loop {
         add_product(gradient_.data(), -1.0);
         if (p_.is_signed)
             for (Index j = 0; j < n_; ++j)
-                if (!active_[size_of(j)]) at(sign_, j) = at(gradient_, j) > 0.0 ? -1.0 : 1.0;
+                if (!active_[as_size(j)]) at(sign_, j) = at(gradient_, j) > 0.0 ? -1.0 : 1.0;
         const double common = p_.level + (p_.coupling > 0.0 ? p_.coupling * spent() : 0.0);
         if (common != 0.0)
             for (Index j = 0; j < n_; ++j) at(gradient_, j) += common * price(j);
@@ -248,13 +243,13 @@ class Loop {
             if (c_[s_.order[t]] == 0.0) remove(t);
         std::vector<Index> atoms;
         for (Index j = 0; j < n_; ++j)
-            if (c_[j] != 0.0 && !active_[size_of(j)]) atoms.push_back(j);
+            if (c_[j] != 0.0 && !active_[as_size(j)]) atoms.push_back(j);
         append_all(atoms);
         j_changed();
     }
 
     void forget() {
-        for (Index t = 0; t < s_.count; ++t) active_[size_of(s_.order[t])] = 0;
+        for (Index t = 0; t < s_.count; ++t) active_[as_size(s_.order[t])] = 0;
         s_.count = 0;
         s_.updates = 0;
     }
@@ -272,7 +267,7 @@ class Loop {
         if (!dependent_too && !(pivot > kLeastPivot * unit)) return;
         out_.smallest_pivot = std::min(out_.smallest_pivot, pivot / unit);
         s_.order[s_.count++] = j;
-        active_[size_of(j)] = 1;
+        active_[as_size(j)] = 1;
         ++s_.updates;
     }
 
@@ -292,14 +287,14 @@ class Loop {
     bool append_block(const std::vector<Index>& atoms) {
         const Index k = s_.count;
         const auto more = static_cast<Index>(atoms.size());
-        std::vector<double> side(size_of(k * more)), corner(size_of(more * more));
+        std::vector<double> side(as_size(k * more)), corner(as_size(more * more));
         std::vector<double> units(atoms.size());
         for (Index b = 0; b < more; ++b) {
-            const Index j = atoms[size_of(b)];
+            const Index j = atoms[as_size(b)];
             const double own = price(j);
             at(units, b) = at(scale_, j) + s_.sigma * own * own;
             for (Index t = 0; t < k; ++t) at(side, b * k + t) = entry(j, s_.order[t]);
-            for (Index a = b; a < more; ++a) at(corner, b * more + a) = entry(j, atoms[size_of(a)]);
+            for (Index a = b; a < more; ++a) at(corner, b * more + a) = entry(j, atoms[as_size(a)]);
             at(corner, b * more + b) += p_.ridge;
         }
         if (k > 0) {
@@ -317,8 +312,8 @@ class Loop {
             for (Index t = 0; t < k; ++t) s_.factor[t * s_.stride + k + b] = at(side, b * k + t);
             std::copy_n(corner.data() + b * more + b, more - b,
                         s_.factor + (k + b) * s_.stride + k + b);
-            s_.order[k + b] = atoms[size_of(b)];
-            active_[size_of(atoms[size_of(b)])] = 1;
+            s_.order[k + b] = atoms[as_size(b)];
+            active_[as_size(atoms[as_size(b)])] = 1;
         }
         s_.count += more;
         s_.updates += more;
@@ -328,7 +323,7 @@ class Loop {
 
     void remove(Index t) {
         factor_delete(s_.factor, s_.stride, s_.count, t);
-        active_[size_of(s_.order[t])] = 0;
+        active_[as_size(s_.order[t])] = 0;
         std::copy(s_.order + t + 1, s_.order + s_.count, s_.order + t);
         --s_.count;
         ++s_.updates;
@@ -464,7 +459,7 @@ class Loop {
             refresh_gradient();
         } else if (leaving >= 0) {
             ++out_.drop_steps;
-            if (length == 0.0) blocked_[size_of(s_.order[leaving])] = 1;
+            if (length == 0.0) blocked_[as_size(s_.order[leaving])] = 1;
             remove(leaving);
             if (tight_) refresh_gradient();
             j_changed();
@@ -528,10 +523,10 @@ class Loop {
         while (static_cast<Index>(entering.size()) < batch_) {
             const Index best = most_violated();
             if (best < 0) break;
-            active_[size_of(best)] = 1;
+            active_[as_size(best)] = 1;
             entering.push_back(best);
         }
-        for (const Index j : entering) active_[size_of(j)] = 0;
+        for (const Index j : entering) active_[as_size(j)] = 0;
         if (!append_together(entering))
             for (const Index j : entering) append(j, j == entering.front());
         if (!entering.empty()) j_changed();
@@ -543,7 +538,7 @@ class Loop {
         Index best = -1;
         double most = 0.0;
         for (Index j = 0; j < n_; ++j) {
-            if (active_[size_of(j)] || blocked_[size_of(j)]) continue;
+            if (active_[as_size(j)] || blocked_[as_size(j)]) continue;
             const double wanted = -at(sign_, j) * reduced(j);
             if (!(wanted > kNoise * terms(j))) continue;
             const double gain = at(scale_, j) > 0.0 ? wanted / at(root_, j) : kInfinity;

@@ -22,10 +22,6 @@ constexpr int kNewtonTrials = 20;
 // Steps in a row that lower neither the gap nor the objective: the last one.
 constexpr Index kPatience = 5;
 
-std::size_t as_size(Index n) {
-    return static_cast<std::size_t>(n);
-}
-
 class Descent {
   public:
     Descent(const LeastSquares& loss, const Groups& groups, const double* limit, double* scalings,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "blas.hpp"
+#include "vectors.hpp"
 
 namespace atomlearn {
 namespace {
@@ -22,22 +23,6 @@ constexpr Index kShortest = 4, kLongest = 64;  // gradient steps between Newton 
 
 using Vector = std::vector<double>;
 enum class Kind : signed char { zero, middle, one };
-
-std::size_t size_of(Index n) {
-    return static_cast<std::size_t>(n);
-}
-
-ATOMLEARN_CLONES double dot(const double* x, const double* y, Index size) {
-    double total = 0.0;
-#pragma omp simd reduction(+ : total)
-    for (Index i = 0; i < size; ++i) total += x[i] * y[i];
-    return total;
-}
-
-ATOMLEARN_CLONES void add_multiple(double* y, double factor, const double* x, Index size) {
-#pragma omp simd
-    for (Index i = 0; i < size; ++i) y[i] += factor * x[i];
-}
 
 // What d = clip(t |v| - step, 0, 1) makes of the entries.
 struct Count {
@@ -95,7 +80,7 @@ struct Point {
 class Fit {
   public:
     explicit Fit(const SupportQuadratic& problem)
-        : p_(problem), gradient_(size_of(p_.count)), kinds_(size_of(p_.count)) {
+        : p_(problem), gradient_(as_size(p_.count)), kinds_(as_size(p_.count)) {
         for (Index j = 0; j < p_.count; ++j)
             lipschitz_ =
                 std::max(lipschitz_, p_.gram ? column(j)[j] : dot(column(j), column(j), p_.rows));
@@ -138,9 +123,9 @@ class Fit {
     const double* column(Index j) const { return p_.data + j * p_.rows; }
 
     Vector image(const Vector& w) const {
-        Vector sum(size_of(p_.rows));
+        Vector sum(as_size(p_.rows));
         for (Index j = 0; j < p_.count; ++j)
-            if (w[size_of(j)] != 0.0) add_multiple(sum.data(), w[size_of(j)], column(j), p_.rows);
+            if (w[as_size(j)] != 0.0) add_multiple(sum.data(), w[as_size(j)], column(j), p_.rows);
         return sum;
     }
 
@@ -152,8 +137,8 @@ class Fit {
 
     void differentiate(const Vector& image) {
         for (Index j = 0; j < p_.count; ++j)
-            gradient_[size_of(j)] =
-                (p_.gram ? image[size_of(j)] : dot(column(j), image.data(), p_.rows)) - p_.pull[j];
+            gradient_[as_size(j)] =
+                (p_.gram ? image[as_size(j)] : dot(column(j), image.data(), p_.rows)) - p_.pull[j];
     }
 
     double gauge(const Vector& w) const {
@@ -196,10 +181,10 @@ class Fit {
         }
         t_ = root(v, p_.k, mu, t_);
         for (Index j = 0; j < p_.count; ++j) {
-            double& x = v[size_of(j)];
+            double& x = v[as_size(j)];
             const double d = std::isinf(t_) ? (x != 0.0 ? 1.0 : 0.0) : t_ * std::fabs(x) - mu;
             const Kind kind = d >= 1.0 ? Kind::one : (d > 0.0 ? Kind::middle : Kind::zero);
-            kinds_[size_of(j)] = kind;
+            kinds_[as_size(j)] = kind;
             if (kind == Kind::one) {
                 ++ones_;
                 x /= 1.0 + mu;
@@ -297,7 +282,7 @@ class Fit {
     }
 
     Index gradient_steps(Index period) {
-        Vector before = best_.w, image_before = best_.image, move(size_of(p_.count));
+        Vector before = best_.w, image_before = best_.image, move(as_size(p_.count));
         double momentum = 1.0;
         for (Index step = 0; step < period; ++step) {
             const double following = 0.5 * (1.0 + std::sqrt(1.0 + 4.0 * momentum * momentum));
@@ -349,8 +334,8 @@ class Fit {
         const Vector end = proximal(start, size, &gauge_of_end);
         double largest = 0.0, change = 0.0;
         for (Index j = 0; j < p_.count; ++j) {
-            largest = std::max(largest, std::fabs(end[size_of(j)]));
-            change = std::max(change, std::fabs(end[size_of(j)] - best_.w[size_of(j)]));
+            largest = std::max(largest, std::fabs(end[as_size(j)]));
+            change = std::max(change, std::fabs(end[as_size(j)] - best_.w[as_size(j)]));
         }
         if (change <= kAtRest * largest) return Outcome::at_rest;
         Vector direction;
@@ -384,13 +369,13 @@ class Fit {
             add_multiple(here.data(), length, direction.data(), p_.count);
             there = here;
             for (Index j = 0; j < p_.count; ++j)
-                there[size_of(j)] -= size * (slope[size_of(j)] + length * bend[size_of(j)]);
+                there[as_size(j)] -= size * (slope[as_size(j)] + length * bend[as_size(j)]);
             double gauge = 0.0;
             const Vector ahead = proximal(there, size, &gauge);
             double total = 0.0;
             for (Index j = 0; j < p_.count; ++j)
-                total += (here[size_of(j)] - ahead[size_of(j)]) *
-                         (direction[size_of(j)] / size - bend[size_of(j)]);
+                total += (here[as_size(j)] - ahead[as_size(j)]) *
+                         (direction[as_size(j)] / size - bend[as_size(j)]);
             return total;
         };
         const double start = rise(0.0);
@@ -421,41 +406,41 @@ class Fit {
     bool solve(const Vector& end, double gauge, Vector& x) {
         std::vector<Index> used;
         for (Index j = 0; j < p_.count; ++j)
-            if (kinds_[size_of(j)] != Kind::zero) used.push_back(j);
+            if (kinds_[as_size(j)] != Kind::zero) used.push_back(j);
         const auto size = static_cast<Index>(used.size());
         if (size == 0) return false;
         const double c = p_.squared ? p_.level : p_.level / gauge,
                      budget = static_cast<double>(p_.k - ones_);
-        Vector u(size_of(size)), sign(size_of(size)), right(size_of(size));
-        Vector matrix(size_of(size * size));
+        Vector u(as_size(size)), sign(as_size(size)), right(as_size(size));
+        Vector matrix(as_size(size * size));
         hessian(used, matrix);
         for (Index i = 0; i < size; ++i) {
-            const Index j = used[size_of(i)];
-            const bool one = kinds_[size_of(j)] == Kind::one;
-            const double at = end[size_of(j)];
-            sign[size_of(i)] = one ? 0.0 : std::copysign(1.0, at);
-            u[size_of(i)] = one ? at : std::copysign(1.0 / t_, at);
-            matrix[size_of(i * size + i)] += one ? c : 0.0;
+            const Index j = used[as_size(i)];
+            const bool one = kinds_[as_size(j)] == Kind::one;
+            const double at = end[as_size(j)];
+            sign[as_size(i)] = one ? 0.0 : std::copysign(1.0, at);
+            u[as_size(i)] = one ? at : std::copysign(1.0 / t_, at);
+            matrix[as_size(i * size + i)] += one ? c : 0.0;
         }
         const double of_middle = budget > 0.0 ? c / budget : 0.0;
         const double turned = p_.squared ? 0.0 : -c / (gauge * gauge);
         for (Index i = 0; i < size; ++i) {
             double* to = matrix.data() + i * size;
-            add_multiple(to, of_middle * sign[size_of(i)], sign.data(), size);
-            add_multiple(to, turned * u[size_of(i)], u.data(), size);
+            add_multiple(to, of_middle * sign[as_size(i)], sign.data(), size);
+            add_multiple(to, turned * u[as_size(i)], u.data(), size);
         }
         for (double damping = damping_; damping <= 1.0; damping *= 1e3) {
             Vector factor(matrix);
             for (Index i = 0; i < size; ++i) {
-                const Index j = used[size_of(i)];
-                factor[size_of(i * size + i)] += damping * lipschitz_;
-                right[size_of(i)] = p_.pull[j] + damping * lipschitz_ * best_.w[size_of(j)] -
-                                    (p_.squared ? 0.0 : c * u[size_of(i)]);
+                const Index j = used[as_size(i)];
+                factor[as_size(i * size + i)] += damping * lipschitz_;
+                right[as_size(i)] = p_.pull[j] + damping * lipschitz_ * best_.w[as_size(j)] -
+                                    (p_.squared ? 0.0 : c * u[as_size(i)]);
             }
             if (!blas::cholesky(size, factor.data(), size)) continue;
             blas::cholesky_solve(size, factor.data(), size, right.data());
-            x.assign(size_of(p_.count), 0.0);
-            for (Index i = 0; i < size; ++i) x[size_of(used[size_of(i)])] = right[size_of(i)];
+            x.assign(as_size(p_.count), 0.0);
+            for (Index i = 0; i < size; ++i) x[as_size(used[as_size(i)])] = right[as_size(i)];
             return std::isfinite(dot(right.data(), right.data(), size));
         }
         return false;
@@ -466,12 +451,12 @@ class Fit {
         if (p_.gram) {
             for (Index i = 0; i < size; ++i)
                 for (Index l = i; l < size; ++l)
-                    matrix[size_of(i * size + l)] = column(used[size_of(i)])[used[size_of(l)]];
+                    matrix[as_size(i * size + l)] = column(used[as_size(i)])[used[as_size(l)]];
             return;
         }
-        Vector taken(size_of(size * p_.rows));
+        Vector taken(as_size(size * p_.rows));
         for (Index i = 0; i < size; ++i)
-            std::copy_n(column(used[size_of(i)]), p_.rows, taken.data() + i * p_.rows);
+            std::copy_n(column(used[as_size(i)]), p_.rows, taken.data() + i * p_.rows);
         blas::add_gram(size, p_.rows, 1.0, taken.data(), p_.rows, 0.0, matrix.data(), size);
     }
 

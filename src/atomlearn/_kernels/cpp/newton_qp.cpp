@@ -8,6 +8,7 @@
 
 #include "active_set.hpp"
 #include "blas.hpp"
+#include "vectors.hpp"
 
 namespace atomlearn {
 namespace {
@@ -17,22 +18,6 @@ constexpr double kArmijo = 1e-4;
 constexpr double kRounding = 1e-13;
 constexpr int kHalvings = 30;
 constexpr Index kMostPivots = 100000;
-
-std::size_t size_of(Index n) {
-    return static_cast<std::size_t>(n);
-}
-
-ATOMLEARN_CLONES double dot(const double* x, const double* y, Index size) {
-    double total = 0.0;
-#pragma omp simd reduction(+ : total)
-    for (Index i = 0; i < size; ++i) total += x[i] * y[i];
-    return total;
-}
-
-ATOMLEARN_CLONES void add_multiple(double* y, double factor, const double* x, Index size) {
-#pragma omp simd
-    for (Index i = 0; i < size; ++i) y[i] += factor * x[i];
-}
 
 ATOMLEARN_CLONES void scaled_less_mean(double* to, const double* from, double mean,
                                        const double* root, Index size) {
@@ -47,17 +32,17 @@ class Fit {
           w_(weights),
           b_(shift),
           batch_(batch),
-          linear_(size_of(p_.samples)),
-          slope_(size_of(p_.samples)),
-          curvature_(size_of(p_.samples)),
-          move_(size_of(p_.samples)),
-          scaled_(size_of(p_.samples * p_.count)),
-          gram_(size_of(p_.count * p_.count)),
-          factor_(size_of(p_.count * p_.count)),
-          means_(size_of(p_.count)),
-          gradient_(size_of(p_.count)),
-          end_(size_of(p_.count)),
-          order_(size_of(p_.count)) {}
+          linear_(as_size(p_.samples)),
+          slope_(as_size(p_.samples)),
+          curvature_(as_size(p_.samples)),
+          move_(as_size(p_.samples)),
+          scaled_(as_size(p_.samples * p_.count)),
+          gram_(as_size(p_.count * p_.count)),
+          factor_(as_size(p_.count * p_.count)),
+          means_(as_size(p_.count)),
+          gradient_(as_size(p_.count)),
+          end_(as_size(p_.count)),
+          order_(as_size(p_.count)) {}
 
     Index run(Index most) {
         std::fill(linear_.begin(), linear_.end(), *b_);
@@ -113,7 +98,7 @@ class Fit {
         mass_ = 0.0;
         surplus_ = 0.0;
         for (Index i = 0; i < p_.samples; ++i) {
-            const double s = p_.sample_weight[i], y = p_.target[i], z = linear_[size_of(i)];
+            const double s = p_.sample_weight[i], y = p_.target[i], z = linear_[as_size(i)];
             double first, second;
             if (p_.loss == SmallLoss::squared) {
                 first = z - y;
@@ -128,8 +113,8 @@ class Fit {
                 first = -y * short_of;
                 second = short_of > 0.0 ? 1.0 : 0.0;
             }
-            slope_[size_of(i)] = s * first;
-            curvature_[size_of(i)] = s * second;
+            slope_[as_size(i)] = s * first;
+            curvature_[as_size(i)] = s * second;
             surplus_ += s * first;
             mass_ += s * second;
         }
@@ -153,11 +138,11 @@ class Fit {
         } else {
             for (Index j = 0; j < m; ++j)
                 for (Index k = j; k < m; ++k)
-                    gram_[size_of(j * m + k)] =
+                    gram_[as_size(j * m + k)] =
                         dot(scaled_.data() + j * n, scaled_.data() + k * n, n);
         }
         for (Index j = 0; j < m; ++j)
-            for (Index k = j + 1; k < m; ++k) gram_[size_of(k * m + j)] = gram_[size_of(j * m + k)];
+            for (Index k = j + 1; k < m; ++k) gram_[as_size(k * m + j)] = gram_[as_size(j * m + k)];
     }
 
     bool minimise_model() {
@@ -196,7 +181,7 @@ class Fit {
             for (Index i = 0; i < n; ++i) at(trial, i) = at(linear_, i) + length * at(move_, i);
             if (halving > 0)
                 for (Index j = 0; j < p_.count; ++j)
-                    at(end_, j) = 0.5 * (at(end_, j) + start[size_of(j)]);
+                    at(end_, j) = 0.5 * (at(end_, j) + start[as_size(j)]);
             const double now = objective(trial.data(), end_.data());
             if (now <= value_ + kArmijo * length * promised + 1e-14 * value_) {
                 std::copy(end_.begin(), end_.end(), w_);
@@ -210,7 +195,7 @@ class Fit {
         return false;
     }
 
-    static double& at(std::vector<double>& v, Index i) { return v[size_of(i)]; }
+    static double& at(std::vector<double>& v, Index i) { return v[as_size(i)]; }
 
     const SmallProblem& p_;
     double* w_;

@@ -14,10 +14,6 @@ namespace {
 constexpr int kMostExchanges = 12;
 constexpr int kPatience = 3;
 
-std::size_t as_size(Index n) {
-    return static_cast<std::size_t>(n);
-}
-
 bool by_active_set(const std::vector<double>& matrix, const std::vector<double>& b,
                    std::vector<double>& x) {
     const Index n = static_cast<Index>(b.size());

@@ -9,6 +9,7 @@
 #include "blas.hpp"
 #include "factor.hpp"
 #include "ridge_systems.hpp"
+#include "vectors.hpp"
 
 namespace atomlearn {
 namespace {
@@ -22,10 +23,6 @@ constexpr double kSlack = 1e-11;
 constexpr double kLeastPivot = 1e-13;
 // Residuals of a system beyond this part of the prices are corrected once.
 constexpr double kExact = 1e-11;
-
-std::size_t as_size(Index n) {
-    return static_cast<std::size_t>(n);
-}
 
 class Pivoting {
   public:

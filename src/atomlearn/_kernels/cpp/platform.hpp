@@ -30,6 +30,11 @@ namespace atomlearn {
 
 using Index = std::int64_t;
 
+// A count or position for the standard library, which has no signed ones.
+inline std::size_t as_size(Index n) {
+    return static_cast<std::size_t>(n);
+}
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLargest = std::numeric_limits<double>::max();
 

@@ -3,40 +3,11 @@
 #include <cmath>
 
 #include "blas.hpp"
+#include "vectors.hpp"
 
 namespace atomlearn {
 
-ATOMLEARN_CLONES void subtract_rows(double* y, const double* matrix, Index stride,
-                                    const Index* rows, const double* factors, Index count,
-                                    Index size) {
-    Index r = 0;
-    for (; r + 4 <= count; r += 4) {
-        const double* a = matrix + rows[r] * stride;
-        const double* b = matrix + rows[r + 1] * stride;
-        const double* c = matrix + rows[r + 2] * stride;
-        const double* d = matrix + rows[r + 3] * stride;
-        const double fa = factors[r], fb = factors[r + 1], fc = factors[r + 2], fd = factors[r + 3];
-#pragma omp simd
-        for (Index j = 0; j < size; ++j) y[j] -= fa * a[j] + fb * b[j] + fc * c[j] + fd * d[j];
-    }
-    for (; r < count; ++r) {
-        const double* a = matrix + rows[r] * stride;
-        const double fa = factors[r];
-#pragma omp simd
-        for (Index j = 0; j < size; ++j) y[j] -= fa * a[j];
-    }
-}
-
 namespace {
-
-std::size_t as_size(Index n) {
-    return static_cast<std::size_t>(n);
-}
-
-ATOMLEARN_CLONES void add_multiple(double* y, double factor, const double* x, Index size) {
-#pragma omp simd
-    for (Index j = 0; j < size; ++j) y[j] += factor * x[j];
-}
 
 void mirror_lower(std::vector<double>& matrix, Index size) {
     for (Index c = 0; c < size; ++c)
@@ -218,10 +189,7 @@ class ColumnSystem final : public FeatureSystem {
             if (at < first) continue;
             const double* column = loss_.columns + j * loss_.stride;
             std::copy(column, column + n, columns_.data() + at * n);
-            double total = 0.0;
-#pragma omp simd reduction(+ : total)
-            for (Index i = 0; i < n; ++i) total += column[i] * loss_.target[i];
-            linear_[as_size(j)] = total;
+            linear_[as_size(j)] = dot(column, loss_.target, n);
         }
         // Rows first .. count - 1 of G, up to the diagonal, then mirrored.
         double* fresh = gram_.data() + first * stride_;

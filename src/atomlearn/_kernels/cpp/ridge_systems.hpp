@@ -8,11 +8,6 @@
 
 namespace atomlearn {
 
-// y -= the sum of factors[r] times row rows[r] of the matrix, four rows at a time: each entry of y
-// is read once for four products.
-void subtract_rows(double* y, const double* matrix, Index stride, const Index* rows,
-                   const double* factors, Index count, Index size);
-
 // min over w of 1/2 ||target - B w||^2 + 1/2 sum_j w_j^2 / d_j at the last d that was solved for.
 class RidgeSystem {
   public:

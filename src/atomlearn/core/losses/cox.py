@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, final
 
 import numpy as np
@@ -16,9 +16,6 @@ from atomlearn.core.losses.risk_sets import RiskSets
 from atomlearn.core.losses.survival_target import checked_survival
 
 Array = NDArray[np.float64]
-
-#: Targets, weights and ties of the last risk sets, with them: replaced whole, never changed.
-_LAST: list[tuple[bytes, Array, bool, list[RiskSets]] | None] = [None]
 
 
 @final
@@ -68,6 +65,11 @@ class Cox(Loss):
     """
 
     ties: Literal["efron", "breslow"] = "efron"
+    #: The last risk sets at z = 0, of which targets and weights: sorting takes longer than all
+    #: else, and a fit asks hundreds of times. Replaced whole, never changed.
+    _last: tuple[bytes, Array, list[RiskSets]] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
     name: ClassVar[str] = "cox"
     task: ClassVar[Task] = "survival"
     dispersed: ClassVar[bool] = False
@@ -88,7 +90,26 @@ class Cox(Loss):
 
     def strata(self, y: Any, prediction: Array, weight: Array) -> list[RiskSets]:
         """Return the risk sets of each stratum with an event."""
-        return [sets.at(prediction) for sets in _at_zero(y, weight, self.ties == "efron")]
+        return [sets.at(prediction) for sets in self._at_zero(y, weight)]
+
+    def _at_zero(self, y: Any, weight: Array) -> list[RiskSets]:
+        """Return the risk sets at z = 0, those of the last call where it was of equal numbers."""
+        if self._last is not None:
+            of_y, of_weight, kept = self._last
+            if np.array_equal(weight, of_weight) and y.tobytes() == of_y:
+                return kept
+        parts, stratum = [np.arange(y.size)], y["stratum"]
+        if stratum.size and (stratum != stratum[0]).any():
+            order = np.argsort(stratum, kind="stable")
+            parts = np.split(order, np.flatnonzero(np.diff(stratum[order])) + 1)
+        sets = (RiskSets.of_stratum(y, weight, rows, self.ties == "efron") for rows in parts)
+        found = [each for each in sets if each is not None]
+        object.__setattr__(self, "_last", (y.tobytes(), weight.copy(), found))
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the risk sets out: a model that is kept does not carry its data."""
+        return self.__dict__ | {"_last": None}
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return f(z), never negative."""
@@ -192,27 +213,6 @@ class Coupling:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return self.toarray().astype(dtype or np.float64)
-
-
-def _at_zero(y: Any, weight: Array, efron: bool) -> list[RiskSets]:
-    """Return the risk sets at z = 0, those of the last call where it was of equal numbers.
-
-    Sorting takes longer than all else, and a fit asks hundreds of times.
-    """
-    last = _LAST[0]
-    if last is not None:
-        of_y, of_weight, of_efron, found = last
-        same = efron == of_efron and np.array_equal(weight, of_weight)
-        if same and y.tobytes() == of_y:
-            return found
-    parts, stratum = [np.arange(y.size)], y["stratum"]
-    if stratum.size and (stratum != stratum[0]).any():
-        order = np.argsort(stratum, kind="stable")
-        parts = np.split(order, np.flatnonzero(np.diff(stratum[order])) + 1)
-    sets = (RiskSets.of_stratum(y, weight, rows, efron) for rows in parts)
-    found = [each for each in sets if each is not None]
-    _LAST[0] = y.tobytes(), weight.copy(), efron, found
-    return found
 
 
 def _seen(y: Any, weight: Array) -> Array:

@@ -19,9 +19,6 @@ Array = NDArray[np.float64]
 #: out: its coefficient is 0, and no prediction changes by more than that part.
 COLLINEAR = 1e-9
 
-#: Who asked for the last best coefficients, of what, and they: replaced whole, never changed.
-_LAST: list[tuple[Any, Array, Array, Array, tuple[Array, Array]] | None] = [None]
-
 
 class FreeColumns(Around):
     """f~(z) = min over g and b of f(z + Z g + b): covariates beside an intercept, both free.
@@ -67,6 +64,8 @@ class FreeColumns(Around):
     """
 
     is_quadratic = False
+    #: The last best coefficients, and of what: replaced whole, never changed.
+    _last: tuple[Array, Array, Array, tuple[Array, Array]] | None = None
 
     def __init__(self, inner: Loss, columns: Array, intercept: bool) -> None:
         self.describe(inner)
@@ -206,14 +205,13 @@ class FreeColumns(Around):
 
     def _optimal(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Array]:
         """Return argmin_c f(z + Q c) and z + Q c there; value, gradient and proof ask in turn."""
-        last = _LAST[0]
-        if last is not None:
-            owner, of_y, of_weight, of_prediction, kept = last
-            same = owner is self and of_y is y and of_weight is weight
+        if self._last is not None:
+            of_y, of_weight, of_prediction, kept = self._last
+            same = of_y is y and of_weight is weight
             if same and np.array_equal(of_prediction, prediction):
                 return kept
         found = self._searched(y, prediction, weight)
-        _LAST[0] = self, y, weight, prediction.copy(), found
+        self._last = y, weight, prediction.copy(), found
         return found
 
     def _searched(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Array]:
