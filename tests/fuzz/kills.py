@@ -204,7 +204,12 @@ def _compare(answer: dict, best: Result, arguments: dict) -> None:
 
 
 def workers(kills: int, seed: int = 0) -> Counter[str]:
-    """Kill workers of a Dask cluster, one at a time, while it solves."""
+    """Kill workers of a Dask cluster, one at a time, while it solves.
+
+    A task whose worker died more often than ``allowed-failures`` (3) is given up by the
+    scheduler, and the design says so: here it may, as the same pieces meet all the kills.
+    """
+    import dask
     import dask.array as da
     import psutil
     from distributed import Client, LocalCluster
@@ -212,6 +217,7 @@ def workers(kills: int, seed: int = 0) -> Counter[str]:
     rng, counts = random.Random(seed), Counter[str]()
     best = solve(X, Y, level=2.0, gap=1e-9)
     with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 10 * kills}),
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):

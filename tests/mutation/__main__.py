@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import os
 import random
 import re
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from tests.mutation.known import KNOWN, SRC
 from tests.mutation.operators import changed
+from tests.mutation.reach import Chosen, Reach, tests_that_run
 
 #: Which tests are there for which files: the first that fits. Those of the file itself, by its
 #: name, come first, as most changes are noticed there.
@@ -44,8 +46,11 @@ HEAVY = ("numpy", "scipy.sparse.linalg", "scipy.optimize", "scipy.special", "skl
 PATIENCE = 300
 
 
-def noticed(copy: Path, file: str, source: str, tests: str) -> str:
-    """Return which test fails over the file with this source, "" where none does."""
+def noticed(copy: Path, file: str, source: str, tests: str | list[str]) -> str:
+    """Return which test fails over the file with this source, "" where none does.
+
+    Tests are files, or a list of single tests in the order in which they are run.
+    """
     place = copy / file
     held = place.read_text(encoding="utf-8")
     place.write_text(source, encoding="utf-8")
@@ -62,20 +67,32 @@ def noticed(copy: Path, file: str, source: str, tests: str) -> str:
     raise SystemExit(f"the tests did not run: {(copy / 'said').read_text()[-2000:]}")
 
 
-def _test(copy: Path, tests: str) -> None:
+def _test(copy: Path, tests: str | list[str], reach: Reach | None = None) -> None:
     """Run the tests over the copy, and end this process."""
     os.chdir(copy)
     sys.path[:0] = [str(copy / "src"), str(copy)]
     sys.dont_write_bytecode = True
-    resource.setrlimit(resource.RLIMIT_CPU, (PATIENCE, PATIENCE))
+    if reach is None:
+        resource.setrlimit(resource.RLIMIT_CPU, (PATIENCE, PATIENCE))
     said = os.open(copy / "said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):
         os.dup2(said, stream)
     import pytest
 
     code = 1
+    plugins: list[object] = []
+    if isinstance(tests, list):
+        plugins.append(Chosen(tests))
+        tests = " ".join(sorted({name.partition("::")[0] for name in tests}))
+    if reach is not None:
+        plugins.append(reach)
+    fast = [] if reach else ["-x"]
     try:
-        code = pytest.main(["-x", "-q", "-n", "0", "-p", "no:cacheprovider", *tests.split()])
+        code = pytest.main(
+            [*fast, "-q", "-n", "0", "-p", "no:cacheprovider", *tests.split()], plugins
+        )
+        if reach is not None:
+            reach.save()
     finally:
         sys.stdout.flush()
         os._exit(int(code))
@@ -89,8 +106,7 @@ def tests_of(file: str, room: str) -> str:
     return " ".join(near + rest)
 
 
-def main() -> int:
-    """Print one line a change; return the number of those that no test noticed."""
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
     parser.add_argument("--known", action="store_true")
     parser.add_argument("--random", type=int, default=0)
@@ -98,19 +114,49 @@ def main() -> int:
     parser.add_argument("--only", default="", help="files that contain this")
     parser.add_argument("--trusting", action="store_true", help="the tests pass as it is")
     parser.add_argument("--seconds", type=float, default=float("inf"))
-    options = parser.parse_args()
+    parser.add_argument("--reach", type=Path, help="a file: which lines each test runs")
+    parser.add_argument("--learn", nargs="*", default=[], help="tests whose lines to add to it")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Print one line a change; return the number of those that no test noticed."""
+    options = _options()
     for name in HEAVY:
         importlib.import_module(name)
-    sound: dict[str, bool] = {}
-    killed, survived, ends = 0, 0, time.monotonic() + options.seconds
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
-        for part in ("src", "tests", "pyproject.toml"):
+        for part in ("src", "tests", "benchmarks", "pyproject.toml"):
             place = shutil.copytree if Path(part).is_dir() else shutil.copy
             place(part, copy / part)
-        for file, tests, source, what in _changes(options):
-            if options.only not in file or time.monotonic() > ends:
-                continue
+        if options.learn:
+            return _learned(copy, options)
+        return _survivors(copy, options)
+
+
+def _learned(copy: Path, options: argparse.Namespace) -> int:
+    """Add what the tests run to the file, folder by folder."""
+    for tests in options.learn:
+        if not (child := os.fork()):
+            _test(copy, tests, Reach("src/atomlearn/core/", options.reach.absolute()))
+        status = os.waitpid(child, 0)[1]
+        print(tests, "exit", status, (copy / "said").read_text().splitlines()[-1], flush=True)
+    return 0
+
+
+def _survivors(copy: Path, options: argparse.Namespace) -> int:
+    """Print one line a change; return the number of those that no test noticed."""
+    sound: dict[str, bool] = {}
+    reach = json.loads(options.reach.read_text()) if options.reach else None
+    killed, survived, ends = 0, 0, time.monotonic() + options.seconds
+    for file, line, tests, source, what in _changes(options):
+        if options.only not in file or time.monotonic() > ends:
+            continue
+        if reach is not None and line:
+            chosen = tests_that_run(reach, file, line)
+            by = noticed(copy, file, source, chosen) if chosen else ""
+            what = f"{what} ({len(chosen)} tests)"
+        else:
             if tests not in sound and not options.trusting:
                 # Tests that fail over the package as it is would notice everything.
                 held = (copy / file).read_text(encoding="utf-8")
@@ -118,8 +164,8 @@ def main() -> int:
             if not sound.get(tests, True):
                 raise SystemExit(f"{tests} fail without any change")
             by = noticed(copy, file, source, tests)
-            killed, survived = killed + bool(by), survived + (not by)
-            print("killed  " if by else "SURVIVED", file, what, by and f"by {by}", flush=True)
+        killed, survived = killed + bool(by), survived + (not by)
+        print("killed  " if by else "SURVIVED", file, what, by and f"by {by}", flush=True)
     print(f"{killed} of {killed + survived} killed")
     return survived
 
@@ -132,7 +178,8 @@ def _changes(options: argparse.Namespace):
                 raise SystemExit(
                     f"{name} has changed: {old!r} stands there {source.count(old)} times"
                 )
-            yield SRC + name, tests, source.replace(old, new), f"{old.strip()!r} -> {new.strip()!r}"
+            what = f"{old.strip()!r} -> {new.strip()!r}"
+            yield SRC + name, 0, tests, source.replace(old, new), what
     rng = random.Random(options.seed)
     rooms = list(ROOMS)
     for _ in range(options.random):
@@ -142,7 +189,7 @@ def _changes(options: argparse.Namespace):
         )
         source, line, what = changed(path, rng)
         if line:
-            yield str(path), tests_of(str(path), room), source, f"line {line}: {what}"
+            yield str(path), line, tests_of(str(path), room), source, f"line {line}: {what}"
 
 
 if __name__ == "__main__":
