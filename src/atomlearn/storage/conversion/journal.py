@@ -33,7 +33,7 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def write_safely(path: Path, content: bytes) -> None:
+def write_safely(path: Path, content: bytes | memoryview) -> None:
     """Write a file that is there as a whole or not at all, whatever happens."""
     temporary = path.with_name(path.name + ".new")
     with temporary.open("wb") as stream:

@@ -179,11 +179,12 @@ def _transpose(source: RowSource, work: Workplace, kind: str, memory: int, name:
     if not source.about.sparse:
         rows.write_dense(writer)
         return writer.finish(source.about.names, target, name)
-    totals, dropped = rows.totals(source.about.drops_first)
+    starts, dropped = rows.starts(source.about.drops_first)
     # Other files than libsvm say how many columns they have, and all may be zero.
-    if source.about.drops_first and not totals.any():
+    if source.about.drops_first and not starts[-1]:
         raise ValueError(f"{name} has no entries; expected lines of 'label index:value ...'")
-    rows.write_sparse(writer, totals, dropped)
+    rows.write_sparse(writer, starts, dropped)
+    del starts
     return writer.finish(source.about.names, target, name, first_index=dropped)
 
 

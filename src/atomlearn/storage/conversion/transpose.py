@@ -177,34 +177,42 @@ class Transposition:
             writer.dense(bucket)
             writer.commit()
 
-    def totals(self, drops_first: bool) -> tuple[NDArray[np.int64], int]:
-        """Return the entries of each column, and 1 where column 0 is none (0 elsewhere)."""
-        totals = np.zeros(max((width for _, width in self.blocks), default=0), dtype=np.int64)
+    def starts(self, drops_first: bool) -> tuple[NDArray[np.int64], int]:
+        """Return where the entries of each column start, and 1 where column 0 is none (0 else).
+
+        One number more than there are columns; column by column, an array this long is held once.
+        """
+        width = max((width for _, width in self.blocks), default=0)
+        starts = np.zeros(width + 1, dtype=np.int64)
         for number in range(len(self.blocks)):
             for columns, counts, _ in self._lists(number):
-                totals[columns] += counts
-        dropped = int(drops_first and totals.size > 1 and totals[0] == 0)
-        return totals[dropped:], dropped
+                starts[columns + 1] += counts
+        dropped = int(drops_first and width > 1 and starts[1] == 0)
+        np.cumsum(starts, out=starts)
+        return starts[dropped:], dropped
 
-    def write_sparse(self, writer: StoreWriter, totals: NDArray[np.int64], dropped: int) -> None:
+    def write_sparse(self, writer: StoreWriter, starts: NDArray[np.int64], dropped: int) -> None:
         """Append all columns that are not yet written, a bucket at a time."""
-        starts = np.append(0, np.cumsum(totals))
+        size = starts.size - 1
         limit = max(1, self.memory // 2 // SHARING.entry_bytes)
         first = writer.next_column
         edges = [first]
-        while edges[-1] < totals.size:
+        while edges[-1] < size:
             end = int(np.searchsorted(starts, starts[edges[-1]] + limit, side="right")) - 1
-            edges.append(min(max(end, edges[-1] + 1), totals.size))
+            end = min(end, edges[-1] + SHARING.columns)
+            edges.append(min(max(end, edges[-1] + 1), size))
         pieces = [self._pieces(number, np.array(edges) + dropped)
                   for number in range(len(self.blocks))]  # fmt: skip
         for bucket in range(len(edges) - 1):
             begin, end = edges[bucket], edges[bucket + 1]
-            own = starts[begin : end + 1] - starts[begin]
-            values = np.empty(int(own[-1]), dtype=self.spilled)
-            rows = np.empty(int(own[-1]), dtype=writer.row_dtype)
-            free = own[:-1].copy()
+            count = int(starts[end] - starts[begin])
+            values = np.empty(count, dtype=self.spilled)
+            rows = np.empty(count, dtype=writer.row_dtype)
+            # Where the next entry of each column goes: in the end, where the next column begins.
+            own = np.zeros(end - begin + 1, dtype=np.int64)
+            np.subtract(starts[begin:end], starts[begin], out=own[1:])
             for number in range(len(self.blocks)):
-                self._place(number, pieces[number][bucket], begin + dropped, free, values, rows)
+                self._place(number, pieces[number][bucket], begin + dropped, own[1:], values, rows)
             writer.entries(values, rows, own)
             writer.commit()
 

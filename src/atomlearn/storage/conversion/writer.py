@@ -115,10 +115,15 @@ class StoreWriter:
             file.close()
         spilled = {name: self.work.spill(name).read_bytes() for name in self._notes}
         sums = b"".join(spilled[f"sums{place}"] for place in range(len(self._files)))
-        small = {store.CHUNKS: np.zeros(1, dtype="<i8").tobytes() + spilled["ends"] + sums}
-        starts = np.append(0, np.cumsum(np.frombuffer(spilled["lengths"], dtype="<i8")))
+        small: dict[str, bytes | memoryview] = {}
+        small[store.CHUNKS] = np.zeros(1, dtype="<i8").tobytes() + spilled["ends"] + sums
+        lengths = np.frombuffer(spilled.pop("lengths"), dtype="<i8")
+        nonzeros = int(lengths.sum())
         if self.sparse:
-            small[store.STARTS] = starts.astype("<i8").tobytes()
+            starts = np.zeros(lengths.size + 1, dtype="<i8")
+            np.cumsum(lengths, out=starts[1:])
+            small[store.STARTS] = starts.data
+        del lengths
         if self.kind == "genotype":
             small[store.COUNTS] = spilled["counts"]
         if names is not None:
@@ -135,7 +140,7 @@ class StoreWriter:
             n_features=self.next_column,
             n_chunks=self.n_chunks,
             row_dtype=self.row_dtype.name if self.sparse else "",
-            nonzeros=int(starts[-1]),
+            nonzeros=nonzeros,
             first_index=first_index,
             checksums={name: zlib.crc32(content) for name, content in small.items()},
             source=source,
