@@ -45,6 +45,11 @@ class Header:
             version = np.lib.format.read_magic(stream)
             if version not in _HEADERS:
                 raise ValueError(f"it is of version {version}; save it with numpy.save")
+            # The length of the header is asked for as a whole: it may not be beyond the file.
+            begin, n_bytes = stream.tell(), 2 if version == (1, 0) else 4
+            length = int.from_bytes(stream.read(n_bytes), "little")
+            hold(what, "its header", length, stored - begin)
+            stream.seek(begin)
             self.shape, self.fortran, self.dtype = _HEADERS[version](stream)
         if self.dtype.hasobject:
             raise ValueError(

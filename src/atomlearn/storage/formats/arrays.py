@@ -125,6 +125,10 @@ def _sparse(arrays: Arrays, path: Path) -> Any:
             )
     n_rows, n_columns = (int(size) for size in shape)
     sparse_size(path, (n_rows, n_columns), indices.size, max(n_rows, n_columns))
+    # SciPy's check asks for none of this where the last of indptr is not positive.
+    ends = indptr.astype(np.float64)
+    if indptr.size and not (ends[0] == 0 and np.all(np.diff(ends) >= 0)):
+        raise ValueError(f"{path} is a broken sparse matrix: indptr must begin at 0, and not fall")
     try:
         X = container((values, indices, indptr), shape=(n_rows, n_columns))
         X.check_format(full_check=True)
