@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.designs import DenseBlock, Lifted, as_design
+from atomlearn.core.problem.rounding import growth
+from atomlearn.designs import DenseBlock, Lifted, Standardized, as_design
 from atomlearn.lifting.expansion import Selection, SparseExpansion
 
 N, P, M = 15, 8, 20
@@ -100,3 +101,26 @@ def test_places_a_warm_start_or_says_it_cannot():
 def test_a_design_of_other_columns_is_refused():
     with pytest.raises(ValueError, match="of 5 features, but the design has 3"):
         Lifted(as_design(np.eye(3)), Selection(np.array([1, 2]), 5))
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_digits_that_scores_lose_are_told(kind):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(N, P)) + 1e8
+    expansion, L = expansions(rng)[kind]
+    inner = Standardized(as_design(X))
+    design, v = Lifted(inner, expansion), rng.normal(size=N)
+    exact = (X.astype(np.longdouble) - inner.means) * inner.factors @ L
+    off = np.abs(design.scores(v).full() - exact.T @ v)
+    lengths = np.linalg.norm(exact.astype(float), axis=0)
+    told = lengths + np.sqrt(N) * design.taken_off(np.arange(M))
+    assert np.all(off <= 2.0 * growth(N) * np.linalg.norm(v) * told)
+    assert off.max() > growth(N) * np.linalg.norm(v) * lengths.max(), "offsets cost nothing here"
+
+
+def test_scores_of_features_that_cancel_are_told_of():
+    X = np.random.default_rng(5).normal(size=(N, 1)) @ np.ones((1, 2))
+    L = sparse.csc_array([[1.0], [-1.0]])
+    design = Lifted(as_design(X), SparseExpansion(L))
+    taken = design.taken_off(np.array([0]))
+    assert_allclose(taken, 2.0 * np.sqrt((X[:, 0] ** 2).mean()), rtol=1e-12)

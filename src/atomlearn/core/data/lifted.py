@@ -54,6 +54,15 @@ class Lifted(Derived):
             return SparseBlock(*parts, product.shape[0])
         return DenseBlock(np.asfortranarray(block.dense() @ local.toarray()))
 
+    def taken_off(self, columns: Columns) -> Array:
+        features, local = self.expansion.columns(columns)
+        taken = self.design.taken_off(features)
+        if self.expansion.members is not None:
+            return np.asarray(taken[local])
+        # Features that are mixed can cancel as offsets do: their scores are added up, too.
+        squares = self.design.gather(features).squared_norms() / self.shape[0]
+        return np.asarray(abs(local).T @ (taken + np.sqrt(squares)))
+
     def with_columns(self, columns: Columns) -> Design | None:
         """Return the design of these lifted columns; features they do not touch are skipped."""
         features, expansion = self.expansion.restrict(columns)
