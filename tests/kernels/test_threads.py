@@ -46,9 +46,26 @@ def test_concurrent_blocks_leave_the_threads_as_they_were(two_threads):
         thread.start()
         inside.wait()
         assert blas_threads() == 1
+    assert blas_threads() == 1, "the other thread is still at work"
     leave.set()
     thread.join()
     assert blas_threads() == before
+
+
+def test_threads_beside_the_main_one_can_set_it_aside(two_threads):
+    # threadpoolctl's limits do nothing in other threads than the first that set one.
+    with kernels.single_threaded_blas():
+        pass
+    seen = []
+
+    def other():
+        with kernels.single_threaded_blas():
+            seen.append(blas_threads())
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert seen == [1]
 
 
 def test_restored_after_an_error_in_an_observer(two_threads):

@@ -34,11 +34,10 @@ SCRIPT = textwrap.dedent(
             forked = pool.map(fit, range(2))
         assert [threads for _, threads in forked] == [1, 1], forked
         forked += Parallel(2, backend="loky")(delayed(fit)(i) for i in range(2))
+        # One thread ends before another: BLAS may not have its own threads again by then.
+        forked += Parallel(2, backend="threading")(delayed(fit)(i) for i in range(6))
         for coef, _ in forked:
             assert np.array_equal(coef, here)
-        for coef, _ in Parallel(2, backend="threading")(delayed(fit)(i) for i in range(2)):
-            # A Gram matrix that another thread makes differs in its last bits.
-            np.testing.assert_allclose(coef, here, rtol=0.0, atol=1e-14)
     """
 )
 

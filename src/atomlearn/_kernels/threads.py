@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -29,16 +29,39 @@ Array = NDArray[np.float64]
 #: Multiplications that are worth a Python thread: about a millisecond of BLAS.
 WORTH_A_THREAD = 5e7
 
-_limited = threading.Lock()
+
+class _Limit:
+    """Who keeps BLAS to one thread, and how many threads it had before the first of them."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.holders = 0
+        self.before: list[int] = []
+
+    def take(self) -> None:
+        with self.lock:
+            self.holders += 1
+            if self.holders == 1:
+                self.before = [library.get_num_threads() for library in _blas()]
+                _set_blas([1] * len(self.before))
+
+    def give_back(self) -> None:
+        with self.lock:
+            self.holders -= 1
+            if not self.holders:
+                _set_blas(self.before)
 
 
-def _unlocked() -> None:
+_limit = _Limit()
+
+
+def _unlimited() -> None:
     # Another thread of the parent may have held it, and does not exist in the child of a fork.
-    global _limited
-    _limited = threading.Lock()
+    global _limit
+    _limit = _Limit()
 
 
-os.register_at_fork(after_in_child=_unlocked)
+os.register_at_fork(after_in_child=_unlimited)
 
 
 @cache
@@ -50,30 +73,30 @@ def _blas() -> list[Any]:
     return [library for library in libraries if library.user_api == "blas"]
 
 
+def _set_blas(threads: Sequence[int]) -> None:
+    """Set how many threads each BLAS has, whichever Python thread asks."""
+    for library, most in zip(_blas(), threads, strict=True):
+        # From 3.8 on, threadpoolctl ignores all threads but the first that set a limit.
+        release = getattr(library, "clear_controlling_thread", lambda **_: None)
+        release(force=True)
+        library.set_num_threads(most)
+        release(force=True)
+
+
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
     """Keep BLAS to one thread in this block.
 
-    The limit is the process's. The Python thread that set it lifts it again: blocks inside others,
-    and those of other threads at the same time, change nothing.
+    The limit is the process's, and holds until the last block ends that asked for it, inside
+    others or in other threads: products of other shapes of threads differ in their last bits.
     """
-    lock = _limited
-    if not lock.acquire(blocking=False):
-        yield
-        return
+    # By hand: the context manager of threadpoolctl takes as long as a small fit's pass.
+    limit = _limit
+    limit.take()
     try:
-        # By hand: the context manager of threadpoolctl takes as long as a small fit's pass.
-        libraries = _blas()
-        before = [library.get_num_threads() for library in libraries]
-        try:
-            for library in libraries:
-                library.set_num_threads(1)
-            yield
-        finally:
-            for library, threads in zip(libraries, before, strict=True):
-                library.set_num_threads(threads)
+        yield
     finally:
-        lock.release()
+        limit.give_back()
 
 
 def max_threads() -> int:
