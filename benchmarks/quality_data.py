@@ -63,6 +63,25 @@ def pathways() -> Table:
     return Table(X.astype(np.float64), (y == np.unique(y)[-1]).astype(float), True, groups)
 
 
+def newsgroups(least: int = 20) -> Table:
+    """Documents of alt.atheism and talk.religion.misc; log counts of words in `least` or more."""
+    data = load("20news")
+    rows = np.flatnonzero(np.isin(data.y, (0, 19)))
+    counts = data.X[rows].tocsc()
+    often = np.diff(counts.indptr) >= least
+    X = np.log1p(counts[:, often].toarray().astype(np.float64))
+    return Table(X, (np.asarray(data.y)[rows] == 19).astype(float), True)
+
+
+def digits(first: int, second: int, rows: int) -> Table:
+    """Images of two digits of MNIST, those pixels that vary among these rows."""
+    file = array_file("mnist/mnist.npz")
+    wanted = np.flatnonzero(np.isin(file["y_train"], (first, second)))
+    chosen = np.random.default_rng(0).permutation(wanted)[:rows]
+    X = file["x_train"][chosen].reshape(rows, -1) / 255.0
+    return Table(X[:, X.std(axis=0) > 0], (file["y_train"][chosen] == second).astype(float), True)
+
+
 def labeled(path: str, target: str, classes: bool) -> Table:
     """Return a data set with one group label a column."""
     file = array_file(path)
@@ -121,11 +140,13 @@ MADE: dict[str, Callable[[int], Table | None]] = {
     "Zou-Hastie bunches": zou_hastie,
 }
 LARGE: dict[str, Callable[[int], Table | None]] = {
-    "golub": at_hand(lambda: two_classes("golub")),
+    "MNIST, 4 and 9, 1000 rows": at_hand(lambda: digits(4, 9, 1000)),
+    "20 newsgroups, atheism and religion": at_hand(newsgroups),
     "riboflavin": at_hand(lambda: numbers("riboflavin")),
     "p53 pathways": at_hand(pathways),
     "shipp": at_hand(lambda: two_classes("shipp")),
     "west": at_hand(lambda: two_classes("west")),
+    "golub": at_hand(lambda: two_classes("golub")),
     "prostate6033": at_hand(lambda: two_classes("prostate6033")),
     "madelon, 1000 rows": at_hand(lambda: two_classes("madelon", 1000)),
 }

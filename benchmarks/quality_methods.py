@@ -93,9 +93,11 @@ def best_subset(data: Table, X: Array, y: Array) -> Model:
     import abess
 
     kind = abess.LogisticRegression if data.classes else abess.LinearRegression
-    most = min(X.shape[0] // 3, X.shape[1], 60)
-    model = kind(support_size=range(1, most + 1), cv=5, thread=1).fit(X, y)
-    coef, intercept = np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
+    varied = np.flatnonzero(X.std(axis=0) > 0)  # it refuses constant columns
+    most = min(X.shape[0] // 3, varied.size, 60)
+    model = kind(support_size=range(1, most + 1), cv=5, thread=1).fit(X[:, varied], y)
+    coef, intercept = np.zeros(X.shape[1]), float(np.ravel(model.intercept_)[0])
+    coef[varied] = np.ravel(model.coef_)
     columns = np.flatnonzero(coef)
     return Model(lambda X: X @ coef + intercept, data.classes, columns, columns.size)
 

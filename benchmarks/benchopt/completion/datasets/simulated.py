@@ -7,7 +7,7 @@ from benchopt import BaseDataset
 class Dataset(BaseDataset):
     """Made by its seed."""
 
-    name = "low rank"
+    name = "simulated"
     parameters = {"n, share, rank": [(1000, 0.1, 5)], "seed": [0]}
     test_parameters = {"n, share, rank": [(30, 0.5, 2)]}
 

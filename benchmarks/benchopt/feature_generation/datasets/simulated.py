@@ -9,7 +9,7 @@ from atomlearn.datasets import make_feature_generation
 class Dataset(BaseDataset):
     """Made by its seed."""
 
-    name = "Tan et al."
+    name = "simulated"
     parameters = {"n, p, n_true": [(2048, 8192, 100)], "seed": [0]}
     test_parameters = {"n, p, n_true": [(60, 200, 10)]}
 

@@ -7,7 +7,7 @@ from benchopt import BaseDataset
 class Dataset(BaseDataset):
     """Made by its seed."""
 
-    name = "groups of ten"
+    name = "simulated"
     parameters = {"n, p": [(500, 5000)], "seed": [0]}
     test_parameters = {"n, p": [(30, 60)]}
 

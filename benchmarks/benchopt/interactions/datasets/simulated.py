@@ -8,7 +8,7 @@ from atomlearn.datasets import make_correlated
 class Dataset(BaseDataset):
     """Made by its seed."""
 
-    name = "correlated"
+    name = "simulated"
     parameters = {"n, p, rho": [(500, 300, 0.2)], "seed": [0]}
     test_parameters = {"n, p, rho": [(30, 12, 0.5)]}
 

@@ -8,7 +8,7 @@ from atomlearn.datasets import make_correlated
 class Dataset(BaseDataset):
     """Made by its seed."""
 
-    name = "correlated"
+    name = "simulated"
     parameters = {"n, p, rho": [(200, 2000, 0.5), (1000, 20_000, 0.5)], "seed": [0]}
     test_parameters = {"n, p, rho": [(30, 60, 0.5)]}
 

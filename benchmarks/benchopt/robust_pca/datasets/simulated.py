@@ -7,7 +7,7 @@ from benchopt import BaseDataset
 class Dataset(BaseDataset):
     """Made by its seed."""
 
-    name = "low rank and spikes"
+    name = "simulated"
     parameters = {"n, rank": [(300, 10)], "seed": [0]}
     test_parameters = {"n, rank": [(20, 2)]}
 
