@@ -51,6 +51,51 @@ def test_select_and_predict_from_a_store(table: Path, tmp_path: Path) -> None:
     assert_allclose(first, second, rtol=1e-12)
 
 
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    """A table with a category of three labels, beside numbers."""
+    rng = np.random.default_rng(1)
+    X, kinds = rng.standard_normal((120, 6)), np.array(["a", "b", "c"])[rng.integers(0, 3, 120)]
+    y = X[:, 1] + 2.0 * (kinds == "b") - (kinds == "c") + 0.3 * rng.standard_normal(120)
+    path = tmp_path / "people.csv"
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow([*(f"f{j}" for j in range(6)), "kind", "size"])
+        writer.writerows([*row, k, v] for row, k, v in zip(X.tolist(), kinds, y, strict=True))
+    return path
+
+
+def test_a_category_stays_a_group_in_a_store(people: Path, tmp_path: Path) -> None:
+    store = tmp_path / "people.store"
+    assert main(["convert", str(people), str(store), "--target", "size", "--quiet"]) == 0
+    words = ["--norm", "groups", "--alpha", "0.3", "--quiet", "--test-fraction", "0"]
+    for data, folder, more in ((people, "a", ["--target", "size"]), (store, "b", [])):
+        assert main(["select", str(data), *more, *words, "--out", str(tmp_path / folder)]) == 0
+    mine = _rows(tmp_path / "b" / "selected.csv")
+    assert mine == _rows(tmp_path / "a" / "selected.csv")
+    assert {"kind=a", "kind=b", "kind=c"} < {row["feature"] for row in mine}
+    model, found = str(tmp_path / "b" / "model.json"), []
+    for data in (people, store):
+        out = tmp_path / "p.csv"
+        assert main(["predict", model, str(data), "--out", str(out)]) == 0
+        found.append([float(row["prediction"]) for row in _rows(out)])
+    assert_allclose(found[0], found[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("norm", ["ksupport:k=2,3", "groups"])
+def test_groups_that_overlap_are_told_which_norm_to_type(
+    table: Path, norm: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    groups = tmp_path / "groups.txt"
+    groups.write_text("a f0 f1 f2\nb f2 f3 f5\n")
+    words = ["select", str(table), "--target", "y", "--groups", str(groups), "--norm"]
+    assert main([*words, norm, "--out", str(tmp_path / "o")]) == 2
+    latent = f"latent{norm}"
+    assert f"type --norm {latent}," in capsys.readouterr().err
+    last = ["--alpha", "0.1", "--quiet", "--out", str(tmp_path / "o")]
+    assert main([*words, latent.replace("2,3", "2"), *last]) == 0
+
+
 def test_select_goes_on_from_a_checkpoint(table: Path, tmp_path: Path) -> None:
     words = ["select", str(table), "--target", "y", "--norm", "l1", "--cv", "--quiet"]
     kept = ["--checkpoint", str(tmp_path / "state")]

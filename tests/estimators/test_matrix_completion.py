@@ -140,3 +140,24 @@ def test_losses_that_do_not_fit_are_refused() -> None:
         MatrixCompletion(loss=["squared", "huber"]).fit(X)
     given = ["huber" if not label else "logistic" for label in LABELS]
     assert MatrixCompletion(loss=given).fit(X).losses_ == given
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_rank_is_bounded_in_the_final_fit_and_chosen_by_held_out_entries(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    truth = rng.standard_normal((40, 5)) * [4.0, 2.0, 1.0, 0.7, 0.5] @ rng.standard_normal((5, 25))
+    X = truth + 0.3 * rng.standard_normal(truth.shape)
+    X[rng.random(X.shape) < 0.3] = np.nan
+    bounds = [MatrixCompletion(rank=rank, random_state=seed).fit(X) for rank in (1, 2, 4)]
+    assert [model.rank_ <= rank for model, rank in zip(bounds, (1, 2, 4), strict=True)] == [
+        True
+    ] * 3
+    free = MatrixCompletion(random_state=seed).fit(X)
+    assert free.level_ == free.levels_[np.argmin(free.scores_)]
+    # The level that was chosen predicts unseen entries better than its neighbors far away.
+    unseen = np.isnan(X)
+    errors = [
+        np.mean((MatrixCompletion(level=level).fit_transform(X) - truth)[unseen] ** 2)
+        for level in (free.level_, 8 * free.level_, free.level_ / 8)
+    ]
+    assert errors[0] < min(errors[1], 1.2 * errors[2])

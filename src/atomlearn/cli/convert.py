@@ -57,7 +57,7 @@ def _understood(options: argparse.Namespace) -> Any:
         return None
     table = read(options.source, options.target, **given)
     _tell(table.notes, options)
-    return MatrixColumns(table.X, table.schema.names, table.y)
+    return MatrixColumns(table.X, table.schema.names, table.y, table.schema.columns)
 
 
 def _tell(notes: Sequence[str], options: argparse.Namespace) -> None:

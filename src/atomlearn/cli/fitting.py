@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from atomlearn.cli.controlled import select_columns
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.generating import Data, Outcome, generate
-from atomlearn.cli.kinds import ByEvent, kind_of, search_of
+from atomlearn.cli.kinds import kind_of, search_of
 from atomlearn.cli.limits import LIMITS
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.source import Given
@@ -311,7 +311,7 @@ def _folds(target: Target, y: NDArray[Any], seed: int) -> Any:
         n_events = int(y["event"].sum())
         if n_events < 2:
             raise CommandError("cross-validation needs at least 2 events; give --alpha instead")
-        return ByEvent(min(LIMITS.folds, n_events), shuffle=True, random_state=seed)
+        return StratifiedKFold(min(LIMITS.folds, n_events), shuffle=True, random_state=seed)
     if target.classes is None:
         if y.size < 2:
             raise CommandError("cross-validation needs at least 2 rows; give --alpha instead")
@@ -339,7 +339,6 @@ def _settings(norm: Norm, alpha: float | None, plan: Plan, target: Target) -> di
 
 def _in_python(model: Any, plan: Plan, center: bool, n_outputs: int) -> str:
     """Return what does the same from Python, without what watches it."""
-    model = getattr(model, "chosen", model)
     given = model.get_params(deep=False) | {"observers": None, "stop": None}
     shown = " ".join(repr(type(model)(**given)).split())
     if plan.generates and n_outputs > 1:

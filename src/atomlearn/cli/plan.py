@@ -67,8 +67,11 @@ class Plan:
         """Whether times until an event are modelled."""
         return self.time is not None
 
-    def with_groups(self, groups: Any) -> Plan:
-        """Return the plan with norms over these groups; refuse one that needs some and has none."""
+    def with_groups(self, groups: Any, overlap: bool = False) -> Plan:
+        """Return the plan with norms over these groups; refuse one that needs some and has none.
+
+        overlap : whether a column is in two of them, which is for latent norms alone.
+        """
         norms = list(self.norms)
         for place, (name, parameters) in enumerate(self.norm_words):
             wants = name in OF_GROUPS or (name == "ksupport" and groups is not None)
@@ -77,6 +80,15 @@ class Plan:
             if groups is None:
                 raise CommandError(
                     f"--norm {name} needs groups, and no column is a category; give --groups FILE"
+                )
+            if overlap and not name.startswith("latent"):
+                given = "".join(
+                    f":{key}=" + ",".join(str(other[key]) for _, other in self.norm_words)
+                    for key in parameters
+                )
+                raise CommandError(
+                    f"--norm {name} takes groups without a column in common, and some of --groups "
+                    f"have one; type --norm latent{name}{given}, or keep each column in one group"
                 )
             norms[place] = as_norm(name, groups=groups, **parameters)
         return replace(self, norms=tuple(norms))

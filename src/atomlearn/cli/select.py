@@ -86,7 +86,7 @@ def select(options: argparse.Namespace) -> int:
             options.json,
         )
         source = read_source(options, plan, way.say)
-        code = select_from(source, plan.with_groups(source.given.groups), way)
+        code = select_from(source, plan.with_groups(source.given.groups, source.given.overlap), way)
     if options.json:
         print((folder / "summary.json").read_text(encoding="utf-8"), end="")
     way.say(f"{cost(began)}; --config {folder / 'summary.json'} repeats the run")

@@ -109,7 +109,9 @@ def twins(
     design = problems[0].design
     chosen = _largest(results, design, most)
     near = correlated_columns(design, chosen, correlated)
-    possible = forbid and getattr(problems[0].regularizer.norm, "groups", None) is None
+    held = problems[0].regularizer.norm
+    grouped = [getattr(part, "groups", None) for part in (held, getattr(held, "norm", held))]
+    possible = forbid and all(groups is None for groups in grouped)
     found = []
 
     def named(some: Columns) -> list[str]:

@@ -73,6 +73,19 @@ class CachedBlock(Block):
         """Return the block itself where it is cached, with what it keeps, else a cached one."""
         return block if isinstance(block, CachedBlock) else cls(block)
 
+    @classmethod
+    def with_gram(cls, block: Block, curvature: Array, gram: Array) -> CachedBlock:
+        """Return the block with A' diag(curvature) A, which is known already."""
+        made, at = cls(block), np.arange(block.shape[1], dtype=np.int64)
+        made._gram = _GramCache(at, at.copy(), made.inner, curvature, gram)
+        made._growing = GrowingGram.known(curvature, gram)
+        return made
+
+    def knows_gram(self, curvature: Array) -> bool:
+        """Return whether A'CA of all columns is there, for this very array."""
+        held = self._growing
+        return held is not None and held.curvature is curvature and held.size == self.shape[1]
+
     @property
     def shape(self) -> tuple[int, int]:
         return self.inner.shape
@@ -84,6 +97,13 @@ class CachedBlock(Block):
     @property
     def bare(self) -> Block:
         return self.inner
+
+    @property
+    def couples_by_structure(self) -> bool:  # type: ignore[override]
+        return self.inner.couples_by_structure
+
+    def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
+        return self.inner.coupled_gram(curvature, coupling)
 
     @property
     def n_distinct(self) -> int:

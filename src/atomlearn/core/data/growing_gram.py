@@ -35,6 +35,13 @@ class GrowingGram:
         self._factor = ActiveFactor()
         self._factored: tuple[float, float, Array] = (0.0, 0.0, np.zeros(0))
 
+    @classmethod
+    def known(cls, curvature: Array, matrix: Array) -> GrowingGram:
+        """Return one that has H already, of columns as they are."""
+        made = cls(curvature, False)
+        made._buffer, made.size, made._means = matrix, matrix.shape[0], np.zeros(matrix.shape[0])
+        return made
+
     @property
     def matrix(self) -> Array:
         """H, (size, size); read-only use."""

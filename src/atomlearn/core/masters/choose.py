@@ -9,7 +9,7 @@ from atomlearn.core.interfaces import Block, Master, Refit
 from atomlearn.core.masters.active_set import prices_of
 from atomlearn.core.masters.block_pivots import BlockPivots
 from atomlearn.core.masters.compressed import CompressedSamples, is_compressible
-from atomlearn.core.masters.coupled_newton import CoupledNewton, is_coupled
+from atomlearn.core.masters.coupled_newton import CoupledNewton, by_samples
 from atomlearn.core.masters.ksupport_newton import KSupportNewton
 from atomlearn.core.masters.newton import Array, SemismoothNewton
 from atomlearn.core.masters.scaling_newton import ScalingNewton, is_group_problem
@@ -73,11 +73,12 @@ def choose_master(problem: Problem) -> Master:
     if is_priced(problem):
         return SequentialQP(batch=TUNING.entering_together, fallback=SemismoothNewton())
     sets = WorkingSets(_inner(problem))
-    if is_coupled(problem):
-        return CoupledNewton(sets)
+    newton, size = CoupledNewton(sets), problem.design.shape[1]
+    if newton.takes(problem) and (size <= TUNING.coupled_columns or by_samples(problem)):
+        return newton
     if problem.loss.coupled != 1 and problem.tau == 0.0 and not problem.fit_intercept:
-        # Too many columns for one Hessian: those of a round are fewer.
-        return WorkingSets(CoupledNewton(sets))
+        # Many columns for one Hessian: those of a round are fewer.
+        return WorkingSets(newton)
     if is_compressible(problem):
         return CompressedSamples(sets)
     return sets if sets.splits(problem) else sets.master

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Block, Master
 from atomlearn.core.losses import Squared
 from atomlearn.core.masters.candidate import Candidate, block_of
@@ -44,7 +45,7 @@ class CoupledNewton(ModelNewton):
     ----------
     master : Master
         Minimizes the models. It also gets problems without ``coupling``, with an intercept of
-        their own or a ridge term, those beyond 2000 columns, and what steps leave undone.
+        their own or a ridge term, those with a Hessian beyond 256 MB, and what steps leave undone.
     max_steps : int
         Bound on Newton steps in a call.
 
@@ -86,7 +87,8 @@ class CoupledNewton(ModelNewton):
             return None
         moved = solve_triangular(lower, at.scores, lower=True, check_finite=False)
         target = lower.T @ at.refit.weights + moved
-        triangle, ones = DenseBlock(lower.T), np.ones(target.size)
+        ones = np.ones(target.size)
+        triangle = CachedBlock.with_gram(DenseBlock(lower.T), ones, H)
         return replace(problem, design=triangle, y=target, loss=Squared(), weight=ones)
 
 
@@ -96,7 +98,7 @@ def is_coupled(problem: Problem) -> bool:
     block = problem.design
     structured = isinstance(block, Block) and block.couples_by_structure
     most = TUNING.structured_entries if structured else TUNING.coupled_entries
-    few = size <= TUNING.coupled_columns or by_samples(problem)
+    few = size * size <= TUNING.coupled_entries or by_samples(problem)
     fits = size > 0 and few and n_samples * size <= most
     plain = not problem.fit_intercept and problem.tau == 0.0
     return fits and plain and problem.loss.coupled != 1

@@ -222,8 +222,9 @@ def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
     stored = base.bare.stored() is not None
     by_columns = stored and n_samples * n_features <= TUNING.column_entries
     if quadratic:
-        by_columns = by_columns and n_samples <= 2 * n_features
-        suited = by_columns or small
+        known = CachedBlock.of(base).knows_gram(problem.weight) and not problem.fit_intercept
+        by_columns = by_columns and n_samples <= 2 * n_features and not known
+        suited = by_columns or small or (known and n_features <= TUNING.largest_system)
     else:  # the curvature changes: nothing to keep from call to call
         suited = by_columns and small
     if not (suited and has_group_newton()):

@@ -53,8 +53,8 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     level : float, optional
         Weight of the trace norm. None: the one of a path that predicts held-out entries best.
     rank : int, optional
-        Largest rank of L: of the levels of the path, the smallest with at most this rank (and,
-        of these, the one that predicts held-out entries best).
+        Largest rank of L: of the levels of the path with at most this rank, without held-out
+        entries and with them, the one that predicts held-out entries best.
     validation_fraction : float, default=0.1
         Share of the observed entries that is held out to choose.
     standardize : bool, default=True
@@ -146,7 +146,13 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         rows, cols = np.nonzero(observed)
         entries = Observed(self._targets(data)[rows, cols], rows, cols, data.shape, self._of(cols))
         level = self._level(entries)
-        self._take(self._settings().solve(entries.problem(level), None, ()), level)
+        result = self._settings().solve(entries.problem(level), None, ())
+        while self.rank is not None and self.level is None and _rank(result) > self.rank:
+            # Entries that were held out have a say now, too: one level back on the path.
+            before = self.levels_[self.levels_ > level]
+            level = float(before[-1]) if before.size else 1.2 * level
+            result = self._settings().solve(entries.problem(level), result.warm_start(), ())
+        self._take(result, level)
         return self
 
     def _targets(self, data: Array) -> Array:

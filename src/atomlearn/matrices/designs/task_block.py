@@ -30,6 +30,8 @@ class TaskBlock(StructuredBlock):
 
     __slots__ = ("Xt", "_layout", "_smaller", "features", "n_tasks", "tasks")
 
+    couples_by_structure = True
+
     def __init__(self, Xt: NDArray[Any], features: Columns, tasks: Columns, n_tasks: int) -> None:
         self.Xt, self.features, self.tasks, self.n_tasks = Xt, features, tasks, n_tasks
         self._layout: tuple[Columns, Columns] | None = None

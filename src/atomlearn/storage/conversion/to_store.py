@@ -161,7 +161,8 @@ def _copy(source: ColumnSource, work: Workplace, kind: str, memory: int, name: s
         else:
             writer.dense(encode(part, kind, 0, first))
         writer.commit()
-    return writer.finish(source.about.names, source.target(), name)
+    about = source.about
+    return writer.finish(about.names, source.target(), name, plans=about.plans)
 
 
 def _transpose(source: RowSource, work: Workplace, kind: str, memory: int, name: str) -> Manifest:
@@ -178,7 +179,7 @@ def _transpose(source: RowSource, work: Workplace, kind: str, memory: int, name:
     writer = StoreWriter(work, rows.n_samples, kind, source.about.sparse)
     if not source.about.sparse:
         rows.write_dense(writer)
-        return writer.finish(source.about.names, target, name)
+        return writer.finish(source.about.names, target, name, plans=source.about.plans)
     starts, dropped = rows.starts(source.about.drops_first)
     # Other files than libsvm say how many columns they have, and all may be zero.
     if source.about.drops_first and not starts[-1]:

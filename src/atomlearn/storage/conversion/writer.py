@@ -108,6 +108,7 @@ class StoreWriter:
         target: NDArray[Any] | None,
         source: str,
         first_index: int = 0,
+        plans: Sequence[Any] = (),
     ) -> store.Manifest:
         """Write the small files and the manifest, and give the store its name."""
         self.commit(due=True)
@@ -128,6 +129,8 @@ class StoreWriter:
             small[store.COUNTS] = spilled["counts"]
         if names is not None:
             small[store.NAMES] = json.dumps(names).encode()
+        if plans:
+            small[store.SCHEMA] = json.dumps([plan.portable() for plan in plans]).encode()
         if target is not None:
             small.update(_target_files(target))
         for name, content in small.items():

@@ -35,13 +35,15 @@ class About:
     """What a source knows of its columns.
 
     names : of the columns, None without; sparse : whether its pieces are; dtype : of its values;
-    drops_first : columns are counted from 1 (libsvm), so an empty column 0 is no column.
+    drops_first : columns are counted from 1 (libsvm), so an empty column 0 is no column; plans :
+    what each column of the file is (``ColumnPlan``), where that is known.
     """
 
     names: Sequence[str] | None
     sparse: bool
     dtype: np.dtype[Any]
     drops_first: bool = False
+    plans: Sequence[Any] = ()
 
 
 class Source(ABC):
@@ -103,10 +105,16 @@ class ColumnSource(Source):
 class MatrixColumns(ColumnSource):
     """A matrix in memory, dense or sparse: the source of a format that only reads tables."""
 
-    def __init__(self, X: Any, names: Sequence[str] | None, y: NDArray[Any] | None) -> None:
+    def __init__(
+        self,
+        X: Any,
+        names: Sequence[str] | None,
+        y: NDArray[Any] | None,
+        plans: Sequence[Any] = (),
+    ) -> None:
         self.y, self.shape = y, (int(X.shape[0]), int(X.shape[1]))
         self._X: Any = sp.csc_array(X) if sp.issparse(X) else X  # type: ignore[call-overload]
-        self.about = About(names, bool(sp.issparse(X)), X.dtype)
+        self.about = About(names, bool(sp.issparse(X)), X.dtype, plans=plans)
 
     def columns(self, start: int, stop: int) -> Any:
         return self._X[:, start:stop]

@@ -132,17 +132,17 @@ def encode(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
     if len(set(names)) < len(names):
         twice = next(name for name, count in Counter(names).items() if count > 1)
         raise ValueError(f"two columns of {frame.path} would both be called {twice!r}; rename one")
-    sizes = [len(plan.made()) for plan in made if plan.is_used]
-    groups = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
-    words = [plan.use == "words" for plan in made if plan.is_used]
-    for place, is_words in enumerate(words):
-        if is_words:  # words are selected one by one
+    return Encoded(_joined(parts, frame.n_rows), names, groups_of(made), made)
+
+
+def groups_of(plans: Sequence[ColumnPlan]) -> NDArray[np.int64]:
+    """Return the number of the column of the file behind each column of X; words each their own."""
+    used = [plan for plan in plans if plan.is_used]
+    groups = np.repeat(np.arange(len(used), dtype=np.int64), [len(plan.made()) for plan in used])
+    for place, plan in enumerate(used):
+        if plan.use == "words":
             mine = np.flatnonzero(groups == place)
             groups[mine] = groups.max() + 1 + np.arange(mine.size)
-    return Encoded(_joined(parts, frame.n_rows), names, _counted(groups), made)
-
-
-def _counted(groups: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.unique(groups, return_inverse=True)[1].astype(np.int64)
 
 

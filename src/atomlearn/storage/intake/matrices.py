@@ -18,8 +18,8 @@ from atomlearn.core.interfaces import Design
 from atomlearn.storage.formats.compressed import open_text
 from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.table import DataTable, Request, Schema, require_name
-from atomlearn.storage.intake.columns import ColumnPlan
-from atomlearn.storage.intake.encode import completed, encode
+from atomlearn.storage.intake.columns import ColumnPlan, plan_of
+from atomlearn.storage.intake.encode import completed, encode, groups_of
 from atomlearn.storage.intake.genotypes import components, distinct, kept_variants, taken
 from atomlearn.storage.intake.join import Samples, joined, keys_of, named_frame, phenotype
 from atomlearn.storage.intake.kinds import described
@@ -57,6 +57,7 @@ class _Matrix:
         else:
             self.X = self.X[:, columns]
         if columns is not None:
+            self.groups = None if self.groups is None else self.groups[columns]
             self.names = [self.name(column) for column in columns.tolist()]
             if self.variants is not None:
                 self.variants = taken(self.variants, columns)
@@ -78,7 +79,7 @@ def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
         path, table.X, None if names is None else list(names), table.schema.first_index
     )
     samples = _samples(table.X)
-    name, y = table.target_name, table.y
+    name, y = _with_plans(matrix, table), table.y
     if reading.pheno is not None:
         other = _other(reading.pheno, samples, path, matrix.notes)
         name, y = phenotype(other, reading.pheno_name or reading.target)
@@ -99,10 +100,11 @@ def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
     ids = None if samples is None else tuple(samples.names[row] for row in kept.tolist())
     width = matrix.X.shape[1]
     found = None if matrix.names is None else tuple(matrix.names)
+    categories = {p.name: p.values for p in matrix.plans if p.is_used and p.use == "category"}
     return DataTable(
         matrix.X,
         None if y is None else tidy(y[kept], f"the target of {path}"),
-        Schema(width, found, first_index=matrix.first_index, columns=matrix.plans),
+        Schema(width, found, categories, matrix.first_index, matrix.plans),
         name,
         str(path),
         groups=matrix.groups,
@@ -113,6 +115,19 @@ def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
         notes=tuple(matrix.notes),
         variants=matrix.variants,
     )
+
+
+def _with_plans(matrix: _Matrix, table: DataTable) -> str | None:
+    """Take what a store knows of the table it was made of; return the name of the target."""
+    place = f"a column in the schema of {matrix.path}"
+    plans = tuple(plan_of(item, place) for item in getattr(table.X, "plans", ()))
+    made = [name for plan in plans if plan.is_used for name in plan.made()]
+    if not plans or made != matrix.names:
+        return table.target_name
+    matrix.plans, groups = plans, groups_of(plans)
+    matrix.groups = groups if np.unique(groups).size < groups.size else None
+    named = [plan.name for plan in plans if plan.use == "target"]
+    return named[0] if named and table.target_name == "target" else table.target_name
 
 
 def _names_in(path: Path, count: int) -> tuple[str, ...]:
@@ -268,6 +283,9 @@ def _put_beside(matrix: _Matrix, covariates: _Covariates) -> None:
     else:
         matrix.X = np.column_stack([matrix.X, covariates.X])
     matrix.plans = (*matrix.plans, *covariates.plans)
+    if matrix.groups is not None:
+        last = int(matrix.groups.max(initial=-1))
+        matrix.groups = np.append(matrix.groups, last + 1 + groups_of(covariates.plans))
 
 
 def _fill(matrix: _Matrix, reading: Reading) -> NDArray[np.int64]:

@@ -60,7 +60,7 @@ class TextRows(RowSource):
         made = encode(sample, plans)
         self.notes = [*self._file.notes, *notes, *left_out(plans)]
         self.plans, self.groups = made.plans, made.groups if made.has_groups else None
-        self.about = About(made.names, False, np.dtype(np.float64))
+        self.about = About(made.names, False, np.dtype(np.float64), plans=made.plans)
 
     def _survey(self, reading: Reading) -> Frame:
         """Read all rows for what every one has a say in; again where text shows late."""

@@ -231,6 +231,11 @@ class OnDisk(StreamedDesign):
         return store.read_names(self.path, self.manifest)
 
     @property
+    def plans(self) -> list[Any]:
+        """What the columns of the source were, as JSON has it; empty where that is not known."""
+        return store.read_plans(self.path, self.manifest)
+
+    @property
     def target(self) -> NDArray[Any] | None:
         """The target that the source had, None where it had none."""
         return store.read_target(self.path, self.manifest)
@@ -239,4 +244,4 @@ class OnDisk(StreamedDesign):
         """Read everything and compare it with the checksums; StoreError where it differs."""
         self._columns._checks.done[:] = False
         self._scores(np.zeros(self._shape[0]), squared=False)
-        _ = self.names, self.target
+        _ = self.names, self.plans, self.target

@@ -13,6 +13,7 @@ without it is no store. Columns are cut into chunks, each with a checksum.
                     values.bin, and of rows.bin where there is one
     names.json      names of the columns, where they have names
     target.npy      the target, where the source had one; classes.json: its labels
+    schema.json     what the columns of the source were, where it was a table
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ VALUES, ROWS, STARTS, COUNTS, CHUNKS = (
     "counts.bin",
     "chunks.bin",
 )
-NAMES, TARGET, CLASSES = "names.json", "target.npy", "classes.json"
+NAMES, TARGET, CLASSES, SCHEMA = "names.json", "target.npy", "classes.json", "schema.json"
 #: All of them.
-FILES = (MANIFEST, VALUES, ROWS, STARTS, COUNTS, CHUNKS, NAMES, TARGET, CLASSES)
+FILES = (MANIFEST, VALUES, ROWS, STARTS, COUNTS, CHUNKS, NAMES, TARGET, CLASSES, SCHEMA)
 #: Types of values; "genotype" is two bits.
 VALUE_TYPES = ("float64", "float32", "float16", "int8", "genotype")
 
@@ -159,7 +160,7 @@ def _check_values(manifest: Manifest, folder: Path) -> None:
     sums = manifest.checksums
     small = set(manifest.sizes()) - {VALUES, ROWS}
     named = isinstance(sums, dict) and all(type(value) is int for value in sums.values())
-    if not named or not small <= set(sums or ()) <= small | {NAMES, TARGET, CLASSES}:
+    if not named or not small <= set(sums or ()) <= small | {NAMES, TARGET, CLASSES, SCHEMA}:
         raise _broken(folder, "the checksums of its files are incomplete")
 
 
@@ -233,6 +234,16 @@ def read_names(folder: Path, manifest: Manifest) -> list[str] | None:
     if not fits or not all(isinstance(name, str) for name in names):
         raise _broken(folder, f"{NAMES} does not name {manifest.n_features} columns")
     return [str(name) for name in names]
+
+
+def read_plans(folder: Path, manifest: Manifest) -> list[Any]:
+    """Return what each column of the source was, as JSON has it; empty where that is not known."""
+    if SCHEMA not in (manifest.checksums or ()):
+        return []
+    plans = _json(folder, manifest, SCHEMA)
+    if not isinstance(plans, list):
+        raise _broken(folder, f"{SCHEMA} is no list of columns")
+    return plans
 
 
 def read_target(folder: Path, manifest: Manifest) -> NDArray[Any] | None:
