@@ -76,8 +76,8 @@ class CachedBlock(Block):
     @classmethod
     def with_gram(cls, block: Block, curvature: Array, gram: Array) -> CachedBlock:
         """Return the block with A' diag(curvature) A, which is known already."""
-        made, at = cls(block), np.arange(block.shape[1], dtype=np.int64)
-        made._gram = _GramCache(at, at.copy(), made.inner, curvature, gram)
+        made, at = cls(block), np.arange(gram.shape[0])
+        made._gram = _GramCache(at, at.copy(), block, curvature, gram)
         made._growing = GrowingGram.known(curvature, gram)
         return made
 
@@ -97,13 +97,6 @@ class CachedBlock(Block):
     @property
     def bare(self) -> Block:
         return self.inner
-
-    @property
-    def couples_by_structure(self) -> bool:  # type: ignore[override]
-        return self.inner.couples_by_structure
-
-    def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
-        return self.inner.coupled_gram(curvature, coupling)
 
     @property
     def n_distinct(self) -> int:

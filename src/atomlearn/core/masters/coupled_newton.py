@@ -74,7 +74,7 @@ class CoupledNewton(ModelNewton):
 
     def prepared(self, problem: Problem) -> Block:
         """Return the block where it has a structure, else its array: products are BLAS's then."""
-        block = block_of(problem)
+        block = block_of(problem).bare
         return block if block.couples_by_structure else DenseBlock(block.dense())
 
     def model(self, problem: Problem, block: Block, at: Candidate) -> Problem | None:
@@ -96,7 +96,7 @@ def is_coupled(problem: Problem) -> bool:
     """Return whether the problem is one for Newton steps with the whole Hessian."""
     n_samples, size = problem.design.shape
     block = problem.design
-    structured = isinstance(block, Block) and block.couples_by_structure
+    structured = isinstance(block, Block) and block.bare.couples_by_structure
     most = TUNING.structured_entries if structured else TUNING.coupled_entries
     few = size * size <= TUNING.coupled_entries or by_samples(problem)
     fits = size > 0 and few and n_samples * size <= most

@@ -204,14 +204,3 @@ class Callback(StoppingRule):
 
     def reason(self, progress: Progress) -> Status | None:
         return Status.STOPPED_BY_CALLBACK if self.function(progress) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Exhausted(StoppingRule):
-    """When the solver itself says that no step of its own can change the point any more.
-
-    Always consulted last, so that a gap proved at this point still counts as converged.
-    """
-
-    def reason(self, progress: Progress) -> Status | None:
-        return progress.state.exhausted

@@ -45,6 +45,12 @@ class _Matrix:
     def name(self, column: int) -> str:
         return f"x{column + self.first_index}" if self.names is None else self.names[column]
 
+    def schema(self) -> Schema:
+        """Return what the columns are, to read another file into the same ones."""
+        names = None if self.names is None else tuple(self.names)
+        categories = {p.name: p.values for p in self.plans if p.is_used and p.use == "category"}
+        return Schema(self.X.shape[1], names, categories, self.first_index, self.plans)
+
     def take(self, rows: NDArray[np.int64] | None = None, columns: Any = None) -> None:
         """Keep these rows, or these columns (increasing)."""
         if isinstance(self.X, Design):
@@ -98,13 +104,10 @@ def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
         _put_components(matrix, reading)
     kept = kept[_fill(matrix, reading)]
     ids = None if samples is None else tuple(samples.names[row] for row in kept.tolist())
-    width = matrix.X.shape[1]
-    found = None if matrix.names is None else tuple(matrix.names)
-    categories = {p.name: p.values for p in matrix.plans if p.is_used and p.use == "category"}
     return DataTable(
         matrix.X,
         None if y is None else tidy(y[kept], f"the target of {path}"),
-        Schema(width, found, categories, matrix.first_index, matrix.plans),
+        matrix.schema(),
         name,
         str(path),
         groups=matrix.groups,
