@@ -109,9 +109,8 @@ print(seconds, result.passes, idle, status("VmHWM"), result.columns.size)
 """
 
 
-def limited(table: Table, folder: Path, options: Options) -> None:
-    """A fit in a third of the memory that the store takes."""
-    n, p = (2_000, 20_000) if options.smoke else (10_000, 50_000)
+def random_store(folder: Path, n: int, p: int) -> Path:
+    """Write a store of normal numbers in single precision, a block at a time; return its path."""
     source, out = folder / "x.npy", folder / "limited.store"
     X = np.lib.format.open_memmap(source, "w+", dtype=np.float32, shape=(n, p), fortran_order=True)
     rng = np.random.default_rng(1)
@@ -121,6 +120,13 @@ def limited(table: Table, folder: Path, options: Options) -> None:
     del X
     convert(source, out, memory=2**26)
     source.unlink()
+    return out
+
+
+def limited(table: Table, folder: Path, options: Options) -> None:
+    """A fit in a third of the memory that the store takes."""
+    n, p = (2_000, 20_000) if options.smoke else (10_000, 50_000)
+    out = random_store(folder, n, p)
     size = OnDisk(out).n_bytes
     run = subprocess.run(
         [sys.executable, "-c", _LIMITED, str(out), str(size // 3)],

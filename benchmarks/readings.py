@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 
 from atomlearn import AtomicRegressorCV, _kernels, norms, paths
-from atomlearn.datasets import convert, make_correlated
+from atomlearn.datasets import make_correlated
 from atomlearn.designs import OnDisk, PlinkBed, Standardized
 from benchmarks.harness import Options, Table
 from benchmarks.harness.options import add_options
-from benchmarks.on_disk import best, read_all
+from benchmarks.on_disk import best, random_store, read_all
 from benchmarks.paths import dense, words
 
 
@@ -114,15 +114,7 @@ print(seconds, model.n_passes_, idle, status("VmHWM"), np.count_nonzero(model.co
 def disk(table: Table, folder: Path, options: Options) -> None:
     """A cross-validation in a third of the memory that the store takes."""
     n, p, levels = (500, 20_000, 10) if options.smoke else (1000, 500_000, 50)
-    source, out = folder / "x.npy", folder / "cv.store"
-    X = np.lib.format.open_memmap(source, "w+", dtype=np.float32, shape=(n, p), fortran_order=True)
-    rng = np.random.default_rng(1)
-    for start in range(0, p, 1000):
-        X[:, start : start + 1000] = rng.standard_normal((n, 1000), dtype=np.float32)
-    X.flush()
-    del X
-    convert(source, out, memory=2**26)
-    source.unlink()
+    out = random_store(folder, n, p)
     size = OnDisk(out).n_bytes
     run = subprocess.run(
         [sys.executable, "-c", _LIMITED, str(out), str(max(size // 3, 2**28)), str(levels)],
