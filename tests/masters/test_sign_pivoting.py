@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from atomlearn._kernels import ActiveFactor, PivotStatus, active_set_qp, pivot_signs
+from atomlearn._kernels import ActiveFactor, PivotStatus, active_set_qp, pivot_path
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
+
+
+ONE = np.ones(1)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -28,7 +31,7 @@ def test_paths_of_levels_are_those_of_the_active_set(seed: int) -> None:
             return float(0.5 * x @ H @ x + 0.5 * ridge * x @ x - c @ x + price @ np.abs(x))
 
         slope = H @ w + ridge * w - c
-        w, _ = l1_quadratic(H, slope, price, w, ridge=ridge, factor=factor, most=n - 1)
+        [w] = l1_quadratic(H, slope, price, w, ONE, ridge=ridge, factor=factor, most=n - 1)
         slow, _ = active_set_qp(
             H, -c, np.zeros(m), price=price, level=1.0, signed=True, ridge=ridge, from_gradient=True
         )
@@ -41,7 +44,7 @@ def test_the_factor_follows_any_sequence_of_supports() -> None:
     H, factor, w = A.T @ A, ActiveFactor(), np.zeros(60)
     for _ in range(60):
         c, price = A.T @ rng.standard_normal(80), rng.uniform(1, 10, 60)
-        w, _ = l1_quadratic(H, H @ w + 0.1 * w - c, price, w, ridge=0.1, factor=factor)
+        [w] = l1_quadratic(H, H @ w + 0.1 * w - c, price, w, ONE, ridge=0.1, factor=factor)
         used = factor.active
         assert set(used) == set(np.flatnonzero(w))
         right = c[used] - price[used] * np.sign(w[used])
@@ -53,25 +56,42 @@ def test_the_factor_follows_any_sequence_of_supports() -> None:
         )
 
 
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+def test_many_levels_in_one_call_are_those_of_calls_for_each(ridge: float) -> None:
+    rng = np.random.default_rng(1)
+    A = rng.standard_normal((40, 70))
+    H, c, price = A.T @ A, A.T @ rng.standard_normal(40), rng.uniform(0.5, 2, 70)
+    levels = np.geomspace(1, 1e-3, 80) * np.abs(c / price).max()
+    rows = l1_quadratic(H, -c, price, np.zeros(70), levels, ridge=ridge, most=39)
+    assert rows.shape == (80, 70)
+    for level, w in zip(levels, rows, strict=True):
+        g = c - H @ w - ridge * w
+        used = w != 0
+        np.testing.assert_allclose(g[used], level * price[used] * np.sign(w[used]), atol=1e-8)
+        assert (np.abs(g) <= level * price + 1e-8).all()
+    asked = iter([True, False])
+    few = l1_quadratic(H, -c, price, np.zeros(70), levels, ridge=1.0, going=lambda: next(asked))
+    assert few.shape == (32, 70)
+
+
 def test_columns_that_depend_on_each_other_are_told() -> None:
     H, slope, price = np.ones((2, 2)), np.array([-3.0, -3.0]), np.array([1.0, 1.0])
-    w, status, systems = pivot_signs(H, slope, price, np.ones(2))
+    rows, status, systems = pivot_path(H, slope, price, np.ones(2), ONE)
     assert status is PivotStatus.DEPENDENT
     assert systems == 0
-    np.testing.assert_array_equal(w, 1.0)
-    w, systems = l1_quadratic(H, slope, price, np.ones(2))
-    assert systems < 0
+    assert rows.shape == (0, 2)
+    [w] = l1_quadratic(H, slope, price, np.ones(2), ONE)
     assert w.sum() == pytest.approx(4.0)
 
 
 def test_more_than_may_be_used_are_told() -> None:
     slope = np.array([-3.0, -3.0])
-    _, status, _ = pivot_signs(np.eye(2), slope, np.ones(2), np.zeros(2), most=1)
+    _, status, _ = pivot_path(np.eye(2), slope, np.ones(2), np.zeros(2), ONE, most=1)
     assert status is PivotStatus.TOO_MANY
 
 
 def test_a_state_of_a_larger_problem_is_refused() -> None:
     state = ActiveFactor()
-    pivot_signs(np.eye(3), -np.full(3, 2.0), np.ones(3), np.zeros(3), state=state)
+    pivot_path(np.eye(3), -np.full(3, 2.0), np.ones(3), np.zeros(3), ONE, state=state)
     with pytest.raises(ValueError, match="beyond the 2 there are"):
-        pivot_signs(np.eye(2), -np.ones(2), np.ones(2), np.zeros(2), state=state)
+        pivot_path(np.eye(2), -np.ones(2), np.ones(2), np.zeros(2), ONE, state=state)

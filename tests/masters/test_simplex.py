@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
-from atomlearn.core.masters.simplex import (
+from atomlearn.papers.simplex import (
     SimplexQuasiNewton,
     model_minimum,
     project_simplex,

@@ -57,7 +57,7 @@ def test_folds_solved_one_by_one(last: int, monkeypatch: pytest.MonkeyPatch) -> 
 def test_folds_that_share_readings(monkeypatch: pytest.MonkeyPatch) -> None:
     from atomlearn.core.paths import speculation
 
-    whole = AtomicRegressorCV(n_alphas=40).fit(X, Y)
+    whole = AtomicRegressorCV(norms.KSupport(3), n_alphas=40).fit(X, Y)
     learn, calls = speculation._Speculation.learn, []
 
     def interrupted(self: Any, *arguments: Any) -> None:
@@ -67,7 +67,7 @@ def test_folds_that_share_readings(monkeypatch: pytest.MonkeyPatch) -> None:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(speculation._Speculation, "learn", interrupted)
-    found = cut(AtomicRegressorCV(n_alphas=40))
+    found = cut(AtomicRegressorCV(norms.KSupport(3), n_alphas=40))
     known = np.isfinite(found.mean[0])
     assert found.scores.shape == (1, 40, 5)
     assert 0 < known.sum() < 40

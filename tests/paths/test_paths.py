@@ -324,7 +324,7 @@ def test_interrupted_path_keeps_what_is_solved() -> None:
 
 
 def test_interrupted_cross_validation_raises() -> None:
-    task = problem("squared", "penalized", norms.L1())
+    task = problem("squared", "penalized", norms.KSupport(3))
 
     class Interrupted(type(task.loss)):  # type: ignore[misc]
         calls = 0
@@ -339,7 +339,9 @@ def test_interrupted_cross_validation_raises() -> None:
     levels = paths.level_grid(20.0, 5)[None, :]
     score = paths.held_out_loss([task])
     with pytest.raises(KeyboardInterrupt):
-        paths.cross_validate([task], [norms.L1()], levels, folds_of(60), score, paths.Settings())
+        paths.cross_validate(
+            [task], [norms.KSupport(3)], levels, folds_of(60), score, paths.Settings()
+        )
 
 
 def test_hold_out_keeps_the_very_fit_that_was_chosen() -> None:

@@ -59,7 +59,7 @@ from atomlearn._kernels.pairs import (
     tile_peak,
     tile_places,
 )
-from atomlearn._kernels.pivoting import PivotStatus, pivot_signs
+from atomlearn._kernels.pivoting import PivotStatus, pivot_path
 from atomlearn._kernels.sampled import factor_ridge, matrix_product_csr, sampled_products
 from atomlearn._kernels.sparse import (
     SPARSE_FAULTS,
@@ -138,7 +138,7 @@ __all__ = [
     "pair_sums_csc",
     "pair_sums_csr",
     "pair_sums_dense",
-    "pivot_signs",
+    "pivot_path",
     "predict_csc",
     "predict_csr",
     "predict_dense",

@@ -190,16 +190,18 @@ def active_set(
     max_pivots: int,
     /,
 ) -> int: ...
-def pivot_signs(
+def pivot_path(
     gram: Array,
     slope: Array,
     price: Array,
     ridge: float,
     most: int,
+    levels: Array,
     factor: Array,
     order: Positions,
     counts: Positions,
-    weights: Array,
+    start: Array,
+    rows: Array,
     /,
 ) -> int: ...
 def newton_qp(

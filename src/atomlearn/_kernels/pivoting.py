@@ -24,22 +24,23 @@ class PivotStatus(IntEnum):
     TOO_MANY = 3
 
 
-def pivot_signs(
+def pivot_path(
     gram: Array,
     slope: Array,
     price: Array,
     weights: Array,
+    levels: Array,
     *,
     ridge: float = 0.0,
     most: int | None = None,
     state: ActiveFactor | None = None,
 ) -> tuple[Array, PivotStatus, int]:
-    """argmin_w of 1/2 d'(H + ridge I)d + slope'd + sum_j p_j |w_j| with d = w - weights.
+    """argmin_w of 1/2 d'(H + ridge I)d + slope'd + level_k sum_j p_j |w_j|, d = w - weights.
 
     Where the support S of w and its signs s are known, w is one system. All coordinates whose sign
-    comes out wrong leave and all whose gradient exceeds p_j enter, until none is left; where that
-    cycles it is given up. The Cholesky factor of H_SS + ridge I is kept: what enters is appended
-    by triangular solves, what leaves is projected off, and now and then it is made afresh.
+    comes out wrong leave and all whose gradient exceeds level_k p_j enter, until none is left;
+    where that cycles it is given up. The Cholesky factor of H_SS + ridge I is kept: what enters is
+    appended by triangular solves, what leaves is projected off, and now and then it is made afresh.
 
     Parameters
     ----------
@@ -47,30 +48,33 @@ def pivot_signs(
     slope : (m,) gradient of the quadratic at ``weights``, the ridge included
     price : (m,) p > 0
     weights : (m,) the start, whose signs come first
+    levels : (L,) > 0; each begins where the one before ended
     most : bound on the support; None: m
     state : what an earlier call with the same (or a larger) H and ridge left behind; updated
 
     Returns
     -------
-    w : (m,) the solution where the status is optimal, else ``weights``
-    status : PivotStatus
+    W : (solved, m) the solutions, up to the first level whose status is not optimal
+    status : PivotStatus, of the last level
     systems : number of systems solved
     """
-    point = np.array(_checks.weights(weights, "weights", np.size(weights)))
-    size = point.size
+    start = _checks.weights(weights, "weights", np.size(weights))
+    size = start.size
     matrix = symmetric(gram, size)
     line, prices = _checks.weights(slope, "slope", size), positive(price, size)
+    grid = positive(levels, np.size(levels))
     check_factors(ridge=ridge)
     bound = size if most is None else max(int(most), 0)
     if not has_group_newton():
-        return point, PivotStatus.NO_PROGRESS, 0
+        return np.zeros((0, size)), PivotStatus.NO_PROGRESS, 0
     state = ActiveFactor() if state is None else state
     state.reserve(min(size, bound))
     if state.count and state.active.max() >= size:
         raise ValueError(f"state lists coordinates beyond the {size} there are; call its forget")
-    counts = np.array([state.count, 0], dtype=np.int64)
-    code = _native.pivot_signs(
-        matrix, line, prices, float(ridge), bound, state.factor, state.order, counts, point
-    )
-    state.count, systems = counts.tolist()
-    return point, PivotStatus(code), systems
+    counts, rows = np.array([state.count, 0, 0], dtype=np.int64), np.empty((grid.size, size))
+    code = _native.pivot_path(
+        matrix, line, prices, float(ridge), bound, grid, state.factor, state.order, counts,
+        start, rows,
+    )  # fmt: skip
+    state.count, systems, solved = counts.tolist()
+    return rows[:solved], PivotStatus(code), systems

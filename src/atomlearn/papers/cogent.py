@@ -26,7 +26,7 @@ from atomlearn.core.solvers.atom_generation import (
 )
 from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.core.solvers.gauge import warm_atoms
-from atomlearn.core.solvers.refit import RayFit, RayMaster, refit_on_rays
+from atomlearn.core.solvers.refit import RayFit, refit_on_rays
 
 Array = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ class CoGEnT(Solver):
     lifts: ClassVar[bool] = False
 
     eta: float = 0.5
-    master: RayMaster = field(default_factory=SequentialQP)
+    master: Master = field(default_factory=SequentialQP)
     inner_ratio: float = 1e-2
     tolerance: float = 1e-6
 

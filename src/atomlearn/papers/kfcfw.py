@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Atom, Scores, Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
-from atomlearn.core.masters.simplex import SimplexPoint, SimplexQuasiNewton
+from atomlearn.papers.simplex import SimplexPoint, SimplexQuasiNewton
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
 from atomlearn.core.solvers.atoms import AtomSet

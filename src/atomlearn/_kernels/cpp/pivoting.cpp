@@ -24,6 +24,11 @@ constexpr double kLeastPivot = 1e-13;
 // Residuals of a system beyond this part of the prices are corrected once.
 constexpr double kExact = 1e-11;
 
+struct PivotOutcome {
+    PivotStatus status = PivotStatus::no_progress;
+    Index systems = 0;
+};
+
 class Pivoting {
   public:
     Pivoting(const SignedQuadratic& quadratic, SupportFactor& state)
@@ -37,14 +42,32 @@ class Pivoting {
         for (Index i = 0; i < state_.count; ++i) place_[as_size(state_.order[i])] = i;
     }
 
-    PivotOutcome run(double* weights) {
+    // The solutions at the prices levels[k] * price, each from the one before.
+    PivotedPath path(const double* levels, Index count, const double* start, double* rows) {
+        const double* price = q_.price;
+        scaled_.assign(as_size(q_.size), 0.0);
+        q_.price = scaled_.data();
+        begin(start);
+        PivotedPath done;
+        for (; done.levels < count; ++done.levels) {
+            for (Index j = 0; j < q_.size; ++j) scaled_[as_size(j)] = levels[done.levels] * price[j];
+            const PivotOutcome outcome = exchange();
+            done.systems += outcome.systems;
+            done.status = outcome.status;
+            if (outcome.status != PivotStatus::optimal) break;
+            std::copy(trial_.begin(), trial_.end(), rows + done.levels * q_.size);
+        }
+        return done;
+    }
+
+  private:
+    // Exchanges signs from those at hand, and their gradient, until none is wrong.
+    PivotOutcome exchange() {
         PivotOutcome outcome;
-        begin(weights);
         beyond();
         enter();
         Index fewest = q_.size + 1;
         int patience = kPatience;
-        outcome.status = PivotStatus::no_progress;
         while (outcome.systems < kMostRounds) {
             list_support();
             if (static_cast<Index>(support_.size()) > q_.most) {
@@ -60,7 +83,6 @@ class Pivoting {
             ++outcome.systems;
             const Index exchanges = leave() + beyond();
             if (exchanges == 0) {
-                std::copy(trial_.begin(), trial_.end(), weights);
                 outcome.status = PivotStatus::optimal;
                 break;
             }
@@ -73,7 +95,6 @@ class Pivoting {
         return outcome;
     }
 
-  private:
     // The signs of the start, and what is linear in the quadratic: H w + ridge w - slope there.
     void begin(const double* weights) {
         for (Index j = 0; j < q_.size; ++j) {
@@ -225,17 +246,18 @@ class Pivoting {
                       static_cast<Index>(support_.size()), q_.size);
     }
 
-    const SignedQuadratic& q_;
+    SignedQuadratic q_;
     SupportFactor& state_;
     std::vector<double> signs_, trial_, gradient_, linear_;
     std::vector<Index> place_, support_, leaving_, entering_, fresh_;
-    std::vector<double> cross_, corner_, system_, used_;
+    std::vector<double> cross_, corner_, system_, used_, scaled_;
 };
 
 }  // namespace
 
-PivotOutcome pivot_signs(const SignedQuadratic& quadratic, SupportFactor& state, double* weights) {
-    return Pivoting(quadratic, state).run(weights);
+PivotedPath pivot_path(const SignedQuadratic& quadratic, const double* levels, Index count,
+                       SupportFactor& state, const double* start, double* rows) {
+    return Pivoting(quadratic, state).path(levels, count, start, rows);
 }
 
 }  // namespace atomlearn

@@ -28,13 +28,16 @@ struct SupportFactor {
 
 enum class PivotStatus : int { optimal = 0, no_progress = 1, dependent = 2, too_many = 3 };
 
-struct PivotOutcome {
+struct PivotedPath {
     PivotStatus status = PivotStatus::optimal;
+    Index levels = 0;
     Index systems = 0;
 };
 
-// weights: in, the start, whose signs come first; out, the solution where the status is optimal,
-// else unchanged. Whoever calls has asked blas::ready().
-PivotOutcome pivot_signs(const SignedQuadratic& quadratic, SupportFactor& state, double* weights);
+// The solutions at the prices levels[k] * price, each from the one before, the first from `start`,
+// where the slope is: rows of `size` numbers, up to the first that is not optimal. Whoever calls
+// has asked blas::ready().
+PivotedPath pivot_path(const SignedQuadratic& quadratic, const double* levels, Index count,
+                       SupportFactor& state, const double* start, double* rows);
 
 }  // namespace atomlearn

@@ -129,9 +129,8 @@ class SparseDesign(Design):
         return self._data, self._indices, self._indptr
 
     def scores(self, v: Array) -> Scores:
-        by_columns = self if self._by_columns else self._turned
-        if by_columns is not None:
-            return ArrayScores(_kernels.scores_csc(*by_columns._parts, v))
+        if self._by_columns:
+            return ArrayScores(_kernels.scores_csc(*self._parts, v))
         return ArrayScores(_kernels.scores_csr(*self._parts, v, self._shape[1]))
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
@@ -180,7 +179,8 @@ class SparseDesign(Design):
         if self._by_columns:
             data, indices, indptr = take_compressed(*self._parts, columns)
         else:
-            # Each search reads all of X; a copy by columns takes about as long as some of them.
+            # Each search reads all of X; a copy by columns takes about as long as some of them. It
+            # has the very entries that a search finds, so only the time depends on what was asked.
             self._searches += 1
             if self._turned is not None or self._searches > LIMITS.searches:
                 by_columns = self._own_columns()

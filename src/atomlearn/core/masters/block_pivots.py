@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn._kernels import PivotStatus, pivot_signs
+from atomlearn._kernels import pivot_path
 from atomlearn.core.interfaces import Block, Master, Refit
 from atomlearn.core.masters.active_set import slope_of
 from atomlearn.core.masters.candidate import block_of, certified, finished
@@ -59,16 +59,17 @@ class BlockPivots(Master):
         best, steps = certified(problem, weights, None, intercept), 0
         near = best.refit.gap <= TUNING.near_share * best.refit.objective
         if near and best.refit.gap > gap_target and not problem.deadline.passed:
-            found, status, steps = pivot_signs(
+            found, _, steps = pivot_path(
                 _hessian(problem, block_of(problem)),
                 slope_of(problem, best),
-                problem.regularizer.amount * price,
+                price,
                 weights,
+                np.array([problem.regularizer.amount]),
                 ridge=problem.tau,
                 most=max(1, min(weights.size, problem.design.shape[0] - 2)),
             )
-            if status is PivotStatus.OPTIMAL:
-                trial = certified(problem, found, None, intercept)
+            if len(found):
+                trial = certified(problem, found[0], None, intercept)
                 best = trial if trial.improves(best) else best
         best.refit.steps = steps
         return finished(best.refit, self.otherwise, problem, gap_target)

@@ -8,12 +8,17 @@ L. F. Portugal, J. J. Judice, L. N. Vicente 1994; J. Kim, H. Park, NIPS 2010, se
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn._kernels import ActiveFactor, PivotStatus, active_set_qp, pivot_signs
+from atomlearn._kernels import ActiveFactor, PivotStatus, active_set_qp, pivot_path
 
 Array = NDArray[np.float64]
+
+#: Levels of one call to the kernel.
+AT_ONCE = 32
 
 
 def l1_quadratic(
@@ -21,31 +26,43 @@ def l1_quadratic(
     slope: Array,
     price: Array,
     weights: Array,
+    levels: Array,
     *,
     ridge: float = 0.0,
     factor: ActiveFactor | None = None,
     most: int | None = None,
-) -> tuple[Array, int]:
-    """argmin_w of 1/2 d'(H + ridge I)d + slope'd + sum_j p_j |w_j| with d = w - weights.
+    going: Callable[[], bool] = lambda: True,
+) -> Array:
+    """argmin_w of 1/2 d'(H + ridge I)d + slope'd + level_k sum_j p_j |w_j|, d = w - weights.
 
     Parameters
     ----------
     H : (m, m), symmetric positive semidefinite, rows contiguous
     slope : (m,) gradient of the quadratic at ``weights``, the ridge included
     price : (m,) p > 0
-    weights : (m,) warm start
+    weights : (m,) warm start of the first level, whose solution is that of the next
     factor : kept between calls with the same (or a larger) H and ridge
     most : bound on the support, beyond which H is singular
+    going : asked before each ``AT_ONCE`` levels whether there is time
 
     Returns
     -------
-    w : (m,) solution; systems : number of systems solved, negative where ``active_set_qp`` was
-    called after them.
+    W : (solved, m), a row a level
     """
-    w, status, systems = pivot_signs(H, slope, price, weights, ridge=ridge, most=most, state=factor)
-    if status is PivotStatus.OPTIMAL:
-        return w, systems
-    w, _ = active_set_qp(
-        H, slope, weights, price=price, level=1.0, signed=True, ridge=ridge, from_gradient=True
-    )
-    return w, -systems - 1
+    factor = ActiveFactor() if factor is None else factor
+    found, w = [np.zeros((0, weights.size))], weights
+    left = np.asarray(levels, dtype=np.float64)
+    while left.size and going():
+        here = slope + H @ (w - weights) + ridge * (w - weights) if w is not weights else slope
+        rows, status, _ = pivot_path(
+            H, here, price, w, left[:AT_ONCE], ridge=ridge, most=most, state=factor
+        )
+        if not rows.size and status is not PivotStatus.OPTIMAL:
+            w, _ = active_set_qp(
+                H, here, w, price=price, level=float(left[0]), signed=True, ridge=ridge,
+                from_gradient=True,
+            )  # fmt: skip
+            rows = w[None]
+        found.append(rows)
+        w, left = rows[-1], left[len(rows) :]
+    return np.vstack(found)

@@ -7,8 +7,10 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Block
 from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import TINY
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.centered_columns import centered_columns
 
@@ -44,6 +46,7 @@ class Pool:
         self.block: Block = problem.design.gather(self.columns)
         self._sorted: Columns = self.columns
         self._places: Columns = self.columns
+        self._gram: Array | None = None
 
     @property
     def size(self) -> int:
@@ -96,6 +99,28 @@ class Pool:
                 gathered, lengths = self._gathered(self.columns[settled:])
                 self.block = self.block.append(gathered) if settled else gathered
                 self.lengths = self.lengths.append(lengths)
+
+    def gram(self, weight: Array) -> Array:
+        """Return A' diag(weight) A of all columns, once no more of them come.
+
+        Of a fold it is that of all rows, made once, less the part of the few that are left out.
+        """
+        known, block = self._problem.weight, self.block
+        share = float(weight.sum()) / max(float(known[weight > 0].sum()), TINY)
+        rest = share * known - weight
+        out = np.flatnonzero(np.abs(rest) > 1e-14 * share * known)
+        if 2 * out.size > weight.size:
+            return block.gram(weight)
+        with self._settling:
+            if self._gram is None:
+                self._gram = block.gram(known)
+        whole = share * self._gram
+        if not out.size:
+            return whole
+        rows = np.asarray(block.dense()[out], dtype=np.float64)
+        result: Array = whole - (rows * rest[out, None]).T @ rows
+        left = np.diag(result) >= LIMITS.cancelled * np.diag(whole)
+        return result if left.all() else block.gram(weight)
 
     def _gathered(self, columns: Columns) -> tuple[Block, Lengths]:
         source = self._source

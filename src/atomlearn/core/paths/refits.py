@@ -230,16 +230,17 @@ class SignRefit(PoolRefit):
             self._curvature = problem.loss.curvature(problem.y, z, problem.weight)
             self._factor.forget()
         growing = self.block.growing_gram(self._curvature, problem.fit_intercept)
-        weights, _ = l1_quadratic(
+        [found] = l1_quadratic(
             growing.matrix,
             -price.scores.at(self.at),
-            problem.regularizer.amount * self._prices(price)[self.at],
+            self._prices(price)[self.at],
             weights,
+            np.array([problem.regularizer.amount]),
             ridge=problem.tau,
             factor=self._factor,
             most=int(np.count_nonzero(problem.weight)) - 1 - problem.fit_intercept,
         )
-        return weights
+        return np.array(found)
 
     def _entering(self, price: Pricing) -> Columns:
         """Return what wants in, or will where scores move by no more than the level does."""

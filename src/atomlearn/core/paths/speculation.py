@@ -7,7 +7,7 @@ proved. Levels whose gap closes are final; for the others the columns that matte
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,15 @@ from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.guess import GUESS, Worth, reading_work
 from atomlearn.core.paths.kept import Held, KeptPath, KeptPoint
+from atomlearn.core.paths.level import Level
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.readings import Answer, Asked, Outcome, Path
 from atomlearn.core.paths.refits import Point, refit_of
 from atomlearn.core.paths.settings import Settings
+from atomlearn.core.paths.sweep import Sweep, sweeps
 from atomlearn.core.problem.free import free_part
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Certificate, Record, Result, Status
+from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.column_generation import ColumnGeneration
 
 Array = NDArray[np.float64]
@@ -32,20 +34,6 @@ Columns = NDArray[np.int64]
 
 #: Steps that a level must be allowed for them not to matter.
 FEW_STEPS = 30
-
-
-@dataclass(slots=True)
-class _Level:
-    """One level on its way: its problem, its last point, and what was proved of it."""
-
-    problem: Problem
-    point: Point | None = None
-    certificate: Certificate | None = None
-    status: Status | None = None
-    seconds: float = 0.0
-    work: float = 0.0
-    history: list[Record] = field(default_factory=list)
-    result: Result | None = None
 
 
 def speculates(problem: Problem, n_levels: int, settings: Settings) -> bool:
@@ -97,7 +85,7 @@ def speculated(
         path.seed(zero)
         path.resume(held)
         yield None
-        while batch := path.known_before() or path.solve_next():
+        while batch := path.known_before() or path.swept() or path.solve_next():
             answer = yield path.asked(batch)
             assert answer is not None
             path.learn(batch, answer)
@@ -117,18 +105,9 @@ class _Speculation:
         deadline = problem.deadline.sooner(settings.deadline)
         self.deadline = deadline
         self.refit = refit_of(self.centered, pool, settings.gap)
-        regularizer = problem.regularizer
-        self.levels = [
-            _Level(
-                replace(
-                    self.centered,
-                    regularizer=replace(regularizer, amount=float(level)),
-                    deadline=deadline,
-                )
-            )
-            for level in levels
-        ]
-        self.large_only = regularizer.norm.asks_large and not problem.tau
+        whole = replace(self.centered, deadline=deadline)
+        self.levels = [Level(whole, float(level)) for level in levels]
+        self.large_only = problem.regularizer.norm.asks_large and not problem.tau
         self.interrupted = False
         self.reached: Reached | None = None
         self.asked_of = 0
@@ -136,8 +115,10 @@ class _Speculation:
         self.kept = None
         if settings.checkpoint is not None:
             self.kept = KeptPath(settings.checkpoint, problem)
-        self.resumed: list[_Level] = []
+        self.resumed: list[Level] = []
         self.refitted = True
+        self.sweep: Sweep | None = None
+        self.swept_before = False
         self.worth = Worth(reading_work(problem.design))
 
     @property
@@ -169,9 +150,11 @@ class _Speculation:
         """Take the points of levels that are asked for again; what was proved is proved anew."""
         self.pool.add(held.pool[: self.pool.room])
         self.pool.settle()
+        if not held.points:
+            return
         points, none = {point.level: point for point in held.points}, np.zeros(0)
         for level in self.levels:
-            known = points.get(level.problem.regularizer.amount)
+            known = points.get(level.amount)
             positions = self.pool.positions(known.columns if known else none.astype(np.int64))
             if known is None or (positions < 0).any():
                 continue
@@ -182,7 +165,7 @@ class _Speculation:
             if known.final:
                 self.resumed.append(level)
 
-    def known_before(self) -> list[_Level]:
+    def known_before(self) -> list[Level]:
         """Return, once, the levels with points that were kept: they are priced, not re-fitted."""
         batch, self.resumed = self.resumed, []
         self.refitted = not batch
@@ -190,6 +173,22 @@ class _Speculation:
         for level in batch:
             assert level.point is not None
             level.point = self.refit.resumed(level.problem, level.point)
+        return batch
+
+    def swept(self) -> list[Level]:
+        """Return, once, the levels that are solved all at once; none where the data is large."""
+        whole, began = self.levels[0].whole, time.monotonic()
+        first = not self.swept_before and all(level.point is None for level in self.levels)
+        self.swept_before = True
+        if self.seeds or not (first and sweeps(whole, self.pool)):
+            return []
+        sweep = Sweep.of(whole, self.pool, np.array([level.amount for level in self.levels]))
+        batch = self.levels[: sweep.levels.size]
+        if batch:
+            self.sweep, self.refitted = sweep, False
+        for level, point in zip(batch, sweep.points(), strict=True):
+            level.point = point
+            level.seconds = (time.monotonic() - began) / len(batch)
         return batch
 
     def keep(self) -> None:
@@ -203,15 +202,15 @@ class _Speculation:
                 at = level.result.columns, level.result.weights, level.result.intercept
             if at is None:
                 continue
-            amount, final = level.problem.regularizer.amount, level.status is not None
+            amount, final = level.amount, level.status is not None
             points.append(KeptPoint(amount, *at, level.history, final))
         self.kept.write(self.pool.columns, points)
 
-    def solve_next(self) -> list[_Level]:
+    def solve_next(self) -> list[Level]:
         """Return the next levels with their points over the pool; none where all are final."""
         self.pool.settle()
         pending = [number for number, level in enumerate(self.levels) if level.status is None]
-        batch: list[_Level] = []
+        batch: list[Level] = []
         before = None
         for number in pending[: GUESS.levels]:
             if batch and not self.worth.one_more([level.work for level in batch]):
@@ -227,20 +226,27 @@ class _Speculation:
             batch.append(level)
         return batch
 
-    def asked(self, batch: list[_Level]) -> Asked:
+    def asked(self, batch: list[Level]) -> Asked:
         """Return what the levels ask of the data."""
         points = [level.point for level in batch if level.point is not None]
         bounds = None
-        if self.large_only:
+        if self.large_only and self.sweep is None:
             # Nothing is known of scores that are all zero: then each column would be large.
             tiny = np.finfo(np.float64).tiny
             references = np.array([point.reference for point in points])
             bounds = np.maximum(GUESS.share * references, tiny)
         return Asked([point.dual for point in points], bounds)
 
-    def learn(self, batch: list[_Level], answer: Answer) -> None:
+    def learn(self, batch: list[Level], answer: Answer) -> None:
         """Certify the levels; what matters to the others joins the pool."""
         self.readings += 1
+        if self.sweep is not None:
+            sweep, self.sweep = self.sweep, None
+            certificates = sweep.certificates(np.array([z.full() for z in answer.scores]))
+            for level, certificate in zip(batch, certificates, strict=True):
+                level.learn(certificate, self.settings.gap, answer.vectors)
+            self._end()
+            return
         wrong = []
         for level, scores in zip(batch, answer.scores, strict=True):
             began = time.monotonic()
@@ -274,7 +280,7 @@ class _Speculation:
                 del self.levels[self.asked_of :]
                 return
 
-    def _certify(self, level: _Level, scores: Scores, vectors: int) -> None:
+    def _certify(self, level: Level, scores: Scores, vectors: int) -> None:
         point, problem = level.point, level.problem
         assert point is not None
         columns, lengths = self.pool.columns[point.positions], self.pool.lengths
@@ -283,27 +289,10 @@ class _Speculation:
             columns, point.weights, point.prediction, lengths=lengths, scores=scores
         ).certificate
         intercept = point.shift - float(lengths.offsets @ point.weights)
-        level.certificate = certificate = problem.given_back(
-            certificate, intercept, point.prediction
-        )
-        level.history.append(
-            Record(
-                iteration=len(level.history),
-                passes=float(len(level.history) + 1),
-                seconds=level.seconds,
-                objective=certificate.objective,
-                gap=certificate.gap,
-                relative_gap=certificate.relative_gap,
-                n_columns=int(point.positions.size),
-                vectors=vectors,
-            )
-        )
-        if certificate.relative_gap <= self.settings.gap:
-            level.status = Status.CONVERGED
-        elif certificate.objective <= problem.negligible:
-            level.status = Status.PERFECT_FIT
+        certificate = problem.given_back(certificate, intercept, point.prediction)
+        level.learn(certificate, self.settings.gap, vectors)
 
-    def _join(self, batch: list[_Level], answer: Answer) -> int:
+    def _join(self, batch: list[Level], answer: Answer) -> int:
         """Let the columns join that some level rates near its reference; return their number."""
         norm = self.original.regularizer.norm
         found, ranks = [], []
@@ -327,7 +316,7 @@ class _Speculation:
         most = min(GUESS.joining, self.pool.room)
         return self.pool.add(columns[np.sort(first)][:most])
 
-    def _solve_alone(self, level: _Level) -> None:
+    def _solve_alone(self, level: Level) -> None:
         """Solve a level over the data by itself, from its point."""
         regularizer = level.problem.regularizer
         start = self._columns(level)
@@ -342,7 +331,7 @@ class _Speculation:
         if known is not None:
             level.point = known
 
-    def _columns(self, level: _Level) -> tuple[Columns, Array, float] | None:
+    def _columns(self, level: Level) -> tuple[Columns, Array, float] | None:
         """Return columns, weights and intercept of the level as they are given back."""
         point = level.point
         if point is None:
@@ -364,7 +353,7 @@ class _Speculation:
                 break
         return results
 
-    def _result(self, level: _Level) -> Result:
+    def _result(self, level: Level) -> Result:
         if level.result is not None:
             return level.result
         found, certificate = self._columns(level), level.certificate

@@ -22,7 +22,7 @@ from atomlearn.core.problem.result import Status
 from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.core.solvers.gauge import warm_atoms
 from atomlearn.core.solvers.moments import Moments
-from atomlearn.core.solvers.refit import RayFit, RayMaster, refit_on_rays
+from atomlearn.core.solvers.refit import RayFit, refit_on_rays
 
 Array = NDArray[np.float64]
 
@@ -111,7 +111,7 @@ class AtomGeneration(Solver):
 
     lifts: ClassVar[bool] = False
 
-    master: RayMaster = field(default_factory=SequentialQP)
+    master: Master = field(default_factory=SequentialQP)
     batch: int = 1
     inner_ratio: float = 1e-2
     tolerance: float = 1e-6

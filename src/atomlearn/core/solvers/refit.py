@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Master
 from atomlearn.core.masters.free_newton import FreeNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
-from atomlearn.core.masters.simplex import SimplexQuasiNewton
 from atomlearn.core.norms.combine import Nonnegative
 from atomlearn.core.norms.l1 import L1
 from atomlearn.core.problem.problem import Problem
@@ -19,11 +18,6 @@ from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solvers.atoms import AtomSet
 
 Array = NDArray[np.float64]
-
-#: What re-fits the weights of atoms. ``SimplexQuasiNewton`` is taken for ``SequentialQP`` with its
-#: bounds: both find the same points, and one of them is enough.
-RayMaster = Master | SimplexQuasiNewton
-
 
 @dataclass(frozen=True, slots=True)
 class RayFit:
@@ -38,7 +32,7 @@ class RayFit:
 
 def refit_on_rays(
     problem: Problem,
-    master: RayMaster,
+    master: Master,
     atoms: AtomSet,
     weights: Array,
     intercept: float,
@@ -49,9 +43,7 @@ def refit_on_rays(
     The master gets it as a problem over the block X U with the norm sum c on c >= 0. Masters that
     work with proximal maps do not know a ridge term with U'U: there the QP takes their place.
     """
-    if isinstance(master, SimplexQuasiNewton):
-        master = SequentialQP(max_steps=master.max_iter, max_pivots=master.max_pivots)
-    elif problem.tau and not isinstance(master, SequentialQP):
+    if problem.tau and not isinstance(master, SequentialQP):
         master = SequentialQP()
     form, amount = problem.regularizer.form, problem.regularizer.amount
     rays = replace(

@@ -1,0 +1,162 @@
+"""Sweep: all levels of a path at once, where the data is small: least squares with prices on |w|.
+
+There a level costs next to nothing, and calls from Python cost most of it. So one Gram matrix has
+the solutions at all levels, a reading prices all of them, and their certificates, which are those
+of ``Problem.price``, are arrays over the levels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.masters.sign_pivoting import l1_quadratic
+from atomlearn.core.paths.pool import Pool
+from atomlearn.core.paths.refits import Point
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import TINY, Certificate
+from atomlearn.core.problem.rounding import growth
+
+Array = NDArray[np.float64]
+
+#: Columns beyond which a Gram matrix of all of them costs more than it saves; and so many may
+#: outnumber the samples.
+MOST_COLUMNS, FEW_COLUMNS = 1000, 256
+
+
+def sweeps(problem: Problem, pool: Pool) -> bool:
+    """Return whether all levels of the problem, which the pool holds whole, are solved at once."""
+    (n_samples, size), norm = problem.design.shape, problem.regularizer.norm
+    return (
+        0 < size == pool.size <= min(MOST_COLUMNS, max(n_samples, FEW_COLUMNS))
+        and problem.loss.in_kernel == "squared"
+        and problem.regularizer.form == "penalized"
+        and problem.metric is None
+        and norm.l1_weights(size) is not None
+        and pool.block.stored() is not None
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """The solutions at the first levels.
+
+    levels : (L,); weights : (L, m) in the order of the pool; shifts : (L,), the constants in
+    ``predictions`` = A w + shift, (L, n); duals : (L, n), v = -f'(prediction), which sums to 0
+    where there is an intercept.
+    """
+
+    problem: Problem
+    pool: Pool
+    price: Array
+    levels: Array
+    weights: Array
+    shifts: Array
+    predictions: Array
+    duals: Array
+
+    @classmethod
+    def of(cls, problem: Problem, pool: Pool, levels: Array) -> Sweep:
+        """Solve the levels, as many as the deadline allows."""
+        y, s, total = problem.y, problem.weight, float(problem.weight.sum())
+        A = np.asarray(pool.block.dense(), dtype=np.float64)
+        price = problem.regularizer.norm.l1_weights(pool.size)
+        assert price is not None
+        middle = float(s @ y) / total if problem.fit_intercept else 0.0
+        H, c = pool.gram(s), (s * (y - middle)) @ A
+        if problem.fit_intercept:
+            pull = s @ A
+            H = H - np.outer(pull, pull / total)
+        W = l1_quadratic(
+            H, -c, price[pool.columns], np.zeros(c.size), levels, ridge=problem.tau,
+            most=int(np.count_nonzero(s)) - 1 - problem.fit_intercept,
+            going=lambda: not problem.deadline.passed,
+        )  # fmt: skip
+        Z = W @ A.T
+        shifts = np.zeros(len(W))
+        if problem.fit_intercept:
+            # The mean of the residuals, and that of what rounding leaves of it.
+            for _ in range(2):
+                more = (y - Z) @ s / total
+                Z += more[:, None]
+                shifts += more
+        V = (y - Z) * s
+        if problem.fit_intercept:
+            _without_surplus(V)
+        return cls(problem, pool, price[pool.columns], levels[: len(W)], W, shifts, Z, V)
+
+    def points(self) -> list[Point]:
+        """Return the points, not yet priced."""
+        rows = zip(self.weights, self.shifts.tolist(), self.predictions, self.duals, strict=True)
+        return [
+            Point(used := np.flatnonzero(w), w[used], shift, z, v, 0.0, np.inf)
+            for w, shift, z, v in rows
+        ]
+
+    def certificates(self, scores: Array) -> list[Certificate]:
+        """Return those of ``Problem.price`` from the scores of the duals, (L, n_features)."""
+        objectives, gaps, polars = self._bounds(scores)
+        numbers = zip(objectives.tolist(), gaps.tolist(), polars.tolist(), strict=True)
+        return [Certificate(*three) for three in numbers]
+
+    def _bounds(self, Z: Array) -> tuple[Array, Array, Array]:
+        problem, W, V, levels = self.problem, self.weights, self.duals, self.levels
+        y, s = problem.y, problem.weight
+        polar = (np.abs(Z[:, self.pool.columns] - problem.tau * W) / self.price).max(axis=1)
+        ridge = problem.tau * _squares(W)
+        gauge = np.abs(W) @ self.price
+        objective = 0.5 * (self.predictions - y) ** 2 @ s + 0.5 * ridge + levels * gauge
+        # f*(-c v) = c^2 Q - c v'y
+        per_weight = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
+        Q, inner = 0.5 * (V * V) @ per_weight, V @ y
+        beyond = np.maximum(polar - levels, 0.0)
+        gap = objective + 0.5 * ridge + Q - inner + objective / levels * beyond
+        if not problem.tau:
+            # The classical alternative: the dual point scaled into polar <= level.
+            c = np.minimum(levels / np.maximum(polar, TINY), 1.0)
+            gap = np.where(beyond > 0, np.minimum(gap, objective + c * c * Q - c * inner), gap)
+        gap = np.clip(np.where(np.isnan(gap), np.inf, gap), 0.0, objective)
+        raised = self._raised()
+        return objective + raised, gap + self._rounding(objective) + raised, polar
+
+    def _rounding(self, objective: Array) -> Array:
+        """Return what rounding may hide in each gap, see ``problem.rounding``."""
+        problem, W, lengths = self.problem, np.abs(self.weights), self.pool.lengths
+        n_samples, heaviest = problem.y.size, float(problem.weight.max())
+        slope = np.sqrt(_squares(self.duals))
+        size = np.sqrt(_squares(self.predictions)) + float(np.linalg.norm(problem.y))
+        total = growth(n_samples) * (objective + slope * size)
+        used = np.count_nonzero(W, axis=1)
+        terms = np.array([growth(int(count)) for count in used]) * (used > 0)
+        off, shift = terms * (W @ lengths.summed), terms * (W @ np.abs(lengths.offsets))
+        total += slope * off + 0.5 * heaviest * (off * off + n_samples * shift * shift)
+        errors = np.where(W > 0, lengths.scored / self.price, 0.0).max(axis=1)
+        reach = 2.0 * growth(n_samples) * slope * errors
+        return np.asarray(total + objective / self.levels * reach)
+
+    def _raised(self) -> Array:
+        """Return how much higher the objectives are with the intercepts that are given back."""
+        problem = self.problem
+        rounded = self.intercepts + problem.origin
+        by = (rounded - problem.origin) - self.intercepts
+        return np.asarray(0.5 * float(problem.weight.max()) * problem.y.size * by * by)
+
+    @property
+    def intercepts(self) -> Array:
+        """Those of the columns of X as they are, less the origin."""
+        return np.asarray(self.shifts - self.weights @ self.pool.lengths.offsets)
+
+
+def _squares(rows: Array) -> Array:
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))
+
+
+def _without_surplus(V: Array) -> None:
+    """Take the sum of each row off the side that outweighs the other, see ``losses.shift``."""
+    surplus = V.sum(axis=1)
+    heavy = np.where(surplus[:, None] > 0, V > 0, V < 0)
+    total = np.where(heavy, V, 0.0).sum(axis=1)
+    part = np.divide(surplus, total, out=np.zeros_like(total), where=total != 0)
+    V *= np.where(heavy, 1.0 - part[:, None], 1.0)
