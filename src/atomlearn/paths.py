@@ -11,10 +11,10 @@ from atomlearn.core.paths.ends import (
     NumberOfFeatures,
 )
 from atomlearn.core.paths.folds import held_out_loss
-from atomlearn.core.paths.hold_out import HoldOut, hold_out
 from atomlearn.core.paths.levels import largest_useful_level, level_grid
 from atomlearn.core.paths.path import PathResult, path, path_of
 from atomlearn.core.paths.settings import Settings
+from atomlearn.papers.hold_out import HoldOut, hold_out
 
 __all__ = [
     "CrossValidation",

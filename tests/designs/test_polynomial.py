@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
 from atomlearn import solve
-from atomlearn.core.data import sparse
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.designs import Concatenated, Counted, Polynomial, RowSubset, Standardized, as_design
 from atomlearn.interfaces import Design

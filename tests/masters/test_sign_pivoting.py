@@ -10,7 +10,6 @@ import pytest
 from atomlearn._kernels import ActiveFactor, PivotStatus, active_set_qp, pivot_path
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
 
-
 ONE = np.ones(1)
 
 

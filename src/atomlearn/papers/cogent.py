@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Solver
+from atomlearn.core.interfaces import Master, Solver
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.problem.problem import Problem

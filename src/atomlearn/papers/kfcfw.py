@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Atom, Scores, Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
-from atomlearn.papers.simplex import SimplexPoint, SimplexQuasiNewton
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
 from atomlearn.core.solvers.atoms import AtomSet
+from atomlearn.papers.simplex import SimplexPoint, SimplexQuasiNewton
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]

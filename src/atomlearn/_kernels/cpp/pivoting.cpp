@@ -50,7 +50,8 @@ class Pivoting {
         begin(start);
         PivotedPath done;
         for (; done.levels < count; ++done.levels) {
-            for (Index j = 0; j < q_.size; ++j) scaled_[as_size(j)] = levels[done.levels] * price[j];
+            for (Index j = 0; j < q_.size; ++j)
+                scaled_[as_size(j)] = levels[done.levels] * price[j];
             const PivotOutcome outcome = exchange();
             done.systems += outcome.systems;
             done.status = outcome.status;

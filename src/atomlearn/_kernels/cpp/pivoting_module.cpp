@@ -17,9 +17,9 @@ int path(const DoubleMatrix& gram, const Doubles& slope, const Doubles& price, d
         most};
     SupportFactor state{factor.data(), static_cast<Index>(factor.shape(1)), order.data(),
                         counts.data()[0]};
-    const PivotedPath done = pivot_path(quadratic, levels.data(),
-                                        static_cast<Index>(levels.shape(0)), state, start.data(),
-                                        rows.data());
+    const PivotedPath done =
+        pivot_path(quadratic, levels.data(), static_cast<Index>(levels.shape(0)), state,
+                   start.data(), rows.data());
     counts.data()[0] = state.count;
     counts.data()[1] = done.systems;
     counts.data()[2] = done.levels;
@@ -30,9 +30,8 @@ int path(const DoubleMatrix& gram, const Doubles& slope, const Doubles& price, d
 
 void bind_pivoting(nb::module_& m) {
     m.def("pivot_path", &path, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert());
+          nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
 }
 
 }  // namespace atomlearn

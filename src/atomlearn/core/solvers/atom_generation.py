@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.scores import ShiftedScores
-from atomlearn.core.interfaces import Atom, Scores, Solver, State
+from atomlearn.core.interfaces import Atom, Master, Scores, Solver, State
 from atomlearn.core.interfaces.numbers import whole_number
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.masters.sequential_qp import SequentialQP

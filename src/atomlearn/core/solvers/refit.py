@@ -19,6 +19,7 @@ from atomlearn.core.solvers.atoms import AtomSet
 
 Array = NDArray[np.float64]
 
+
 @dataclass(frozen=True, slots=True)
 class RayFit:
     """Weights c >= 0 of the atoms: (t,); X U c and the intercept; master steps; certified gap."""
