@@ -73,6 +73,7 @@ types: $(DEVELOP)
 # -E reads everything afresh, so that no warning hides in a cache.
 docs: $(DEVELOP)
 	$(BIN)/sphinx-build -W --keep-going -E -b html docs docs/_build/html
+	$(BIN)/python docs/check_links.py docs/_build/html
 
 bench: $(BENCH)
 	$(BENCH_VENV)/bin/python benchmarks/run.py $(BENCH_ARGS)

@@ -135,6 +135,8 @@ METHODS = (
     Method("hierarchy", hierarchical, few),
     Method("products, generated", generated(features="polynomial"), few),
     Method("curves", searched(lambda d: ["groups"], features="splines"), few),
+    Method("steps", searched(lambda d: ["groups"], features="intersection"), few),
+    Method("l1, relaxed", searched(lambda d: ["l1"], relax=(0.0, 0.5, 1.0))),
     Method("best subset (abess)", best_subset),
     Method("EBM", boosted, few),
 )

@@ -14,7 +14,7 @@ from benchmarks.quality_data import LARGE, NUMBERS, REAL
 Rows = dict[str, dict[str, list[dict[str, str]]]]
 OURS = (
     "l1", "elastic net", "k-support", "generation", "latent groups", "hierarchy",
-    "products, generated", "curves",
+    "products, generated", "curves", "steps", "l1, relaxed",
 )  # fmt: skip
 RIVALS = ("best subset (abess)", "EBM")
 HEAD = """# How well the models predict
@@ -28,7 +28,8 @@ repeats: the area under the ROC curve, or R², ± its standard error over repeat
 least two. The best is bold, and all within one error of it. *Size* is the number of columns or
 terms in use, *stability* 1 where all folds select the same columns and 0 where they agree by chance
 (Nogueira, Sechidis, Brown 2018). l1, elastic net (as a norm), k-support, generation, latent groups,
-hierarchy, products and curves are ours; best subset is abess, EBM InterpretML's, without products.
+hierarchy, products, curves, steps (curves of steps) and the relaxed l1 are ours; best subset is
+abess, EBM InterpretML's, without products.
 """
 
 

@@ -129,10 +129,22 @@ def without_routing(
     app: object, what: str, name: str, obj: object, skip: bool, options: Any
 ) -> bool | None:
     """Leave out the methods that scikit-learn writes itself, with references into its own pages."""
-    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
+    return (
+        True if re.fullmatch(r"set_\w+_request|set_callbacks|get_metadata_routing", name) else None
+    )
+
+
+_BACK = re.compile(r"(/(atomlearn[\w.]*?\.(\w+))\.html)#[\w.]*?\.\3(?=[\".])")
+
+
+def back_links(app: object, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Lead from a page of source to the name that its object is described by."""
+    if page.startswith("_modules/") and "body" in context:
+        context["body"] = _BACK.sub(r"\1#\2", context["body"])
 
 
 def setup(app: Any) -> None:
     """Run before numpydoc, which listens to the same events at the usual priority of 500."""
     app.connect("autodoc-process-docstring", plain_mathematics, priority=400)
     app.connect("autodoc-skip-member", without_routing, priority=400)
+    app.connect("html-page-context", back_links)

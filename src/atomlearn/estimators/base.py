@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,9 +27,10 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.observers import PrintProgress
-from atomlearn.core.solvers.progress import Observer
+from atomlearn.core.solvers.progress import Observer, Progress
 from atomlearn.core.solvers.stopping import StoppingRule, check_rule
 from atomlearn.estimators.adaptive import adapted, blended, checked_power
+from atomlearn.estimators.callbacks import CallbackSupport, Steps, classes_at_step
 from atomlearn.estimators.checks import (
     amount_of,
     as_solver,
@@ -46,7 +47,7 @@ from atomlearn.norms import as_norm
 Array = NDArray[np.float64]
 
 
-class AtomicModel(BaseEstimator):
+class AtomicModel(CallbackSupport, BaseEstimator):
     """(1 / sum s) sum_i s_i loss_i + alpha * penalty: the shared part; not for direct use.
 
     Subclasses have the parameters norm, form, tol, max_iter, solver, fit_intercept and verbose.
@@ -123,7 +124,23 @@ class AtomicModel(BaseEstimator):
         if limit is not None:
             deadline = Deadline.after(positive("time_limit", limit, "seconds, for example 60"))
         steps = whole("max_iter", self.max_iter)
-        return Settings(tol, steps, solver, self.stop, observers, deadline)
+        settings = Settings(tol, steps, solver, self.stop, observers, deadline)
+        told: Steps | None = getattr(self, "_steps", None)
+        return settings if told is None else told.added_to(settings)
+
+    def _at_step(self, problem: Problem, progress: Progress, y: Any) -> dict[str, Any] | None:
+        """Return what this model would have, were it fitted at this step, for callbacks."""
+        more = classes_at_step(y) if is_classifier(self) else {}
+        if more is None or np.ndim(y) > 1:
+            return None
+        warm, design = progress.warm_start(), problem.design
+        map = map_of(design)
+        rows = coefficient_rows(
+            [(warm.columns, warm.weights)], design.shape[1], design.dtype, map.implicit
+        )
+        coef = rows if more else single_row(rows)
+        intercept = np.array([warm.intercept]) if more else warm.intercept
+        return {"coef_": coef, "intercept_": intercept, "feature_map_": map, **more}
 
     def _problems(self, data: Checked, norm: str | Norm, amount: float) -> list[Problem]:
         """Return one checked problem an output; the parts are the same objects in all of them."""

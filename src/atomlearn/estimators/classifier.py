@@ -18,6 +18,7 @@ from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.callbacks import with_callbacks
 from atomlearn.estimators.checks import has_probabilities, keep
 from atomlearn.estimators.matrices.tasks import fit_tasks
 from atomlearn.estimators.selects_columns import SelectsColumns
@@ -203,6 +204,7 @@ class AtomicClassifier(SelectsColumns, LinearClassifier):
     ) -> None:
         keep(self, locals())
 
+    @with_callbacks
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
     ) -> AtomicClassifier:

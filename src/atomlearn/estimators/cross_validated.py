@@ -33,6 +33,7 @@ from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.designs import is_opened
 from atomlearn.estimators.adaptive import blended, checked_power, dense
 from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.callbacks import with_callbacks
 from atomlearn.estimators.checks import grouped, keep
 from atomlearn.estimators.classifier import LinearClassifier
 from atomlearn.estimators.decided import score_by
@@ -108,6 +109,7 @@ class CrossValidatedModel(AtomicModel):
             return np.tile(check_levels(self.alphas, self.form, "alphas"), (len(norms), 1))
         return level_grids(problems, norms, self.n_alphas, self.alpha_ratio)
 
+    @with_callbacks
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, **params: Any
     ) -> Self:

@@ -19,11 +19,13 @@ from atomlearn.core.losses import as_loss
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.paths.generation import generated
 from atomlearn.core.problem.checks import check_weight, positive
+from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.observers import PrintProgress
-from atomlearn.core.solvers.progress import Observer
+from atomlearn.core.solvers.progress import Observer, Progress
 from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.callbacks import with_callbacks
 from atomlearn.estimators.checks import (
     checked_design,
     expanded,
@@ -222,6 +224,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
             tags.classifier_tags = ClassifierTags()
         return tags
 
+    @with_callbacks
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
     ) -> FeatureGenerator:
@@ -320,6 +323,9 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
                 UserWarning,
                 stacklevel=3,
             )
+
+    def _at_step(self, problem: Problem, progress: Progress, y: Any) -> None:
+        """Units are standardized and lifted within a run: a model there is only at its end."""
 
     def _terms_selected(self) -> NDArray[np.int64]:
         """Return ``selected_``, which are terms here."""

@@ -17,6 +17,7 @@ from atomlearn.core.problem.checks import check_weight
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.callbacks import with_callbacks
 from atomlearn.estimators.checks import checked_design, checked_loss, expanded, keep
 from atomlearn.estimators.matrices.tasks import (
     absorbable,
@@ -224,6 +225,7 @@ class AtomicRegressor(LinearRegressor):
     ) -> None:
         keep(self, locals())
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> AtomicRegressor:
         """Fit to X (n_samples, n_features) and y (n_samples,), weighted by ``sample_weight``.
 

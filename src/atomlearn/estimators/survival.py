@@ -19,6 +19,7 @@ from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.callbacks import with_callbacks
 from atomlearn.estimators.checks import checked_design, expanded, keep
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked, normalized
@@ -250,6 +251,7 @@ class AtomicSurvival(SelectsColumns, LinearSurvival):
     ) -> None:
         keep(self, locals())
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> AtomicSurvival:
         """Fit to X (n_samples, n_features) and y (n_samples,), structured; ``offset`` is added."""
         settings = self._settings()

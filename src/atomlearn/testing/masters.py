@@ -14,9 +14,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
-from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Master, Norm, Refit
-from atomlearn.core.norms.combine import Nonnegative, Scaled
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l1 import L1
@@ -204,57 +202,3 @@ class MasterChecks:
         problem = problem_on(as_design(X), y, self.awkward, Case())
         with pytest.raises(TypeError, match="gather"):
             self.master.solve(problem, np.zeros(X.shape[1]), 0.0, 1e-6)
-
-
-class RaysChecks(MasterChecks):
-    """The same for masters of rays: columns with coefficients >= 0 and a gauge that sums them."""
-
-    norm: Norm = Nonnegative(L1())
-    norms: ClassVar[tuple[Norm, ...]] = (
-        Scaled(Nonnegative(L1()), 2.0),
-        Nonnegative(Scaled(L1(), 0.3)),
-        Nonnegative(Groups([[j] for j in range(16)], weights=np.linspace(0.5, 2.0, 16))),
-    )
-    correlated: Norm = Nonnegative(L1())
-    awkward: Norm = Nonnegative(L1())
-
-    def test_growing_and_shrinking_blocks(self) -> None:
-        """Column generation in small: one or three new columns a call, idle ones dropped.
-
-        What a master keeps from call to call must not show: every answer is that of a fresh block.
-        """
-        for loss in self.losses:
-            for number, form in enumerate(FORMS):
-                intercept = number != 1
-                case = Case(loss, form, intercept, True, n_samples=50, n_features=36, seed=31)
-                whole = self.block_problem(case, self.norm)
-                columns, weights = np.arange(6), np.zeros(6)
-                block = CachedBlock(as_block(whole).take(columns))
-                for turn, new in enumerate(np.split(np.arange(6, 36), [1, 2, 3, 6, 9, 10, 20])):
-                    problem = whole.restricted_to(block, columns)
-                    refit = self.solve(problem, weights)
-                    fresh = as_block(whole).take(columns)
-                    again = self.solve(whole.restricted_to(fresh, columns))
-                    slack = 2 * max(refit.gap, again.gap) + 1e-12 * refit.objective
-                    assert abs(refit.objective - again.objective) <= slack
-                    weights = refit.weights
-                    if turn % 2:
-                        kept = np.flatnonzero(weights)
-                        block, columns, weights = block.take(kept), columns[kept], weights[kept]
-                    block = block.append(as_block(whole).take(new))
-                    columns = np.concatenate([columns, new])
-                    weights = np.concatenate([weights, np.zeros(new.size)])
-
-    @pytest.mark.parametrize("strength", [1e-6, 1e-3, 0.999, 1.001, 1e3])
-    def test_weak_and_strong_levels(self, strength: float) -> None:
-        """From nearly unregularized to zero weights, radii as small and as large."""
-        for loss in self.losses:
-            for form in FORMS:
-                case = Case(loss, form, True, strength=strength, n_samples=60, seed=41)
-                self.solve(self.block_problem(case, self.norm), gap=max(self.gap, 1e-7))
-
-    def test_refuses_norms_without_prices(self) -> None:
-        """The message names the norm and what to use."""
-        problem = self.block_problem(Case(self.losses[0]), L2())
-        with pytest.raises(TypeError, match="Nonnegative"):
-            self.master.solve(problem, np.zeros(problem.design.shape[1]), 0.0, 1e-6)
