@@ -43,7 +43,7 @@ ROOMS = {
 HEAVY = ("numpy", "scipy.sparse.linalg", "scipy.optimize", "scipy.special", "sklearn.linear_model",
          "cvxpy", "pandas", "mpmath")  # fmt: skip
 #: Seconds of processor time after which a change counts as noticed: it hangs.
-PATIENCE = 300
+PATIENCE = 60
 
 
 def noticed(copy: Path, file: str, source: str, tests: str | list[str]) -> str:
@@ -73,7 +73,8 @@ def _test(copy: Path, tests: str | list[str], reach: Reach | None = None) -> Non
     sys.path[:0] = [str(copy / "src"), str(copy)]
     sys.dont_write_bytecode = True
     if reach is None:
-        resource.setrlimit(resource.RLIMIT_CPU, (PATIENCE, PATIENCE))
+        limit = PATIENCE if isinstance(tests, list) else 5 * PATIENCE
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
     said = os.open(copy / "said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):
         os.dup2(said, stream)

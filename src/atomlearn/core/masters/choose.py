@@ -27,7 +27,7 @@ def choose_master(problem: Problem) -> Master:
     ======================================================  ====================
     norm                                                    master
     ======================================================  ====================
-    ``Groups`` without a ridge term, any loss and form      ``ScalingNewton``
+    ``Groups``, l2; without a ridge term, any loss, form    ``ScalingNewton``
     l1, or l1 over w >= 0, with a weight for each column,   ``SequentialQP``
     up to 500 plain columns; up to 5000 where the loss
     couples samples or has no bound on its curvature; or
@@ -86,10 +86,11 @@ def choose_master(problem: Problem) -> Master:
 
 def _inner(problem: Problem) -> Master:
     """Return what solves for the weights, of a block that QPs are not for."""
+    if prices_of(problem) is not None:
+        # Groups of one column each are among these.
+        return BlockPivots(SemismoothNewton()) if problem.loss.is_quadratic else SemismoothNewton()
     if is_group_problem(problem):
         return ScalingNewton()
-    if problem.loss.is_quadratic and prices_of(problem) is not None:
-        return BlockPivots(SemismoothNewton())
     size = problem.design.shape[1]
     if problem.loss.is_quadratic and problem.regularizer.norm.support_size(size) is not None:
         return KSupportNewton(SemismoothNewton())

@@ -22,6 +22,7 @@ The scaling is that of [T] section 3 and of multiple kernel learning.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,14 +45,15 @@ Array = NDArray[np.float64]
 
 def is_group_problem(problem: Problem) -> bool:
     """Return True where ScalingNewton is made for the problem: groups, no ridge."""
-    return isinstance(problem.regularizer.norm, Groups) and problem.tau == 0.0
+    groups = problem.regularizer.norm.as_groups(problem.design.shape[1])
+    return groups is not None and problem.tau == 0.0
 
 
 def groups_and_limits(problem: Problem) -> tuple[Partition, Array]:
     """Return the groups of a group problem and level * delta_g of each."""
-    norm = problem.regularizer.norm
-    assert isinstance(norm, Groups)
-    partition, weights = norm.parts(problem.design.shape[1])
+    size = problem.design.shape[1]
+    groups = cast(Groups, problem.regularizer.norm.as_groups(size))
+    partition, weights = groups.parts(size)
     ones = np.ones(partition.n_groups) if weights is None else weights
     return partition, problem.regularizer.amount * ones
 
@@ -66,7 +68,7 @@ def lower_than_nothing(problem: Problem, point: Candidate) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ScalingNewton(Master):
-    """Newton steps on the scalings of groups; for the ``Groups`` norm.
+    """Newton steps on the scalings of groups; for ``Groups``, and l2, which is one.
 
     The penalized form is solved as it stands, the constrained and the squared form by a search for
     the level of the penalized one that has the same solution.

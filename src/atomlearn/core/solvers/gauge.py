@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces import Atom, Block, Design, Norm, Scores
+from atomlearn.core.data.sparse import SparseDesign
+from atomlearn.core.interfaces import Atom, Norm
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.losses import as_loss
 from atomlearn.core.masters.active_set import ActiveSetQP
@@ -30,28 +31,6 @@ Columns = NDArray[np.int64]
 
 #: A sum of atoms this close to w, relative to ||w||_2, is w to rounding.
 EXACT = 1e-10
-
-
-class Coordinates(Design):
-    """X = I: the design whose predictions are the coefficients themselves."""
-
-    def __init__(self, n_features: int) -> None:
-        self.n_features = n_features
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.n_features, self.n_features
-
-    @property
-    def dtype(self) -> np.dtype[np.float64]:
-        return np.dtype(np.float64)
-
-    def scores(self, v: Array) -> Scores:
-        return ArrayScores(v)
-
-    def gather(self, columns: Columns) -> Block:
-        starts = np.arange(columns.size + 1)
-        return SparseBlock(np.ones(columns.size), columns, starts, self.n_features)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +96,7 @@ def gauge_by_generation(
 
 def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
     """Return atoms and weights that make up w != 0, to a relative gap, by multipliers."""
-    design, size = Coordinates(w.size), l2_norm(w)
+    design, size = SparseDesign(sparse.eye_array(w.size, format="csc")), l2_norm(w)
     polar = norm.polar(ArrayScores(w / size))
     if polar <= 0.0:
         return Decomposition((), np.zeros(0), 0.0, size)
@@ -148,7 +127,9 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
             listed.append(atom)
         else:
             z, eps = following, max(0.5 * eps, 1e-6 * size * polar)
-        problem = _refit_problem(norm, design, w + eps * z, eps)
+        # min 1/2 ||w + eps z - U c||^2 + eps gauge(U c)
+        pull = Regularizer(norm, "penalized", eps)
+        problem = Problem(as_loss("squared"), design, w + eps * z, np.ones(w.size), pull)
         fit = refit_on_rays(problem, ActiveSetQP(), atoms, shares, 0.0, 0.0)
         kept = np.flatnonzero(fit.weights > 0)
         listed = [listed[number] for number in kept]
@@ -156,17 +137,6 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
         dense = np.zeros(w.size)
         dense[atoms.columns] = atoms.combine(shares)
     return Decomposition(tuple(listed), shares, lower, l2_norm(w - dense))
-
-
-def _refit_problem(norm: Norm, design: Design, target: Array, eps: float) -> Problem:
-    """Return min 1/2 ||target - w||^2 + eps gauge(w)."""
-    return Problem(
-        as_loss("squared"),
-        design,
-        target,
-        np.ones(target.size),
-        Regularizer(norm, "penalized", eps),
-    )
 
 
 def warm_atoms(
