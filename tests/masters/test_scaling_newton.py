@@ -307,10 +307,10 @@ def test_columns_for_free_count_distinct_features():
     other = replace(problem, regularizer=Regularizer(norms.KSupport(2), "penalized", 1.0))
     assert master.candidates_for_free(other) == 0
     tall = DenseBlock(np.zeros((10_000, 2), order="F"))
-    two = Regularizer(Groups([[0, 1]]), "penalized", 1.0)
-    assert master.candidates_for_free(replace(plain, design=tall, regularizer=two)) == 2
+    pair = Regularizer(Groups([[0, 1]]), "penalized", 1.0)
+    assert master.candidates_for_free(replace(plain, design=tall, regularizer=pair)) == 2
     large = DenseBlock(np.zeros((100_000, 600), order="F"))
-    assert master.candidates_for_free(replace(plain, design=large)) == 0
+    assert master.candidates_for_free(replace(plain, design=large, regularizer=pair)) == 0
 
 
 @pytest.mark.parametrize("form", ["penalized", "squared", "constrained"])
