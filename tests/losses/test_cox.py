@@ -160,3 +160,27 @@ def test_what_a_loss_remembers_of_its_data_is_no_part_of_it() -> None:
     assert len(pickle.dumps(loss)) < 500
     assert loss.value(y[:900], z[:900], s[:900]) == Cox().value(y[:900], z[:900], s[:900])
     assert loss.value(y, z, 2 * s) == Cox().value(y, z, 2 * s) != whole
+
+
+@pytest.mark.parametrize("far", [2e3, 1e6])
+@pytest.mark.parametrize("norm", [norms.L1(), norms.OWL(np.linspace(1.0, 0.2, 12))])
+def test_columns_far_from_zero_cost_what_centered_ones_cost(far, norm):
+    """A year is such a column. Its mean is in every prediction, and changes nothing."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((50, 12))
+    y = survival_target(rng.random(50) < 0.7, np.exp(X[:, 0] + rng.standard_normal(50)))
+    near = solve(X, y, loss="cox", norm=norm, level=1.0, gap=1e-6)
+    found = solve(X + far, y, loss="cox", norm=norm, level=1.0, gap=1e-6)
+    assert found.converged
+    assert found.passes <= near.passes + 1
+    assert found.intercept == 0.0
+    assert abs(found.objective - near.objective) <= 2e-6 * near.objective
+    # The point is that of the columns as they were given.
+    whole = Cox().value(y, X @ found.coef, np.ones(50)) + norm.on(12).value(found.coef)
+    assert_allclose(whole, found.objective, rtol=1e-7)
+
+
+def test_a_shift_changes_nothing() -> None:
+    y, z, s = sample(3, truncated=True)
+    assert Cox().shift_invariant
+    assert_allclose(Cox().value(y, z + 5.0, s), Cox().value(y, z, s), rtol=1e-12)

@@ -69,6 +69,11 @@ class LossChecks:
         assert self.loss.task in get_args(Task)
         assert self.loss.smoothness > 0
 
+    def test_a_shift_changes_nothing_where_that_is_said(self) -> None:
+        y, z, s = self.sample(0)
+        same = np.isclose(self.loss.value(y, z + 7.0, s), self.loss.value(y, z, s), rtol=1e-12)
+        assert bool(same) == self.loss.shift_invariant
+
     @pytest.mark.parametrize("seed", range(3))
     def test_gradient_is_the_derivative_of_value(self, seed: int) -> None:
         """Fourth-order central differences of ``value``."""

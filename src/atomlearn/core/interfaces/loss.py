@@ -91,6 +91,11 @@ class Loss(ABC):
         return 0
 
     @property
+    def shift_invariant(self) -> bool:
+        """Whether adding one number to all predictions changes nothing: f(z + b) = f(z)."""
+        return False
+
+    @property
     def free_basis(self) -> Array | None:
         """(n_samples, r) orthonormal columns along which predictions are free; None: nothing is."""
         return None

@@ -27,6 +27,11 @@ class Around(Loss):
         self.dispersed: bool = inner.dispersed  # type: ignore[misc]
 
     @property
+    def shift_invariant(self) -> bool:
+        """As of the loss inside."""
+        return self.inner.shift_invariant
+
+    @property
     def bare(self) -> Loss:
         """The loss of predictions with all that is added to them."""
         return self.inner.bare

@@ -84,6 +84,11 @@ class Cox(Loss):
         """All samples."""
         return 0
 
+    @property
+    def shift_invariant(self) -> bool:
+        """True: numbers at risk and numbers of events are compared, in which it cancels."""
+        return True
+
     def check_target(self, y: object) -> Array:
         """Return y as a structured array with the fields event, time, entry and stratum."""
         return checked_survival(y)
