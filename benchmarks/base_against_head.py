@@ -118,7 +118,9 @@ def selection(size: float) -> Timed:
 
     n = int(4096 * size)
     data = make_feature_generation(n, n, max(5, int(300 * size)), seed=0)
-    model = FeatureGenerator(max(5, int(300 * size)), C=10.0, fit_intercept=False)
+    model = FeatureGenerator(
+        max(5, int(300 * size)), C=10.0, fit_intercept=False, selected_tol=None
+    )
     return lambda: float(model.fit(data.X, data.y).n_passes_)
 
 

@@ -97,7 +97,9 @@ class Generation(Machine):
 
     def select(self, batch: int, repeats: int) -> dict[str, Any]:
         """Select as many features as are true, ``batch`` of them a pass."""
-        model = FeatureGenerator(self.size.n_true, batch=batch, C=10.0, fit_intercept=False)
+        model = FeatureGenerator(
+            self.size.n_true, batch=batch, C=10.0, fit_intercept=False, selected_tol=None
+        )
 
         def fit() -> tuple[Any, Any, dict[str, Any]]:
             model.fit(self.X, self.y)

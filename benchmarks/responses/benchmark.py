@@ -33,13 +33,17 @@ def compared(
     """Return the row of one solver: the loosest tolerance that is accurate, and its times."""
     threads = int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1))
     row: dict[str, Any] = {"solver": solver.name, "tolerance": math.nan, "seconds": math.nan}
+    row["limit_s"] = limit
     until, last, ended = time.monotonic() + limit, math.nan, ""
     with Worker(Bench, problem, solver, threads) as worker:
         for tolerance in solver.tolerances:
             left = until - time.monotonic()
             try:
                 fit = worker.call("fit", tolerance, limit_s=max(left, 0.1))
-            except (TimeLimit, RuntimeError) as error:
+            except TimeLimit:
+                ended = f"tol {tolerance:g}: cut, {limit:g} s for all tolerances were over"
+                break
+            except RuntimeError as error:
                 ended = f"tol {tolerance:g}: {str(error).strip().splitlines()[-1]}"
                 break
             last = (fit.objective - reference) / abs(reference)

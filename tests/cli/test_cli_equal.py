@@ -12,8 +12,11 @@ import pytest
 import scipy.sparse as sp
 from sklearn import datasets as bundled
 from sklearn.datasets import dump_svmlight_file
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from atomlearn import FeatureGenerator
+from atomlearn import AtomicClassifierCV, AtomicRegressorCV, FeatureGenerator, norms
 from atomlearn.cli import main
 from atomlearn.cli.arguments import build_parser
 from atomlearn.cli.fitting import fit
@@ -118,3 +121,71 @@ def test_what_is_selected_does_not_depend_on_the_exactness_of_the_weights(seed: 
         for tolerance in (None, 1e-3, 1e-9)
     ]
     assert sets[0] == sets[1] == sets[2]
+
+
+def _fitted(X: Any, y: Any, words: list[str], folder: Path) -> Any:
+    """Return what the command fits to all rows."""
+    np.savez(folder / "d.npz", X=X, y=y)
+    given = ["select", str(folder / "d.npz"), *words, "--out", str(folder / "out")]
+    options = build_parser().parse_args(given)
+    options.given = given
+    plan = read_plan(options)
+    source = read_source(options, plan, lambda text: None)
+    plan = plan.with_groups(source.given.groups, source.given.overlap)
+    rows = np.arange(len(y))
+    design, target = source.features.design(), source.target
+    return fit(design, target, rows, plan, Watch(quiet=True), True, source.given)
+
+
+WINDOWS = [list(range(start, min(start + 6, 40))) for start in range(0, 38, 4)]
+NORMS: dict[str, Any] = {
+    "l1": norms.L1(),
+    "linf": norms.LInf(),
+    "ksupport:k=4": norms.KSupport(4),
+    "ksupport:k=2,6": [norms.KSupport(2), norms.KSupport(6)],
+    "elasticnet:k=4": norms.ElasticNetNorm(4),
+    "chains:length=3": norms.Chains(3),
+    "latentgroups": norms.LatentGroups(WINDOWS),
+    "latentksupport:k=2": norms.LatentKSupport(2, WINDOWS),
+}
+
+
+@pytest.mark.parametrize("task", ["numbers", "classes", "three classes"])
+@pytest.mark.parametrize("name", NORMS)
+def test_norms_with_a_search_for_the_level_are_the_same(
+    name: str, task: str, tmp_path: Path
+) -> None:
+    """Level, coefficients and labels, of the same folds."""
+    X, y = _made(3, 60, 40, task == "classes")
+    if task == "three classes":
+        y = np.digitize(y, np.quantile(y, [0.3, 0.6]))
+    groups = tmp_path / "groups.txt"
+    lines = (f"g{n} " + " ".join(f"x{j}" for j in group) for n, group in enumerate(WINDOWS))
+    groups.write_text("\n".join(lines))
+    words = ["--norm", name, "--gap", "1e-7"]
+    words += ["--groups", str(groups)] if name.startswith("latent") else []
+    fitted = _fitted(X, y, words, tmp_path)
+    kind = AtomicRegressorCV if task == "numbers" else AtomicClassifierCV
+    split = KFold if task == "numbers" else StratifiedKFold
+    given = NORMS[name]
+    first = given[0] if isinstance(given, list) else given
+    search = kind(given, form=first.usual_form, cv=split(5, shuffle=True, random_state=0), tol=1e-7)
+    make_pipeline(StandardScaler(), search).fit(X, y)
+    assert fitted.chosen[1] == pytest.approx(search.alpha_, rel=1e-6)
+    used = np.atleast_2d(search.coef_)[:, fitted.columns]
+    others = np.delete(np.atleast_2d(search.coef_), fitted.columns, axis=1)
+    assert np.abs(others).max(initial=0.0) <= 1e-6 * np.abs(used).max()
+    np.testing.assert_allclose(fitted.standardized, used, atol=1e-4 * np.abs(used).max())
+
+
+@pytest.mark.parametrize("task", ["numbers", "classes", "three classes"])
+@pytest.mark.parametrize("seed", range(3))
+def test_n_features_auto_is_the_same(seed: int, task: str, tmp_path: Path) -> None:
+    X, y = _made(seed, 70, 20, task == "classes")
+    if task == "three classes":
+        y = np.digitize(y, np.quantile(y, [0.3, 0.6]))
+    fitted = _fitted(X, y, ["--n-features", "auto"], tmp_path)
+    given = {"loss": "squared"} if task == "numbers" else {"loss": "logistic"}
+    model = FeatureGenerator("auto", **given).fit(X, y)
+    assert fitted.n_wanted == model.n_wanted_
+    np.testing.assert_array_equal(fitted.columns, np.sort(model.selected_))

@@ -15,11 +15,11 @@ from atomlearn.core.losses import as_loss, loss_names
 from atomlearn.norms import as_norm
 
 #: Norms that groups are part of.
-OF_GROUPS = ("groups", "latentgroups", "latentksupport")
+OF_GROUPS = ("groups", "latentgroups", "latentksupport", "atmost")
 #: What --norm takes, in the form to type.
 USABLE = (
     "l1, l2, linf, ksupport:k=20, elasticnet:k=20, chains:length=5, and with groups: groups, "
-    "latentgroups, latentksupport:k=3"
+    "latentgroups, latentksupport:k=3, atmost:k=20:most=1"
 )
 
 
@@ -86,9 +86,10 @@ class Plan:
                     f":{key}=" + ",".join(str(other[key]) for _, other in self.norm_words)
                     for key in parameters
                 )
+                instead = "" if name == "atmost" else f"type --norm latent{name}{given}, or "
                 raise CommandError(
                     f"--norm {name} takes groups without a column in common, and some of --groups "
-                    f"have one; type --norm latent{name}{given}, or keep each column in one group"
+                    f"have one; {instead}keep each column in one group"
                 )
             norms[place] = as_norm(name, groups=groups, **parameters)
         return replace(self, norms=tuple(norms))
@@ -243,16 +244,19 @@ def _candidates(options: argparse.Namespace) -> tuple[Norm, ...]:
 
 def _words(text: str) -> tuple[tuple[str, dict[str, Any]], ...]:
     """Return name and parameters of each candidate of ``l1``, ``ksupport:k=20`` or ``k=5,10``."""
-    name, _, rest = text.partition(":")
+    name, *rest = text.split(":")
     plain = name.lower().replace("-", "").replace("_", "")
-    if not rest:
-        return ((plain, {}),)
-    key, equals, values = rest.partition("=")
-    if not equals or not key.isidentifier():
-        raise CommandError(
-            f"--norm {text!r} is not understood; write NAME or NAME:k=K, for example ksupport:k=20"
-        )
-    return tuple((plain, {key: _value(text, part)}) for part in values.split(","))
+    candidates: list[dict[str, Any]] = [{}]
+    for part in rest:
+        key, equals, values = part.partition("=")
+        if not equals or not key.isidentifier():
+            raise CommandError(
+                f"--norm {text!r} is not understood; write NAME or NAME:k=K, for example "
+                "ksupport:k=20"
+            )
+        given = [_value(text, value) for value in values.split(",")]
+        candidates = [{**others, key: value} for others in candidates for value in given]
+    return tuple((plain, parameters) for parameters in candidates)
 
 
 def _norms(text: str) -> tuple[Norm, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,19 +141,28 @@ def _guess(values: NDArray[Any], name: str) -> tuple[str, str]:
     distinct = np.unique(values)
     whole = values.dtype.kind in "iu" or bool(np.all(distinct == np.round(distinct)))
     few = whole and distinct.size <= min(LIMITS.most_classes_guessed, values.size // 2)
-    if few and _looks_like_counts(values, distinct):
-        return "regression", f"{name!r} looks like counts, from {distinct[0]} to {distinct[-1]}"
+    if whole and distinct.size > 2 and _looks_like_counts(values, distinct, few):
+        span = f"from {distinct[0]:g} to {distinct[-1]:g}"
+        return "regression", f"{name!r} looks like counts, {span}: --loss poisson is for those"
     if distinct.size <= 2 or few:
         return "classification", f"{name!r} has {distinct.size} different values"
+    times = r"(?<![a-z])(time|duration|survival|follow_?up|days|weeks|months|years)(?![a-z])"
+    if distinct[0] > 0 and re.search(times, name.casefold()):
+        event = f"--time {name} --event NAME is for those, where a column says which have ended"
+        return "regression", f"{name!r} looks like durations: {event}"
     return "regression", f"{name!r} has {distinct.size} different numbers"
 
 
-def _looks_like_counts(values: NDArray[Any], distinct: NDArray[Any]) -> bool:
-    """Tell whether few whole numbers are counts rather than codes of classes.
+def _looks_like_counts(values: NDArray[Any], distinct: NDArray[Any], few: bool) -> bool:
+    """Tell whether whole numbers are counts rather than codes of classes, or sizes.
 
-    Counts begin at 0 or 1 and leave out no number, and from the most frequent one on each is at
-    most as frequent as the one before, down to few; codes of classes have no such order.
+    Few counts begin at 0 or 1 and leave out no number, and from the most frequent one on each is at
+    most as frequent as the one before, down to few; codes of classes have no such order. Many begin
+    at 0, are mostly small, and some are far above their mean.
     """
+    if not few:
+        mean = float(values.mean())
+        return distinct[0] == 0 and 0 < 3.0 * mean < distinct[-1] and np.median(values) <= mean
     if distinct.size < 5 or distinct[0] not in (0, 1):
         return False
     if distinct[-1] - distinct[0] != distinct.size - 1:

@@ -94,7 +94,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         for its sets (``norms.LatentKSupport``). ``n_features`` and ``batch`` count groups.
     tol : float, default=1e-6
         Relative duality gap at which a solution with fewer features is taken for optimal.
-    selected_tol : float, optional
+    selected_tol : float or None, default=5e-7
         Relative gap over the selected features alone to which the last round is solved: how exact
         the coefficients are, given the features. None: 1e-3, as in the paper.
     max_iter : int, default=1000
@@ -196,7 +196,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         *,
         standardize: bool = True,
         tol: float = 1e-6,
-        selected_tol: float | None = None,
+        selected_tol: float | None = 5e-7,
         max_iter: int = 1000,
         verbose: int = 0,
         observers: Sequence[Observer] | None = None,

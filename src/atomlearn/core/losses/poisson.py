@@ -7,7 +7,7 @@ from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
+from scipy.special import xlog1py, xlogy
 
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
 from atomlearn.core.losses.log_link import PowerVariance
@@ -67,11 +67,9 @@ class Poisson(PowerVariance):
         if not np.all(slope >= -y * (1.0 + EDGE_TOLERANCE)):
             return None
         np.maximum(slope, -y, out=slope)
-        some = y > 0.0
+        none, result = y == 0.0, -slope
+        result[none] += xlogy(slope[none], slope[none])
+        m, a = y[~none], slope[~none]
         # Around slope = 0 the logarithm of the ratio, so that nothing cancels.
-        ratio = np.divide(slope, y, out=np.zeros_like(y), where=some)
-        log_ratio = np.log1p(ratio, out=np.zeros_like(y), where=ratio > -1.0)
-        result = np.where(some, (y + slope) * log_ratio, xlogy(slope, slope))
-        result -= slope
-        result += xlogy(slope, np.where(some, y, 1.0))
+        result[~none] += xlog1py(m + a, a / m) + a * np.log(m)
         return np.asarray(result)

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn._kernels import pivot_path
 from atomlearn.core.interfaces import Block, Master, Refit
 from atomlearn.core.masters.active_set import slope_of
 from atomlearn.core.masters.candidate import block_of, certified, finished
 from atomlearn.core.masters.newton import SemismoothNewton
+from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 
@@ -27,7 +27,8 @@ class BlockPivots(Master):
     """Re-fit l1 and a quadratic loss by block pivoting on signs, where the start is a good one.
 
     That is where most columns of the block have a weight already. The penalized form with prices;
-    whatever else there is, and whatever cycles, is left to ``otherwise``.
+    what cycles, as among columns that are alike, is left to an active-set QP; whatever else there
+    is to ``otherwise``.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ class BlockPivots(Master):
         best, steps = certified(problem, weights, None, intercept), 0
         near = best.refit.gap <= TUNING.near_share * best.refit.objective
         if near and best.refit.gap > gap_target and not problem.deadline.passed:
-            found, _, steps = pivot_path(
+            found = l1_quadratic(
                 _hessian(problem, block_of(problem)),
                 slope_of(problem, best),
                 price,
@@ -70,7 +71,7 @@ class BlockPivots(Master):
             )
             if len(found):
                 trial = certified(problem, found[0], None, intercept)
-                best = trial if trial.improves(best) else best
+                best, steps = trial if trial.improves(best) else best, 1
         best.refit.steps = steps
         return finished(best.refit, self.otherwise, problem, gap_target)
 
