@@ -142,7 +142,6 @@ def words(text: str) -> set[str]:
 BOUNDS = {
     "cli/limits.py": "what messages and guesses hold",
     "core/data/held.py": "what is believed of a file",
-    "core/solvers/screening.py": "what keeps screening safe in double precision",
     "reports/model_file.py": "what a model file may hold",
     "reports/style.py": "how a page looks",
     "storage/conversion/sharing.py": "memory, and what a kill may cost",

@@ -28,7 +28,7 @@ ROOMS = {
     "core/losses": "tests/losses/test_losses.py tests/losses/test_pieces.py tests/losses "
                    "tests/solvers/test_offset_and_free.py",
     "core/norms": "tests/norms/test_norm_checks.py tests/norms/test_norm_parameters.py "
-                  "tests/norms/test_norm_combine.py tests/norms/test_screening_rules.py "
+                  "tests/norms/test_norm_combine.py "
                   "tests/norms/test_norm_atoms.py tests/norms/test_norm_oracles.py",
     "core/masters": "tests/masters/test_master_suite.py tests/masters/test_linear_algebra.py "
                     "tests/masters",

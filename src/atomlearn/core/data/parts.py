@@ -35,7 +35,7 @@ def part_of(
 
     Notes
     -----
-    This is the one way to select, for cross-validation as for screening. Where the design has no
+    This is the one way to select, of rows as of columns. Where the design has no
     faster way (``with_rows`` and ``with_columns`` say so by None), scores of some rows take a pass
     over all with v = 0 at the others, and scores of some columns are taken out of all.
 

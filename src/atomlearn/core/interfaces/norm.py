@@ -286,21 +286,6 @@ class Norm(Ratings, ABC):
         """Return the k of the k-support norm of single columns, where it is this one."""
         return None
 
-    def least_polar(self, z: Array, error: Array) -> float:
-        """Return a lower bound on gauge°(z*) over all z* with |z_j* - z_j| <= error_j, >= 0."""
-        return 0.0
-
-    def possible_support(self, z: Array, error: Array, polar: float) -> Mask | None:
-        """Mark every coordinate that may be non-zero where w is aligned with some z* near z.
-
-        z* : any vector with |z_j* - z_j| <= error_j for all j and gauge°(z*) >= ``polar``;
-        aligned : <z*, w> = gauge°(z*) gauge(w), which holds at an optimum of every form. ``polar``
-        is 0 where nothing is known. Shapes (n_features,); errors may be infinite. Coordinates left
-        unmarked are strictly out: scores near z* have the same polar without them. None where the
-        norm has no rule. O(n_features) expected.
-        """
-        return None
-
     # Norms of matrices.
 
     @property

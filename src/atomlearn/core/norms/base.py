@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Columns
-from atomlearn.core.interfaces.norm import Form, Mask, Norm, ProxPoint
-from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core.interfaces.norm import Form, Norm, ProxPoint
 from atomlearn.core.norms.parameters import Parameters, amount_of_prox
-from atomlearn.core.norms.screening import least, most
 from atomlearn.core.norms.vectors import like, to_float64
 
 Array = NDArray[np.float64]
@@ -46,19 +44,6 @@ class VectorNorm(Parameters, Norm):
         """One of the three maps in float64, with its gauge and (when called) its Jacobian."""
         name = "radius" if form == "constrained" else "step"
         return self._point(to_float64(w), amount_of_prox(type(self).__name__, name, amount), form)
-
-    def least_polar(self, z: Array, error: Array) -> float:
-        """A lower bound on gauge°(z*) over all z* with |z_j* - z_j| <= error_j, >= 0.
-
-        Where the gauge depends on |w| only and grows with it, so does the polar with |z|.
-        """
-        return self.polar(ArrayScores(least(z, error))) if self.absolute else 0.0
-
-    def possible_support(self, z: Array, error: Array, polar: float) -> Mask | None:
-        """All or nothing, for a norm without a rule of its own: w = 0 where gauge°(z*) < polar."""
-        if self.absolute and self.polar(ArrayScores(most(z, error))) < polar:
-            return np.zeros(z.size, dtype=bool)
-        return None
 
 
 class Wrapper(VectorNorm):

@@ -13,7 +13,6 @@ from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.norm import (
     Atom,
     Form,
-    Mask,
     Norm,
     ProxJacobian,
     ProxPoint,
@@ -142,27 +141,6 @@ class Blocks(VectorNorm):
         """Return the polar at a stored vector."""
         used = [(norm, columns) for norm, columns in self._pairs(z.size) if columns.size]
         return max((norm.polar(ArrayScores(z[columns])) for norm, columns in used), default=0.0)
-
-    def least_polar(self, z: Array, error: Array) -> float:
-        """The largest of those of the blocks."""
-        return max(
-            (norm.least_polar(z[c], error[c]) for norm, c in self._pairs(z.size) if c.size),
-            default=0.0,
-        )
-
-    def possible_support(self, z: Array, error: Array, polar: float) -> Mask | None:
-        """Each block by its own rule: a block in use has norm_b°(z_b*) = max_b norm_b°(z_b*).
-
-        A block whose norm has no rule is kept whole; None where no block has one.
-        """
-        polar = max(polar, self.least_polar(z, error))
-        marked, any_rule = np.ones(z.size, dtype=bool), False
-        for norm, columns in self._pairs(z.size):
-            if columns.size:
-                inner = norm.possible_support(z[columns], error[columns], polar)
-                if inner is not None:
-                    marked[columns], any_rule = inner, True
-        return marked if any_rule else None
 
     def _pairs(self, n_features: int) -> list[tuple[Norm, Columns]]:
         return list(zip(self.norms, self._blocks(n_features), strict=True))

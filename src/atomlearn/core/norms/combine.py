@@ -15,7 +15,6 @@ from atomlearn.core.interfaces.lift import Lift
 from atomlearn.core.interfaces.norm import (
     Atom,
     Form,
-    Mask,
     Norm,
     ProxJacobian,
     ProxPoint,
@@ -160,14 +159,6 @@ class Scaled(Wrapper):
         """factor times that of the norm inside."""
         return self.factor * self.norm.zero_threshold(w)
 
-    def least_polar(self, z: Array, error: Array) -> float:
-        """That of the norm inside, divided by the factor."""
-        return self.norm.least_polar(z, error) / self.factor
-
-    def possible_support(self, z: Array, error: Array, polar: float) -> Mask | None:
-        """That of the norm inside, whose polar is factor times this one."""
-        return self.norm.possible_support(z, error, polar * self.factor)
-
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
         """factor times those of the norm inside."""
         return self.factor * self.norm.thresholds(w, columns, n_features)
@@ -287,14 +278,6 @@ class Nonnegative(Wrapper):
         atom = self.norm.best_atom(PositiveScores(scores))
         kept = atom.values > 0
         return Atom(atom.columns[kept], atom.values[kept])
-
-    def least_polar(self, z: Array, error: Array) -> float:
-        """That of the norm inside for max(z, 0), which is no further from max(z*, 0)."""
-        return self.norm.least_polar(np.maximum(z, 0.0), error)
-
-    def possible_support(self, z: Array, error: Array, polar: float) -> Mask | None:
-        """That of the norm inside: a w >= 0 aligned with z* is aligned with max(z*, 0)."""
-        return self.norm.possible_support(np.maximum(z, 0.0), error, polar)
 
     def without(self, columns: Columns, n_features: int) -> Nonnegative:
         """The non-negative part of the norm inside without them."""

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Columns, Scores
-from atomlearn.core.interfaces.norm import Form, Mask, Norm, ProxPoint
+from atomlearn.core.interfaces.norm import Form, Norm, ProxPoint
 from atomlearn.core.norms.lift import GroupedNorm, best_groups, groups_above, lifted_point
 from atomlearn.core.norms.names import named_groups
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.norms.restricted import Restricted
-from atomlearn.core.norms.screening import least, most, reaches_largest
 from atomlearn.core.norms.threshold import weighted_l1_point
 from atomlearn.core.norms.vectors import to_float64
 
@@ -139,18 +138,6 @@ class Groups(GroupedNorm):
         partition, weights = self.parts(n_features)
         restricted, kept = partition.restrict(columns)
         return Groups(restricted, None if weights is None else weights[kept])
-
-    def possible_support(self, z: Array, error: Array, polar: float) -> Mask:
-        """w_g != 0 only where ||z_g*||_2 / weight_g is the largest of all groups.
-
-        Bounds on a group's norm are the norms of the bounds on its coordinates, which are at least
-        as close as ||z_g|| +- ||error_g||.
-        """
-        partition, weights = self.parts(z.size)
-        low, high = partition.norms(least(z, error)), partition.norms(most(z, error))
-        if weights is not None:
-            low, high = low / weights, high / weights
-        return np.asarray(reaches_largest(low, high, polar)[partition.labels])
 
     def with_names(self, names: Sequence[str]) -> Groups:
         """Return the same norm with names and patterns of columns replaced by their indices."""

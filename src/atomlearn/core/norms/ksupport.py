@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.interfaces.design import Columns, Scores
-from atomlearn.core.interfaces.norm import Form, Mask, ProxPoint
+from atomlearn.core.interfaces.norm import Form, ProxPoint
 from atomlearn.core.interfaces.numbers import whole_number
 from atomlearn.core.norms.ksupport_point import ksupport_point
 from atomlearn.core.norms.lift import GroupedNorm, best_groups, groups_above, lifted_point
 from atomlearn.core.norms.names import named_groups
 from atomlearn.core.norms.parameters import amount_of_prox
-from atomlearn.core.norms.screening import least, most, reaches_kth
 from atomlearn.core.norms.vectors import l2_norm, power_of_two, to_float64
 
 Array = NDArray[np.float64]
@@ -131,16 +130,6 @@ class KSupport(GroupedNorm):
         if self.groups is None:
             return KSupport(self.k)
         return KSupport(self.k, self.partition(n_features).restrict(columns)[0])
-
-    def possible_support(self, z: Array, error: Array, polar: float) -> Mask:
-        """w_j != 0 only where |z_j*| is at least the k-th largest magnitude (group norm) of z*."""
-        low, high = least(z, error), most(z, error)
-        if self.groups is None:
-            return reaches_kth(low, high, self._k(z.size), polar)
-        partition = self.partition(z.size)
-        k = self._k(partition.n_groups)
-        marked = reaches_kth(partition.norms(low), partition.norms(high), k, polar)
-        return np.asarray(marked[partition.labels])
 
     def reference(self, scores: Scores) -> float:
         """The k-th largest |z_j|, or group norm of z."""

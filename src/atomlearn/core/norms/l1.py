@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.excess import Excess
-from atomlearn.core.interfaces.norm import Form, Mask, ProxPoint
+from atomlearn.core.interfaces.norm import Form, ProxPoint
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.partition import Partition
-from atomlearn.core.norms.screening import least, most, reaches_largest
 from atomlearn.core.norms.sides import Sides, by_name
 from atomlearn.core.norms.threshold import weighted_l1_point
 from atomlearn.core.norms.vectors import to_float64
@@ -197,20 +196,6 @@ class L1(VectorNorm):
         if sides is None or not ((sides.lower == 0) & np.isposinf(sides.upper)).all():
             return None
         return sides.price if (sides.price > 0).all() else None
-
-    def possible_support(self, z: Array, error: Array, polar: float) -> Mask | None:
-        """w_j != 0 only where |z_j*| / weight_j = max_i |z_i*| / weight_i; no rule with bounds."""
-        sides = self._sides(z.size)
-        if sides is None:
-            return reaches_largest(least(z, error), most(z, error), polar)
-        if not sides.symmetric or (sides.price == 0).any():
-            return None
-        price = sides.price
-        return reaches_largest(least(z, error) / price, most(z, error) / price, polar)
-
-    def least_polar(self, z: Array, error: Array) -> float:
-        """A lower bound on the polar of all scores so near; 0 with bounds."""
-        return super().least_polar(z, error) if self.absolute else 0.0
 
     @property
     def rates_columns(self) -> bool:

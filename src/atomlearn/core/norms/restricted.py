@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces.design import Columns, Scores
 from atomlearn.core.interfaces.norm import (
     Form,
-    Mask,
     Norm,
     ProxJacobian,
     ProxPoint,
@@ -104,19 +103,6 @@ class Restricted(Wrapper):
         inner = self._restriction(columns, n_features)
         usable = np.flatnonzero(np.isin(columns, allowed))
         return inner if usable.size == len(columns) else Restricted(inner, usable)
-
-    def least_polar(self, z: Array, error: Array) -> float:
-        """That of the restriction."""
-        columns, inner = self._inner(z.size)
-        return inner.least_polar(z[columns], error[columns])
-
-    def possible_support(self, z: Array, error: Array, polar: float) -> Mask:
-        """That of the restriction; the other columns are always out."""
-        columns, inner = self._inner(z.size)
-        marked = np.zeros(z.size, dtype=bool)
-        found = inner.possible_support(z[columns], error[columns], polar)
-        marked[columns] = True if found is None else found
-        return marked
 
     def _inner(self, n_features: int) -> tuple[Columns, Norm]:
         """Return the columns, checked, and the restriction of the norm to them."""

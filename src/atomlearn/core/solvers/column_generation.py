@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,6 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.centered_columns import centered_columns
-from atomlearn.core.solvers.screening import Scope, narrowed, supports_screening
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -62,9 +60,6 @@ class Pace:
         Bound on the entries of the columns that one pass asks for: half a GB in float64.
     patience : int
         Steps without progress, and without a column that wants in, after which it has stalled.
-    long : int
-        Steps after which ``screening="auto"`` begins. The norms of the columns cost a pass, and
-        the gap rules columns out two passes before the end as a rule: shorter solves lose by it.
     """
 
     loose: float = 0.1
@@ -77,7 +72,6 @@ class Pace:
     atoms: int = 5
     asked_entries: int = 2**26
     patience: int = 3
-    long: int = 10
 
 
 @dataclass(slots=True)
@@ -88,8 +82,7 @@ class ActiveState(State):
     candidates : columns to add in the next step, none of them
     active; refit_gap : certified gap of the restricted problem at this point; master_steps :
     steps of the master so far; free : candidates a
-    pass may add at no cost to the master; scope : the columns not ruled out, which hold
-    ``columns``: what is scored, and what the certificate is of.
+    pass may add at no cost to the master.
     """
 
     block: Block | None = None
@@ -98,7 +91,6 @@ class ActiveState(State):
     refit_gap: float = np.inf
     master_steps: int = 0
     free: int = 0
-    scope: Scope | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +112,6 @@ class ColumnGeneration(Solver):
         further would cost more than a fraction of a pass.
     tolerance : float
         Relative gap that will be asked of the whole; the master is not asked for much less.
-    screening : bool or "auto"
-        Whether columns that no optimum can use are found and never scored again (gap safe rules),
-        where norm, loss and design allow it. "auto": once the solve has taken 10 steps.
     pace : Pace
         How time is divided between passes and re-fits.
 
@@ -158,14 +147,7 @@ class ColumnGeneration(Solver):
     batch: int | None = None
     inner_ratio: float = 1e-3
     tolerance: float = 1e-6
-    screening: bool | Literal["auto"] = "auto"
     pace: Pace = Pace()
-
-    def __post_init__(self) -> None:
-        if self.screening not in (True, False, "auto"):
-            raise ValueError(
-                f"ColumnGeneration: screening must be True, False or 'auto', got {self.screening!r}"
-            )
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> ActiveState:
         warm = warm or WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0))
@@ -255,11 +237,11 @@ class ColumnGeneration(Solver):
             master_steps=state.master_steps + refit.steps,
             free=state.free,
         )
-        return self._price(problem, self._without_idle(following), state)
+        return self._price(problem, self._without_idle(following))
 
     def moved(self, problem: Problem, state: ActiveState) -> ActiveState:
         """Return the same state: the next step re-fits it, and its pass prices it."""
-        state.refit_gap, state.exhausted, state.scope = np.inf, None, None
+        state.refit_gap, state.exhausted = np.inf, None
         return state
 
     def _refit(
@@ -316,33 +298,20 @@ class ColumnGeneration(Solver):
         state.weights = state.weights[used]
         return state
 
-    def _price(
-        self, problem: Problem, state: ActiveState, before: ActiveState | None = None
-    ) -> ActiveState:
+    def _price(self, problem: Problem, state: ActiveState) -> ActiveState:
         """One pass over the data: scores, best columns, and the certificate of this very point."""
-        scope = before.scope if before is not None and before.scope is not None else Scope(problem)
-        price = scope.problem.price(
-            scope.inside(state.columns), state.weights, state.prediction, lengths=state.lengths
-        )
+        price = problem.price(state.columns, state.weights, state.prediction, lengths=state.lengths)
         state.certificate = price.certificate
-        state.candidates = scope.original(self._candidates(problem, state, price))
-        if self._screens(problem, state):
-            scope = narrowed(scope, problem, price)
-            state.candidates = state.candidates[scope.holds(state.candidates)]
-        state.scope = scope
+        state.candidates = self._candidates(state, price)
         state.patience = math.inf if state.candidates.size else self.pace.patience
         if state.columns.size and state.certificate.objective <= problem.negligible:
             state.exhausted = Status.PERFECT_FIT
         return state
 
-    def _screens(self, problem: Problem, state: ActiveState) -> bool:
-        wanted = state.iteration >= self.pace.long if self.screening == "auto" else self.screening
-        return bool(wanted) and supports_screening(problem)
-
-    def _candidates(self, whole: Problem, state: ActiveState, price: Pricing) -> Columns:
-        """Return the best columns in scope that are not active and that would enter."""
+    def _candidates(self, state: ActiveState, price: Pricing) -> Columns:
+        """Return the best columns that are not active and that would enter."""
         n_used = int(np.count_nonzero(state.weights))
-        n_samples, n_features = whole.design.shape
+        n_samples, n_features = price.problem.design.shape
         if state.columns.size == n_features:
             return np.zeros(0, dtype=np.int64)
         norm = price.problem.regularizer.norm
