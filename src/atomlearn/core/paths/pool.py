@@ -55,8 +55,12 @@ class Pool:
 
     @property
     def room(self) -> int:
-        """Number of columns that may still join."""
-        own = max(self.MOST_ENTRIES // max(self._problem.design.shape[0], 1) - self.size, 0)
+        """Number of columns that may still join; sparse data may be in the pool as a whole."""
+        n_samples, n_features = self._problem.design.shape
+        sparse = self._problem.design.stored_sparse()
+        if sparse is not None and sparse.nnz <= self.MOST_ENTRIES:
+            return n_features - self.size
+        own = max(self.MOST_ENTRIES // max(n_samples, 1) - self.size, 0)
         return own if self._source is None else min(own, self._source.room)
 
     def of_each(self, count: int, columns: int) -> list[Pool]:
