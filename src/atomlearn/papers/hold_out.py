@@ -27,6 +27,10 @@ class HoldOut:
     norm, level : its own; scores : (n_norms, n_levels) on the rows set aside; levels : (n_norms,
     n_levels), the most regularized first; norms : the candidates.
 
+    References
+    ----------
+    [A] section 5.
+
     Examples
     --------
     >>> import numpy as np
