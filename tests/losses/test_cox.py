@@ -67,6 +67,7 @@ def test_value_and_derivatives_are_the_textbooks(ties: Ties, truncated: bool, se
     turns = [loss.gradient(y, z + step * e, s) - loss.gradient(y, z - step * e, s) for e in eye]
     assert_allclose(np.diag(c) - K @ (K.T @ eye), np.array(turns) / (2 * step), atol=1e-7)
     assert_allclose(loss.curvature(y, z, s), c)
+    assert_allclose(K @ (K.T @ eye[0]), (K @ (K.T @ eye))[:, 0], rtol=1e-13)
 
 
 @pytest.mark.parametrize(("ties", "truncated"), KINDS)

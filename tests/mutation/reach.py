@@ -100,7 +100,12 @@ class Chosen:
 
 
 def tests_that_run(tests: dict[str, Any], file: str, line: int) -> list[str]:
-    """Return the tests that run a line: of each test function the quickest first."""
+    """Return the tests that run a line: of each test function the quickest first.
+
+    Of a line that none was seen to run: those of the line before it that some run.
+    """
+    seen_lines = {at for _, seen in tests.values() for at in seen.get(file, ()) if at <= line}
+    line = max(seen_lines, default=line)
     found = sorted(
         (seconds, name) for name, (seconds, seen) in tests.items() if line in seen.get(file, ())
     )

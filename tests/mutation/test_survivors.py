@@ -6,6 +6,9 @@ from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms, solve
 from atomlearn.core.interfaces.excess import Excess
+from atomlearn.core.losses.deviance import deviance_explained
+from atomlearn.core.losses.mixed import Mixed
+from atomlearn.core.losses.offset import Offset
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solvers.atoms import AtomSet
@@ -53,3 +56,23 @@ def test_a_refit_on_rays_tells_its_linear_part(table):
     fit = refit_on_rays(problem, SequentialQP(), atoms, np.zeros(2), float(y.mean()), 1e-10)
     assert abs(fit.intercept) > 1.0
     assert_allclose(fit.linear, X[:, :2] @ (fit.weights * [1.0, -1.0]), atol=1e-12)
+
+
+def test_deviance_explained_does_not_depend_on_the_unit_of_weights(table):
+    _, y = table
+    prediction, whole = y + 0.1, np.ones(40)
+    explained = [deviance_explained(losses.Squared(), y, prediction, f * whole) for f in (1, 1e-6)]
+    assert_allclose(explained, 1.0 - 0.01 / y.var(), rtol=1e-12)
+
+
+def test_offsets_are_added_by_every_method():
+    rng = np.random.default_rng(2)
+    y, z, offset = np.sign(rng.normal(size=6)), rng.normal(size=6), rng.normal(size=6)
+    s, kinds, inner = rng.uniform(0.5, 2, 6), np.zeros(6, dtype=np.int64), losses.Logistic()
+    for loss in (Offset(inner, offset), Mixed((inner,), kinds, offset)):
+        assert loss.value(y, z, s) == pytest.approx(inner.value(y, z + offset, s), rel=1e-14)
+        dual = loss.gradient(y, z, s)
+        assert_allclose(dual, inner.gradient(y, z + offset, s))
+        assert_allclose(loss.curvature(y, z, s), inner.curvature(y, z + offset, s))
+        young = loss.value(y, z, s) + loss.conjugate(y, dual, s)
+        assert young == pytest.approx(z @ dual, rel=1e-12)

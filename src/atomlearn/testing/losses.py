@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.loss import Loss, Task
+from atomlearn.core.losses.shift import optimal_shift
 from atomlearn.testing import tolerances
 from atomlearn.testing.loss_oracles import targets_of
 
@@ -172,7 +173,52 @@ class LossChecks:
             center, radius = float(grid[np.argmax(gains)]), radius / 40.0
         return float(gains.max())
 
+    def test_conjugate_is_a_sum_over_samples(self) -> None:
+        """One dual value outside of its domain, among others inside, makes it infinite."""
+        y, prediction, _ = self.sample(4)
+        y, weight = y[:6], np.linspace(0.5, 2.0, 6)
+        inside = self.loss.gradient(y, prediction[:6], weight)
+        for seed in range(20):
+            dual, at = inside.copy(), seed % 6
+            dual[at] += 5.0 * np.random.default_rng(seed).standard_normal()
+            parts = [
+                self.loss.conjugate(y[i : i + 1], dual[i : i + 1], weight[i : i + 1])
+                for i in range(6)
+            ]
+            whole = self.loss.conjugate(y, dual, weight)
+            assert_allclose(whole, sum(parts), rtol=1e-12, atol=1e-12)
+
     # Weights.
+
+    def test_one_weight_for_all(self) -> None:
+        """Weights that are one number stored once are that number for each sample."""
+        for n in (1, 5):
+            y, prediction = (part[:n] for part in self.sample(5)[:2])
+            once, each = np.broadcast_to(2.0, (n,)), np.full(n, 2.0)
+            dual = self.loss.gradient(y, prediction, each)
+            assert_array_equal(self.loss.gradient(y, prediction, once), dual)
+            same = tolerances.SAME_FLOAT64
+            for method, point in ((self.loss.value, prediction), (self.loss.conjugate, dual)):
+                assert_allclose(method(y, point, once), method(y, point, each), rtol=same)
+
+    @pytest.mark.parametrize("spread", [1.0, 30.0])
+    def test_no_constant_is_better_than_the_best_shift(self, spread: float) -> None:
+        """f(z + b) is least: its slopes on both sides of b have opposite signs, or vanish."""
+        if self.loss.smoothed(1.0) is not None:
+            pytest.skip("a loss with kinks is solved by smooth ones")
+        for seed in range(5):
+            y, prediction, weight = self.sample(seed)
+            linear = spread * prediction if np.isfinite(self.loss.smoothness) else prediction
+            start = 40.0 if seed % 2 else 0.0
+            b = optimal_shift(self.loss, y, weight, linear, start)
+            step = 1e-6 * (1.0 + abs(b))
+            ahead, behind = (
+                float(self.loss.gradient(y, linear + b + move, weight).sum())
+                for move in (step, -step)
+            )
+            size = float(np.abs(self.loss.gradient(y, linear + b, weight)).sum())
+            assert behind <= 1e-9 * size
+            assert ahead >= -1e-9 * size
 
     def test_weights_count_rows(self) -> None:
         """A weight of 3 is the row three times."""

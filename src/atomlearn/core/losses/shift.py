@@ -22,12 +22,11 @@ def optimal_shift(loss: Loss, y: Array, s: Array, linear: Array, start: float = 
     b = start = loss.best_shift(y, linear, s, start)
     low, high, stretch = -math.inf, math.inf, 1.0
     best, best_slope = start, math.inf
-    scale = 1e-16 * max(1.0, float(s.sum()))
     for _ in range(200):
         slope, size = pieces.slope(loss, y, linear, s, b)
         if abs(slope) < abs(best_slope):
             best, best_slope = b, slope
-        if abs(slope) <= 4e-16 * size + scale * 1e-8 and math.isfinite(size):
+        if abs(slope) <= 4e-16 * size and math.isfinite(size):
             break
         low, high = (b, high) if slope < 0 else (low, b)
         curvature = pieces.curvature(loss, y, linear, s, b)
