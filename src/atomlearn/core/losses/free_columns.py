@@ -265,20 +265,19 @@ class FreeColumns(Around):
     ) -> tuple[Array, Array, float, bool]:
         """Return c, z + Q c, f there, and whether that is the minimum.
 
-        What lies along Q is taken off, unless that is worse: the answer does not depend on it, but
-        a loss that is straight far out needs many steps back.
+        The best of none, of what takes off what lies along Q (a loss that is straight far out needs
+        many steps back), and of the coefficients found last: the answer does not depend on it.
         """
         known = self.inner.along(y, prediction, weight, self.basis)
         if known is not None:
             z = prediction + self.basis @ known[0]
             return known[0], z, self.inner.value(y, z, weight), known[1] is not None
-        plain = self.inner.value(y, prediction, weight)
-        c = -(self.basis.T @ prediction)
-        z = prediction + self.basis @ c
-        value = self.inner.value(y, z, weight)
-        if value < plain:
-            return c, z, value, False
-        return np.zeros(c.size), prediction, plain, False
+        last = [] if self._last is None else [self._last[3][0]]
+        starts = [np.zeros(self.basis.shape[1]), -(self.basis.T @ prediction), *last]
+        there = [prediction + self.basis @ c for c in starts]
+        values = [self.inner.value(y, z, weight) for z in there]
+        best = min(range(len(starts)), key=values.__getitem__)
+        return starts[best], there[best], values[best], False
 
     def _step(self, y: Array, z: Array, weight: Array, slope: Array, damping: float) -> Array:
         """Return -H^-1 slope, H the Hessian over the basis and a share of what bounds it."""
