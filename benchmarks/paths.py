@@ -149,16 +149,32 @@ def scikit(problem: Task, tolerance: float) -> tuple[Any, float]:
     return np.asarray(found[1]).T, float("nan")
 
 
+def skglm(problem: Task, tolerance: float) -> tuple[Any, float]:
+    """skglm, which has no path of its own for both losses: each level from the one before."""
+    import skglm
+
+    made = skglm.SparseLogisticRegression if problem.logistic else skglm.Lasso
+    model = made(tol=tolerance, fit_intercept=False, warm_start=True)
+    coefs = []
+    for alpha in problem.levels / problem.y.size:
+        model.set_params(alpha=alpha).fit(problem.X, problem.y)
+        coefs.append(sparse.csr_array(np.atleast_2d(model.coef_)))
+    return sparse.vstack(coefs), float("nan")
+
+
 Rival = Callable[[Task, float], tuple[Any, float]]
 LASSO: list[tuple[str, Rival, tuple[float, ...]]] = [
     ("atomlearn", ours, (1e-3, 1e-6)),
     ("adelie", adelie, (1e-9, 1e-10, 1e-11)),
     ("celer", celer, (1e-3,)),
+    ("skglm", skglm, (1e-4, 1e-6)),
     ("scikit-learn", scikit, (1e-3,)),
 ]
 LOGISTIC: list[tuple[str, Rival, tuple[float, ...]]] = [
     ("atomlearn", ours, (1e-3, 1e-6)),
     ("adelie", adelie, (1e-9, 1e-10, 1e-11)),
+    ("celer", celer, (1e-3,)),
+    ("skglm", skglm, (1e-4, 1e-6)),
 ]
 
 
