@@ -135,7 +135,7 @@ FULL = tuple(
     Problem(loss, storage, n, p, fraction)
     for storage, n, p in (("dense", 1000, 100_000), ("sparse", 20_000, 500_000))
     for loss in ("poisson", "binomial", "multinomial", "multinomial rows", "cox")
-    for fraction in (0.1,)
+    for fraction in ((0.1, 0.01) if loss == "cox" else (0.1,))
 )
 SMOKE = tuple(
     Problem(loss, storage, 200, 2000, 0.1)
