@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import AtomicClassifier, norms, solve
-from atomlearn.designs import Tasks
+from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.masters.tuning import TUNING
+from atomlearn.designs import DenseBlock, Tasks
 from atomlearn.losses import Multinomial
 
 N, P, Q = 60, 8, 3
@@ -76,3 +79,35 @@ def test_rows_are_taken_many_at_a_time() -> None:
     fit = solve(Tasks(X, Q), np.eye(Q)[y].ravel(), **settings)
     assert fit.converged
     assert fit.passes <= 5
+
+
+def test_more_columns_than_one_hessian_holds_are_still_newton_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Working sets of whole Hessians reach the same optimum in a few passes."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((80, 200))
+    y = np.argmax(X[:, :Q] + rng.gumbel(size=(80, Q)), axis=1)
+    given: Any = {"loss": Multinomial(Q), "norm": norms.RowGroups(), "level": 1.5, "gap": 1e-9}
+    target = np.eye(Q)[y].ravel()
+    whole = solve(Tasks(X, Q), target, **given)
+    for module in ("choose", "coupled_newton"):
+        place = f"atomlearn.core.masters.{module}.TUNING"
+        monkeypatch.setattr(place, replace(TUNING, coupled_columns=60, coupled_entries=2**17))
+    parts = solve(Tasks(X, Q), target, **given)
+    assert parts.converged
+    assert_allclose(parts.objective, whole.objective, rtol=1e-8)
+    assert parts.passes <= whole.passes + 4
+
+
+def test_a_gram_matrix_that_is_known_is_the_one_that_is_used() -> None:
+    A = np.random.default_rng(0).standard_normal((12, 6))
+    ones, gram = np.ones(12), A.T @ A
+    block = CachedBlock.with_gram(DenseBlock(A), ones, gram)
+    assert block.knows_gram(ones)
+    assert not block.knows_gram(np.ones(12))
+    some = np.array([4, 0, 3])
+    assert_allclose(block.gram(ones, some), gram[np.ix_(some, some)])
+    assert_allclose(block.growing_gram(ones, False).matrix, gram)
+    weights = np.arange(1.0, 13.0)
+    assert_allclose(block.gram(weights), A.T @ (weights[:, None] * A))
