@@ -153,9 +153,9 @@ def _survivors(copy: Path, options: argparse.Namespace) -> int:
     for file, line, tests, source, what in _changes(options):
         if options.only not in file or time.monotonic() > ends:
             continue
-        if reach is not None and line:
-            chosen = tests_that_run(reach, file, line)
-            by = noticed(copy, file, source, chosen) if chosen else ""
+        chosen = tests_that_run(reach, file, line) if reach is not None and line else []
+        if chosen:
+            by = noticed(copy, file, source, chosen)
             what = f"{what} ({len(chosen)} tests)"
         else:
             if tests not in sound and not options.trusting:

@@ -76,3 +76,9 @@ def test_offsets_are_added_by_every_method():
         assert_allclose(loss.curvature(y, z, s), inner.curvature(y, z + offset, s))
         young = loss.value(y, z, s) + loss.conjugate(y, dual, s)
         assert young == pytest.approx(z @ dual, rel=1e-12)
+
+
+def test_oscar_is_l1_and_the_larger_of_each_pair():
+    w = np.array([3.0, -1.0, 0.0, 2.0])
+    pairs = sum(max(abs(w[i]), abs(w[j])) for i in range(4) for j in range(i))
+    assert norms.OWL.oscar(4, 0.5).value(w) == pytest.approx(6.0 + 0.5 * pairs, rel=1e-14)
