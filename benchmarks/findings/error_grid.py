@@ -94,6 +94,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="*", default=[500, 1000])
     parser.add_argument("--columns", type=int, nargs="*", default=[1000, 3000, 5000])
     parser.add_argument("--kinds", nargs="*", default=["0", "0.5", "0.8", "factors"])
+    parser.add_argument("--methods", nargs="*", default=list(METHODS))
     parser.add_argument("--seconds", type=float, default=float("inf"), help="end after so many")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/fdr_sums.csv"))
     options = parser.parse_args()
@@ -101,6 +102,8 @@ def main() -> None:
     cells, began = read(options.out), time.perf_counter()
     scenes = [(n, p, kind) for p in options.columns for n in options.rows for kind in options.kinds]
     for method, wanted in STAGES:
+        if method not in options.methods:
+            continue
         for seed in range(wanted):
             for n, p, kind in scenes:
                 key = (str(n), str(p), kind, LOSSES[0], method)

@@ -19,7 +19,16 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.linear_model import LassoCV
 
 import atomlearn
-from atomlearn import AtomicClassifier, AtomicRegressor, FeatureGenerator, norms
+from atomlearn import (
+    AtomicClassifier,
+    AtomicRegressor,
+    FeatureGenerator,
+    MatrixCompletion,
+    MatrixPursuit,
+    SparseLowRank,
+    SparsePCA,
+    norms,
+)  # fmt: skip
 
 CHROMIUM = next((found for name in ("chromium", "chromium-browser", "google-chrome")
                  if (found := shutil.which(name))), None)  # fmt: skip
@@ -156,6 +165,10 @@ KINDS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "genotypes": (AtomicRegressor(alpha=0.2), genotypes(), {}),
     "disjoint groups": (AtomicRegressor(norms.Groups([[0, 1, 2], [3, 4, 5], [6, 7, 8, 9]]), 0.5),
                         frame(load_diabetes), {}),
+    "low rank and sparse": (SparseLowRank(), (NOISE, None), {}),
+    "completion": (MatrixCompletion(), (np.where(NOISE > 2, np.nan, NOISE), None), {}),
+    "sparse components": (SparsePCA(k=4), (NOISE, None), {}),
+    "affinity": (MatrixPursuit(), (NOISE[:40], None), {}),
     "hostile": (AtomicClassifier(alpha=0.05), (NOISE, (np.arange(100) * 7 % 3 == 0)),
                 {"feature_names": HOSTILE, "target": "</h1><script>window.alerted=1</script>"}),
 }  # fmt: skip

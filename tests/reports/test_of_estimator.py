@@ -27,6 +27,8 @@ from atomlearn import (
     StabilitySelector,
     norms,
 )
+from atomlearn.designs import as_design
+from atomlearn.reports.suspects import known_already
 
 
 def diabetes() -> tuple[pd.DataFrame, Any]:
@@ -138,7 +140,7 @@ def test_data_that_leak_recur_or_repeat_are_told(tmp_path: Path) -> None:
     assert "x3 alone is correlated" in words
     assert "1 columns are constant" in words
     assert "copies of others" in words
-    assert "held-out rows are in the training rows too" in words
+    assert "held-out rows are training rows too" in words
     assert "was it made from it?" in page
 
 
@@ -219,3 +221,25 @@ def test_pairs_without_squares_are_told_so(tmp_path: Path) -> None:
     model = AtomicRegressor(alpha=3.0, features="interactions")
     _, page = page_of(model, X, y, tmp_path, test_fraction=0, n_resamples=0)
     assert "10 columns and all their pairs" in page
+
+
+def test_rows_that_are_nearly_training_rows_count_for_nothing(tmp_path):
+    """Eight measurements of each of 15 patients, and labels that have nothing to do with them."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.standard_normal((15, 40)), 8, axis=0) + 0.05 * rng.standard_normal((120, 40))
+    y = np.repeat(rng.integers(0, 2, 15), 8)
+    found = atomlearn.report(
+        AtomicClassifier(alpha=0.02).fit(X, y), X, y, tmp_path / "r.html", n_resamples=0
+    )
+    assert found.verdict.verdict == "too few rows to tell"
+    assert "predict y" not in found.headline.replace("whether", "")
+    assert "training rows too" in " ".join(found.evidence.warnings)
+
+
+@pytest.mark.parametrize("columns", [3, 12, 200])
+def test_rows_of_ordinary_tables_are_new(columns):
+    rng = np.random.default_rng(1)
+    for X in (rng.standard_normal((400, columns)), rng.binomial(2, 0.3, (400, columns)) * 1.0):
+        known = known_already(as_design(X), np.arange(300), np.arange(300, 400))
+        copies = [tuple(row) in set(map(tuple, X[:300])) for row in X[300:]]
+        assert known.tolist() == copies

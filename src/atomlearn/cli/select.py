@@ -34,6 +34,7 @@ from atomlearn.findings.verdict import (
     LONG_TAILED,
     Verdict,
     classification_verdict,
+    no_new_rows,
     regression_verdict,
     survival_verdict,
 )
@@ -44,7 +45,7 @@ from atomlearn.reports.halves import Half
 from atomlearn.reports.html import ReportUnavailable, write_report
 from atomlearn.reports.model_file import write_model
 from atomlearn.reports.summary import write_summary
-from atomlearn.reports.suspects import recurring
+from atomlearn.reports.suspects import known_already, recurring
 from atomlearn.reports.tables import summary_lines, write_selected_csv
 
 Array = NDArray[np.float64]
@@ -207,7 +208,7 @@ def _held_out(
     decisions = first.decisions(design, test)
     if offset is not None:
         decisions = decisions + offset[test][:, None]
-    regression = target.task == "regression"
+    known, regression = _known(source, train, test), target.task == "regression"
     if regression:
         # On the scale of the target, where the loss has a link.
         decisions = as_loss(first.settings["loss"]).mean(decisions)
@@ -221,17 +222,19 @@ def _held_out(
         n_selected=int(first.units.size),
         overlap=int(np.intersect1d(first.units, final.units).size),
         refitted=final is not first,
-        evidence=replace(
-            _curves(target, test, decisions, first), warnings=_recurring(source, train, test)
-        ),
-        verdict=_verdict(target, test, decisions, as_loss(first.settings["loss"])),
+        evidence=replace(_curves(target, test, decisions, first), warnings=tuple(recurring(known))),
+        verdict=no_new_rows()
+        if known.all()
+        else _verdict(target, test[~known], decisions[~known], as_loss(first.settings["loss"])),
     )
 
 
-def _recurring(source: Source, train: Rows, test: Rows) -> tuple[str, ...]:
-    """Return a warning of held-out rows that were fitted to as well; data in memory only."""
+def _known(source: Source, train: Rows, test: Rows) -> NDArray[np.bool_]:
+    """Return which held-out rows were fitted to as well; of data in memory only."""
     X = source.features.X
-    return () if hasattr(X, "gather") else tuple(recurring(as_design(X), train, test))
+    if hasattr(X, "gather"):
+        return np.zeros(test.size, dtype=bool)
+    return known_already(as_design(X), train, test)
 
 
 def _curves(target: Target, test: Rows, decisions: Array, fitted: Fitted) -> Evidence:

@@ -123,6 +123,11 @@ def no_verdict(reason: str) -> Verdict:
                    0, how)  # fmt: skip
 
 
+def no_new_rows() -> Verdict:
+    """Return the verdict where every held-out row is a training row, or nearly."""
+    return no_verdict("every held-out row is a training row too, or nearly")
+
+
 def classification_verdict(
     codes: ArrayLike, decisions: ArrayLike, rng: int | np.random.Generator = 0
 ) -> Verdict:

@@ -149,7 +149,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Everything that a report tells about one selection."""
+    """Everything that a report tells about one selection; ``title`` : the headline, where given."""
 
     data: str
     target: str
@@ -172,6 +172,7 @@ class Content:
     python: str = ""
     versions: str = ""
     files: tuple[str, ...] = field(default=("selected.csv", "model.json"))
+    title: str = ""
 
     @property
     def verdict(self) -> Verdict:
@@ -183,6 +184,8 @@ class Content:
     @property
     def headline(self) -> str:
         """What was found, in words that claim no more than the verdict does."""
+        if self.title:
+            return self.title
         count, of = len(self.selected), f"{self.n_features:,}"
         features = "feature" if count == 1 else "features"
         if not count:

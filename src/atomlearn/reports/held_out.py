@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,19 +12,20 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
 from atomlearn.designs import is_opened
-from atomlearn.findings.verdict import judged, rows_of
+from atomlearn.findings.verdict import judged, no_new_rows, rows_of
 from atomlearn.reports.content import HeldOut, Score
 from atomlearn.reports.evidence import Evidence, curves_of_classes
+from atomlearn.reports.suspects import known_already, recurring
 from atomlearn.reports.view import View, outputs_of, view_of
 
 
 def held_out_of(
     estimator: Any, view: View, X: Any, y: NDArray[Any], test: Any, fraction: float, rng: int
-) -> tuple[HeldOut | None, Evidence, tuple[Any, Any]]:
-    """Return the scores of rows that no fit has seen, the curves behind them, and the split."""
+) -> tuple[HeldOut | None, Evidence]:
+    """Return the scores of rows that no fit has seen, and the curves behind them."""
     if test is not None:
         fitted, rows, truth = estimator, test[0], np.asarray(test[1])
-        n_train, split = view.inputs.shape[0], (None, None)
+        n_train, known = view.inputs.shape[0], np.zeros(len(truth), dtype=bool)
     elif fraction > 0 and not is_opened(X):
         labels = y if view.classes is not None else None
         if labels is not None and np.unique(labels, return_counts=True)[1].min() < 2:
@@ -34,20 +36,25 @@ def held_out_of(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fitted = clone(estimator).fit(rows_of(X, train), y[train])
-        rows, truth, n_train, split = rows_of(X, left), y[left], train.size, (train, left)
+        rows, truth, n_train = rows_of(X, left), y[left], train.size
+        known = known_already(view.inputs, train, left)
     else:
-        return None, Evidence(), (None, None)
-    verdict = judged(fitted, rows, truth, rng)
+        return None, Evidence()
+    fresh = np.flatnonzero(~known)
+    verdict = (
+        judged(fitted, rows_of(rows, fresh), truth[fresh], rng) if fresh.size else no_new_rows()
+    )
     shared: dict[str, Any] = {"n_train": int(n_train), "n_test": len(truth), "verdict": verdict}
     refit = view_of(fitted, rows, None)
     terms, of_final = (np.unique(of.map.term_of(of.columns)) for of in (refit, view))
     shared["n_selected"] = int(terms.size)
     shared["overlap"] = int(np.intersect1d(terms, of_final).size)
     shared["refitted"] = test is None
+    told = Evidence(warnings=tuple(recurring(known)))
     if view.classes is None:
-        return _numbers(fitted, rows, truth, y, shared), Evidence(), split
+        return _numbers(fitted, rows, truth, y, shared), told
     held_out, evidence = _classes(fitted, rows, truth, view, shared)
-    return held_out, evidence, split
+    return held_out, replace(evidence, warnings=told.warnings)
 
 
 def _numbers(

@@ -152,7 +152,8 @@ def verdict_words(content: Content) -> list[str]:
         return [f"Nothing is known of how well this model predicts: {verdict.how['verdict']}."]
     name = verdict.score_name
     first = {
-        "better": f"The selected features predict {content.target} better than a guess.",
+        "better": f"The selected features predict {content.target} better than a guess, if rows "
+        "are independent: no patient, family or stretch of time in several of them.",
         "no better": f"On rows that the model has not seen it does no better than a guess of "
         f"{content.target}: what is listed below is no finding.",
         "too few rows to tell": "Too few rows were held out to tell this model from a guess of "
@@ -163,8 +164,13 @@ def verdict_words(content: Content) -> list[str]:
         first,
         f"Held-out {name} {verdict.score:.3f} on {verdict.n_rows:,} rows "
         f"({100 * verdict.interval_level:.0f}% interval {low:.3f} to {high:.3f}), a guess: "
-        f"{verdict.baseline:g}; a guess does as well with probability {p_words(verdict.p_value)}. "
-        f"From {name} {verdict.critical:.3f} on the verdict would be better.",
+        f"{verdict.baseline:g}; a guess does as well with probability {p_words(verdict.p_value)}."
+        # Where all predictions are the same no score is better than another.
+        + (
+            f" From {name} {verdict.critical:.3f} on the verdict would be better."
+            if verdict.critical > verdict.baseline
+            else ""
+        ),
     ]
 
 
@@ -177,6 +183,9 @@ def _meaning(content: Content) -> list[str]:
     """Return sentences on what the proved gap means."""
     several = " of each fit" if len(content.fits) > 1 else ""
     over = f"all {content.n_features:,} features" if content.n_features > 1 else "the feature"
+    others = f"any coefficients over {over} reach, those never touched included"
+    if content.task == "matrix":
+        others = "any other matrix reaches"
     on_selected = content.gap_on_selected
     sentences = []
     if on_selected is not None:
@@ -187,8 +196,7 @@ def _meaning(content: Content) -> list[str]:
     if content.relative_gap < STYLE.useful_gap:
         sentences.append(
             f"At the returned coefficients, the objective{several} is proved to be at most "
-            f"{_above(content.relative_gap)} above what any coefficients over {over} reach, those "
-            "never touched included."
+            f"{_above(content.relative_gap)} above what {others}."
         )
     elif on_selected is not None:
         sentences.append(

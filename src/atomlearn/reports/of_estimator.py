@@ -32,6 +32,7 @@ from atomlearn.reports.gathered import (
 )
 from atomlearn.reports.held_out import held_out_of
 from atomlearn.reports.html import write_report
+from atomlearn.reports.of_matrix import content_of_matrix, drawn_of
 from atomlearn.reports.pairs import surfaces_of
 from atomlearn.reports.structure_displays import groups_drawn
 from atomlearn.reports.style import STYLE
@@ -46,7 +47,7 @@ Rows = NDArray[np.int64]
 def report(
     estimator: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     path: str | Path = "report.html",
     *,
     test: tuple[Any, Any] | None = None,
@@ -62,8 +63,9 @@ def report(
     Parameters
     ----------
     estimator : fitted estimator, or a pipeline that ends with one
-        With ``coef_`` over columns: every estimator of ours and scikit-learn's linear ones.
-    X, y : the data it was fitted to
+        With ``coef_`` over columns: every estimator of ours and scikit-learn's linear ones; or of
+        a matrix alone, such as ``SparsePCA``.
+    X, y : the data it was fitted to; no y for a matrix alone
     path : str or Path
         The page; nothing else is needed to read it.
     test : (X, y), optional
@@ -95,8 +97,20 @@ def report(
     ('better', True, True)
     """
     check_is_fitted(estimator)
-    content = content_of_estimator(
-        estimator, X, y, test, test_fraction, n_resamples, feature_names, target, rng, positions
+    drawn = drawn_of(estimator, X, feature_names)
+    content = (
+        content_of_matrix(
+            estimator,
+            X,
+            drawn,
+            details=(("Estimator", _shown(estimator)),),
+            python=_python(estimator, rng).replace("(X, y)", "(X)").replace("X, y,", "X, None,"),
+            versions=_versions(),
+        )
+        if drawn is not None
+        else content_of_estimator(
+            estimator, X, y, test, test_fraction, n_resamples, feature_names, target, rng, positions
+        )
     )
     write_report(path, content)
     write_summary(Path(path).with_name("summary.json"), content)
@@ -111,7 +125,7 @@ def content_of_estimator(
     view = view_of(estimator, X, names)
     values = np.asarray(y)
     codes = values if view.classes is None else np.searchsorted(np.array(view.classes), values)
-    held_out, evidence, split = held_out_of(estimator, view, X, values, test, test_fraction, rng)
+    held_out, evidence = held_out_of(estimator, view, X, values, test, test_fraction, rng)
     found = half_fits(estimator, X, values, view, n_resamples, rng)
     selected = with_twins(view, X, values, selected_of(view))
     selected = with_stability(estimator, X, values, selected, view, n_resamples, rng, found)
@@ -125,7 +139,10 @@ def content_of_estimator(
         surfaces=surfaces_of(view, selected),
         manhattan=along_chromosomes(view, codes, selected, positions),
         parts=groups_drawn(view.model),
-        warnings=suspects(view.inputs, codes, labels, indices, [f.name for f in selected], *split),
+        warnings=(
+            *evidence.warnings,
+            *suspects(view.inputs, codes, labels, indices, [f.name for f in selected]),
+        ),
     )
     counts = () if labels is None else tuple(zip(labels, np.bincount(
         codes, minlength=len(labels)).tolist(), strict=True))  # fmt: skip
@@ -150,16 +167,18 @@ def content_of_estimator(
         details=(("Estimator", _shown(estimator)), ("Rows", f"{view.inputs.shape[0]:,}"),
                  ("Columns", f"{view.inputs.shape[1]:,}"), ("Seed", str(rng))),
         python=_python(estimator, rng),
-        versions=f"atomlearn {_version()} · Python {platform.python_version()} · NumPy "
-        f"{np.__version__} · SciPy {scipy.__version__} · scikit-learn {sklearn.__version__}",
+        versions=_versions(),
         files=("summary.json",),
     )  # fmt: skip
 
 
-def _version() -> str:
+def _versions() -> str:
     from atomlearn import __version__
 
-    return __version__
+    return (
+        f"atomlearn {__version__} · Python {platform.python_version()} · NumPy {np.__version__} · "
+        f"SciPy {scipy.__version__} · scikit-learn {sklearn.__version__}"
+    )
 
 
 def _fits(view: View) -> tuple[FitSummary, ...]:

@@ -85,7 +85,12 @@ def bars_plot(
 
 def bars_on_page(names: Sequence[str], sizes: Sequence[float]) -> str:
     """Return the bars for a page that has a style sheet of its own, and allows no other."""
-    return bars_plot(names, sizes).replace(f"<style>{STYLE.sheet}</style>", "")
+    return on_page(bars_plot(names, sizes))
+
+
+def on_page(drawing: str) -> str:
+    """Return a drawing without the style sheet that it has where it stands alone."""
+    return drawing.replace(f"<style>{STYLE.sheet}</style>", "")
 
 
 def parts_plot(

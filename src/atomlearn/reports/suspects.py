@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
 from atomlearn.core.data.standardized import column_moments
@@ -18,6 +19,9 @@ Array = NDArray[np.float64]
 LEAKING_AREA, LEAKING_CORRELATION = 0.995, 0.99
 #: Rows and columns that are compared, and how alike rows are called the same.
 MOST_ROWS, MOST_COLUMNS, SAME = 4_000, 4_000, 1e-6
+#: Random sums that nearly equal rows are found by, in so many entries at most; how near they are,
+#: beside the usual distance; directions that rows must have for that to tell.
+SUMS, MOST_ENTRIES, NEAR, DIRECTIONS = 32, 2e7, 0.2, 8
 #: Share of the smallest class, below which balance is worth a word.
 RARE = 0.1
 
@@ -28,10 +32,8 @@ def suspects(
     classes: Sequence[str] | None,
     selected: Sequence[int],
     names: Sequence[str],
-    train: NDArray[np.int64] | None = None,
-    test: NDArray[np.int64] | None = None,
 ) -> tuple[str, ...]:
-    """Return sentences on leakage, rows that recur across the split, balance, odd columns."""
+    """Return sentences on leakage, balance, odd columns."""
     found = [*_leaks(design, y, classes, selected, names), *_balance(y, classes)]
     if design.listable and design.shape[1] <= 2_000_000:
         deviations = column_moments(design)[1]
@@ -40,8 +42,6 @@ def suspects(
             found.append(f"{constant:,} columns are constant and can play no part")
         varying = np.flatnonzero(deviations > 0)[:MOST_COLUMNS]
         found += _duplicates(design, varying)
-    if train is not None and test is not None and test.size:
-        found += recurring(design, train, test)
     return tuple(found)
 
 
@@ -113,24 +113,42 @@ def _duplicates(design: Design, columns: NDArray[np.int64]) -> list[str]:
     ]
 
 
-def recurring(design: Design, train: NDArray[np.int64], test: NDArray[np.int64]) -> list[str]:
-    """Count held-out rows that are in the training rows too, by two random sums over columns."""
-    if not design.listable or design.shape[1] > 2_000_000 or design.shape[1] < 3:
-        return []
+def known_already(
+    design: Design, train: NDArray[np.int64], test: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return which held-out rows are, or nearly are, training rows, by random sums over columns.
+
+    Nearly: a fifth of the usual distance away at most, which rows of so many directions are not by
+    chance.
+    """
+    none = np.zeros(test.size, dtype=bool)
+    if not design.listable or not 3 <= design.shape[1] <= 2_000_000:
+        return none
     rng = np.random.default_rng(1)
     scale = column_moments(design)[1]
     scale = np.where(scale > 0, 1.0 / np.where(scale > 0, scale, 1.0), 0.0)
+    few = design.shape[0] <= MOST_ROWS and design.shape[0] * design.shape[1] <= MOST_ENTRIES
     keys = np.array([design.predict(rng.standard_normal(design.shape[1]) * scale)
-                     for _ in range(2)])  # fmt: skip
-    size = np.abs(keys).max(axis=1, keepdims=True, initial=0.0)
+                     for _ in range(SUMS if few else 2)])  # fmt: skip
+    size = np.abs(keys[:2]).max(axis=1, keepdims=True, initial=0.0)
     if not size.all():
-        return []
-    whole = np.round(keys / size / SAME).astype(np.int64)
+        return none
+    whole = np.round(keys[:2] / size / SAME).astype(np.int64)
     seen = {tuple(key) for key in whole[:, train].T.tolist()}
-    again = sum(tuple(key) in seen for key in whole[:, test].T.tolist())
+    same = np.array([tuple(key) in seen for key in whole[:, test].T.tolist()], dtype=bool)
+    spread = np.linalg.eigvalsh(np.cov(keys)) if few else np.ones(1)
+    if not few or spread.sum() ** 2 < DIRECTIONS * (spread**2).sum():
+        return same
+    distances = cdist(keys[:, test].T, keys[:, train].T)
+    return np.asarray(same | (distances.min(axis=1) < NEAR * np.median(distances)))
+
+
+def recurring(known: NDArray[np.bool_]) -> list[str]:
+    """Return what to say of held-out rows that are training rows."""
+    again = int(np.count_nonzero(known))
     if not again:
         return []
     return [
-        f"{again:,} of {test.size:,} held-out rows are in the training rows too (to six digits): "
-        "the held-out scores are too good by that; hold out whole groups of rows"
+        f"{again:,} of {known.size:,} held-out rows are training rows too, or nearly: the verdict "
+        "leaves them out, other held-out scores are too good by that; hold out whole groups of rows"
     ]
