@@ -63,6 +63,11 @@ class Pool:
         own = max(self.MOST_ENTRIES // max(n_samples, 1) - self.size, 0)
         return own if self._source is None else min(own, self._source.room)
 
+    @property
+    def at_once(self) -> int:
+        """Number of columns that may join together: a part of the room, or later ones had none."""
+        return -(-self.room // 4)
+
     def of_each(self, count: int, columns: int) -> list[Pool]:
         """Return pools for so many paths: one each, unless so many columns for each are too many.
 

@@ -140,7 +140,7 @@ class _Speculation:
         elif zero is not None:
             norm = self.original.regularizer.norm
             count = min(max(500, self.original.design.shape[0]), GUESS.joining)
-            self.pool.add(norm.best_columns(zero, count)[: self.pool.room])
+            self.pool.add(norm.best_columns(zero, count)[: self.pool.at_once])
 
     def held(self) -> Held:
         """Return what is kept of the path."""
@@ -313,7 +313,7 @@ class _Speculation:
         columns = columns[np.argsort(rank, kind="stable")]
         columns = columns[self.pool.positions(columns) < 0]
         _, first = np.unique(columns, return_index=True)
-        most = min(GUESS.joining, self.pool.room)
+        most = min(GUESS.joining, self.pool.at_once)
         return self.pool.add(columns[np.sort(first)][:most])
 
     def _solve_alone(self, level: Level) -> None:
