@@ -162,7 +162,8 @@ def _looks_like_counts(values: NDArray[Any], distinct: NDArray[Any], few: bool) 
     """
     if not few:
         mean = float(values.mean())
-        return distinct[0] == 0 and 0 < 3.0 * mean < distinct[-1] and np.median(values) <= mean
+        skewed = 0 < 3.0 * mean < distinct[-1] and np.median(values) <= mean
+        return bool(distinct[0] == 0 and skewed)
     if distinct.size < 5 or distinct[0] not in (0, 1):
         return False
     if distinct[-1] - distinct[0] != distinct.size - 1:
