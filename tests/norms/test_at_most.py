@@ -19,15 +19,10 @@ from atomlearn.testing.norms import NormChecks
 LISTS = [[0, 2, 7], [1, 6, 3, 9], [4, 5]]
 
 
-class TestAtMostOne(NormChecks):
-    norm = AtMost(3, LISTS)
-    n_features = 10
-    changes = {"k": 2, "most": 2}
-
-
-class TestAtMostTwo(NormChecks):
+class TestAtMost(NormChecks):
     norm = AtMost(4, LISTS, [1, 2, 2])
     n_features = 10
+    changes = {"k": 2, "most": 2}
 
 
 class TestLimitsOfGroupsAlone(NormChecks):

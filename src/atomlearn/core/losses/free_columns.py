@@ -20,6 +20,10 @@ Array = NDArray[np.float64]
 COLLINEAR = 1e-9
 
 
+#: argmin_c f(z + Q c), z + Q c there, and a dual point that proves it where one came with it.
+Best = tuple[Array, Array, Array | None]
+
+
 class FreeColumns(Around):
     """f~(z) = min over g and b of f(z + Z g + b): covariates beside an intercept, both free.
 
@@ -65,7 +69,7 @@ class FreeColumns(Around):
 
     is_quadratic = False
     #: The last best coefficients, and of what: replaced whole, never changed.
-    _last: tuple[Array, Array, Array, tuple[Array, Array]] | None = None
+    _last: tuple[Array, Array, Array, Best] | None = None
 
     def __init__(self, inner: Loss, columns: Array, intercept: bool) -> None:
         self.describe(inner)
@@ -124,10 +128,10 @@ class FreeColumns(Around):
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return f' at the best coefficients, with Q'u = 0 to rounding."""
-        known = self.inner.along(y, prediction, weight, self.basis)
-        if known is not None and known[1] is not None:
-            return self._balanced(known[1])
-        dual = self.inner.gradient(y, self.shifted(y, prediction, weight), weight)
+        _, z, dual = self._optimal(y, prediction, weight)
+        if dual is not None:
+            return self._balanced(dual)
+        dual = self.inner.gradient(y, z, weight)
         # A loss that couples samples has a domain that factors lead out of; what is left counts.
         return self._balanced(dual) if self.inner.coupled == 1 else dual
 
@@ -203,8 +207,8 @@ class FreeColumns(Around):
         """Return |Z| |g| + |b|."""
         return np.asarray(np.abs(self.columns) @ np.abs(coefficients) + abs(intercept))
 
-    def _optimal(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Array]:
-        """Return argmin_c f(z + Q c) and z + Q c there; value, gradient and proof ask in turn."""
+    def _optimal(self, y: Array, prediction: Array, weight: Array) -> Best:
+        """Return what is best at this prediction; value, gradient and proof ask in turn."""
         if self._last is not None:
             of_y, of_weight, of_prediction, kept = self._last
             same = of_y is y and of_weight is weight
@@ -214,12 +218,12 @@ class FreeColumns(Around):
         self._last = y, weight, prediction.copy(), found
         return found
 
-    def _searched(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Array]:
-        """Return argmin_c f(z + Q c) and z + Q c there, by Newton steps with a line search."""
+    def _searched(self, y: Array, prediction: Array, weight: Array) -> Best:
+        """Return what is best at this prediction, by Newton steps with a line search."""
         Q, inner = self.basis, self.inner
-        c, z, value, exact = self._start(y, prediction, weight)
-        if exact:
-            return c, z
+        c, z, value, proof = self._start(y, prediction, weight)
+        if proof is not None:
+            return c, z, proof
         dual = inner.gradient(y, z, weight)
         slope, damping = Q.T @ dual, 0.0
         for _ in range(200):
@@ -258,26 +262,34 @@ class FreeColumns(Around):
                 damping = 0.1 * damping if damping > 1e-6 else 0.0
             if better:
                 c, z, value, dual, slope = trial, there, reached, turned, ahead
-        return c, z
+        return c, z, None
 
     def _start(
         self, y: Array, prediction: Array, weight: Array
-    ) -> tuple[Array, Array, float, bool]:
-        """Return c, z + Q c, f there, and whether that is the minimum.
+    ) -> tuple[Array, Array, float, Array | None]:
+        """Return c, z + Q c, f there, and a dual point where that is known to be the minimum.
 
-        The best of none, of what takes off what lies along Q (a loss that is straight far out needs
-        many steps back), and of the coefficients found last: the answer does not depend on it.
+        The last best coefficients, where f is curved there: the next prediction is near. Else what
+        lies along Q is taken off, unless that is worse: the answer does not depend on it, but a
+        loss that is straight far out needs many steps back.
         """
+        plain = self.inner.value(y, prediction, weight)
+        if self._last is not None and self._last[2].size == prediction.size:
+            c = self._last[3][0]
+            z = prediction + self.basis @ c
+            value = self.inner.value(y, z, weight)
+            if value < plain and self.inner.curvature(y, z, weight).any():
+                return c, z, value, None
         known = self.inner.along(y, prediction, weight, self.basis)
         if known is not None:
             z = prediction + self.basis @ known[0]
-            return known[0], z, self.inner.value(y, z, weight), known[1] is not None
-        last = [] if self._last is None else [self._last[3][0]]
-        starts = [np.zeros(self.basis.shape[1]), -(self.basis.T @ prediction), *last]
-        there = [prediction + self.basis @ c for c in starts]
-        values = [self.inner.value(y, z, weight) for z in there]
-        best = min(range(len(starts)), key=values.__getitem__)
-        return starts[best], there[best], values[best], False
+            return known[0], z, self.inner.value(y, z, weight), known[1]
+        c = -(self.basis.T @ prediction)
+        z = prediction + self.basis @ c
+        value = self.inner.value(y, z, weight)
+        if value < plain:
+            return c, z, value, None
+        return np.zeros(c.size), prediction, plain, None
 
     def _step(self, y: Array, z: Array, weight: Array, slope: Array, damping: float) -> Array:
         """Return -H^-1 slope, H the Hessian over the basis and a share of what bounds it."""
