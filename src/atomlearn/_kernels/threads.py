@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 WORTH_A_THREAD = 5e7
 
 
-class _Limit:
+class _Holders:
     """Who keeps BLAS to one thread, and how many threads it had before the first of them."""
 
     def __init__(self) -> None:
@@ -52,15 +52,16 @@ class _Limit:
                 _set_blas(self.before)
 
 
-_limit = _Limit()
+_limit: _Holders
 
 
 def _unlimited() -> None:
     # Another thread of the parent may have held it, and does not exist in the child of a fork.
     global _limit
-    _limit = _Limit()
+    _limit = _Holders()
 
 
+_unlimited()
 os.register_at_fork(after_in_child=_unlimited)
 
 

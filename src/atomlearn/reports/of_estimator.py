@@ -144,8 +144,6 @@ def content_of_estimator(
             *suspects(view.inputs, codes, labels, indices, [f.name for f in selected]),
         ),
     )
-    counts = () if labels is None else tuple(zip(labels, np.bincount(
-        codes, minlength=len(labels)).tolist(), strict=True))  # fmt: skip
     fits = _fits(view)
     return Content(
         data=type(X).__name__ if not is_opened(X) else str(X),
@@ -159,7 +157,7 @@ def content_of_estimator(
         fits=fits,
         goal=float(getattr(view.model, "tol", 1e-6)) if fits else 0.0,
         held_out=held_out,
-        class_counts=counts,
+        class_counts=_counts(codes, labels),
         target_values=() if labels is not None or values.ndim > 1 or values.dtype.names else tuple(
             values[:: max(1, values.size // STYLE.most_values)].astype(float).tolist()),
         curves=curves(view, selected, found),
@@ -170,6 +168,12 @@ def content_of_estimator(
         versions=_versions(),
         files=("summary.json",),
     )  # fmt: skip
+
+
+def _counts(codes: Any, labels: list[str] | None) -> tuple[tuple[str, int], ...]:
+    if labels is None:
+        return ()
+    return tuple(zip(labels, np.bincount(codes, minlength=len(labels)).tolist(), strict=True))
 
 
 def _versions() -> str:

@@ -228,3 +228,8 @@ def block_of(parts: tuple[Array, NDArray[Any], NDArray[Any]], n_samples: int, fu
     if prefers_dense(n_samples, indptr.shape[0] - 1, data.shape[0]):
         return DenseBlock(block.dense(), nonzeros=data.shape[0])
     return block
+
+
+def identity(size: int) -> SparseDesign:
+    """Return X = I: the design whose predictions are the coefficients themselves."""
+    return SparseDesign(sp.eye_array(size, format="csc"))

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.data.sparse import SparseDesign
+from atomlearn.core.data.sparse import identity
 from atomlearn.core.interfaces import Atom, Norm
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.losses import as_loss
@@ -96,7 +95,7 @@ def gauge_by_generation(
 
 def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
     """Return atoms and weights that make up w != 0, to a relative gap, by multipliers."""
-    design, size = SparseDesign(sparse.eye_array(w.size, format="csc")), l2_norm(w)
+    design, size = identity(w.size), l2_norm(w)
     polar = norm.polar(ArrayScores(w / size))
     if polar <= 0.0:
         return Decomposition((), np.zeros(0), 0.0, size)
