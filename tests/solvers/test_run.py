@@ -194,3 +194,8 @@ def test_float32_coefficients() -> None:
     assert result.dtype == np.float32
     assert result.coef.dtype == np.float64  # what the gap is of, to the last digit
     assert result.weights.dtype == np.float64
+
+
+def test_screening_is_still_taken_and_said_to_do_nothing():
+    with pytest.warns(DeprecationWarning, match="no effect"):
+        ColumnGeneration(screening=True)

@@ -152,7 +152,7 @@ def _read(file: Path, digest: str, entries: Any, kind: str) -> Resumed | None:
         arrays = {key[6:]: held[key] for key in held if key.startswith("state_")}
         if about["format"] != _FORMAT or about["version"] != _VERSION:
             raise ValueError(f"it is version {about['version']!r} of {about['format']!r}")
-        same_solver = about["solver"] == kind
+        same_solver, same_problem = about["solver"] == kind, about["problem"] == digest
         numbers = int(about["iteration"]), float(about["passes"]), float(about["seconds"])
     except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise ValueError(
@@ -160,8 +160,8 @@ def _read(file: Path, digest: str, entries: Any, kind: str) -> Resumed | None:
         ) from error
     known = held.get("entries", np.zeros(0))
     same_data = known.shape == entries.shape and np.allclose(known, entries, rtol=_SAME_DATA)
-    if about["problem"] != digest or not same_data:
-        what = "data (X)" if about["problem"] == digest else "problem (target, weights, loss, norm)"
+    if not (same_problem and same_data):
+        what = "data (X)" if same_problem else "problem (target, weights, loss, norm)"
         raise ValueError(
             f"the checkpoint {file} is of another {what}; remove it, give another folder, or solve "
             "the problem it was made for"

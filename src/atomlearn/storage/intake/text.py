@@ -307,8 +307,9 @@ def header_in(
     # "nan" and "inf" are numbers to Python, but may well be names.
     digits = all(any(map(str.isdigit, cell)) for cell in cells if cell.strip())
     if numeric and digits and not counted and any(cell.strip() for cell in cells):
+        seen = ", ".join(cell[:20] for cell in cells[:3])
         raise ValueError(
-            f"the first line of {path} holds only numbers ({', '.join(cells[:3])}, ...), where "
+            f"the first line of {path} holds only numbers ({seen}, ...), where "
             "column names are expected; add them, or give --no-header (columns are x0, x1, ...)"
         )
     width = len(cells)
