@@ -55,10 +55,10 @@ class Lifted(Derived):
         return DenseBlock(np.asfortranarray(block.dense() @ local.toarray()))
 
     def taken_off(self, columns: Columns) -> Array:
+        if self.expansion.members is not None:
+            return self.design.taken_off(self.expansion.members[columns])
         features, local = self.expansion.columns(columns)
         taken = self.design.taken_off(features)
-        if self.expansion.members is not None:
-            return np.asarray(taken[local])
         # Features that are mixed can cancel as offsets do: their scores are added up, too.
         squares = self.design.gather(features).squared_norms() / self.shape[0]
         return np.asarray(abs(local).T @ (taken + np.sqrt(squares)))

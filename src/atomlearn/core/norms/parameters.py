@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -22,9 +23,10 @@ class Parameters:
     __hash__ = None  # type: ignore[assignment]  # parameters may change
 
     @classmethod
-    def _parameter_names(cls) -> list[str]:
+    @cache
+    def _parameter_names(cls) -> tuple[str, ...]:
         signature = inspect.signature(cls.__init__)
-        return [name for name in signature.parameters if name != "self"]
+        return tuple(name for name in signature.parameters if name != "self")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name; with ``deep``, those of parameters too (``norm__k``)."""
