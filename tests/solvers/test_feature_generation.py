@@ -8,9 +8,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
+from atomlearn import FeatureGenerator
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.solvers.feature_generation import scaling_vector
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
+from atomlearn.datasets import make_feature_generation
 from atomlearn.designs import Additive, DenseDesign, as_design
 from atomlearn.interfaces import Design, Master
 from atomlearn.losses import as_loss
@@ -306,3 +308,13 @@ def test_the_gap_asked_of_the_last_round_is_of_its_own_objective(seed: int) -> N
     solver = FeatureGeneration(n_features=min(3, d), inner_tolerance=0.5e-6)
     state = run(problem, solver, RelativeGap(1e-6) | Iterations(200)).state
     assert state.restricted_gap <= 0.5e-6 * abs(state.restricted_objective)
+
+
+@pytest.mark.parametrize(("n", "p", "true", "asked"), [(60, 200, 10, 20), (200, 1000, 20, 100)])
+def test_blocks_that_trade_places_end_with_what_was_asked_for(n, p, true, asked):
+    """A block cut to the one feature that is left pushes another out: 19 of 20 for 70 passes."""
+    data = make_feature_generation(n, p, true, n, seed=0)
+    model = FeatureGenerator(n_features=asked).fit(data.X, np.sign(data.y))
+    assert len(model.selected_) == model.get_support().sum() == asked
+    assert model.n_passes_ < 60
+    assert "requested number" in str(model.status_)

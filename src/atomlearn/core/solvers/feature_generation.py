@@ -244,14 +244,16 @@ class FeatureGeneration(Solver):
         if self.from_zero and shifted and not state.members.size:
             # alpha = C 1 is the slope at predictions of zero, not at the best intercept.
             scores = problem.design.scores(-problem.loss_gradient(np.zeros_like(problem.y)))
-            first = self._candidate(problem, _check(problem), state, scores)
-            state = replace(state, candidate=first)
+            state = replace(
+                state, candidate=self._candidate(problem, _check(problem), state, scores)
+            )
         following = self._with_block(problem, state)
         self._refit(problem, following, self.inner_tolerance)
+        whole, most, last = replace(following), self.n_features, self.final_tolerance
         self._drop_idle(following)
-        width, last = problem.design.shape[1], self.final_tolerance
-        count = np.unique(_units(_check(problem), following.members, width)).size
-        if last is not None and self.n_features is not None and count >= self.n_features:
+        if most and _count(problem, whole) >= most and _count(problem, following) == state.units:
+            following = whole  # blocks cut to what is left would trade places for ever
+        if last is not None and most and _count(problem, following) >= most:
             # What is selected is settled before: it is the same whatever is asked of the weights.
             self._refit(problem, following, min(last, self.inner_tolerance))
         return self._price(problem, following, state)
@@ -259,10 +261,8 @@ class FeatureGeneration(Solver):
     def _refit(self, problem: Problem, following: GenerationState, accuracy: float) -> None:
         """Solve the subproblem to this relative accuracy."""
         master = FreeNewton(self._master(following, accuracy))
-        restricted, target = (
-            self._subproblem(problem, following),
-            self._gap_target(following, accuracy),
-        )
+        restricted = self._subproblem(problem, following)
+        target = self._gap_target(following, accuracy)
         refit = master.solve(restricted, following.omega, following.intercept, target)
         lower = accuracy * abs(refit.objective)  # may be far below the last one, of the target
         if accuracy < INEXACT and lower < refit.gap <= target:
@@ -310,8 +310,7 @@ class FeatureGeneration(Solver):
 
     def _drop_idle(self, state: GenerationState) -> None:
         """Drop the blocks without weight: the point stays, and n_features counts what it uses."""
-        n_blocks = state.n_blocks
-        used = np.bincount(state.labels, state.omega != 0, minlength=n_blocks) > 0
+        used = np.bincount(state.labels, state.omega != 0, minlength=state.n_blocks) > 0
         if not used.all():
             assert state.block is not None
             kept = np.flatnonzero(used[state.labels])
@@ -329,9 +328,8 @@ class FeatureGeneration(Solver):
         state.weights = weights.astype(np.float64)
         price = problem.price(state.columns, state.weights, state.prediction)
         state.certificate = price.certificate
-        norm = _check(problem)
-        state.units = np.unique(_units(norm, state.columns, problem.design.shape[1])).size
-        state.candidate = self._candidate(problem, norm, state, price.scores)
+        state.units = _count(problem, state)
+        state.candidate = self._candidate(problem, _check(problem), state, price.scores)
         state.exhausted = self._reason(state, before)
         return state
 
@@ -349,10 +347,8 @@ class FeatureGeneration(Solver):
             new = new[~np.isin(new, active)][: max(self.n_features - state.units, 0)]
             best = best[np.isin(units, new) | np.isin(units, active)]
         wanted = np.sort(best)
-        for block in state.blocks:
-            if block.size == wanted.size and np.array_equal(np.sort(block), wanted):
-                return best[:0]
-        return best
+        known = any(np.array_equal(np.sort(block), wanted) for block in state.blocks)
+        return best[:0] if known else best
 
     def _reason(self, state: GenerationState, before: GenerationState | None) -> Status | None:
         """Return why the search ends here by its own rules, or None."""
@@ -367,6 +363,10 @@ class FeatureGeneration(Solver):
         if limit is not None and gain <= limit * state.first_objective:
             return Status.SELECTED
         return None
+
+
+def _count(problem: Problem, state: GenerationState) -> int:
+    return np.unique(_units(_check(problem), state.members, problem.design.shape[1])).size
 
 
 def _units(norm: KSupport, columns: Columns, n_features: int) -> Columns:
