@@ -62,7 +62,8 @@ def _unlimited() -> None:
 
 
 _unlimited()
-os.register_at_fork(after_in_child=_unlimited)
+if hasattr(os, "register_at_fork"):  # Windows has no forks
+    os.register_at_fork(after_in_child=_unlimited)
 
 
 @cache

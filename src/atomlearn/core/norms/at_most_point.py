@@ -23,6 +23,9 @@ from atomlearn.core.norms.vectors import power_of_two
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
 
+#: Sizes, of at most about 1, that count as none: their bends would lie beyond all floats.
+NOTHING = 1e-280
+
 
 @dataclass(frozen=True, slots=True)
 class Caps:
@@ -183,10 +186,7 @@ def _levels(size: Array, caps: Caps, mu: float) -> tuple[Array, Columns, Array]:
 
     Pool 0 is of all that no own limit binds; pool 1 + g is group g.
     """
-    labels, used = (
-        caps.partition.labels,
-        size > 1e-280,
-    )  # the bends of less would lie beyond all floats
+    labels, used = caps.partition.labels, size > NOTHING
     own = np.full(caps.most.size, np.inf)
     full = np.bincount(labels[used], minlength=own.size) > caps.most
     if full.any():
@@ -256,5 +256,5 @@ def _refined(size: Array, group: Columns, limits: Array, most: Array, mu: float,
 def _scalings(size: Array, t: Array, mu: float) -> Array:
     """Return clip(t size - mu, 0, 1), 0 where the size is."""
     # Infinite times zero is no number; those entries are out.
-    reached = np.multiply(size, t, out=np.zeros_like(size), where=size > 1e-280)
+    reached = np.multiply(size, t, out=np.zeros_like(size), where=size > NOTHING)
     return np.clip(reached - mu, 0.0, 1.0)
