@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn._kernels import active_set_qp
+from atomlearn.core.masters.sequential_qp import SequentialQP
 
 Array = NDArray[np.float64]
 
@@ -76,6 +77,11 @@ class SimplexQuasiNewton:
 
     max_iter: int = 500
     max_pivots: int = 1000
+
+    @property
+    def on_rays(self) -> SequentialQP:
+        """What finds the same weights where they need not be in a simplex, with these bounds."""
+        return SequentialQP(max_steps=self.max_iter, max_pivots=self.max_pivots)
 
     def solve(
         self,
