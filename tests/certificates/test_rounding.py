@@ -89,6 +89,24 @@ def test_columns_far_from_zero_cost_what_centered_ones_cost(norm, loss) -> None:
         assert_allclose(far.predict(X), plain.predict(Z), atol=2e-2 if offset == 1e6 else 2e-3)
 
 
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize(
+    "norm",
+    [norms.LatentGroups([[2 * g + i for i in range(4)] for g in range(19)]), norms.KSupport(5)],
+    ids=["latent", "ksupport"],
+)
+def test_what_only_rounding_keeps_open_is_left(norm, loss) -> None:
+    """At 1e8 no more than 1e-7 can be proved: re-fits that ask for more would never end."""
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((100, 40))
+    y = Z[:, :5].sum(axis=1) + rng.standard_normal(100)
+    y = np.sign(y) if loss == "logistic" else y
+    far = solve(1e8 + Z, y, loss=loss, norm=norm, level=3.0, intercept=True, time_limit=60)
+    assert far.status is Status.STALLED
+    plain = solve(Z, y, loss=loss, norm=norm, level=3.0, intercept=True)
+    assert abs(far.objective - plain.objective) <= far.gap + plain.gap
+
+
 def test_targets_far_from_zero_are_as_any() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((30, 4))

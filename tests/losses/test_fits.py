@@ -155,3 +155,17 @@ def test_quantiles_beside_free_columns_are_those_of_the_linear_program(
     residual = y - X @ fit.coef - fit.intercept
     value = np.maximum(q * residual, (q - 1) * residual).sum() + level * np.abs(fit.coef[2:]).sum()
     assert fit.objective == pytest.approx(value, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "norm", [norms.L2(), norms.Groups([[4 * g + i for i in range(4)] for g in range(10)])]
+)
+def test_targets_far_beyond_the_bend_are_fitted(norm: norms.Norm) -> None:
+    """All residuals are on the straight parts at first, where Newton's method sees nothing."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 40))
+    y = 1e3 * X[:, :5].sum(axis=1)
+    result = solve(
+        X, y, loss="huber", norm=norm, level=3.0, intercept=True, gap=1e-8, time_limit=20
+    )
+    assert result.status.is_converged

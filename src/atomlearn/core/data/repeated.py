@@ -41,6 +41,9 @@ class RepeatedBlock(Block):
     def distinct(self) -> tuple[Block, Columns]:
         return self.base, self.positions
 
+    def with_distinct(self, distinct: Block) -> RepeatedBlock:
+        return RepeatedBlock(distinct, self.features, self.positions)
+
     def scores(self, v: Array) -> Scores:
         return ArrayScores(self.transpose_dot(v))
 

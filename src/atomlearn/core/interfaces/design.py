@@ -342,6 +342,10 @@ class Block(Design):
         """Return the block of the distinct columns, and the place there of each column."""
         return self, np.arange(self.shape[1], dtype=np.int64)
 
+    def with_distinct(self, distinct: Block) -> Block:
+        """Return these columns made of other distinct ones, which stand in the same places."""
+        return distinct
+
     #: Whether ``coupled_gram`` makes use of a structure, so that larger blocks are worth it.
     couples_by_structure: bool = False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal
 
@@ -190,6 +191,19 @@ class Loss(ABC):
         with kinks are at most 1, and it translates: loss(y, z + c) = loss(y - c, z).
         """
         return None
+
+    @property
+    def straight_beyond(self) -> float:
+        """The size of a residual z - y beyond which the loss is straight, where there is one."""
+        return math.inf
+
+    def eased(self, width: float) -> tuple[Loss, float]:
+        """Return a loss that is straight beyond a larger size, and a factor of the weights.
+
+        Both together are max over slopes a of a z - loss*(a) - c/2 a^2 for some c: near to the loss
+        where it is straight, with curvature in between.
+        """
+        return self, 1.0
 
     def along(
         self, y: Array, prediction: Array, weight: Array, basis: Array

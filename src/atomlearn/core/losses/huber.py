@@ -103,6 +103,15 @@ class Huber(Loss):
         result = np.where(residual >= self.delta, np.maximum(target, above), prediction)
         return np.where(residual <= -self.delta, np.minimum(target, below), result)
 
+    @property
+    def straight_beyond(self) -> float:
+        """Delta."""
+        return self.delta
+
+    def eased(self, width: float) -> tuple[Loss, float]:
+        """Return the loss that is straight beyond ``width``; the factor makes its slopes these."""
+        return Huber(width), self.delta / width
+
     def translation(self, y: Array, weight: Array) -> float:
         """Return the weighted median of y."""
         return weighted_quantile(y, weight, 0.5)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from atomlearn.core.interfaces import Block, Master, Refit
 from atomlearn.core.masters.active_set import prices_of
@@ -112,13 +114,38 @@ def is_priced(problem: Problem) -> bool:
     return plain and few and prices_of(problem) is not None
 
 
+def _by_easier(problem: Problem, weights: Array, intercept: float) -> tuple[Array, float, int]:
+    """Return a nearer start where the loss is straight at most samples, and the steps to it.
+
+    Newton's method sees no curvature there. Losses with more of it have solutions near by, each a
+    good start for the next.
+    """
+    beyond, steps = problem.loss.straight_beyond, 0
+    if math.isinf(beyond):
+        return weights, intercept, steps
+    linear = problem.design.predict(weights)
+    residual = linear + problem.optimal_intercept(linear, intercept) - problem.y
+    width = float(np.median(np.abs(residual[problem.weight > 0.0])))
+    while width > TUNING.far_out * beyond and not problem.deadline.passed:
+        loss, factor = problem.loss.eased(width)
+        easier = replace(problem, loss=loss, weight=factor * problem.weight)
+        enough = TUNING.easier_share * easier.loss_at_zero()
+        refit = choose_master(easier).solve(easier, weights, intercept, enough)
+        weights, intercept, steps = refit.weights, refit.intercept, steps + refit.steps
+        width *= TUNING.nearer
+    return weights, intercept, steps
+
+
 @dataclass(frozen=True, slots=True)
 class ChosenMaster(Master):
     """The master of ``choose_master``, chosen afresh for each problem."""
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
-        return choose_master(problem).solve(problem, weights, intercept, gap_target)
+        weights, intercept, steps = _by_easier(problem, weights, intercept)
+        refit = choose_master(problem).solve(problem, weights, intercept, gap_target)
+        refit.steps += steps
+        return refit
 
     def guess(
         self, problem: Problem, weights: Array, intercept: float

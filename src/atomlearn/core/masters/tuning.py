@@ -71,6 +71,12 @@ class Tuning:
     coupled_share : share of the gap at hand to which a model is solved.
     coupled_halvings : halvings of a step, below which nothing is left but rounding.
 
+    ChosenMaster
+
+    far_out, nearer : residuals of so many times the size beyond which a loss is straight are
+        approached by easier losses, each straight beyond this share of the one before.
+    easier_share : of the loss of nothing, the gap to which an easier loss is solved.
+
     ScalingNewton
 
     features, model_work, kept_work : features whose Gram matrix the kernel works on, and the work
@@ -148,6 +154,9 @@ class Tuning:
     projected_entries: int = 2**25
     coupled_share: float = 1e-3
     coupled_halvings: int = 12
+    far_out: float = 3.0
+    nearer: float = 0.3
+    easier_share: float = 1e-2
 
     features: int = 2000
     model_work: int = 2**31

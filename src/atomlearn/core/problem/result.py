@@ -67,13 +67,15 @@ class Certificate:
 
     polar : gauge°(z) of the scores z of the smooth part's negative gradient there, or the best
     known upper bound of it, from which the gap is made; search_gap : the gap if the best atom that
-    was found is the best there is (norms whose oracle is a search), None where it is known to be.
+    was found is the best there is (norms whose oracle is a search), None where it is known to be;
+    rounding : how much of the gap is the bound of what floating point may have lost in proving it.
     """
 
     objective: float
     gap: float
     polar: float
     search_gap: float | None = None
+    rounding: float = 0.0
 
     @property
     def closable(self) -> float:
@@ -92,8 +94,13 @@ class Certificate:
         """Return it with gaps larger by ``slack``, and all of it higher by ``raised``."""
         slack += raised
         searched = None if self.search_gap is None else self.search_gap + slack
-        objective = self.objective + raised
-        return replace(self, objective=objective, gap=self.gap + slack, search_gap=searched)
+        return replace(
+            self,
+            objective=self.objective + raised,
+            gap=self.gap + slack,
+            search_gap=searched,
+            rounding=self.rounding + slack,
+        )
 
     @property
     def relative_gap(self) -> float:

@@ -167,8 +167,10 @@ def gap_target(
     wanted = (
         max(inner_ratio * certificate.closable, enough) if n_new else min(enough, state.refit_gap)
     )
-    # Where the fit is perfect, F is the square of rounding errors: there is nothing to gain.
-    return max(min(wanted, 0.1 * certificate.closable), problem.negligible)
+    # Where the fit is perfect F is the square of rounding errors, and the bound of rounding stays:
+    # there is nothing to gain.
+    floor = max(problem.negligible, 0.1 * certificate.rounding)
+    return max(min(wanted, 0.1 * certificate.closable), floor)
 
 
 def priced(

@@ -24,22 +24,41 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
 
     Only dense columns whose mean is beyond their spread: others would gain nothing.
     """
-    block = problem.design.gather(columns)
+    gathered = problem.design.gather(columns)
+    block, places = gathered.distinct()
     squares = block.squared_norms()
-    lengths, nothing = np.sqrt(squares), np.zeros(columns.size)
+    lengths, nothing = np.sqrt(squares)[places], np.zeros(columns.size)
     # Scores of columns that the design centers itself are sums over the columns before.
     scored = lengths + np.sqrt(block.shape[0]) * problem.design.taken_off(columns)
-    if block.stored() is None:
-        return block, Lengths(scored, scored, nothing)
+    if block.bare.stored() is None:
+        return gathered, Lengths(scored, scored, nothing)
     allowed = problem.fit_intercept or problem.loss.shift_invariant
     if not (allowed and columns.size):
-        return block, Lengths(scored, lengths, nothing)
+        return gathered, Lengths(scored, lengths, nothing)
     means = block.transpose_dot(problem.weight) / float(problem.weight.sum())
     # Of weighted samples the mean may not be the nearest constant: then this is a bit too often.
     large = 2.0 * block.shape[0] * means * means > squares
     if not large.any():
-        return block, Lengths(scored, lengths, nothing)
+        return gathered, Lengths(scored, lengths, nothing)
     offsets = np.where(large, means, 0.0)
     block = DenseBlock(np.asfortranarray(block.dense() - offsets))
-    taken_up = offsets if problem.fit_intercept else nothing
-    return block, Lengths(scored, np.sqrt(block.squared_norms()), taken_up)
+    taken_up = offsets[places] if problem.fit_intercept else nothing
+    summed = np.sqrt(block.squared_norms())[places]
+    return gathered.with_distinct(block), Lengths(scored, summed, taken_up)
+
+
+def appended(
+    block: Block, lengths: Lengths, more: Block, further: Lengths
+) -> tuple[Block, Lengths]:
+    """Return the columns followed by others, and the lengths of both.
+
+    What is a feature of the block already stays that column, with the offset taken off there,
+    which may differ in its last bit from the one taken off when it was gathered again.
+    """
+    block, lengths = block.append(more), lengths.append(further)
+    base, places = block.distinct()
+    if base.shape[1] == places.size:
+        return block, lengths
+    first = np.full(base.shape[1], places.size)
+    np.minimum.at(first, places, np.arange(places.size))
+    return block, lengths.take(first[places])

@@ -23,7 +23,7 @@ from atomlearn.core.problem.pricing import Pricing
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
 from atomlearn.core.problem.rounding import Lengths
-from atomlearn.core.solvers.centered_columns import centered_columns
+from atomlearn.core.solvers.centered_columns import appended, centered_columns
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
@@ -231,7 +231,7 @@ class ColumnGeneration(Solver):
         lengths = state.lengths
         if state.candidates.size:
             gathered, more = centered_columns(problem, state.candidates)
-            block, lengths = block.append(gathered), lengths.append(more)
+            block, lengths = appended(block, lengths, gathered, more)
             columns = np.concatenate([columns, state.candidates])
             weights = np.concatenate([weights, np.zeros(state.candidates.size)])
         restricted = problem.restricted_to(block, columns)
@@ -285,8 +285,8 @@ class ColumnGeneration(Solver):
         wanted = self.inner_ratio * certificate.gap
         enough = 0.5 * self.tolerance * abs(certificate.objective)
         if not state.candidates.size:
-            # Nothing new to add: only a more exact master can close what is left.
-            return min(0.3 * state.refit_gap, enough)
+            # Nothing new to add: only a more exact master can close what is left but for rounding.
+            return max(min(0.3 * state.refit_gap, enough), 0.1 * certificate.rounding)
         if state.columns.size + state.candidates.size <= self.pace.beyond_free * state.free:
             # The last digits cost a step or two, and the objective they are relative to will fall.
             return max(1e-2 * enough, min(enough, 1e-12 * abs(certificate.objective)))
