@@ -106,9 +106,6 @@ class CachedBlock(Block):
         base, positions = self.inner.distinct()
         return (self if base is self.inner else base), positions
 
-    def with_distinct(self, distinct: Block) -> Block:
-        return self.inner.with_distinct(distinct)
-
     def scores(self, v: Array) -> Scores:
         return self.inner.scores(v)
 

@@ -114,15 +114,15 @@ def is_priced(problem: Problem) -> bool:
     return plain and few and prices_of(problem) is not None
 
 
-def _by_easier(problem: Problem, weights: Array, intercept: float) -> tuple[Array, float, int]:
-    """Return a nearer start where the loss is straight at most samples, and the steps to it.
+def _by_easier(problem: Problem, weights: Array, intercept: float) -> tuple[Array, float]:
+    """Return a nearer start where the loss is straight at most samples.
 
     Newton's method sees no curvature there. Losses with more of it have solutions near by, each a
     good start for the next.
     """
-    beyond, steps = problem.loss.straight_beyond, 0
+    beyond = problem.loss.straight_beyond
     if math.isinf(beyond):
-        return weights, intercept, steps
+        return weights, intercept
     linear = problem.design.predict(weights)
     residual = linear + problem.optimal_intercept(linear, intercept) - problem.y
     width = float(np.median(np.abs(residual[problem.weight > 0.0])))
@@ -131,9 +131,9 @@ def _by_easier(problem: Problem, weights: Array, intercept: float) -> tuple[Arra
         easier = replace(problem, loss=loss, weight=factor * problem.weight)
         enough = TUNING.easier_share * easier.loss_at_zero()
         refit = choose_master(easier).solve(easier, weights, intercept, enough)
-        weights, intercept, steps = refit.weights, refit.intercept, steps + refit.steps
+        weights, intercept = refit.weights, refit.intercept
         width *= TUNING.nearer
-    return weights, intercept, steps
+    return weights, intercept
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +142,8 @@ class ChosenMaster(Master):
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
-        weights, intercept, steps = _by_easier(problem, weights, intercept)
-        refit = choose_master(problem).solve(problem, weights, intercept, gap_target)
-        refit.steps += steps
-        return refit
+        weights, intercept = _by_easier(problem, weights, intercept)
+        return choose_master(problem).solve(problem, weights, intercept, gap_target)
 
     def guess(
         self, problem: Problem, weights: Array, intercept: float

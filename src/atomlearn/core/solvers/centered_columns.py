@@ -56,9 +56,7 @@ def appended(
     which may differ in its last bit from the one taken off when it was gathered again.
     """
     block, lengths = block.append(more), lengths.append(further)
-    base, places = block.distinct()
-    if base.shape[1] == places.size:
-        return block, lengths
-    first = np.full(base.shape[1], places.size)
-    np.minimum.at(first, places, np.arange(places.size))
+    places = block.distinct()[1]
+    first = np.zeros(block.n_distinct, dtype=np.int64)
+    first[places[::-1]] = np.arange(places.size)[::-1]
     return block, lengths.take(first[places])
