@@ -21,17 +21,21 @@ def optimal_shift(loss: Loss, y: Array, s: Array, linear: Array, start: float = 
     """
     b = start = loss.best_shift(y, linear, s, start)
     low, high, stretch = -math.inf, math.inf, 1.0
-    best, best_slope = start, math.inf
+    best, best_slope, noise = start, math.inf, 2e-16 * (4.0 + math.sqrt(y.size))
     for _ in range(200):
         slope, size = pieces.slope(loss, y, linear, s, b)
+        # Twice within the rounding of its sum: further steps would only wander there.
+        twice = max(abs(slope), abs(best_slope)) <= noise * size
         if abs(slope) < abs(best_slope):
             best, best_slope = b, slope
-        if abs(slope) <= 4e-16 * size and math.isfinite(size):
+        if (twice or abs(slope) <= 4e-16 * size) and math.isfinite(size):
             break
         low, high = (b, high) if slope < 0 else (low, b)
         curvature = pieces.curvature(loss, y, linear, s, b)
         proposal = b - slope / curvature if curvature > 0 else math.nan
         if not (low < proposal < high and abs(proposal - b) <= 1e3 * stretch):
+            if abs(slope) <= noise * size and math.isfinite(size):
+                break
             if math.isinf(low) or math.isinf(high):
                 proposal = b - math.copysign(stretch, slope)
                 stretch *= 2.0

@@ -21,8 +21,8 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Block, Master, Scores, Solver, State
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
+from atomlearn.core.masters.choose import default_master
 from atomlearn.core.masters.free_newton import FreeNewton
-from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport, scaling_vector
 from atomlearn.core.norms.partition import Partition
@@ -128,7 +128,7 @@ class FeatureGeneration(Solver):
     ----------
     master : Master or None
         Solves the subproblem. None: AcceleratedGradient with the stop (41), as in [T], while
-        blocks are added in the inexact mode, and SemismoothNewton where accuracy is asked for.
+        blocks are added in the inexact mode, and the default master where accuracy is asked for.
     inner_tolerance : float
         Relative accuracy of the subproblem: 1e-3 is the inexact, 1e-6 the exact FGM of [T] 5.4.2.
         Where the gap of the whole problem gets near, it is tightened.
@@ -298,7 +298,7 @@ class FeatureGeneration(Solver):
             return self.master
         near = 10.0 * accuracy * abs(state.restricted_objective)
         if accuracy < INEXACT or not state.candidate.size or state.certificate.gap <= near:
-            return SemismoothNewton()
+            return default_master()
         return AcceleratedGradient(relative_decrease=accuracy)
 
     def _gap_target(self, state: GenerationState, accuracy: float) -> float:
