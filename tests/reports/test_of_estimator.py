@@ -27,8 +27,6 @@ from atomlearn import (
     StabilitySelector,
     norms,
 )
-from atomlearn.designs import as_design
-from atomlearn.reports.suspects import known_already
 
 
 def diabetes() -> tuple[pd.DataFrame, Any]:
@@ -234,12 +232,3 @@ def test_rows_that_are_nearly_training_rows_count_for_nothing(tmp_path):
     assert found.verdict.verdict == "too few rows to tell"
     assert "predict y" not in found.headline.replace("whether", "")
     assert "training rows too" in " ".join(found.evidence.warnings)
-
-
-@pytest.mark.parametrize("columns", [3, 12, 200])
-def test_rows_of_ordinary_tables_are_new(columns):
-    rng = np.random.default_rng(1)
-    for X in (rng.standard_normal((400, columns)), rng.binomial(2, 0.3, (400, columns)) * 1.0):
-        known = known_already(as_design(X), np.arange(300), np.arange(300, 400))
-        copies = [tuple(row) in set(map(tuple, X[:300])) for row in X[300:]]
-        assert known.tolist() == copies

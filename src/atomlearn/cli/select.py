@@ -30,6 +30,7 @@ from atomlearn.core.interfaces import Deadline, Design, Loss
 from atomlearn.core.losses import as_loss
 from atomlearn.designs import as_design
 from atomlearn.estimators.decided import DecidedClassifier
+from atomlearn.findings.copies import known_already
 from atomlearn.findings.verdict import (
     LONG_TAILED,
     Verdict,
@@ -45,7 +46,7 @@ from atomlearn.reports.halves import Half
 from atomlearn.reports.html import ReportUnavailable, write_report
 from atomlearn.reports.model_file import write_model
 from atomlearn.reports.summary import write_summary
-from atomlearn.reports.suspects import known_already, recurring
+from atomlearn.reports.suspects import recurring
 from atomlearn.reports.tables import summary_lines, write_selected_csv
 
 Array = NDArray[np.float64]

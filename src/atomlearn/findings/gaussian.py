@@ -151,13 +151,14 @@ def _known(X: Array, covariance: Array, method: str) -> Knockoffs:
             "and one column a column of X"
         )
     try:
-        factor = la.cho_factor(0.5 * (covariance + covariance.T))
+        factor = la.cholesky(0.5 * (covariance + covariance.T), lower=True)
     except la.LinAlgError as error:
         raise ValueError(
             "covariance must be positive definite; add a small ridge to its diagonal, or let it be "
             'estimated: covariance="auto"'
         ) from error
-    precision = la.cho_solve(factor, np.eye(n_columns))
+    half = la.lapack.dpotri(factor, lower=1)[0]
+    precision = np.tril(half) + np.tril(half, -1).T
     return _of_precision(X, precision, method, "known", "covariance as given")
 
 
@@ -185,6 +186,9 @@ def _of_precision(X: Array, precision: Any, method: str, name: str, words: str) 
 
     def draw(rng: np.random.Generator) -> Array:
         noise = rng.standard_normal(columns.shape)
+        if isinstance(scaled, np.ndarray):
+            noise = la.cholesky(2.0 * np.eye(n_columns) - s * scaled, lower=True) @ noise
+            return np.asarray(drift + np.sqrt(s) * root * noise).T
         together = max(8, SETTINGS.noise_together // (8 * n_columns))
         for first in range(0, noise.shape[1], together):
             some = np.ascontiguousarray(noise[:, first : first + together])
@@ -218,11 +222,11 @@ def _spectrum(operator: Any, weight: Array) -> tuple[Array, Array, float, float]
         values, vectors = la.eigh(0.5 * (dense + dense.T))
         shares = ((weight[:, None] * vectors) ** 2).sum(axis=0)
         return values, shares, float(values[0]), float(values[-1])
-    nodes, weights, n_probes = [], [], 6
+    nodes, weights, n_probes = [], [], 4
     for _ in range(n_probes):
         start = weight * rng.choice([-1.0, 1.0], n_columns)
         size = float(start @ start)
-        values, shares = _lanczos(operator, start / np.sqrt(size), 60)
+        values, shares = _lanczos(operator, start / np.sqrt(size), 40)
         nodes.append(values)
         weights.append(shares * size / n_probes)
     largest = float(eigsh(operator, k=1, which="LA", return_eigenvectors=False, tol=1e-4)[0])
@@ -317,14 +321,15 @@ def _principal(X: Array, count: int | None = None) -> tuple[Array, Array, Array]
     From the smaller one of the two Gram matrices; ``count`` : the largest ones alone.
     """
     n_rows, n_columns = X.shape
-    gram = X @ X.T if n_rows <= n_columns else X.T @ X
+    wide = n_rows <= n_columns
+    gram = la.blas.dsyrk(1.0, np.asfortranarray(X if wide else X.T), lower=1)  # the lower half
     size = len(gram)
     some = None if count is None else (max(size - count, 0), size - 1)
     values, vectors = la.eigh(gram, subset_by_index=some)
     keep = np.flatnonzero(values > 1e-10 * max(values[-1], 1e-300))[::-1]
     values, vectors = values[keep], vectors[:, keep]
-    other = (X.T if n_rows <= n_columns else X) @ vectors / np.sqrt(values)
-    left, right = (vectors, other) if n_rows <= n_columns else (other, vectors)
+    other = (X.T if wide else X) @ vectors / np.sqrt(values)
+    left, right = (vectors, other) if wide else (other, vectors)
     return np.asarray(values / n_rows), left, right
 
 

@@ -1,4 +1,8 @@
-"""What many parts of the rows select, read together: a model of ours is fitted to all at once."""
+"""What many parts of the rows select: a model of ours is fitted to all of them at once.
+
+Of an array in memory each part is copied, and its path takes its own columns alone; of other data
+all paths share each reading.
+"""
 
 from __future__ import annotations
 
@@ -10,25 +14,26 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from atomlearn._kernels import single_threaded_blas
+from atomlearn._kernels import share_out, single_threaded_blas
+from atomlearn.core.data.dense import DenseDesign
+from atomlearn.core.paths.ends import End, NumberOfFeatures
+from atomlearn.core.paths.guess import GUESS
+from atomlearn.core.paths.path import path_of
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.readings import drive
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.speculation import speculated, speculates
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
+from atomlearn.core.problem.rounding import Measured
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.lockstep import first_columns
+from atomlearn.findings.settings import SETTINGS
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.int64]
-
-#: Columns up to which all parts walk in lockstep: their systems are solved afresh at each step.
-FEW = 100
-#: Parts whose paths are on their way together, each with a Gram matrix of its own.
-AT_ONCE = 40
 
 
 def problem_of(model: Any, X: Any, y: NDArray[Any]) -> Problem | None:
@@ -58,11 +63,11 @@ def masks_of_parts(
     problem = problem_of(model, X, y)
     if problem is None:
         return None
-    walks = most is not None and _is_lasso(problem) and isinstance(X, np.ndarray)
-    if walks and most <= FEW and levels.size > 1:  # type: ignore[operator]
+    walks = _is_lasso(problem) and isinstance(X, np.ndarray) and levels.size > 1
+    if walks and most is not None and _is_little(most, X.size):
         array = np.asarray(X, dtype=np.float64)
         found, sure = first_columns(
-            array, problem.y, parts, int(most or 0), levels[0], levels[-1], problem.fit_intercept
+            array, problem.y, parts, most, levels[0], levels[-1], problem.fit_intercept
         )
         masks = list(found)
         left = np.flatnonzero(~sure).tolist()
@@ -73,6 +78,11 @@ def masks_of_parts(
             masks[k] = mask
         return masks
     return _by_paths(problem, parts, levels, most, model._settings())
+
+
+def _is_little(most: int, size: int) -> bool:
+    """Whether all parts may walk in lockstep: their systems are solved afresh at each step."""
+    return most <= SETTINGS.most_walked and most * size <= SETTINGS.work_of_walks
 
 
 def _is_lasso(problem: Problem) -> bool:
@@ -89,25 +99,60 @@ def _is_lasso(problem: Problem) -> bool:
 def _by_paths(
     problem: Problem, parts: Sequence[Rows], levels: Array, most: int | None, settings: Settings
 ) -> list[Mask] | None:
-    """Return the masks from paths that share every reading of the data."""
+    """Return the masks from paths, each of which ends at ``most`` columns."""
     if not speculates(problem, max(levels.size, 2), settings):
         return None
-    masks: list[Mask] = []
-    pool = Pool(problem)
-    for first in range(0, len(parts), AT_ONCE):
-        waiting = []
-        for rows in parts[first : first + AT_ONCE]:
+    end = None if most is None else NumberOfFeatures(most)
+    stored = problem.design.stored()
+    if stored is None or problem.offset is not None or problem.free is not None:
+        found = _together(problem, parts, levels, end, settings)
+    else:
+        found = _of_copies(problem, stored, parts, levels, end, settings)
+    return [_first(results, problem.design.shape[1], most) for results in found]
+
+
+def _of_copies(
+    problem: Problem, stored: NDArray[Any], parts: Sequence[Rows], levels: Array, end: End | None,
+    settings: Settings,
+) -> list[list[Result]]:  # fmt: skip
+    """Return the results of paths over the rows of each part alone, which are copied."""
+    found: list[list[Result]] = [[] for _ in parts]
+
+    def walk(k: int) -> None:
+        weight = problem.weight[parts[k]]
+        part = replace(
+            problem, design=DenseDesign(stored[parts[k]]), y=problem.y[parts[k]],
+            weight=weight * (problem.weight.sum() / weight.sum()), measured=Measured(),
+        )  # fmt: skip
+        path = path_of(part, levels, settings, until=end)
+        if path.interrupted:
+            raise KeyboardInterrupt("stability selection was interrupted")
+        found[k] = path.results
+
+    share_out(walk, len(parts), float(stored.size) * levels.size * len(parts))
+    return found
+
+
+def _together(
+    problem: Problem, parts: Sequence[Rows], levels: Array, end: End | None, settings: Settings
+) -> list[list[Result]]:
+    """Return the results of paths that share every reading of the data."""
+    found = []
+    for first in range(0, len(parts), SETTINGS.parts_together):
+        some, waiting = parts[first : first + SETTINGS.parts_together], []
+        pools = Pool(problem).of_each(len(some), GUESS.joining)
+        for rows, pool in zip(some, pools, strict=True):
             weight = problem.weight * np.bincount(rows, minlength=problem.y.size)
             weight *= problem.weight.sum() / weight.sum()
+            reached = None if end is None else end.begin()
             part = replace(problem, weight=weight)
-            waiting.append(speculated(part, levels, settings, pool))
+            waiting.append(speculated(part, levels, settings, pool, None, reached))
         with single_threaded_blas():
             outcomes = drive(problem.design, waiting)
         if any(outcome.interrupted for outcome in outcomes):
             raise KeyboardInterrupt("stability selection was interrupted")
-        n_columns = problem.design.shape[1]
-        masks += [_first(outcome.results, n_columns, most) for outcome in outcomes]
-    return masks
+        found += [outcome.results for outcome in outcomes]
+    return found
 
 
 def _first(results: Sequence[Result], n_columns: int, most: int | None) -> Mask:

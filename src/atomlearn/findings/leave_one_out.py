@@ -10,17 +10,22 @@ leaves. One path then does what five folds need five of.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Loss, Norm
+from atomlearn.core.paths.ends import End, Reached
 from atomlearn.core.paths.levels import largest_useful_level, level_grid
 from atomlearn.core.paths.path import PathResult, path_of
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
+from atomlearn.core.problem.result import Result
+from atomlearn.findings.settings import SETTINGS
 
 Array = NDArray[np.float64]
 
@@ -36,7 +41,8 @@ def path_with_scores(
 ) -> tuple[PathResult, Array]:
     """Return a path with an intercept and the mean loss of left-out rows at each of its levels.
 
-    ``ratio`` : last level over the first. Infinite where as many columns as rows are in use.
+    ``ratio`` : last level over the first. The path ends early where its best level is well behind.
+    Infinite where as many columns as rows are in use.
 
     References
     ----------
@@ -47,26 +53,42 @@ def path_with_scores(
         as_design(X), y, loss, Regularizer(norm, "penalized", 1.0), fit_intercept=True
     )
     levels = level_grid(largest_useful_level(problem), n_levels, ratio)
-    found = path_of(problem, levels, Settings(gap))
-    scores = [
-        _left_out(X[:, result.columns], problem, result.weights, result.intercept)
-        for result in found.results
-    ]
-    return found, np.array(scores)
+    passed = _Passed(X)
+    found = path_of(problem, levels, Settings(gap), until=passed)
+    return found, np.array(passed.scores)
+
+
+@dataclass(frozen=True, slots=True)
+class _Passed(End):
+    """Where the mean loss of left-out rows has risen well above its least; it keeps the scores."""
+
+    X: Array
+    scores: list[float] = field(default_factory=list)
+
+    def begin(self) -> Reached:
+        def reached(problem: Problem, result: Result) -> bool:
+            columns = self.X[:, result.columns]
+            self.scores.append(_left_out(columns, problem, result.weights, result.intercept))
+            return self.scores[-1] > SETTINGS.risen * min(self.scores)
+
+        return reached
 
 
 def _left_out(columns: Array, problem: Problem, weights: Array, intercept: float) -> float:
     n_rows = len(columns)
-    A = np.hstack([np.ones((n_rows, 1)), columns])
+    A = np.ones((n_rows, columns.shape[1] + 1))
+    A[:, 1:] = columns
     if A.shape[1] >= n_rows - 1:
         return float("inf")
     loss, y, ones = problem.loss, problem.y, np.ones(n_rows)
     z = intercept + columns @ weights
     slope, curvature = loss.gradient(y, z, ones), loss.curvature(y, z, ones)
-    hessian = (A.T * curvature) @ A
+    # The lower half alone.
+    hessian = la.blas.dsyrk(1.0, (A * np.sqrt(curvature)[:, None]).T, lower=1)
     # Columns that are copies of each other leave it singular.
     hessian[np.diag_indices_from(hessian)] += 1e-10 * max(hessian.diagonal().max(), 1e-300)
-    half = la.solve_triangular(la.cholesky(hessian, lower=True), A.T, lower=True)
-    leverage = np.sum(half**2, axis=0)
+    factor = la.cholesky(hessian, lower=True, overwrite_a=True)
+    half = la.solve_triangular(factor, A.T, lower=True, overwrite_b=True, check_finite=False)
+    leverage = np.einsum("ij,ij->j", half, half)
     moved = z + leverage * slope / np.maximum(1.0 - leverage * curvature, 1e-6)
     return float(loss.mean_loss(y, moved, ones))

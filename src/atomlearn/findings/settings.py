@@ -51,6 +51,9 @@ class Settings:
     exact_gap: float = 1e-6
     #: Last level of the search over the first.
     ratio: float = 0.05
+    #: Loss of left-out rows over its least, from which on no further level is tried: it wavers by
+    #: less before it falls again.
+    risen: float = 1.05
     #: How often the search goes on where its last level is the best.
     rounds: int = 2
     #: Levels that are tried for survival times, from one that selects next to nothing on.
@@ -59,6 +62,16 @@ class Settings:
     n_folds: int = 5
     #: Below this correlation a column could hardly have stood for another.
     least_correlation: float = 0.5
+
+    # Stability.
+
+    #: Columns up to which all halves of a lasso walk in lockstep, ...
+    most_walked: int = 100
+    #: ... and multiplications of a step: 500 x 3,000 with 38 columns takes a third of what paths
+    #: do, 1000 x 20,000 with 100 twice that.
+    work_of_walks: int = 2**28
+    #: Paths that are on their way together where readings are shared.
+    parts_together: int = 40
 
     # The verdict.
 
@@ -79,6 +92,26 @@ class Settings:
     many_rows: int = 20_000
     #: Rows whose pairs are looked at for the concordance index.
     most_paired: int = 1_000
+
+    # Held-out rows that are training rows too: ``benchmarks/tuning/copies.py``.
+
+    #: Distance, beside the median one, below which rows are nearly the same.
+    near_copy: float = 0.2
+    #: Where this share of the held-out rows is, there are copies, and so is what is less near.
+    many_copies: float = 0.2
+    many_near: float = 0.4
+    #: Share of the held-out rows up to which they are left out without asking for the reason.
+    few_copies: float = 0.05
+    #: Share of such rows by chance, of those there are, from which on they are no copies.
+    by_chance: float = 0.5
+    #: Random sums a row is compared by, ...
+    sums_of_rows: int = 32
+    #: ... rows and columns up to which all are compared, ...
+    most_compared_rows: int = 4_000
+    most_compared_columns: int = 2_000_000
+    #: ... and rows and columns of the surrogate.
+    surrogate_rows: int = 1_000
+    surrogate_columns: int = 256
 
 
 SETTINGS = Settings()

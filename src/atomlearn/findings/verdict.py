@@ -12,6 +12,8 @@ from scipy.stats import rankdata
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import train_test_split
 
+from atomlearn.designs import as_design
+from atomlearn.findings.copies import known_already
 from atomlearn.findings.ranking import (
     Ranked,
     area,
@@ -231,6 +233,8 @@ def held_out_verdict(
 ) -> Verdict:
     """Return the verdict on an estimator: a clone is fitted to a part of the rows.
 
+    Held-out rows that are nearly training rows count for nothing, where X is a table of numbers.
+
     Parameters
     ----------
     estimator : scikit-learn estimator, fitted or not
@@ -276,7 +280,19 @@ def _of_split(estimator: Any, X: Any, y: Any, test_fraction: float, rng: int) ->
         rows, test_size=test_fraction, random_state=rng, stratify=stratify
     )
     fitted = clone(estimator).fit(rows_of(X, train), target[train])
+    test = test[~_known(X, train, test)]
+    if not test.size:
+        return no_new_rows()
     return judged(fitted, rows_of(X, test), target[test], rng)
+
+
+def _known(X: Any, train: NDArray[np.int64], test: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which held-out rows the fit has seen; of tables of numbers, where rows compare."""
+    table = X if hasattr(X, "tocsr") else np.asarray(X)
+    values = table.data if hasattr(X, "tocsr") else table
+    if table.ndim != 2 or table.dtype.kind not in "buif" or not np.isfinite(values).all():
+        return np.zeros(test.size, dtype=bool)
+    return known_already(as_design(table), train, test)
 
 
 def joined(verdicts: Sequence[Verdict]) -> Verdict:

@@ -12,10 +12,11 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
 from atomlearn.designs import is_opened
+from atomlearn.findings.copies import known_already
 from atomlearn.findings.verdict import judged, no_new_rows, rows_of
 from atomlearn.reports.content import HeldOut, Score
 from atomlearn.reports.evidence import Evidence, curves_of_classes
-from atomlearn.reports.suspects import known_already, recurring
+from atomlearn.reports.suspects import recurring
 from atomlearn.reports.view import View, outputs_of, view_of
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
 from atomlearn.core.data.standardized import column_moments
@@ -17,11 +16,8 @@ Array = NDArray[np.float64]
 
 #: From here on one column alone tells the target so well that it may have been made from it.
 LEAKING_AREA, LEAKING_CORRELATION = 0.995, 0.99
-#: Rows and columns that are compared, and how alike rows are called the same.
-MOST_ROWS, MOST_COLUMNS, SAME = 4_000, 4_000, 1e-6
-#: Random sums that nearly equal rows are found by, in so many entries at most; how near they are,
-#: beside the usual distance; directions that rows must have for that to tell.
-SUMS, MOST_ENTRIES, NEAR, DIRECTIONS = 32, 2e7, 0.2, 8
+#: Columns that are compared.
+MOST_COLUMNS = 4_000
 #: Share of the smallest class, below which balance is worth a word.
 RARE = 0.1
 
@@ -111,36 +107,6 @@ def _duplicates(design: Design, columns: NDArray[np.int64]) -> list[str]:
     return [
         f"{copies:,} columns are copies of others: which one of the copies is selected is arbitrary"
     ]
-
-
-def known_already(
-    design: Design, train: NDArray[np.int64], test: NDArray[np.int64]
-) -> NDArray[np.bool_]:
-    """Return which held-out rows are, or nearly are, training rows, by random sums over columns.
-
-    Nearly: a fifth of the usual distance away at most, which rows of so many directions are not by
-    chance.
-    """
-    none = np.zeros(test.size, dtype=bool)
-    if not design.listable or not 3 <= design.shape[1] <= 2_000_000:
-        return none
-    rng = np.random.default_rng(1)
-    scale = column_moments(design)[1]
-    scale = np.where(scale > 0, 1.0 / np.where(scale > 0, scale, 1.0), 0.0)
-    few = design.shape[0] <= MOST_ROWS and design.shape[0] * design.shape[1] <= MOST_ENTRIES
-    keys = np.array([design.predict(rng.standard_normal(design.shape[1]) * scale)
-                     for _ in range(SUMS if few else 2)])  # fmt: skip
-    size = np.abs(keys[:2]).max(axis=1, keepdims=True, initial=0.0)
-    if not size.all():
-        return none
-    whole = np.round(keys[:2] / size / SAME).astype(np.int64)
-    seen = {tuple(key) for key in whole[:, train].T.tolist()}
-    same = np.array([tuple(key) in seen for key in whole[:, test].T.tolist()], dtype=bool)
-    spread = np.linalg.eigvalsh(np.cov(keys)) if few else np.ones(1)
-    if not few or spread.sum() ** 2 < DIRECTIONS * (spread**2).sum():
-        return same
-    distances = cdist(keys[:, test].T, keys[:, train].T)
-    return np.asarray(same | (distances.min(axis=1) < NEAR * np.median(distances)))
 
 
 def recurring(known: NDArray[np.bool_]) -> list[str]:
