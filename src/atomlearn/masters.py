@@ -2,7 +2,6 @@
 
 from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
 from atomlearn.core.masters.active_set import ActiveSetQP
-from atomlearn.core.masters.block_pivots import BlockPivots
 from atomlearn.core.masters.choose import choose_master, default_master
 from atomlearn.core.masters.compressed import CompressedSamples
 from atomlearn.core.masters.coupled_newton import CoupledNewton
@@ -21,7 +20,6 @@ __all__ = [
     "LARS",
     "AcceleratedGradient",
     "ActiveSetQP",
-    "BlockPivots",
     "CompressedSamples",
     "CoupledNewton",
     "DualMKL",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from atomlearn import designs, losses, norms, problem
-from atomlearn._kernels import NEWTON_LOSSES, newton_qp
+from atomlearn._kernels import NEWTON_LOSSES, KeptHessian, newton_qp
 from atomlearn.core.masters.active_set import model_terms
 
 
@@ -17,6 +18,8 @@ def task(rng, loss, form, *, n=60, p=12, tau=0.0, intercept=True, signed=True, w
     the_loss = losses.as_loss(loss)
     if the_loss.is_classification:
         y = np.sign(y - np.median(y) + 1e-9)
+    elif loss == "poisson":
+        y = rng.poisson(np.exp(np.clip(y, -2.0, 3.0))).astype(float)
     norm = norms.L1() if weights is None else norms.L1(weights=weights)
     norm = norm if signed else norms.Nonnegative(norm)
     amount = {"penalized": 3.0, "squared": 1.0, "constrained": 0.7}[form]
@@ -34,7 +37,8 @@ def by_kernel(task, weights=None, shift=0.0, **options):
     level, coupling, radius = model_terms(task.regularizer)
     start = np.zeros(X.shape[1]) if weights is None else weights
     return newton_qp(
-        X, task.y, task.weight, task.loss.in_kernel, start, shift, price=price, level=level,
+        X, task.y, task.weight, task.loss.in_kernel, start, shift, price=price,
+        shape=task.loss.kernel_shape, level=level,
         coupling=coupling, ridge=task.tau, radius=radius, signed=signed is not None,
         intercept=task.fit_intercept, **options,
     )  # fmt: skip
@@ -111,3 +115,81 @@ def test_refuses_what_does_not_fit():
         newton_qp(X, ones, ones, "squared", np.zeros(3), price=np.ones(2))
     with pytest.raises(KeyError):
         newton_qp(X, ones, ones, "hinge", np.zeros(3), price=ones)
+
+
+def wide(loss, seed, *, n=80, p=300):
+    """Return columns, nine in ten entries of which are zero, and a target for the loss."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)) * (rng.random((n, p)) < 0.1)
+    y = X[:, :8] @ rng.normal(size=8) + 0.2 * rng.normal(size=n)
+    if loss in ("logistic", "squared_hinge"):
+        return X, np.sign(y + 1e-9)
+    return X, rng.poisson(np.exp(np.clip(y, -2.0, 2.0))).astype(float) if loss == "poisson" else y
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", sorted(NEWTON_LOSSES))
+def test_compressed_columns_lead_to_the_same_optimum(loss, intercept):
+    X, y = wide(loss, 7)
+    n, p = X.shape
+    the_loss = losses.as_loss(loss)
+    level = problem.Regularizer(norms.L1(), "penalized", 0.4)
+    given = problem.Problem.build(designs.as_design(X), y, the_loss, level, fit_intercept=intercept)
+    options = {
+        "price": np.ones(p), "level": 0.4, "intercept": intercept,
+        "shape": the_loss.kernel_shape,
+    }  # fmt: skip
+    found = []
+    for columns in (X, sp.csc_array(X), sp.csc_matrix(X.astype(np.float32).astype(float))):
+        weights, shift, _ = newton_qp(columns, y, np.ones(n), loss, np.zeros(p), **options)
+        found.append(priced(given, weights, shift))
+    assert found[0].relative_gap < 1e-9
+    assert found[1].relative_gap < 1e-9
+    assert found[2].relative_gap < 1e-5
+
+
+@pytest.mark.parametrize("loss", sorted(NEWTON_LOSSES))
+def test_a_kept_hessian_changes_the_way_and_not_the_end(loss):
+    """Columns come in three parts, weights of samples and ridge change between calls."""
+    X, y = wide(loss, 8)
+    n, p = X.shape
+    kept, start = KeptHessian(), np.zeros(0)
+    rng = np.random.default_rng(9)
+    s, ridge = np.ones(n), 0.0
+    for step, size in enumerate((60, 150, 300, 300, 300)):
+        if step == 3:
+            s = rng.uniform(0.5, 2.0, size=n)
+        if step == 4:
+            ridge = 0.5
+        start = np.concatenate([start, np.zeros(size - start.size)])
+        options = {"price": np.ones(size), "level": 0.4, "intercept": True, "ridge": ridge}
+        options["shape"] = losses.as_loss(loss).kernel_shape
+        columns = np.asfortranarray(X[:, :size])
+        mine, shift, _ = newton_qp(columns, y, s, loss, start, kept=kept, **options)
+        given = problem.Problem.build(
+            designs.as_design(columns), y, losses.as_loss(loss),
+            problem.Regularizer(norms.L1(), "penalized", 0.4), tau=ridge, fit_intercept=True,
+            sample_weight=s,
+        )  # fmt: skip
+        assert priced(given, mine, shift).relative_gap < 1e-9
+        start = mine
+
+
+def test_ends_where_the_gap_is_small_and_before_models_that_are_too_large():
+    X, y = wide("logistic", 10)
+    n, p = X.shape
+    level = problem.Regularizer(norms.L1(), "penalized", 0.2)
+    given = problem.Problem.build(designs.as_design(X), y, losses.Logistic(), level)
+    options = {"price": np.ones(p), "level": 0.2}
+    steps = []
+    for gap in (1.0, 1e-3, 1e-9):
+        weights, shift, made = newton_qp(
+            X, y, np.ones(n), "logistic", np.zeros(p), gap=gap, **options
+        )
+        steps.append(made)
+        assert priced(given, weights, shift).gap <= 2.0 * gap
+    assert steps[0] < steps[1] <= steps[2]
+    for limit in ({"most_columns": 3}, {"work": 10.0}, {"seconds": -1.0}):
+        weights, _, made = newton_qp(X, y, np.ones(n), "logistic", np.zeros(p), **options, **limit)
+        assert made == 0
+        assert not weights.any()

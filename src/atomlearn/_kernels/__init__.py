@@ -48,7 +48,7 @@ from atomlearn._kernels.many import (
     many_csr,
     many_dense,
 )
-from atomlearn._kernels.newton_qp import NEWTON_LOSSES, newton_qp
+from atomlearn._kernels.newton_qp import NEWTON_LOSSES, KeptHessian, newton_qp
 from atomlearn._kernels.pairs import (
     PairLimits,
     PairScratch,
@@ -95,6 +95,7 @@ __all__ = [
     "ActiveFactor",
     "CodedColumns",
     "FoundColumns",
+    "KeptHessian",
     "NewtonOutcome",
     "NewtonStatus",
     "PairLimits",

@@ -204,22 +204,36 @@ def pivot_path(
     rows: Array,
     /,
 ) -> int: ...
+
+class KeptHessian:
+    def __init__(self) -> None: ...
+
 def newton_qp(
     columns: Array,
     target: Array,
     sample_weight: Array,
-    loss: int,
+    kind: tuple[int, float],
     price: Array,
-    level: float,
-    coupling: float,
-    ridge: float,
-    radius: float,
-    is_signed: bool,
-    intercept: bool,
+    prices: tuple[float, float, float, float, bool, bool],
+    limits: tuple[float, int, int, int, float, float],
+    kept: KeptHessian,
     weights: Array,
     shift: Array,
-    batch: int,
-    most: int,
+    /,
+) -> int: ...
+def newton_qp_csc(
+    data: Array,
+    indices: NDArray[Any],
+    indptr: NDArray[Any],
+    target: Array,
+    sample_weight: Array,
+    kind: tuple[int, float],
+    price: Array,
+    prices: tuple[float, float, float, float, bool, bool],
+    limits: tuple[float, int, int, int, float, float],
+    kept: KeptHessian,
+    weights: Array,
+    shift: Array,
     /,
 ) -> int: ...
 def ksupport_newton(

@@ -129,14 +129,14 @@ void add_outer(Index size, Index count, double alpha, const double* a, Index str
 }
 
 void product(Index rows, Index count, Index length, const double* a, Index a_stride,
-             const double* b, Index b_stride, double* c, Index c_stride) {
+             const double* b, Index b_stride, double beta, double* c, Index c_stride) {
     if (rows == 0 || count == 0) return;
     char transposed = 'T', plain = 'N';
     int m = narrow(rows), n = narrow(count), k = narrow(length);
     int lda = narrow(std::max<Index>(a_stride, 1)), ldb = narrow(std::max<Index>(b_stride, 1));
     int ldc = narrow(c_stride);
-    double unit = 1.0, zero = 0.0;
-    gemm(&transposed, &plain, &m, &n, &k, &unit, loose(a), &lda, loose(b), &ldb, &zero, c, &ldc);
+    double unit = 1.0;
+    gemm(&transposed, &plain, &m, &n, &k, &unit, loose(a), &lda, loose(b), &ldb, &beta, c, &ldc);
 }
 
 void transposed_product(Index length, Index count, const double* a, Index stride, const double* x,

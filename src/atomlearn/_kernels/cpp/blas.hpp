@@ -24,9 +24,9 @@ void add_gram(Index size, Index length, double alpha, const double* a, Index str
 // Lower triangle of C = alpha A A' + beta C, A with `count` columns of `size` entries.
 void add_outer(Index size, Index count, double alpha, const double* a, Index stride, double beta,
                double* c, Index c_stride);
-// C = A'B, A and B with columns of `length` entries, `rows` and `count` of them.
+// C = A'B + beta C, A and B with columns of `length` entries, `rows` and `count` of them.
 void product(Index rows, Index count, Index length, const double* a, Index a_stride,
-             const double* b, Index b_stride, double* c, Index c_stride);
+             const double* b, Index b_stride, double beta, double* c, Index c_stride);
 // y = A'x, A with `count` columns of `length` entries.
 void transposed_product(Index length, Index count, const double* a, Index stride, const double* x,
                         double* y);

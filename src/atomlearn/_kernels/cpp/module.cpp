@@ -374,6 +374,8 @@ int scalings_of_groups(const DoubleMatrix& matrix, bool is_gram, const Doubles& 
 }  // namespace atomlearn
 
 NB_MODULE(_native, m) {
+    // Blocks that outlive the module at the end of a process are no leak.
+    nb::set_leak_warnings(false);
     using namespace atomlearn;
     m.def("dense_product", &dense_product, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg().noconvert(), nb::arg().none(), nb::arg().noconvert());

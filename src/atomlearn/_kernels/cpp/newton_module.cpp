@@ -1,4 +1,10 @@
 // The Python functions of newton_qp.hpp and ksupport_newton.hpp.
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+
+#include <chrono>
+#include <type_traits>
+
 #include "bindings.hpp"
 #include "ksupport_newton.hpp"
 #include "newton_qp.hpp"
@@ -6,26 +12,81 @@
 namespace atomlearn {
 namespace {
 
-// shift: in and out the intercept. Returns the number of steps.
-Index newton_qp_of(const DoubleMatrix& columns, const Doubles& target, const Doubles& sample_weight,
-                   int loss, const Doubles& price, double level, double coupling, double ridge,
-                   double radius, bool is_signed, bool intercept, const OutDoubles& weights,
-                   const OutDoubles& shift, Index batch, Index most) {
-    const nb::gil_scoped_release release;
-    const SmallProblem problem{columns.data(),
-                               static_cast<Index>(columns.shape(0)),
-                               static_cast<Index>(columns.shape(1)),
-                               target.data(),
-                               sample_weight.data(),
-                               static_cast<SmallLoss>(loss),
-                               price.data(),
-                               level,
-                               coupling,
-                               ridge,
-                               radius,
-                               is_signed,
-                               intercept};
-    return newton_qp(problem, weights.data(), shift.data(), batch, most);
+// Asks Python now and then whether there is an interrupt, and the clock whether there is time.
+class Watch {
+  public:
+    explicit Watch(double seconds) : seconds_(seconds) {}
+    bool operator()() {
+        const double now = elapsed();
+        if (now > seconds_) return false;
+        if (now < heard_ + 0.2) return true;
+        heard_ = now;
+        const nb::gil_scoped_acquire acquire;
+        interrupted_ = PyErr_CheckSignals() != 0;
+        return !interrupted_;
+    }
+    bool interrupted() const { return interrupted_; }
+
+  private:
+    double elapsed() const {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
+    }
+    std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+    double seconds_, heard_ = 0.0;
+    bool interrupted_ = false;
+};
+
+using Prices = std::tuple<double, double, double, double, bool, bool>;
+using Limits = std::tuple<double, Index, Index, Index, double, double>;
+
+// kind: the loss and its shape; prices: level, coupling, ridge, radius, is_signed, intercept;
+// limits: gap, batch, steps, columns, work, seconds; shift: in and out the intercept. Returns the
+// number of steps.
+Index run(const FewColumns& columns, const Doubles& target, const Doubles& sample_weight,
+          const std::pair<int, double>& kind, const Doubles& price, const Prices& prices,
+          const Limits& limits, KeptHessian& kept, const OutDoubles& weights,
+          const OutDoubles& shift) {
+    const auto& [level, coupling, ridge, radius, is_signed, intercept] = prices;
+    const auto& [gap, batch, steps, most_columns, work, seconds] = limits;
+    const Samples samples{target.data(), sample_weight.data(), static_cast<Index>(target.shape(0)),
+                          static_cast<SampleLoss>(kind.first), kind.second};
+    const PricedProblem problem{columns,  static_cast<Index>(weights.shape(0)),
+                                samples,  price.data(),
+                                level,    coupling,
+                                ridge,    radius,
+                                is_signed, intercept};
+    Watch watch(seconds);
+    Index made = 0;
+    {
+        const nb::gil_scoped_release release;
+        made = newton_qp(problem, weights.data(), shift.data(),
+                         {gap, batch, steps, most_columns, work, [&] { return watch(); }}, kept);
+    }
+    if (watch.interrupted()) throw nb::python_error();
+    return made;
+}
+
+Index newton_qp_dense(const DoubleMatrix& columns, const Doubles& target,
+                      const Doubles& sample_weight, const std::pair<int, double>& kind,
+                      const Doubles& price, const Prices& prices, const Limits& limits,
+                      KeptHessian& kept, const OutDoubles& weights, const OutDoubles& shift) {
+    const auto few = dense_columns(columns.data(), static_cast<Index>(columns.shape(0)),
+                                   static_cast<Index>(columns.shape(1)));
+    return run(*few, target, sample_weight, kind, price, prices, limits, kept, weights, shift);
+}
+
+Index newton_qp_csc(const Doubles& data, const Vector& indices, const Vector& indptr,
+                    const Doubles& target, const Doubles& sample_weight,
+                    const std::pair<int, double>& kind, const Doubles& price, const Prices& prices,
+                    const Limits& limits, KeptHessian& kept, const OutDoubles& weights,
+                    const OutDoubles& shift) {
+    return by_index(indices, [&](const auto* rows) {
+        using Row = std::remove_const_t<std::remove_pointer_t<decltype(rows)>>;
+        const auto few = compressed_columns<Row>(
+            data.data(), rows, static_cast<const Row*>(indptr.data()),
+            static_cast<Index>(target.shape(0)), static_cast<Index>(weights.shape(0)));
+        return run(*few, target, sample_weight, kind, price, prices, limits, kept, weights, shift);
+    });
 }
 
 // Returns the number of steps.
@@ -46,10 +107,14 @@ Index ksupport_newton_of(const DoubleMatrix& data, bool gram, const Doubles& pul
 }  // namespace
 
 void bind_newton(nb::module_& m) {
-    m.def("newton_qp", &newton_qp_of, nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),
-          nb::arg());
+    nb::class_<KeptHessian>(m, "KeptHessian").def(nb::init<>());
+    m.def("newton_qp", &newton_qp_dense, nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("newton_qp_csc", &newton_qp_csc, nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),
+          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg().noconvert(),
+          nb::arg().noconvert());
     m.def("ksupport_newton", &ksupport_newton_of, nb::arg().noconvert(), nb::arg(),
           nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg());
 }

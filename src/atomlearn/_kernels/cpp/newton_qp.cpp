@@ -1,6 +1,8 @@
-// A step minimises the second-order model of the loss, the intercept minimised out, with the norm
-// kept as it is; a search on the objective decides how far to go there. No certificate is formed:
-// the caller prices the point.
+// A step minimises the second-order model of the loss over the columns in use and those that want
+// in, the intercept minimised out, with the norm kept as it is; a search on the objective decides
+// how far to go there. The model's Hessian is kept, and extended by columns, while curvatures stay
+// nearly what they were. No certificate is formed: the caller prices the point.
+// [Lee, Sun, Saunders 2014; Yuan, Ho, Lin 2012, for the models of few columns]
 #include "newton_qp.hpp"
 
 #include <cmath>
@@ -8,6 +10,7 @@
 
 #include "active_set.hpp"
 #include "blas.hpp"
+#include "pivoting.hpp"
 #include "vectors.hpp"
 
 namespace atomlearn {
@@ -18,200 +21,352 @@ constexpr double kArmijo = 1e-4;
 constexpr double kRounding = 1e-13;
 constexpr int kHalvings = 30;
 constexpr Index kMostPivots = 100000;
-
-ATOMLEARN_CLONES void scaled_less_mean(double* to, const double* from, double mean,
-                                       const double* root, Index size) {
-#pragma omp simd
-    for (Index i = 0; i < size; ++i) to[i] = (from[i] - mean) * root[i];
-}
+// Problems of so few columns are modelled whole: choosing among them costs more.
+constexpr Index kFew = 50;
+// At least so many columns may enter at a time, and as many as this part of those in use.
+constexpr Index kEntering = 30;
+constexpr Index kShare = 16;
+// A Hessian is kept while curvatures differ by less than this share of their sum.
+constexpr double kAlike = 0.1;
+// And while a step with it promises less than this share of what the step before did.
+constexpr double kContraction = 0.25;
+// Room for so many columns at first.
+constexpr Index kRoom = 256;
+// A Hessian of so many columns more than thrice those in use is made anew.
+constexpr Index kCrowded = 500;
+// Damping after a step that was cut short, and when it is zero again.
+constexpr double kFirstDamping = 1e-4;
+constexpr double kFaded = 1e-8;
+// Steps in a row that hardly lower the objective.
+constexpr int kPatience = 12;
 
 class Fit {
   public:
-    Fit(const SmallProblem& problem, double* weights, double* shift, Index batch)
+    Fit(const PricedProblem& problem, double* weights, double* shift, const NewtonLimits& limits,
+        KeptHessian& kept)
         : p_(problem),
+          n_(problem.samples.count),
           w_(weights),
           b_(shift),
-          batch_(batch),
-          linear_(as_size(p_.samples)),
-          slope_(as_size(p_.samples)),
-          curvature_(as_size(p_.samples)),
-          move_(as_size(p_.samples)),
-          scaled_(as_size(p_.samples * p_.count)),
-          gram_(as_size(p_.count * p_.count)),
-          factor_(as_size(p_.count * p_.count)),
-          means_(as_size(p_.count)),
-          gradient_(as_size(p_.count)),
-          end_(as_size(p_.count)),
-          order_(as_size(p_.count)) {}
+          limits_(limits),
+          linear_(as_size(n_)),
+          slope_(as_size(n_)),
+          curvature_(as_size(n_)),
+          move_(as_size(n_)),
+          trial_(as_size(n_)),
+          scores_(as_size(p_.count)),
+          k_(kept),
+          place_(as_size(p_.count), -1) {
+        const bool mine = k_.intercept == p_.intercept && as_size(n_) == k_.curvature.size();
+        if (!mine) k_ = KeptHessian{};
+        k_.intercept = p_.intercept;
+        if (k_.ridge != p_.ridge) k_.factored = 0;
+        k_.ridge = p_.ridge;
+        // Where most of a loss is straight, its curvature says next to nothing of it.
+        damping_ = mine ? k_.damping : p_.samples.loss == SampleLoss::huber ? 1.0 : 0.0;
+        for (std::size_t i = 0; i < k_.chosen.size(); ++i)
+            place_[as_size(k_.chosen[i])] = static_cast<Index>(i);
+    }
 
-    Index run(Index most) {
+    Index run() {
         std::fill(linear_.begin(), linear_.end(), *b_);
         for (Index j = 0; j < p_.count; ++j)
-            if (w_[j] != 0.0) add_multiple(linear_.data(), w_[j], column(j), p_.samples);
-        value_ = objective(linear_.data(), w_);
+            if (w_[j] != 0.0) p_.columns.add(j, w_[j], linear_.data());
+        value_ = p_.samples.value(linear_.data()) + penalty(gauge(w_), squares(w_));
         Index steps = 0;
-        bool last = false;
-        while (!last && steps < most && std::isfinite(value_)) {
-            differentiate();
-            if (!(mass_ > 0.0)) break;
-            model();
-            if (!minimise_model()) break;
-            const double promised = promise();
-            last = !(promised < -kRounding * value_) || p_.loss == SmallLoss::squared;
-            if (!(promised < 0.0) || !search(promised)) break;
-            ++steps;
+        int idle = 0;
+        while (steps < limits_.steps && idle < kPatience && std::isfinite(value_)) {
+            p_.samples.differentiate(linear_.data(), slope_.data(), curvature_.data());
+            p_.columns.scores(slope_.data(), scores_.data());
+            if (gap() <= limits_.gap) break;
+            if (!limits_.going() || !model()) break;
+            double promised = minimise_model();
+            if (!(promised < -kRounding * value_) && !fresh_ && !is_quadratic()) {
+                // The last digits are those of the curvature here.
+                k_.damped.clear();
+                if (!model()) break;
+                promised = minimise_model();
+            }
+            const bool last = !(promised < -kRounding * value_);
+            const double before = value_;
+            if (!(promised < 0.0)) break;
+            const double length = search(promised);
+            if (length > 0.0) ++steps;
+            if (last || (length == 0.0 && fresh_ && damping_ >= 1.0)) break;
+            idle = value_ < before * (1.0 - kRounding) ? 0 : idle + 1;
+            follow(length, promised);
         }
         return steps;
     }
 
   private:
-    const double* column(Index j) const { return p_.columns + j * p_.samples; }
+    bool is_quadratic() const { return p_.samples.loss == SampleLoss::squared; }
 
     double gauge(const double* w) const {
         double total = 0.0;
         for (Index j = 0; j < p_.count; ++j) total += p_.price[j] * std::fabs(w[j]);
         return total;
     }
-
-    double penalty(const double* w) const {
-        const double g = gauge(w);
-        return p_.level * g + 0.5 * p_.coupling * g * g + 0.5 * p_.ridge * dot(w, w, p_.count);
+    double squares(const double* w) const { return p_.ridge > 0.0 ? dot(w, w, p_.count) : 0.0; }
+    double penalty(double g, double square) const {
+        return p_.level * g + 0.5 * p_.coupling * g * g + 0.5 * p_.ridge * square;
     }
 
-    double objective(const double* linear, const double* w) const {
-        double total = 0.0;
-        for (Index i = 0; i < p_.samples; ++i) total += p_.sample_weight[i] * loss(i, linear[i]);
-        return total + penalty(w);
+    // What the smooth part pulls column j with, per unit of its price.
+    double pull(Index j) const {
+        const double z = -scores_[as_size(j)] - p_.ridge * w_[j];
+        return (p_.is_signed ? std::fabs(z) : z) / p_.price[j];
     }
 
-    double loss(Index i, double z) const {
-        if (p_.loss == SmallLoss::squared) return 0.5 * (z - p_.target[i]) * (z - p_.target[i]);
-        const double margin = p_.target[i] * z;
-        if (p_.loss == SmallLoss::logistic)
-            return std::log1p(std::exp(-std::fabs(margin))) + std::max(-margin, 0.0);
-        const double short_of = std::max(1.0 - margin, 0.0);
-        return 0.5 * short_of * short_of;
+    // The gap of the dual point -f', scaled into the unit ball of the polar, to second order.
+    double gap() const {
+        double polar = 0.0, along = 0.0, g = 0.0;
+        for (Index j = 0; j < p_.count; ++j) {
+            polar = std::max(polar, pull(j));
+            along -= w_[j] * (scores_[as_size(j)] + p_.ridge * w_[j]);
+            g += p_.price[j] * std::fabs(w_[j]);
+        }
+        if (p_.radius < kInfinity) return p_.radius * polar - along;
+        if (p_.coupling > 0.0)
+            return 0.5 * p_.coupling * g * g + 0.5 * polar * polar / p_.coupling - along;
+        const double share = polar > p_.level ? p_.level / polar : 1.0;
+        double bend = 0.0;
+        if (share < 1.0)
+            for (Index i = 0; i < n_; ++i)
+                if (at(curvature_, i) > 0.0) bend += at(slope_, i) * at(slope_, i) / at(curvature_, i);
+        return p_.level * g - share * along + 0.5 * (1.0 - share) * (1.0 - share) * bend;
     }
 
-    // First and second derivatives at every sample, and the sum of the second.
-    void differentiate() {
-        mass_ = 0.0;
-        surplus_ = 0.0;
-        for (Index i = 0; i < p_.samples; ++i) {
-            const double s = p_.sample_weight[i], y = p_.target[i], z = linear_[as_size(i)];
-            double first, second;
-            if (p_.loss == SmallLoss::squared) {
-                first = z - y;
-                second = 1.0;
-            } else if (p_.loss == SmallLoss::logistic) {
-                const double small = std::exp(-std::fabs(z));
-                const double share = 1.0 / (1.0 + small);
-                first = -y * (y * z > 0.0 ? small * share : share);
-                second = small * share * share;
-            } else {
-                const double short_of = std::max(1.0 - y * z, 0.0);
-                first = -y * short_of;
-                second = short_of > 0.0 ? 1.0 : 0.0;
+    // The price of a unit of the gauge at this point; in the ball, only where its bound is reached.
+    double cost() const {
+        if (p_.radius < kInfinity) {
+            double along = 0.0, g = 0.0;
+            for (Index j = 0; j < p_.count; ++j) {
+                along -= w_[j] * scores_[as_size(j)];
+                g += p_.price[j] * std::fabs(w_[j]);
             }
-            slope_[as_size(i)] = s * first;
-            curvature_[as_size(i)] = s * second;
-            surplus_ += s * first;
-            mass_ += s * second;
+            return g < p_.radius * (1.0 - 1e-12) ? 0.0 : along / p_.radius;
         }
+        return p_.coupling > 0.0 ? p_.coupling * gauge(w_) : p_.level;
     }
 
-    // gram = A'DA and gradient = A'g + ridge w, of columns less their D-weighted means where there
-    // is an intercept.
-    void model() {
-        const Index n = p_.samples, m = p_.count;
-        for (Index j = 0; j < m; ++j) {
-            at(means_, j) = p_.intercept ? dot(column(j), curvature_.data(), n) / mass_ : 0.0;
-            at(gradient_, j) =
-                dot(column(j), slope_.data(), n) - at(means_, j) * surplus_ + p_.ridge * w_[j];
-        }
-        for (double& d : curvature_) d = std::sqrt(d);
-        for (Index j = 0; j < m; ++j)
-            scaled_less_mean(scaled_.data() + j * n, column(j), at(means_, j), curvature_.data(),
-                             n);
-        if (blas::ready() && m * n > 1024) {
-            blas::add_gram(m, n, 1.0, scaled_.data(), n, 0.0, gram_.data(), m);
-        } else {
-            for (Index j = 0; j < m; ++j)
-                for (Index k = j; k < m; ++k)
-                    gram_[as_size(j * m + k)] =
-                        dot(scaled_.data() + j * n, scaled_.data() + k * n, n);
-        }
-        for (Index j = 0; j < m; ++j)
-            for (Index k = j + 1; k < m; ++k) gram_[as_size(k * m + j)] = gram_[as_size(j * m + k)];
+    // The columns that want in, the most violated ones where they are many; all of few.
+    void find_entering() {
+        entering_.clear();
+        Index used = 0;
+        for (Index j = 0; j < p_.count; ++j) used += w_[j] != 0.0;
+        const double least = p_.count <= kFew ? -kInfinity : cost();
+        for (Index j = 0; j < p_.count; ++j)
+            if (place_[as_size(j)] < 0 && (w_[j] != 0.0 || pull(j) > least)) entering_.push_back(j);
+        const Index most = std::max(kEntering, used / kShare);
+        Index wanting = 0;
+        for (const Index j : entering_) wanting += w_[j] == 0.0;
+        if (p_.count <= kFew || wanting <= most) return;
+        std::stable_sort(entering_.begin(), entering_.end(), [&](Index a, Index b) {
+            const bool in_use = w_[a] != 0.0, other = w_[b] != 0.0;
+            return in_use != other ? in_use : in_use ? a < b : pull(a) > pull(b);
+        });
+        entering_.resize(as_size(static_cast<Index>(entering_.size()) - wanting + most));
     }
 
-    bool minimise_model() {
-        const Index m = p_.count;
-        std::copy(w_, w_ + m, end_.begin());
-        const QuadraticProgram program{gram_.data(), m,        m,           gradient_.data(),
-                                       true,         p_.price, p_.coupling, p_.ridge,
+    // Whether the Hessian at hand will do here.
+    bool is_alike() const {
+        if (k_.damped.empty() || damping_ != k_.damping) return false;
+        if (is_quadratic()) {
+            Index used = 0;
+            for (Index j = 0; j < p_.count; ++j) used += w_[j] != 0.0;
+            const bool crowded = static_cast<Index>(k_.chosen.size()) > kCrowded + 3 * used;
+            return !crowded && k_.curvature == curvature_;
+        }
+        double change = 0.0, total = 0.0;
+        for (Index i = 0; i < n_; ++i) {
+            change += std::fabs(at(curvature_, i) - at(k_.curvature, i));
+            total += at(k_.curvature, i);
+        }
+        return change <= kAlike * total;
+    }
+
+    // H over the chosen columns: A'DA of columns less their D-weighted means where there is an
+    // intercept. False where nothing has curvature, or the model would be too large.
+    bool model() {
+        fresh_ = !is_alike();
+        if (fresh_) {
+            for (const Index j : k_.chosen) place_[as_size(j)] = -1;
+            k_.chosen.clear();
+            k_.means.clear();
+            k_.factored = 0;
+            k_.curvature = k_.damped = curvature_;
+            k_.damping = damping_;
+            if (damping_ > 0.0) damp();
+            k_.mass = 0.0;
+            for (const double d : k_.damped) k_.mass += d;
+            if (!(k_.mass > 0.0)) return false;
+        }
+        surplus_ = 0.0;
+        for (const double s : slope_) surplus_ += s;
+        find_entering();
+        const Index known = static_cast<Index>(k_.chosen.size());
+        const Index size = known + static_cast<Index>(entering_.size());
+        const double made = static_cast<double>(n_) * static_cast<double>(size) *
+                            static_cast<double>(size - known);
+        if (size == 0 || size > limits_.columns || made > limits_.work) return false;
+        extend(known, size);
+        return true;
+    }
+
+    void damp() {
+        p_.samples.bound(linear_.data(), curvature_.data(), trial_.data());
+        for (Index i = 0; i < n_; ++i) at(k_.damped, i) += damping_ * at(trial_, i);
+    }
+
+    void extend(Index known, Index size) {
+        if (size == known) return;
+        if (size > k_.stride) {
+            const Index stride = std::min(p_.count, std::max(2 * size, kRoom));
+            std::vector<double> wider(as_size(stride * stride)), factor(as_size(stride * stride));
+            for (Index r = 0; r < known; ++r) {
+                std::copy_n(k_.gram.data() + r * k_.stride, known, wider.data() + r * stride);
+                std::copy_n(k_.factor.data() + r * k_.stride, known, factor.data() + r * stride);
+            }
+            k_.gram.swap(wider);
+            k_.factor.swap(factor);
+            k_.stride = stride;
+            k_.order.resize(as_size(stride));
+        }
+        for (const Index j : entering_) {
+            place_[as_size(j)] = static_cast<Index>(k_.chosen.size());
+            k_.chosen.push_back(j);
+            k_.means.push_back(p_.intercept ? p_.columns.score(j, k_.damped.data()) / k_.mass : 0.0);
+        }
+        p_.columns.gram(k_.chosen, known, k_.damped.data(), p_.intercept ? k_.means.data() : nullptr,
+                        k_.gram.data(), k_.stride);
+        for (Index r = known; r < size; ++r)
+            for (Index c = 0; c < r; ++c)
+                k_.gram[as_size(c * k_.stride + r)] = k_.gram[as_size(r * k_.stride + c)];
+    }
+
+    // Finds end_ over the chosen columns and the way there; returns the decrease that the slopes
+    // at its beginning promise.
+    double minimise_model() {
+        const Index size = static_cast<Index>(k_.chosen.size());
+        gradient_.resize(as_size(size));
+        start_.resize(as_size(size));
+        price_.resize(as_size(size));
+        end_.resize(as_size(size));
+        for (Index i = 0; i < size; ++i) {
+            const Index j = k_.chosen[as_size(i)];
+            at(start_, i) = w_[j];
+            at(price_, i) = p_.price[j];
+            at(gradient_, i) = scores_[as_size(j)] - at(k_.means, i) * surplus_ + p_.ridge * w_[j];
+        }
+        if (!by_signs(size) && !by_active_set(size)) return 0.0;
+        return promise(size);
+    }
+
+    // All exchanges of signs at once, where the norm is a sum of prices.
+    bool by_signs(Index size) {
+        if (!(p_.level > 0.0) || p_.coupling > 0.0 || p_.radius < kInfinity || !blas::ready())
+            return false;
+        Index live = 0;
+        for (const double d : k_.damped) live += d > 0.0;
+        const Index most = p_.ridge > 0.0 ? size : std::min(size, live - p_.intercept);
+        const SignedQuadratic quadratic{k_.gram.data(),  k_.stride, size,
+                                        gradient_.data(), price_.data(), p_.ridge,
+                                        std::max<Index>(most, 1), p_.is_signed};
+        SupportFactor state{k_.factor.data(), k_.stride, k_.order.data(), k_.factored};
+        const PivotedPath done =
+            pivot_path(quadratic, &p_.level, 1, state, start_.data(), end_.data());
+        k_.factored = state.count;
+        return done.status == PivotStatus::optimal;
+    }
+
+    bool by_active_set(Index size) {
+        k_.factored = 0;
+        end_ = start_;
+        const QuadraticProgram program{k_.gram.data(), k_.stride,  size,        gradient_.data(),
+                                       true,         price_.data(), p_.coupling, p_.ridge,
                                        p_.radius,    false,    p_.level,    p_.is_signed};
-        ActiveFactor state{factor_.data(), m, order_.data(), 0, 0, 0.0};
-        const QPOutcome outcome = active_set(program, state, end_.data(), batch_, kMostPivots);
+        ActiveFactor state{k_.factor.data(), k_.stride, k_.order.data(), 0, 0, 0.0};
+        const QPOutcome outcome = active_set(program, state, end_.data(), limits_.batch, kMostPivots);
         return outcome.status != QPStatus::not_finite && outcome.status != QPStatus::bad_state;
     }
 
-    // The way there, and the decrease that the slopes at its beginning promise.
-    double promise() {
-        const Index n = p_.samples;
-        turn_ = p_.intercept ? -surplus_ / mass_ : 0.0;
-        for (Index j = 0; j < p_.count; ++j) turn_ -= at(means_, j) * (at(end_, j) - w_[j]);
+    double promise(Index size) {
+        turn_ = p_.intercept ? -surplus_ / k_.mass : 0.0;
+        for (Index i = 0; i < size; ++i) turn_ -= at(k_.means, i) * (at(end_, i) - at(start_, i));
         std::fill(move_.begin(), move_.end(), turn_);
-        double ridge = 0.0;
-        for (Index j = 0; j < p_.count; ++j) {
-            const double change = at(end_, j) - w_[j];
-            if (change != 0.0) add_multiple(move_.data(), change, column(j), n);
-            ridge += p_.ridge * (w_[j] * change - 0.5 * (at(end_, j) + w_[j]) * change);
+        double along = turn_ * surplus_, longer = 0.0;
+        gauge_ = 0.0;
+        for (Index i = 0; i < size; ++i) {
+            const Index j = k_.chosen[as_size(i)];
+            const double change = at(end_, i) - at(start_, i);
+            if (change != 0.0) p_.columns.add(j, change, move_.data());
+            along += (scores_[as_size(j)] + p_.ridge * w_[j]) * change;
+            longer += p_.price[j] * (std::fabs(at(end_, i)) - std::fabs(at(start_, i)));
+            gauge_ += p_.price[j] * std::fabs(at(start_, i));
         }
-        return dot(slope_.data(), move_.data(), n) + ridge + penalty(end_.data()) - penalty(w_);
+        return along + (p_.level + p_.coupling * (gauge_ + 0.5 * longer)) * longer;
     }
 
-    // Armijo's rule; at the end of the whole way zeros are exact zeros.
-    bool search(double promised) {
-        const Index n = p_.samples;
-        const std::vector<double> start(w_, w_ + p_.count);
-        std::vector<double>& trial = slope_;  // not needed any more
+    // Armijo's rule; returns the length of the step, 0 where there is none. At the end of the whole
+    // way zeros are exact zeros.
+    double search(double promised) {
+        const Index size = static_cast<Index>(k_.chosen.size());
         double length = 1.0;
         for (int halving = 0; halving < kHalvings; ++halving, length *= 0.5) {
-            for (Index i = 0; i < n; ++i) at(trial, i) = at(linear_, i) + length * at(move_, i);
-            if (halving > 0)
-                for (Index j = 0; j < p_.count; ++j)
-                    at(end_, j) = 0.5 * (at(end_, j) + start[as_size(j)]);
-            const double now = objective(trial.data(), end_.data());
-            if (now <= value_ + kArmijo * length * promised + 1e-14 * value_) {
-                std::copy(end_.begin(), end_.end(), w_);
-                *b_ += length * turn_;
-                linear_.swap(trial);
-                const bool lower = now < value_;
-                value_ = now;
-                return lower || halving == 0;
+            double g = 0.0, square = 0.0;
+            for (Index i = 0; i < size; ++i) {
+                if (halving > 0) at(end_, i) = 0.5 * (at(end_, i) + at(start_, i));
+                g += at(price_, i) * std::fabs(at(end_, i));
+                square += at(end_, i) * at(end_, i);
             }
+            for (Index i = 0; i < n_; ++i) at(trial_, i) = at(linear_, i) + length * at(move_, i);
+            const double now = p_.samples.value(trial_.data()) + penalty(g, square);
+            if (!(now <= value_ + kArmijo * length * promised + 1e-14 * std::fabs(value_))) continue;
+            if (!(now < value_) && halving > 0) return 0.0;
+            for (Index i = 0; i < size; ++i) w_[k_.chosen[as_size(i)]] = at(end_, i);
+            *b_ += length * turn_;
+            linear_.swap(trial_);
+            value_ = now;
+            return length;
         }
-        return false;
+        return 0.0;
+    }
+
+    // What a step's length tells of the model.
+    void follow(double length, double promised) {
+        if (length < 0.25)
+            damping_ = std::min(1.0, std::max(10.0 * damping_, kFirstDamping));
+        else if (length == 1.0)
+            damping_ = damping_ > 10.0 * kFaded ? 0.1 * damping_ : 0.0;
+        const bool slow = !fresh_ && promised < kContraction * promised_;
+        if (!is_quadratic() && (slow || length < 1.0)) k_.damped.clear();
+        promised_ = promised;
     }
 
     static double& at(std::vector<double>& v, Index i) { return v[as_size(i)]; }
+    static double at(const std::vector<double>& v, Index i) { return v[as_size(i)]; }
 
-    const SmallProblem& p_;
+    const PricedProblem& p_;
+    Index n_;
     double* w_;
     double* b_;
-    Index batch_;
-    std::vector<double> linear_, slope_, curvature_, move_, scaled_, gram_, factor_, means_,
-        gradient_, end_;
-    std::vector<Index> order_;
-    double value_ = kInfinity, mass_ = 0.0, surplus_ = 0.0, turn_ = 0.0;
+    const NewtonLimits& limits_;
+    std::vector<double> linear_, slope_, curvature_, move_, trial_, scores_;
+    KeptHessian& k_;
+    // Where a column is among those of the model, and its quadratic program.
+    std::vector<Index> place_, entering_;
+    std::vector<double> gradient_, start_, price_, end_;
+    bool fresh_ = true;
+    double value_ = kInfinity, surplus_ = 0.0, turn_ = 0.0, gauge_ = 0.0;
+    double damping_ = 0.0, promised_ = 0.0;
 };
 
 }  // namespace
 
-Index newton_qp(const SmallProblem& problem, double* weights, double* shift, Index batch,
-                Index most) {
-    return Fit(problem, weights, shift, batch).run(most);
+Index newton_qp(const PricedProblem& problem, double* weights, double* shift,
+                const NewtonLimits& limits, KeptHessian& kept) {
+    return Fit(problem, weights, shift, limits, kept).run();
 }
 
 }  // namespace atomlearn

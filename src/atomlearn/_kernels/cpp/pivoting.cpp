@@ -23,6 +23,8 @@ constexpr double kSlack = 1e-11;
 constexpr double kLeastPivot = 1e-13;
 // Residuals of a system beyond this part of the prices are corrected once.
 constexpr double kExact = 1e-11;
+// Operations of a blocked factorization in the time of one rotation of two entries.
+constexpr double kBlasGain = 16.0;
 
 struct PivotOutcome {
     PivotStatus status = PivotStatus::no_progress;
@@ -111,8 +113,9 @@ class Pivoting {
     }
 
     bool over(Index j) const {
+        const double pull = gradient_[as_size(j)];
         return signs_[as_size(j)] == 0.0 &&
-               !(std::abs(gradient_[as_size(j)]) <= q_.price[j] * (1.0 + kSlack));
+               !((q_.is_signed ? std::abs(pull) : pull) <= q_.price[j] * (1.0 + kSlack));
     }
 
     // Those that are used and whose sign came out wrong; returns their number.
@@ -153,9 +156,25 @@ class Pivoting {
             if (signs_[as_size(j)] != 0.0) support_.push_back(j);
     }
 
-    // Brings the factor to the support: rotations for what left, triangular solves for what enters.
+    // Brings the factor to the support: triangular solves for what enters, rotations for what left,
+    // or what comes behind the first that left once more, where the BLAS needs less time for it.
     bool reach() {
-        for (Index i = state_.count; i-- > 0;)
+        Index first = state_.count, left = 0;
+        double rotated = 0.0;
+        for (Index i = state_.count; i-- > 0;) {
+            if (signs_[as_size(state_.order[i])] != 0.0) continue;
+            const double behind = static_cast<double>(state_.count - i);
+            rotated += behind * behind;
+            first = i;
+            ++left;
+        }
+        const double ahead = static_cast<double>(first);
+        const double again = static_cast<double>(state_.count - first - left);
+        if (again * (ahead * ahead + again * (ahead + again / 3.0)) < kBlasGain * rotated) {
+            while (state_.count > first) place_[as_size(state_.order[--state_.count])] = -1;
+            return append();
+        }
+        for (Index i = state_.count; i-- > first;)
             if (signs_[as_size(state_.order[i])] == 0.0) remove(i);
         return append();
     }

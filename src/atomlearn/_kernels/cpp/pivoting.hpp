@@ -6,7 +6,8 @@
 namespace atomlearn {
 
 // min over w of 1/2 d'(H + ridge I)d + slope'd + sum_j price_j |w_j| with d = w - start, H = `gram`
-// with `size` rows `stride` apart, price > 0. At most `most` coordinates are used.
+// with `size` rows `stride` apart, price > 0; over
+// w >= 0 where not `is_signed`. At most `most` coordinates are used.
 struct SignedQuadratic {
     const double* gram;
     Index stride;
@@ -15,6 +16,7 @@ struct SignedQuadratic {
     const double* price;
     double ridge;
     Index most;
+    bool is_signed = true;
 };
 
 // L L' = H_FF + ridge I for the coordinates F = order[0 .. count) that were used last, column i of

@@ -194,7 +194,7 @@ class ColumnSystem final : public FeatureSystem {
         // Rows first .. count - 1 of G, up to the diagonal, then mirrored.
         double* fresh = gram_.data() + first * stride_;
         blas::product(count_, count_ - first, n, columns_.data(), n, columns_.data() + first * n, n,
-                      fresh, stride_);
+                      0.0, fresh, stride_);
         for (Index r = first; r < count_; ++r)
             for (Index c = 0; c < first; ++c)
                 gram_[as_size(c * stride_ + r)] = gram_[as_size(r * stride_ + c)];

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.growing_gram import GrowingGram
 from atomlearn.core.data.limits import LIMITS
@@ -60,13 +61,15 @@ class CachedBlock(Block):
            [1., 2.]])
     """
 
-    __slots__ = ("_gram", "_growing", "_outers", "inner")
+    __slots__ = ("_gram", "_growing", "_outers", "hessian", "inner")
 
     def __init__(self, inner: Block) -> None:
         self.inner: Block = inner.bare
         self._gram: _GramCache | None = None
         self._growing: GrowingGram | None = None
         self._outers: dict[bool, _OuterCache] = {}
+        #: What the kernel of Newton steps left behind, see ``newton_qp``.
+        self.hessian = _kernels.KeptHessian()
 
     @classmethod
     def of(cls, block: Block) -> CachedBlock:
@@ -136,6 +139,7 @@ class CachedBlock(Block):
                 cache.where = np.concatenate([cache.where, fresh])
                 longer._gram = cache
         longer._growing = self._growing
+        longer.hessian = self.hessian
         return longer
 
     def growing_gram(self, curvature: Array, centered: bool) -> GrowingGram:

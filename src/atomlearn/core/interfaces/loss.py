@@ -44,8 +44,10 @@ class Loss(ABC):
     has_probabilities: ClassVar[bool] = False
     #: True when the deviance is in units of a dispersion (a variance) that nobody gives.
     dispersed: ClassVar[bool] = True
-    #: Name by which the kernel of small problems knows it (``NEWTON_LOSSES``); "": it does not.
+    #: Name by which the kernel of Newton steps knows it (``NEWTON_LOSSES``); "": it does not.
     in_kernel: ClassVar[str] = ""
+    #: What that kernel has to know beside the name (Huber's delta).
+    kernel_shape: ClassVar[float] = 0.0
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Read ``is_classification`` of losses that were written before there was ``task``."""

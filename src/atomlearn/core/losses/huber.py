@@ -53,11 +53,17 @@ class Huber(Loss):
 
     delta: float = 1.345
     name: ClassVar[str] = "huber"
+    in_kernel: ClassVar[str] = "huber"
     translates: ClassVar[bool] = True
     smoothness: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
         positive_number("Huber", "delta", self.delta)
+
+    @property
+    def kernel_shape(self) -> float:  # type: ignore[override]
+        """The delta."""
+        return float(self.delta)
 
     def check_target(self, y: object) -> Array:
         """Return y as float64; any finite numbers will do."""

@@ -49,6 +49,7 @@ class Poisson(PowerVariance):
     """
 
     name: ClassVar[str] = "poisson"
+    in_kernel: ClassVar[str] = "poisson"
     smoothness: ClassVar[float] = float("inf")
     dispersed: ClassVar[bool] = False
 

@@ -9,13 +9,12 @@ import numpy as np
 
 from atomlearn.core.interfaces import Block, Master, Refit
 from atomlearn.core.masters.active_set import prices_of
-from atomlearn.core.masters.block_pivots import BlockPivots
 from atomlearn.core.masters.compressed import CompressedSamples, is_compressible
 from atomlearn.core.masters.coupled_newton import CoupledNewton, by_samples
 from atomlearn.core.masters.ksupport_newton import KSupportNewton
 from atomlearn.core.masters.newton import Array, SemismoothNewton
 from atomlearn.core.masters.scaling_newton import ScalingNewton, is_group_problem
-from atomlearn.core.masters.sequential_qp import SequentialQP
+from atomlearn.core.masters.sequential_qp import SequentialQP, kernel_columns
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.masters.working_sets import WorkingSets
 from atomlearn.core.problem.problem import Problem
@@ -31,10 +30,9 @@ def choose_master(problem: Problem) -> Master:
     ======================================================  ====================
     ``Groups``, l2; without a ridge term, any loss, form    ``ScalingNewton``
     l1, or l1 over w >= 0, with a weight for each column,   ``SequentialQP``
-    up to 500 plain columns; up to 5000 where the loss
-    couples samples or has no bound on its curvature; or
-    more of few samples where the loss is quadratic
-    l1 and a quadratic loss otherwise                       ``BlockPivots``
+    where the kernel knows columns and loss; else up to
+    500 plain columns, up to 5000 where the loss couples
+    samples or has no bound on its curvature
     ``KSupport`` without groups and a quadratic loss        ``KSupportNewton``
     every other norm with a proximal map                    ``SemismoothNewton``
     ======================================================  ====================
@@ -73,7 +71,7 @@ def choose_master(problem: Problem) -> Master:
     'SequentialQP'
     """
     if is_priced(problem):
-        return SequentialQP(batch=TUNING.entering_together, fallback=SemismoothNewton())
+        return priced_master()
     sets = WorkingSets(_inner(problem))
     newton, size = CoupledNewton(sets), problem.design.shape[1]
     if newton.takes(problem) and (size <= TUNING.coupled_columns or by_samples(problem)):
@@ -90,13 +88,18 @@ def _inner(problem: Problem) -> Master:
     """Return what solves for the weights, of a block that QPs are not for."""
     if prices_of(problem) is not None:
         # Groups of one column each are among these.
-        return BlockPivots(SemismoothNewton()) if problem.loss.is_quadratic else SemismoothNewton()
+        return priced_master() if kernel_columns(problem) is not None else SemismoothNewton()
     if is_group_problem(problem):
         return ScalingNewton()
     size = problem.design.shape[1]
     if problem.loss.is_quadratic and problem.regularizer.norm.support_size(size) is not None:
         return KSupportNewton(SemismoothNewton())
     return SemismoothNewton()
+
+
+def priced_master() -> Master:
+    """Return the master of l1 and of rays."""
+    return SequentialQP(batch=TUNING.entering_together, fallback=SemismoothNewton())
 
 
 def is_priced(problem: Problem) -> bool:
@@ -106,11 +109,11 @@ def is_priced(problem: Problem) -> bool:
     plain = isinstance(block, Block) and (
         not problem.fit_intercept if coupled else block.bare.keeps_gram
     )
-    n_samples, size = problem.design.shape
+    size = problem.design.shape[1]
     # Gradient steps see a coupling as a diagonal, and a curvature without a bound as its largest.
     steep = coupled or math.isinf(problem.loss.smoothness)
     few = size <= (TUNING.columns_of_models if steep else TUNING.columns_together)
-    few |= problem.loss.is_quadratic and n_samples * size * size <= TUNING.hessian_work
+    few |= kernel_columns(problem) is not None and not is_compressible(problem)
     return plain and few and prices_of(problem) is not None
 
 

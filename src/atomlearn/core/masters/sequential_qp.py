@@ -9,18 +9,24 @@ derivative (squared hinge) make it a generalized Newton method.
 Where the model is of no use, because curvatures vanish or change too fast, D gets a multiple of
 the largest curvature the loss can have: at the full multiple the model lies above f everywhere, so
 full steps descend. The multiple is zero unless a step was cut short, and fades afterwards.
+
+For the losses and the columns that it knows, a kernel makes all steps of a call, and keeps the
+Hessian of the columns in use for the next; what is here in Python proves where it ended, and goes
+on from there where that is not enough.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn._kernels import QPStatus, newton_qp
-from atomlearn.core.interfaces import Master, Refit
+from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.interfaces import Block, Master, Refit
 from atomlearn.core.masters.active_set import (
     ActiveSetQP,
     Prices,
@@ -93,33 +99,71 @@ class SequentialQP(Master):
         self, problem: Problem, weights: Array, intercept: float
     ) -> tuple[Array, float, int] | None:
         """Return where the kernel ends, on problems that it solves before Python has begun."""
-        if not is_small(problem):
+        n_samples, size = problem.design.shape
+        quick = 0 < n_samples * size <= TUNING.kernel_entries
+        quick &= n_samples * size * size <= TUNING.kernel_work and not problem.deadline.passed
+        if not (quick and problem.loss.in_kernel and problem.metric is None):
             return None
+        return self._steps(problem, block_of(problem).dense(), weights, intercept, 0.0)
+
+    def _steps(
+        self, problem: Problem, columns: Any, weights: Array, intercept: float, gap: float
+    ) -> tuple[Array, float, int]:
+        """Return where the kernel ends, which it thinks is within the gap, and its steps."""
         prices = check_prices(problem)
         level, coupling, radius = model_terms(problem.regularizer)
         return newton_qp(
-            block_of(problem).dense(),
+            columns,
             problem.y,
             problem.weight,
             problem.loss.in_kernel,
             feasible(problem, prices, weights),
             intercept,
             price=prices.price,
+            shape=problem.loss.kernel_shape,
             level=level,
             coupling=coupling,
             ridge=problem.tau,
             radius=radius,
             signed=prices.signed,
             intercept=problem.fit_intercept,
+            gap=gap,
             batch=self.batch,
+            most=min(self.max_steps, TUNING.inner_steps),
+            most_columns=TUNING.kernel_columns,
+            work=TUNING.model_work_of_columns,
+            seconds=problem.deadline.left,
+            kept=CachedBlock.of(block_of(problem)).hessian,
         )
+
+    def _by_kernel(
+        self, problem: Problem, weights: Array, intercept: float, gap_target: float
+    ) -> Refit | None:
+        """Return where the kernel ends, priced, where it knows the loss and the columns."""
+        columns = kernel_columns(problem)
+        if columns is None or problem.deadline.passed:
+            return None
+        prices, steps, best = check_prices(problem), 0, None
+        # What it thinks is the gap leaves out terms of third order.
+        for target in (gap_target, 1e-3 * gap_target):
+            weights, intercept, more = self._steps(problem, columns, weights, intercept, target)
+            steps += more
+            linear = block_of(problem).dot(weights)
+            best = priced_point(problem, prices, weights, linear, intercept).refit
+            best.steps = steps
+            if best.gap <= gap_target or not more or problem.deadline.passed:
+                break
+        return best
 
     def _solve(
         self, problem: Problem, weights: Array, intercept: float, gap_target: float
     ) -> Refit:
-        prices = check_prices(problem)
-        guess = self.guess(problem, weights, intercept)
-        weights, intercept, begun = guess or (weights, intercept, 0)
+        prices, begun = check_prices(problem), 0
+        reached = self._by_kernel(problem, weights, intercept, gap_target)
+        if reached is not None:
+            if reached.gap <= gap_target or problem.deadline.passed:
+                return reached
+            weights, intercept, begun = reached.weights, reached.intercept, reached.steps
         if problem.loss.is_quadratic and weights.size <= TUNING.columns_together:
             quadratic = ActiveSetQP(self.batch, self.max_pivots)
             refit = quadratic.solve(problem, weights, intercept, gap_target)
@@ -173,16 +217,13 @@ class SequentialQP(Master):
         )
 
 
-def is_small(problem: Problem) -> bool:
-    """Return whether the kernel makes all steps in less time than Python makes one."""
-    n_samples, size = problem.design.shape
-    return (
-        bool(problem.loss.in_kernel)
-        and not problem.deadline.passed
-        and problem.metric is None
-        and 0 < n_samples * size <= TUNING.kernel_entries
-        and n_samples * size * size <= TUNING.kernel_work
-    )
+def kernel_columns(problem: Problem) -> Any:
+    """Return the columns as the kernel reads them, None where it does not know them or the loss."""
+    block, known = problem.design, problem.loss.in_kernel and problem.metric is None
+    if not (known and isinstance(block, Block) and block.shape[1]):
+        return None
+    stored = block.bare.stored()
+    return block.bare.stored_sparse() if stored is None else stored
 
 
 def _chosen(problem: Problem, prices: Prices, at: Candidate, slope: Array) -> Columns:

@@ -44,14 +44,12 @@ class Tuning:
     columns_together : columns up to which l1 is left to QPs, and whose whole Hessian is made at
         once; beyond, gradient steps on working sets are cheaper,
     columns_of_models : the same for losses that couple samples or have no bound on their curvature,
-        for which gradient steps are slow: the QPs see the columns in use and those that want in;
-    hessian_work : unless the work of the whole Hessian of a quadratic loss is below.
+        for which gradient steps are slow: the QPs see the columns in use and those that want in.
     few_columns : columns whose whole Hessian costs less than choosing among them.
     kernel_entries, kernel_work : entries of a block, and work of its Hessian, up to which the
         kernel makes all steps before Python looks at the first point: a millisecond or two.
-    pivoted_work, known_share, near_share : work of the Hessian, share of its columns in use, and
-        gap as a share of the objective, from which on block pivots take the place of gradient
-        steps: a factorization or two, where most is known.
+    kernel_columns, model_work_of_columns : columns of a model of the kernel, and multiplications
+        that it takes: beyond, gradient steps on working sets go on (a second or two).
     damped_patience : steps in a row without progress, each damped more.
 
     CompressedSamples
@@ -133,14 +131,12 @@ class Tuning:
     first_damping: float = 1e-4
     faded: float = 1e-8
     few_columns: int = 50
-    pivoted_work: float = 1e10
-    known_share: float = 0.5
-    near_share: float = 0.03
     kernel_entries: int = 2**17
     kernel_work: float = 1e7
     columns_together: int = 500
     columns_of_models: int = 5000
-    hessian_work: float = 3e8
+    kernel_columns: int = 5000
+    model_work_of_columns: float = 2e10
     entering_together: int = 20
     damped_patience: int = 12
 
