@@ -94,9 +94,10 @@ def newton_qp(
         at,
     )  # fmt: skip
     if sp.issparse(columns):
-        data = np.ascontiguousarray(columns.data, dtype=np.float64)
-        indptr = np.ascontiguousarray(columns.indptr, dtype=columns.indices.dtype)
-        steps = _native.newton_qp_csc(data, columns.indices, indptr, *rest)
+        matrix: Any = columns
+        data = np.ascontiguousarray(matrix.data, dtype=np.float64)
+        indptr = np.ascontiguousarray(matrix.indptr, dtype=matrix.indices.dtype)
+        steps = _native.newton_qp_csc(data, matrix.indices, indptr, *rest)
     else:
         steps = _native.newton_qp(np.asarray(columns, dtype=np.float64, order="F"), *rest)
     return point, float(at[0]), steps

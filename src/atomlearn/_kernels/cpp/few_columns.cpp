@@ -48,12 +48,14 @@ class DenseColumns final : public FewColumns {
                 rows_.push_back(i);
                 root_.push_back(std::sqrt(curvature[i]));
             }
-        const Index live = static_cast<Index>(rows_.size()), size = static_cast<Index>(chosen.size());
+        const Index live = static_cast<Index>(rows_.size()),
+                    size = static_cast<Index>(chosen.size());
         const Index most = std::max<Index>(64, kPanel / std::max<Index>(size, 1));
         const Index panels = std::max<Index>(1, (live + most - 1) / most);
         const Index height = (live + panels - 1) / panels;
         panel_.resize(as_size(height * size));
-        for (Index first = 0; first < std::max<Index>(live, 1); first += std::max<Index>(height, 1)) {
+        for (Index first = 0; first < std::max<Index>(live, 1);
+             first += std::max<Index>(height, 1)) {
             const Index count = std::min(height, live - first);
             for (Index c = 0; c < size; ++c)
                 scale(chosen[as_size(c)], means == nullptr ? 0.0 : means[c], first, count,
@@ -142,7 +144,8 @@ class CompressedColumns final : public FewColumns {
                 if (r < known) break;
                 double* row = gram + r * stride;
                 const double value = d * values_[as_size(a)];
-                for (Index b = begin; b <= a; ++b) row[places_[as_size(b)]] += value * values_[as_size(b)];
+                for (Index b = begin; b <= a; ++b)
+                    row[places_[as_size(b)]] += value * values_[as_size(b)];
             }
         }
         if (means == nullptr) return;
@@ -189,8 +192,8 @@ std::unique_ptr<FewColumns> compressed_columns(const double* data, const Row* ro
     return std::make_unique<CompressedColumns<Row>>(data, rows, starts, samples, count);
 }
 
-#define ATOMLEARN_INSTANTIATE(Row)                                                               \
-    template std::unique_ptr<FewColumns> compressed_columns<Row>(const double*, const Row*,      \
+#define ATOMLEARN_INSTANTIATE(Row)                                                          \
+    template std::unique_ptr<FewColumns> compressed_columns<Row>(const double*, const Row*, \
                                                                  const Row*, Index, Index);
 ATOMLEARN_INSTANTIATE(std::int32_t)
 ATOMLEARN_INSTANTIATE(std::int64_t)

@@ -50,10 +50,10 @@ Index run(const FewColumns& columns, const Doubles& target, const Doubles& sampl
     const auto& [gap, batch, steps, most_columns, work, seconds] = limits;
     const Samples samples{target.data(), sample_weight.data(), static_cast<Index>(target.shape(0)),
                           static_cast<SampleLoss>(kind.first), kind.second};
-    const PricedProblem problem{columns,  static_cast<Index>(weights.shape(0)),
-                                samples,  price.data(),
-                                level,    coupling,
-                                ridge,    radius,
+    const PricedProblem problem{columns,   static_cast<Index>(weights.shape(0)),
+                                samples,   price.data(),
+                                level,     coupling,
+                                ridge,     radius,
                                 is_signed, intercept};
     Watch watch(seconds);
     Index made = 0;
@@ -109,8 +109,8 @@ Index ksupport_newton_of(const DoubleMatrix& data, bool gram, const Doubles& pul
 void bind_newton(nb::module_& m) {
     nb::class_<KeptHessian>(m, "KeptHessian").def(nb::init<>());
     m.def("newton_qp", &newton_qp_dense, nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg().noconvert(), nb::arg().noconvert());
+          nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg().noconvert(), nb::arg().noconvert());
     m.def("newton_qp_csc", &newton_qp_csc, nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),
           nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg().noconvert(),

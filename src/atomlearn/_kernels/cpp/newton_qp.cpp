@@ -133,7 +133,8 @@ class Fit {
         double bend = 0.0;
         if (share < 1.0)
             for (Index i = 0; i < n_; ++i)
-                if (at(curvature_, i) > 0.0) bend += at(slope_, i) * at(slope_, i) / at(curvature_, i);
+                if (at(curvature_, i) > 0.0)
+                    bend += at(slope_, i) * at(slope_, i) / at(curvature_, i);
         return p_.level * g - share * along + 0.5 * (1.0 - share) * (1.0 - share) * bend;
     }
 
@@ -207,8 +208,8 @@ class Fit {
         find_entering();
         const Index known = static_cast<Index>(k_.chosen.size());
         const Index size = known + static_cast<Index>(entering_.size());
-        const double made = static_cast<double>(n_) * static_cast<double>(size) *
-                            static_cast<double>(size - known);
+        const double made =
+            static_cast<double>(n_) * static_cast<double>(size) * static_cast<double>(size - known);
         if (size == 0 || size > limits_.columns || made > limits_.work) return false;
         extend(known, size);
         return true;
@@ -236,10 +237,11 @@ class Fit {
         for (const Index j : entering_) {
             place_[as_size(j)] = static_cast<Index>(k_.chosen.size());
             k_.chosen.push_back(j);
-            k_.means.push_back(p_.intercept ? p_.columns.score(j, k_.damped.data()) / k_.mass : 0.0);
+            k_.means.push_back(p_.intercept ? p_.columns.score(j, k_.damped.data()) / k_.mass
+                                            : 0.0);
         }
-        p_.columns.gram(k_.chosen, known, k_.damped.data(), p_.intercept ? k_.means.data() : nullptr,
-                        k_.gram.data(), k_.stride);
+        p_.columns.gram(k_.chosen, known, k_.damped.data(),
+                        p_.intercept ? k_.means.data() : nullptr, k_.gram.data(), k_.stride);
         for (Index r = known; r < size; ++r)
             for (Index c = 0; c < r; ++c)
                 k_.gram[as_size(c * k_.stride + r)] = k_.gram[as_size(r * k_.stride + c)];
@@ -270,8 +272,8 @@ class Fit {
         Index live = 0;
         for (const double d : k_.damped) live += d > 0.0;
         const Index most = p_.ridge > 0.0 ? size : std::min(size, live - p_.intercept);
-        const SignedQuadratic quadratic{k_.gram.data(),  k_.stride, size,
-                                        gradient_.data(), price_.data(), p_.ridge,
+        const SignedQuadratic quadratic{k_.gram.data(),           k_.stride,     size,
+                                        gradient_.data(),         price_.data(), p_.ridge,
                                         std::max<Index>(most, 1), p_.is_signed};
         SupportFactor state{k_.factor.data(), k_.stride, k_.order.data(), k_.factored};
         const PivotedPath done =
@@ -283,11 +285,12 @@ class Fit {
     bool by_active_set(Index size) {
         k_.factored = 0;
         end_ = start_;
-        const QuadraticProgram program{k_.gram.data(), k_.stride,  size,        gradient_.data(),
-                                       true,         price_.data(), p_.coupling, p_.ridge,
-                                       p_.radius,    false,    p_.level,    p_.is_signed};
+        const QuadraticProgram program{k_.gram.data(), k_.stride,     size,        gradient_.data(),
+                                       true,           price_.data(), p_.coupling, p_.ridge,
+                                       p_.radius,      false,         p_.level,    p_.is_signed};
         ActiveFactor state{k_.factor.data(), k_.stride, k_.order.data(), 0, 0, 0.0};
-        const QPOutcome outcome = active_set(program, state, end_.data(), limits_.batch, kMostPivots);
+        const QPOutcome outcome =
+            active_set(program, state, end_.data(), limits_.batch, kMostPivots);
         return outcome.status != QPStatus::not_finite && outcome.status != QPStatus::bad_state;
     }
 
@@ -322,7 +325,8 @@ class Fit {
             }
             for (Index i = 0; i < n_; ++i) at(trial_, i) = at(linear_, i) + length * at(move_, i);
             const double now = p_.samples.value(trial_.data()) + penalty(g, square);
-            if (!(now <= value_ + kArmijo * length * promised + 1e-14 * std::fabs(value_))) continue;
+            if (!(now <= value_ + kArmijo * length * promised + 1e-14 * std::fabs(value_)))
+                continue;
             if (!(now < value_) && halving > 0) return 0.0;
             for (Index i = 0; i < size; ++i) w_[k_.chosen[as_size(i)]] = at(end_, i);
             *b_ += length * turn_;

@@ -37,11 +37,11 @@ struct KeptHessian {
 };
 
 struct NewtonLimits {
-    double gap;     // ends where about so much is left, as the kernel sees it
-    Index batch;    // columns that enter between two solves of the active-set method
-    Index steps;    // at most so many
-    Index columns;  // at most so many in a model
-    double work;    // and no model that takes so many multiplications to make
+    double gap;                   // ends where about so much is left, as the kernel sees it
+    Index batch;                  // columns that enter between two solves of the active-set method
+    Index steps;                  // at most so many
+    Index columns;                // at most so many in a model
+    double work;                  // and no model that takes so many multiplications to make
     std::function<bool()> going;  // asked before each step
 };
 

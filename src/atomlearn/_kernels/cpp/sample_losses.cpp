@@ -64,11 +64,16 @@ struct Huber {
 template <class F>
 void with_loss(const Samples& samples, F&& f) {
     switch (samples.loss) {
-        case SampleLoss::squared: return f(Squared{});
-        case SampleLoss::logistic: return f(Logistic{});
-        case SampleLoss::squared_hinge: return f(SquaredHinge{});
-        case SampleLoss::poisson: return f(Poisson{});
-        case SampleLoss::huber: return f(Huber{samples.shape});
+        case SampleLoss::squared:
+            return f(Squared{});
+        case SampleLoss::logistic:
+            return f(Logistic{});
+        case SampleLoss::squared_hinge:
+            return f(SquaredHinge{});
+        case SampleLoss::poisson:
+            return f(Poisson{});
+        case SampleLoss::huber:
+            return f(Huber{samples.shape});
     }
 }
 

@@ -5,7 +5,13 @@
 
 namespace atomlearn {
 
-enum class SampleLoss : int { squared = 0, logistic = 1, squared_hinge = 2, poisson = 3, huber = 4 };
+enum class SampleLoss : int {
+    squared = 0,
+    logistic = 1,
+    squared_hinge = 2,
+    poisson = 3,
+    huber = 4
+};
 
 // sum_i s_i loss(y_i, z_i). `shape` is Huber's delta. Poisson's is half the deviance.
 struct Samples {
