@@ -113,28 +113,14 @@ class SequentialQP(Master):
         prices = check_prices(problem)
         level, coupling, radius = model_terms(problem.regularizer)
         return newton_qp(
-            columns,
-            problem.y,
-            problem.weight,
-            problem.loss.in_kernel,
-            feasible(problem, prices, weights),
-            intercept,
-            price=prices.price,
-            shape=problem.loss.kernel_shape,
-            level=level,
-            coupling=coupling,
-            ridge=problem.tau,
-            radius=radius,
-            signed=prices.signed,
-            intercept=problem.fit_intercept,
-            gap=gap,
-            batch=self.batch,
-            most=min(self.max_steps, TUNING.inner_steps),
-            most_columns=TUNING.kernel_columns,
-            work=TUNING.model_work_of_columns,
-            seconds=problem.deadline.left,
-            kept=CachedBlock.of(block_of(problem)).hessian,
-        )
+            columns, problem.y, problem.weight, problem.loss.in_kernel,
+            feasible(problem, prices, weights), intercept, price=prices.price,
+            shape=problem.loss.kernel_shape, level=level, coupling=coupling, ridge=problem.tau,
+            radius=radius, signed=prices.signed, intercept=problem.fit_intercept, gap=gap,
+            batch=self.batch, most=min(self.max_steps, TUNING.inner_steps),
+            most_columns=TUNING.kernel_columns, work=TUNING.model_work_of_columns,
+            seconds=problem.deadline.left, kept=CachedBlock.of(block_of(problem)).hessian,
+        )  # fmt: skip
 
     def _by_kernel(
         self, problem: Problem, weights: Array, intercept: float, gap_target: float
