@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.model_selection import train_test_split
 
 from atomlearn import AtomicClassifier
@@ -113,6 +114,9 @@ HONEST = {
     "4 kinds apart, 500 columns": lambda rng: kinds_apart(rng, 150, 500, 4),
     "12 kinds apart, 500 columns": lambda rng: kinds_apart(rng, 150, 500, 12),
     "short texts, 100 words": lambda rng: words(rng, 400, 100),
+    "tumors (breast cancer)": lambda rng: load_breast_cancer().data[rng.permutation(569)],
+    "irises": lambda rng: load_iris().data[rng.permutation(150)],
+    "digits": lambda rng: load_digits().data[rng.permutation(1797)[:1000]],
     "normal and 0/1, 6 columns": lambda rng: np.hstack(
         [binary(rng, 300, 4), rng.standard_normal((300, 2))]
     ),

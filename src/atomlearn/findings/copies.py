@@ -42,22 +42,22 @@ def known_already(design: Design, train: Rows, test: Rows) -> Mask:
     some = [rng.permutation(rows)[: SETTINGS.surrogate_rows * rows.size // n_rows + 1]
             for rows in (train, test)]  # fmt: skip
     columns = np.sort(rng.permutation(varying)[: SETTINGS.surrogate_columns])
-    known, by_chance = none, None
-    for alike in (_same, _near)[: 1 + few]:
-        found = alike(keys, train, test)
-        if found.mean() > SETTINGS.few_copies:
-            if by_chance is None:
-                block = design.gather(columns).dense()[np.concatenate(some)]
-                by_chance = _keys_by_chance(np.asarray(block, dtype=np.float64), rng)
-            there = float(alike(keys, *some).mean())
-            rows = np.split(np.arange(some[0].size + some[1].size), [some[0].size])
-            chance = max(float(alike(other, *rows).mean()) for other in by_chance)
-            if chance >= SETTINGS.by_chance * max(there, 1e-9):
-                continue
-        if found.mean() > SETTINGS.many_copies and few:
-            found = _near(keys, train, test, SETTINGS.many_near)
-        known = known | found
-    return known
+    same = _same(keys, train, test)
+    near = _near(keys, train, test) if few else none
+    if near.mean() <= SETTINGS.many_copies:
+        near = none
+    block: Array | None = None
+    for found, alike in ((same, _same), (near, _near)):
+        if found.mean() <= SETTINGS.few_copies:
+            continue
+        if block is None:
+            block = np.asarray(design.gather(columns).dense(), dtype=np.float64)
+            by_chance = _keys_by_chance(block[np.concatenate(some)], rng)
+        rows = np.split(np.arange(some[0].size + some[1].size), [some[0].size])
+        chance = max(float(alike(other, *rows).mean()) for other in by_chance)
+        if chance >= SETTINGS.by_chance * max(float(alike(keys, *some).mean()), 1e-9):
+            found[:] = False
+    return same | _near(keys, train, test, SETTINGS.many_near) if near.any() else same
 
 
 def _same(keys: Array, train: Rows, test: Rows) -> Mask:
@@ -85,11 +85,11 @@ def _near(keys: Array, train: Rows, test: Rows, near: float | None = None) -> Ma
 
 
 def _keys_by_chance(block: Array, rng: np.random.Generator) -> list[Array]:
-    """Return the sums over rows of two tables that are as this one, but of independent rows."""
+    """Return the sums over rows of tables that are as this one, but of independent rows."""
     scales = block.std(axis=0)
     weights = rng.standard_normal((block.shape[1], SETTINGS.sums_of_rows))
     weights /= np.where(scales > 0, scales, 1.0)[:, None]
-    return [(table(block, rng) @ weights).T for table in (surrogate, shuffled)]
+    return [(table(block, rng) @ weights).T for table in (surrogate, crossed, crossed, crossed)]
 
 
 def surrogate(block: Array, rng: np.random.Generator) -> Array:
@@ -106,19 +106,15 @@ def surrogate(block: Array, rng: np.random.Generator) -> Array:
     return np.asarray(np.take_along_axis(np.sort(block, axis=0), order, axis=0))
 
 
-def shuffled(block: Array, rng: np.random.Generator) -> Array:
-    """Return the columns with their rows in an order of their own; those of a category in one.
+def crossed(block: Array, rng: np.random.Generator) -> Array:
+    """Return rows of a few pieces, each of a row of its own.
 
-    Neighbors of two values each, of which no row has two, are taken for one category.
+    Pieces end where neighbors are least correlated: categories and powers mostly stay together.
     """
-    found, together = np.empty_like(block), np.ones(len(block), dtype=bool)
-    order = rng.permutation(len(block))
-    for column in range(block.shape[1]):
-        values = block[:, column]
-        inside = values > values.min()
-        two = bool((values[inside] == values.max()).all())
-        if not two or bool((together & inside).any()):
-            order, together = rng.permutation(len(block)), np.zeros(len(block), dtype=bool)
-        together = together | inside if two else np.ones(len(block), dtype=bool)
-        found[:, column] = values[order]
+    found, (n_rows, n_columns) = np.empty_like(block), block.shape
+    scaled = (block - block.mean(axis=0)) / np.maximum(block.std(axis=0), 1e-300)
+    alike = np.abs(np.mean(scaled[:, 1:] * scaled[:, :-1], axis=0))
+    cuts = np.sort(np.argsort(alike, kind="stable")[: SETTINGS.pieces - 1]) + 1
+    for piece in np.split(np.arange(n_columns), cuts):
+        found[:, piece] = block[rng.permutation(n_rows)][:, piece]
     return found
