@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from atomlearn import norms, solve
+from atomlearn.core.losses.concordance import concordance
 from atomlearn.losses import Cox, as_loss, survival_target
 
 Array = NDArray[np.float64]
@@ -185,3 +186,17 @@ def test_a_shift_changes_nothing() -> None:
     y, z, s = sample(3, truncated=True)
     assert Cox().shift_invariant
     assert_allclose(Cox().value(y, z + 5.0, s), Cox().value(y, z, s), rtol=1e-12)
+
+
+def test_concordance_counts_every_comparable_pair() -> None:
+    """Risks differ by hundredths, some are equal, and times are shared by events and others."""
+    rng = np.random.default_rng(3)
+    y = survival_target(rng.random(30) < 0.6, rng.integers(1, 6, 30).astype(float))
+    risk = rng.integers(0, 12, 30) / 100
+    right = pairs = 0.0
+    for i in np.flatnonzero(y["event"]):
+        for j in range(30):
+            if y["time"][j] > y["time"][i] or (y["time"][j] == y["time"][i] and not y["event"][j]):
+                pairs += 1
+                right += 1.0 if risk[i] > risk[j] else 0.5 if risk[i] == risk[j] else 0.0
+    assert concordance(y, risk) == right / pairs

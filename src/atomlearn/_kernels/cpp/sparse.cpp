@@ -204,16 +204,45 @@ void sums(const Compressed<T, I>& x, const double* v, double* out) {
     add_majors<T, I, Squared>(x, v, {0, x.count}, out);
 }
 
-// Adds w_m x_m x_m' of a range of majors: each pair of entries once, to either triangle.
+// For each index, in which majors of a range it is stored and where there: O(entries + length).
+struct Turned {
+    std::vector<Index> starts, majors, places;
+};
+
 template <class T, class I>
-void add_squares(const Compressed<T, I>& x, const double* weights, Range majors, double* out) {
-    for (Index m = majors.begin; m < majors.end; ++m) {
-        if (weights[m] == 0.0) continue;
-        const Index begin = x.begin(m), end = x.end(m);
-        for (Index e = begin; e < end; ++e) {
-            double* row = out + static_cast<Index>(x.indices[e]) * x.length;
-            const double factor = weights[m] * static_cast<double>(x.data[e]);
-            for (Index f = begin; f <= e; ++f) row[x.indices[f]] += factor * x.data[f];
+Turned turned(const Compressed<T, I>& x, const double* weights, Range range) {
+    Turned result{std::vector<Index>(static_cast<std::size_t>(x.length) + 1, 0), {}, {}};
+    for (Index m = range.begin; m < range.end; ++m)
+        if (weights[m] != 0.0)
+            for (Index e = x.begin(m); e < x.end(m); ++e) ++result.starts[x.indices[e] + 1];
+    for (Index j = 0; j < x.length; ++j) result.starts[j + 1] += result.starts[j];
+    result.majors.resize(static_cast<std::size_t>(result.starts[x.length]));
+    result.places.resize(result.majors.size());
+    std::vector<Index> next(result.starts.begin(), result.starts.end() - 1);
+    for (Index m = range.begin; m < range.end; ++m)
+        if (weights[m] != 0.0)
+            for (Index e = x.begin(m); e < x.end(m); ++e) {
+                const Index at = next[x.indices[e]]++;
+                result.majors[at] = m;
+                result.places[at] = e;
+            }
+    return result;
+}
+
+// Adds w_m x_m x_m' of a range of majors, each pair of entries once, to either triangle. One row of
+// the result at a time, which stays in the cache, in the order of the majors whatever the threads.
+template <class T, class I>
+void add_squares(const Compressed<T, I>& x, const double* weights, Range range, double* out) {
+    const Turned by_index = turned(x, weights, range);
+    const int threads = threads_for(static_cast<Index>(by_index.places.size()) * 16);
+#pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
+    for (Index a = x.length - 1; a >= 0; --a) {
+        double* row = out + a * x.length;
+        for (Index at = by_index.starts[a]; at < by_index.starts[a + 1]; ++at) {
+            const Index m = by_index.majors[at], place = by_index.places[at];
+            const double factor = weights[m] * static_cast<double>(x.data[place]);
+            for (Index e = x.begin(m); e <= place; ++e)
+                row[x.indices[e]] += factor * static_cast<double>(x.data[e]);
         }
     }
 }
@@ -243,27 +272,21 @@ void sparse_sums(const Compressed<T, I>& x, const double* v, double* out, bool s
 
 template <class T, class I>
 void sparse_squares(const Compressed<T, I>& x, const double* weights, double* out) {
-    const Index size = x.length;
-    Index pairs = 0;
-    for (Index m = 0; m < x.count; ++m) {
-        const Index entries = x.end(m) - x.begin(m);
-        if (weights[m] != 0.0) pairs += entries * (entries + 1) / 2;
-    }
+    const Index size = x.length, tile = 64;
     std::fill(out, out + size * size, 0.0);
-    // Every further thread needs a matrix of its own: worth it where that is little beside the sum.
-    const Index affordable = 1 + pairs / std::max<Index>(1, 2 * size * size);
-    const int threads = static_cast<int>(std::min<Index>(threads_for(pairs), affordable));
-    const std::vector<Index> cuts = even_cuts(x, threads);
-    std::vector<double> extra(static_cast<std::size_t>((threads - 1) * size * size), 0.0);
-    in_parallel(threads, [&](int part) {
-        double* mine = part == 0 ? out : extra.data() + (part - 1) * size * size;
-        add_squares(x, weights, {cuts[part], cuts[part + 1]}, mine);
-    });
-    for (int part = 1; part < threads; ++part)
-        for (Index at = 0; at < size * size; ++at) out[at] += extra[(part - 1) * size * size + at];
-    for (Index a = 0; a < size; ++a)
-        for (Index b = 0; b < a; ++b)
-            out[a * size + b] = out[b * size + a] = out[a * size + b] + out[b * size + a];
+    // What turning a range over takes is bounded by this, or by the result.
+    const Index most = std::max<Index>(Index{1} << 16, size * size / 32);
+    for (Index first = 0, last = 0; first < x.count; first = last) {
+        for (Index entries = 0; last < x.count && (last == first || entries < most); ++last)
+            entries += x.end(last) - x.begin(last);
+        add_squares(x, weights, {first, last}, out);
+    }
+#pragma omp parallel for schedule(dynamic) num_threads(threads_for(size* size))
+    for (Index first = 0; first < size; first += tile)
+        for (Index left = 0; left <= first; left += tile)
+            for (Index a = first; a < std::min(first + tile, size); ++a)
+                for (Index b = left; b < std::min(left + tile, a); ++b)
+                    out[a * size + b] = out[b * size + a] = out[a * size + b] + out[b * size + a];
 }
 
 template <class I>

@@ -129,12 +129,12 @@ def search_rows(
 def weighted_squares(vectors: sp.csr_array, weights: Array) -> Array:
     """Return sum_i w_i x_i x_i' for sparse rows x_i, dense; vectors of weight 0 are skipped.
 
-    Pair by pair where rows are nearly empty, else through BLAS, a bounded piece at a time.
+    Pair by pair where rows are mostly empty, else through BLAS, a bounded piece at a time.
     """
     count, size = vectors.shape
     if not size:
         return np.zeros((0, 0))
-    if vectors.nnz < LIMITS.blas_from * count * size:
+    if vectors.nnz < LIMITS.dense_from * count * size:
         parts = vectors.data, vectors.indices, vectors.indptr
         return _kernels.weighted_squares_csr(*parts, weights, size)
     keep = np.flatnonzero(weights)
