@@ -57,6 +57,31 @@ def test_sums_equal_those_written_out(seed, n_rows, levels, index_type):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("index_type", [None, np.int32, np.int64])
+@pytest.mark.parametrize("count", [1, 8, 11])
+def test_many_vectors_are_each_of_them(index_type, count):
+    rng = np.random.default_rng(count)
+    levels, n_rows = [3, 1, 200, 16, 7], 500
+    x = coded(rng, n_rows, levels, index_type)
+    values = np.concatenate([np.sort(rng.standard_normal(size)) for size in levels])
+    zero = np.array([rng.integers(0, size) for size in levels])
+    V = rng.standard_normal((n_rows, count))
+    codes = np.asfortranarray(rng.integers(0, 9, (n_rows, 4)).astype(np.uint8))
+    first, second = np.array([0, 3, 2]), np.array([1, 0, 2])
+    for sums in (
+        lambda v: kernels.code_histograms(x, v),
+        lambda v: kernels.code_histograms(x, v, [4, 0]),
+        lambda v: kernels.thermometer_scores(x, values, zero, v),
+        lambda v: kernels.thermometer_scores(x, values, zero, v, [2, 2]),
+        lambda v: kernels.thermometer_norms(x, values, zero, v),
+        lambda v: kernels.pair_histograms(codes, 9, first, second, v),
+    ):
+        together = sums(V)
+        assert together.shape[-1] == count
+        for k in range(count):
+            assert_allclose(together[..., k], sums(V[:, k].copy()), atol=1e-11)
+
+
 @pytest.mark.parametrize("index_type", [None, np.int32])
 def test_many_entries_of_many_levels(index_type):
     rng = np.random.default_rng(0)

@@ -58,7 +58,7 @@ def test_folds_that_share_readings(monkeypatch: pytest.MonkeyPatch) -> None:
     from atomlearn.core.paths import speculation
 
     whole = AtomicRegressorCV(norms.KSupport(3), n_alphas=40).fit(X, Y)
-    learn, calls = speculation._Speculation.learn, []
+    learn, calls = speculation.Speculation.learn, []
 
     def interrupted(self: Any, *arguments: Any) -> None:
         learn(self, *arguments)
@@ -66,7 +66,7 @@ def test_folds_that_share_readings(monkeypatch: pytest.MonkeyPatch) -> None:
         if len(calls) == 8:  # five folds a round: in the second
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(speculation._Speculation, "learn", interrupted)
+    monkeypatch.setattr(speculation.Speculation, "learn", interrupted)
     found = cut(AtomicRegressorCV(norms.KSupport(3), n_alphas=40))
     known = np.isfinite(found.mean[0])
     assert found.scores.shape == (1, 40, 5)

@@ -39,11 +39,11 @@ from atomlearn._kernels.ksupport import (
 )
 from atomlearn._kernels.ksupport_newton import ksupport_newton
 from atomlearn._kernels.many import (
-    LANES,
     FoundColumns,
     found_csc,
     found_csr,
     found_dense,
+    in_lanes,
     many_csc,
     many_csr,
     many_dense,
@@ -88,7 +88,6 @@ from atomlearn._kernels.threads import max_threads, share_out, single_threaded_b
 from atomlearn._kernels.vectors import group_norms, soft_threshold, top_magnitude, top_norm
 
 __all__ = [
-    "LANES",
     "NEWTON_LOSSES",
     "SPARSE_FAULTS",
     "STORED_TYPES",
@@ -118,6 +117,7 @@ __all__ = [
     "group_newton",
     "group_norms",
     "has_group_newton",
+    "in_lanes",
     "joint_histogram",
     "ksupport_gauge",
     "ksupport_multiplier",

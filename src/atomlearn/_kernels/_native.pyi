@@ -278,6 +278,7 @@ def code_histograms(
     columns: Positions,
     offsets: Positions,
     v: Array,
+    width: int,
     out: Array,
     /,
 ) -> None: ...
@@ -292,6 +293,7 @@ def thermometer_scores(
     columns: Positions,
     offsets: Positions,
     v: Array,
+    width: int,
     norms: bool,
     out: Array,
     /,
@@ -303,6 +305,7 @@ def pair_histograms(
     first: Positions,
     second: Positions,
     weights: Array,
+    width: int,
     out: Array,
     /,
 ) -> None: ...

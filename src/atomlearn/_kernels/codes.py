@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from atomlearn._kernels import _checks, _native
 from atomlearn._kernels._checks import Array, Data, Indices, Positions
+from atomlearn._kernels.many import in_lanes
 
 Bytes = NDArray[np.uint8]
 
@@ -51,15 +52,16 @@ class CodedColumns:
 def code_histograms(x: CodedColumns, v: Data, columns: object | None = None) -> Array:
     """sum of v over the entries of each code, column after column, float64.
 
-    ``columns`` : which columns, all where None; shape (sum of their levels,). O(entries).
+    ``columns`` : which columns, all where None; shape (sum of their levels,). O(entries). For v of
+    shape (n_rows, m), as in all sums here, those of each column of it, (..., m), in one reading.
     """
-    subset, weights = _arguments(x, v, columns)
+    subset, vectors = _arguments(x, v, columns)
     ends = np.cumsum(x.levels[subset])
-    out = np.empty(int(ends[-1]) if ends.size else 0)
-    if out.size:
+    sums = vectors.sums(int(ends[-1]) if ends.size else 0)
+    if sums.size:
         offsets = ends - x.levels[subset]
-        _native.code_histograms(*_parts(x), subset, offsets, weights, out)
-    return out
+        _native.code_histograms(*_parts(x), subset, offsets, *vectors.given, sums)
+    return vectors.of_each(sums)
 
 
 def thermometer_scores(
@@ -72,23 +74,24 @@ def thermometer_scores(
     sqrt(gap) where code > b, for b >= zero, and -sqrt(gap) where code <= b, for b < zero. Shape
     (sum of their levels less one,). O(entries + levels).
     """
-    subset, weights = _arguments(x, v, columns)
-    levels, origin = _thermometer(x, values, zero)
+    subset, vectors = _arguments(x, v, columns)
+    levels = _thermometer(x, values, zero)
     ends = np.cumsum(x.levels[subset] - 1)
-    out = np.empty(int(ends[-1]) if ends.size else 0)
-    if out.size:
+    sums = vectors.sums(int(ends[-1]) if ends.size else 0)
+    if sums.size:
         offsets = ends - (x.levels[subset] - 1)
-        _native.thermometer_scores(*_parts(x), levels, origin, subset, offsets, weights, False, out)
-    return out
+        parts = *_parts(x), *levels, subset, offsets
+        _native.thermometer_scores(*parts, *vectors.given, False, sums)
+    return vectors.of_each(sums)
 
 
 def thermometer_norms(x: CodedColumns, values: Data, zero: Positions, v: Data) -> Array:
     """l2 norm of ``thermometer_scores`` over each coded column, without storing them."""
-    subset, weights = _arguments(x, v, None)
-    levels, origin = _thermometer(x, values, zero)
-    out = np.empty(subset.size)
-    _native.thermometer_scores(*_parts(x), levels, origin, subset, subset, weights, True, out)
-    return out
+    subset, vectors = _arguments(x, v, None)
+    parts = *_parts(x), *_thermometer(x, values, zero), subset, subset
+    norms = vectors.sums(subset.size)
+    _native.thermometer_scores(*parts, *vectors.given, True, norms)
+    return vectors.of_each(norms)
 
 
 def joint_histogram(first: Bytes, second: Bytes, shape: tuple[int, int], weights: Data) -> Array:
@@ -115,11 +118,12 @@ def pair_histograms(
     if not 1 <= n_levels <= MOST_PAIR_LEVELS:
         raise ValueError(f"n_levels must lie between 1 and {MOST_PAIR_LEVELS}, got {n_levels}")
     i, j = _checks.pairs(first, second, codes.shape[1])
-    factors = _checks.weights(weights, "weights", codes.shape[0])
-    out = np.empty(i.size * n_levels**2)
-    if out.size:
-        _native.pair_histograms(codes.ravel(order="K"), n_levels, i, j, factors, out)
-    return out.reshape(-1, n_levels, n_levels)
+    vectors = _Vectors.of(weights, codes.shape[0])
+    sums = vectors.sums(i.size * n_levels**2)
+    if sums.size:
+        _native.pair_histograms(codes.ravel(order="K"), n_levels, i, j, *vectors.given, sums)
+    out = vectors.of_each(sums)
+    return out.reshape(-1, n_levels, n_levels, *out.shape[1:])
 
 
 def _parts(x: CodedColumns) -> tuple[Bytes, Indices | None, Indices | None, int, Positions]:
@@ -132,10 +136,38 @@ def _bytes(codes: Bytes) -> Bytes:
     return np.ascontiguousarray(codes)
 
 
-def _arguments(x: CodedColumns, v: Data, columns: object | None) -> tuple[Positions, Array]:
+@dataclass(frozen=True, slots=True)
+class _Vectors:
+    """One vector, or several by rows in whole registers; count : None for the one."""
+
+    rows: Array
+    width: int
+    count: int | None
+
+    @classmethod
+    def of(cls, v: Data, n_rows: int) -> _Vectors:
+        if np.ndim(v) != 2:
+            return cls(_checks.weights(v, "v", n_rows), 1, None)
+        rows, count = in_lanes(np.asarray(v), n_rows)
+        return cls(rows.reshape(-1), rows.shape[1], count)
+
+    @property
+    def given(self) -> tuple[Array, int]:
+        """What kernels take."""
+        return self.rows, self.width
+
+    def sums(self, count: int) -> Array:
+        """Return room for so many sums of each vector."""
+        return np.empty(count * self.width)
+
+    def of_each(self, sums: Array) -> Array:
+        """Return the sums, (count,) or (count, m)."""
+        return sums if self.count is None else sums.reshape(-1, self.width)[:, : self.count]
+
+
+def _arguments(x: CodedColumns, v: Data, columns: object | None) -> tuple[Positions, _Vectors]:
     subset = np.arange(x.n_columns) if columns is None else columns
-    positions = _checks.positions(subset, "columns", x.n_columns)
-    return positions, _checks.weights(v, "v", x.n_rows)
+    return _checks.positions(subset, "columns", x.n_columns), _Vectors.of(v, x.n_rows)
 
 
 def _thermometer(x: CodedColumns, values: Data, zero: Positions) -> tuple[Array, Positions]:

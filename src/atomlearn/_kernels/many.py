@@ -89,7 +89,7 @@ def _dense(
     some = _checks.optional_positions(columns, "columns", array.shape[1])
     if some is not None and contiguous and array.shape[0] > 1:
         raise ValueError("columns are picked where columns are contiguous; pass X.copy(order='F')")
-    V, count = _padded(V, array.shape[0] if subset is None else subset.size)
+    V, count = in_lanes(V, array.shape[0] if subset is None else subset.size)
     if not contiguous and subset is not None:
         V, subset = _spread(V, subset, array.shape[0]), None
     n_columns = array.shape[1] if some is None else some.size
@@ -103,7 +103,7 @@ def _csc(
 ) -> tuple[Array, FoundColumns]:
     some = _checks.optional_positions(columns, "columns", parts[2].size - 1)
     n_columns = parts[2].size - 1 if some is None else some.size
-    V, count = _padded(V, np.shape(V)[0])
+    V, count = in_lanes(V, np.shape(V)[0])
     out, factors = _wanted(count, V.shape[1], n_columns, bounds)
     found = _native.many_sparse(*parts, True, n_columns, V, count, some, factors, out)
     return _answer(found, out, V)
@@ -112,14 +112,14 @@ def _csc(
 def _csr(
     parts: tuple[Data, Indices, Indices], V: Array, n_columns: int, bounds: Array | None
 ) -> tuple[Array, FoundColumns]:
-    V, count = _padded(V, parts[2].size - 1)
+    V, count = in_lanes(V, parts[2].size - 1)
     out, factors = _wanted(count, V.shape[1], n_columns, bounds)
     found = _native.many_sparse(*parts, False, n_columns, V, count, None, factors, out)
     return _answer(found, out, V)
 
 
-def _padded(V: Array, n_rows: int) -> tuple[Array, int]:
-    """Return V by rows, filled up with zeros, and its number of vectors."""
+def in_lanes(V: Array, n_rows: int) -> tuple[Array, int]:
+    """Return V by rows, filled up with zeros to whole registers, and its number of vectors."""
     vectors = _checks.float64_matrix(V, "V")
     if vectors.shape[0] != n_rows:
         raise ValueError(f"V must have {n_rows} rows, got {vectors.shape[0]}")

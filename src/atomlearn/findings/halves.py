@@ -19,10 +19,9 @@ from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.paths.ends import End, NumberOfFeatures
 from atomlearn.core.paths.guess import GUESS
 from atomlearn.core.paths.path import path_of
-from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.readings import drive
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.paths.speculation import speculated, speculates
+from atomlearn.core.paths.shared import pool_of, speculated, speculates
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 from atomlearn.core.problem.rounding import Measured
@@ -140,7 +139,7 @@ def _together(
     found = []
     for first in range(0, len(parts), SETTINGS.parts_together):
         some, waiting = parts[first : first + SETTINGS.parts_together], []
-        pools = Pool(problem).of_each(len(some), GUESS.joining)
+        pools = pool_of(problem).of_each(len(some), GUESS.joining)
         for rows, pool in zip(some, pools, strict=True):
             weight = problem.weight * np.bincount(rows, minlength=problem.y.size)
             weight *= problem.weight.sum() / weight.sum()

@@ -278,18 +278,21 @@ class Additive(TermDesign):
     # --- the design -----------------------------------------------------------------------------
 
     def scores_of(self, v: Array, terms: Columns | None) -> Array:
-        """Return Phi'v at the columns of these inputs, input after input (None: of all)."""
+        """Return Phi'v at the columns of these inputs, input after input (None: of all).
+
+        Of v (n, m) those of each column of it, (n_columns, m).
+        """
         map, levels = self.map, self.map.levels
         if map.is_thermometer:
             z = _kernels.thermometer_scores(self.codes, levels.values, levels.zero, v, terms)
             chosen = slice(None) if terms is None else terms
             if (map.factors[chosen] != 1.0).any():
-                z *= np.repeat(map.factors[chosen], map.sizes[chosen])
+                z.T[...] *= np.repeat(map.factors[chosen], map.sizes[chosen])
             return z
         chosen = np.arange(levels.n_inputs, dtype=np.int64) if terms is None else terms
         sums = _kernels.code_histograms(self.codes, v, chosen)
         ends = np.cumsum(levels.sizes[chosen])
-        parts = [np.zeros(0)]
+        parts = [np.zeros((0, *v.shape[1:]))]
         for j, end in zip(chosen.tolist(), ends.tolist(), strict=True):
             table = map.table(j)
             parts.append(table.T @ sums[end - table.shape[0] : end])

@@ -287,14 +287,11 @@ class Anova(TermDesign):
     def pair_scores(self, v: Array, pairs: Columns) -> Array:
         """Return Phi'v at the columns of these pairs, pair after pair."""
         sizes = self.map.margin.sizes
-        parts = [np.zeros(0)]
+        parts = [np.zeros((0, *v.shape[1:]))]
         for some, products in self._products(v, pairs, self.map.tables):
             rows, columns = sizes[self.map.first[some]], sizes[self.map.second[some]]
-            full = rows.min() == products.shape[1] and columns.min() == products.shape[2]
-            if full:
-                parts.append(products.ravel())
-                continue
-            parts += [p[:a, :b].ravel() for p, a, b in zip(products, rows, columns, strict=True)]
+            each = zip(products, rows, columns, strict=True)
+            parts += [p[:a, :b].reshape(-1, *v.shape[1:]) for p, a, b in each]
         return np.concatenate(parts)
 
     def norms_of(self, v: Array) -> Array:
@@ -308,11 +305,14 @@ class Anova(TermDesign):
     def _products(self, v: Array, pairs: Columns, tables: Array) -> Iterator[tuple[Columns, Array]]:
         """Yield some pairs and T_i' H_ij T_j of each; rows and columns beyond a table are zero."""
         map, n_levels = self.map, tables.shape[1]
-        for start in range(0, pairs.size, SETTINGS.histograms):
-            some = pairs[start : start + SETTINGS.histograms]
+        step = max(1, SETTINGS.histograms * v.shape[0] // v.size)
+        for start in range(0, pairs.size, step):
+            some = pairs[start : start + step]
             i, j = map.first[some], map.second[some]
             joint = _kernels.pair_histograms(self.codes, n_levels, i, j, v)
-            yield some, tables[i].transpose(0, 2, 1) @ (joint @ tables[j])
+            each = np.moveaxis(joint, 3, 0) if v.ndim == 2 else joint
+            products = tables[i].transpose(0, 2, 1) @ (each @ tables[j])
+            yield some, np.moveaxis(products, 0, 3) if v.ndim == 2 else products
 
     def gather(self, columns: Columns) -> Block:
         columns = np.asarray(columns, dtype=np.int64)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.convert import as_design
-from atomlearn.core.data.scores import largest
+from atomlearn.core.data.scores import ArrayScores, largest
 from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Rows, Scores
 from atomlearn.core.problem.checks import positive
 
@@ -87,6 +88,26 @@ class Cubic(Design):
     def scores(self, v: Array) -> CubicScores:
         return CubicScores(self, np.array(v, dtype=np.float64))
 
+    def scores_many(self, V: Array) -> Sequence[Scores]:
+        """Return the scores of each column of V: of few columns, each product is formed once."""
+        if self.shape[1] > MOST_KEPT:
+            return super().scores_many(V)
+        return [ArrayScores(z) for z in np.hstack([Z for _, Z in self.pieces(V)])]
+
+    def passes_of_many(self, count: int) -> float:
+        return float(min(count, 1) if self.shape[1] <= MOST_KEPT else count)
+
+    def pieces(self, V: Array) -> Iterator[tuple[int, Array]]:
+        """Yield the first column with each first factor, and the scores of all, (m, columns)."""
+        U, starts = self._inputs, self._starts
+        for i in range(U.shape[1]):
+            rest = U[:, i:]
+            j, k = np.triu_indices(rest.shape[1])
+            many = orders(np.full(j.size, i), j + i, k + i)
+            own = rest * U[:, i : i + 1]
+            Z = np.array([((own * v[:, None]).T @ rest)[j, k] for v in V.T]) * many
+            yield (0, Z[:, 1:]) if i == 0 else (int(starts[i]) - 1, Z)
+
     def gather(self, columns: Columns) -> Block:
         i, j, k = self._places(columns)
         U = self._inputs
@@ -144,23 +165,13 @@ class CubicScores(Scores):
     def n_columns(self) -> int:
         return self.design.shape[1]
 
-    def _pieces(self) -> Any:
-        """Yield the number of the first column and the scores of those with one first factor."""
-        U, starts = self.design._inputs, self.design._starts
-        for i in range(U.shape[1]):
-            rest = U[:, i:]
-            products = (rest * (self.v * U[:, i])[:, None]).T @ rest
-            j, k = np.triu_indices(rest.shape[1])
-            z = products[j, k] * orders(np.full(j.size, i), j + i, k + i)
-            yield (0, z[1:]) if i == 0 else (int(starts[i]) - 1, z)
-
     def top(self, count: int) -> tuple[Columns, Array]:
         count = min(int(count), self.n_columns)
         if self.n_columns <= MOST_KEPT:
             z = self.full()
             return largest(np.arange(z.size), z, count)
         columns, values = np.zeros(0, dtype=np.int64), np.zeros(0)
-        for first, z in self._pieces():
+        for first, [z] in self.design.pieces(self.v[:, None]):
             least = abs(values[-1]) if values.size == count and count else 0.0
             near = np.flatnonzero(np.abs(z) >= least)
             columns = np.concatenate([columns, first + near])
@@ -177,7 +188,7 @@ class CubicScores(Scores):
             return super().full()
         if self._kept is not None:
             return self._kept
-        z = np.concatenate([z for _, z in self._pieces()])
+        z = np.concatenate([z for _, [z] in self.design.pieces(self.v[:, None])])
         self._kept = z if z.size <= MOST_KEPT else None
         return z
 

@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
 from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
+from atomlearn.core.data.forwarding import Forwarding
+from atomlearn.core.data.parts import RowSubset
+from atomlearn.core.interfaces.design import Array, Columns, Design
 from atomlearn.core.interfaces.numbers import whole_number
 from atomlearn.maps.feature_map import MappedDesign, TermMap
 from atomlearn.maps.kernel_map import KernelFunction, KernelMap, checked_kernels, factored, shares
@@ -149,7 +151,7 @@ class KernelMaps(TermMap):
         return [f"{name}[{place}]" for name, place in of]
 
 
-class Kernels(MappedDesign):
+class Kernels(Forwarding, MappedDesign):
     """f(x) = sum_m f_m(x), f_m in the space of kernel m: kernel m is a group of columns Z_m.
 
     Z_m Z_m' = K_m up to a residual, so that the score of group m is ||Z_m'v|| = sqrt(v'K_m v), and
@@ -272,8 +274,9 @@ class Kernels(MappedDesign):
             start += z.shape[1]
         self._own(DenseDesign(array), maps)
 
-    def _own(self, design: DenseDesign, maps: KernelMaps) -> None:
-        self._design, self.map, self._names = design, maps, None
+    def _own(self, design: Design, maps: KernelMaps) -> None:
+        Forwarding.__init__(self, design)
+        self.map, self._names = maps, None
 
     @property
     def maps(self) -> KernelMaps:
@@ -295,37 +298,11 @@ class Kernels(MappedDesign):
         """Number of kernels, those of rank 0 included."""
         return self.map.n_terms
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._design.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self._design.dtype
-
-    def scores(self, v: Array) -> Scores:
-        return self._design.scores(v)
-
-    def gather(self, columns: Columns) -> Block:
-        return self._design.gather(columns)
-
-    def predict(self, weights: Array) -> Array:
-        """Return Z w for a dense w: one pass."""
-        return self._design.predict(weights)
-
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return sum_i c_i z_ij^2 for every column: one pass."""
-        return self._design.squared_norms(curvature)
-
     def with_rows(self, rows: NDArray[np.int64]) -> Kernels:
         """Return the design of these rows, with the same columns and without copying them."""
         design = type(self).__new__(type(self))
-        design._own(self._design.with_rows(rows), self.maps)
+        design._own(RowSubset(self.inner, rows), self.maps)
         return design
-
-    def with_columns(self, columns: Columns) -> Design | None:
-        """Return the design of these columns, a view."""
-        return self._design.with_columns(columns)
 
     def sizes_of(self, columns: Columns, weights: Array) -> Array:
         """Return ||f_m||, the norm of the weights of each kernel, (n_kernels,)."""

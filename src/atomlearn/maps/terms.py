@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -112,9 +113,16 @@ class TermDesign(MappedDesign):
     def scores(self, v: Array) -> TermScores:
         return TermScores(self, v)
 
+    def scores_many(self, V: Array) -> Sequence[Scores]:
+        """Return the scores of each column of V: codes are read once."""
+        return [ArrayScores(z) for z in np.ascontiguousarray(self.scores_of(V, None).T)]
+
     @abstractmethod
     def scores_of(self, v: Array, terms: Columns | None) -> Array:
-        """Return Phi'v at the columns of these terms, term after term (None: of all)."""
+        """Return Phi'v at the columns of these terms, term after term (None: of all).
+
+        Of v (n, m) those of each column of it, (n_columns, m).
+        """
 
     @abstractmethod
     def norms_of(self, v: Array) -> Array:

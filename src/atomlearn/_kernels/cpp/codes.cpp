@@ -1,6 +1,7 @@
 // Histograms of coded columns: one addition an entry, whatever number of columns they stand for.
 #include "codes.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -36,58 +37,110 @@ void histogram(const Codes<I>& x, Index j, const double* v, double* bins) {
     add_up(codes, n, x.levels(j), bins, [=](Index e) { return v[rows[e]]; });
 }
 
-// Calls f(column, score / sqrt(gap), gap) for the thermometer columns of one coded column.
-template <class F>
-inline void walk(const double* bins, const double* values, Index levels, Index zero, F&& f) {
-    double sum = 0.0;
-    for (Index b = 0; b < zero; ++b) {
-        sum -= bins[b];
-        f(b, sum, values[b + 1] - values[b]);
-    }
-    sum = 0.0;
-    for (Index b = levels - 2; b >= zero; --b) {
-        sum += bins[b + 1];
-        f(b, sum, values[b + 1] - values[b]);
+// Adds row(e) of each of n entries to the bin of its code, eight vectors at once: a line of memory.
+template <class C, class R>
+inline void add_lanes(C&& code, Index n, Index levels, double* bins, R&& row) {
+    std::fill(bins, bins + levels * kCodeLanes, 0.0);
+    for (Index e = 0; e < n; ++e) {
+        const double* from = row(e);
+        double* to = bins + static_cast<Index>(code(e)) * kCodeLanes;
+        for (Index k = 0; k < kCodeLanes; ++k) to[k] += from[k];
     }
 }
 
 template <class I>
-int threads_of(const Codes<I>& x, const Index* columns, Index count) {
+void histogram_lanes(const Codes<I>& x, Index j, const double* v, Index width, double* bins) {
+    const Index begin = x.begin(j), n = x.end(j) - begin;
+    const std::uint8_t* codes = x.codes + begin;
+    const auto code = [=](Index e) { return codes[e]; };
+    if (!x.indptr)
+        return add_lanes(code, n, x.levels(j), bins, [=](Index e) { return v + e * width; });
+    const I* rows = x.indices + begin;
+    add_lanes(code, n, x.levels(j), bins,
+              [=](Index e) { return v + static_cast<Index>(rows[e]) * width; });
+}
+
+// Calls f(column, scores / sqrt(gap), gap) for the thermometer columns of one coded column, whose
+// bins are those of K vectors side by side.
+template <Index K, class F>
+inline void walk(const double* bins, const double* values, Index levels, Index zero, F&& f) {
+    double sum[K] = {};
+    for (Index b = 0; b < zero; ++b) {
+        for (Index k = 0; k < K; ++k) sum[k] -= bins[b * K + k];
+        f(b, sum, values[b + 1] - values[b]);
+    }
+    std::fill(sum, sum + K, 0.0);
+    for (Index b = levels - 2; b >= zero; --b) {
+        for (Index k = 0; k < K; ++k) sum[k] += bins[(b + 1) * K + k];
+        f(b, sum, values[b + 1] - values[b]);
+    }
+}
+
+// Writes the scores of one coded column for K vectors, `width` numbers apart, or their norms.
+template <Index K>
+inline void write_thermometer(const double* bins, const double* values, Index levels, Index zero,
+                              Index width, bool norms, double* out) {
+    if (!norms)
+        return walk<K>(bins, values, levels, zero, [=](Index b, const double* sum, double gap) {
+            const double root = std::sqrt(gap);
+            for (Index k = 0; k < K; ++k) out[b * width + k] = root * sum[k];
+        });
+    double squares[K] = {};
+    walk<K>(bins, values, levels, zero, [&](Index, const double* sum, double gap) {
+        for (Index k = 0; k < K; ++k) squares[k] += gap * sum[k] * sum[k];
+    });
+    for (Index k = 0; k < K; ++k) out[k] = std::sqrt(squares[k]);
+}
+
+template <class I>
+int threads_of(const Codes<I>& x, const Index* columns, Index count, Index width) {
     Index work = 0;
     for (Index p = 0; p < count; ++p)
         work += x.end(columns[p]) - x.begin(columns[p]) + x.levels(columns[p]);
-    return threads_for(work);
+    return threads_for(work * width);
 }
 
 }  // namespace
 
 template <class I>
 void code_histograms(const Codes<I>& x, const Index* columns, const Index* offsets, Index count,
-                     const double* v, double* out) {
-    const int threads = threads_of(x, columns, count);
+                     const double* v, Index width, double* out) {
+    const int threads = threads_of(x, columns, count, width);
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads) if (threads > 1)
-    for (Index p = 0; p < count; ++p) histogram(x, columns[p], v, out + offsets[p]);
+    for (Index p = 0; p < count; ++p) {
+        if (width == 1) {
+            histogram(x, columns[p], v, out + offsets[p]);
+            continue;
+        }
+        double bins[kMostLevels * kCodeLanes];
+        double* to = out + offsets[p] * width;
+        for (Index first = 0; first < width; first += kCodeLanes) {
+            histogram_lanes(x, columns[p], v + first, width, bins);
+            for (Index c = 0; c < x.levels(columns[p]); ++c)
+                std::copy_n(bins + c * kCodeLanes, kCodeLanes, to + c * width + first);
+        }
+    }
 }
 
 template <class I>
 void thermometer_scores(const Codes<I>& x, const double* values, const Index* zero,
                         const Index* columns, const Index* offsets, Index count, const double* v,
-                        bool norms, double* out) {
-    const int threads = threads_of(x, columns, count);
+                        Index width, bool norms, double* out) {
+    const int threads = threads_of(x, columns, count, width);
 #pragma omp parallel for schedule(dynamic, 64) num_threads(threads) if (threads > 1)
     for (Index p = 0; p < count; ++p) {
         const Index j = columns[p];
-        double bins[kMostLevels];
-        histogram(x, j, v, bins);
-        if (norms) {
-            double square = 0.0;
-            walk(bins, values + x.starts[j], x.levels(j), zero[j],
-                 [&](Index, double sum, double gap) { square += gap * sum * sum; });
-            out[p] = std::sqrt(square);
-        } else {
-            double* z = out + offsets[p];
-            walk(bins, values + x.starts[j], x.levels(j), zero[j],
-                 [&](Index b, double sum, double gap) { z[b] = std::sqrt(gap) * sum; });
+        double bins[kMostLevels * kCodeLanes];
+        const double* own = values + x.starts[j];
+        double* z = out + (norms ? p : offsets[p]) * width;
+        if (width == 1) {
+            histogram(x, j, v, bins);
+            write_thermometer<1>(bins, own, x.levels(j), zero[j], 1, norms, z);
+            continue;
+        }
+        for (Index first = 0; first < width; first += kCodeLanes) {
+            histogram_lanes(x, j, v + first, width, bins);
+            write_thermometer<kCodeLanes>(bins, own, x.levels(j), zero[j], width, norms, z + first);
         }
     }
 }
@@ -100,13 +153,26 @@ void joint_histogram(const std::uint8_t* first, const std::uint8_t* second, Inde
 }
 
 void pair_histograms(const std::uint8_t* codes, Index n_rows, Index n_levels, const Index* first,
-                     const Index* second, Index count, const double* weights, double* out) {
+                     const Index* second, Index count, const double* weights, Index width,
+                     double* out) {
     const Index size = n_levels * n_levels;
-    const int threads = threads_for(count * (n_rows + size));
+    const int threads = threads_for(count * (n_rows + size) * width);
 #pragma omp parallel for schedule(dynamic, 4) num_threads(threads) if (threads > 1)
     for (Index p = 0; p < count; ++p) {
         const std::uint8_t* a = codes + first[p] * n_rows;
         const std::uint8_t* b = codes + second[p] * n_rows;
+        if (width > 1) {
+            double bins[kMostLevels * kCodeLanes];
+            const auto code = [=](Index i) { return a[i] * n_levels + b[i]; };
+            for (Index lane = 0; lane < width; lane += kCodeLanes) {
+                add_lanes(code, n_rows, size, bins,
+                          [=](Index i) { return weights + i * width + lane; });
+                for (Index bin = 0; bin < size; ++bin)
+                    std::copy_n(bins + bin * kCodeLanes, kCodeLanes,
+                                out + (p * size + bin) * width + lane);
+            }
+            continue;
+        }
         // Neighbors go to two tables, so that equal codes do not wait for one another.
         double even[kMostLevels] = {}, odd[kMostLevels] = {};
         Index i = 0;
@@ -121,10 +187,10 @@ void pair_histograms(const std::uint8_t* codes, Index n_rows, Index n_levels, co
 
 #define ATOMLEARN_INSTANTIATE(I)                                                                \
     template void code_histograms<I>(const Codes<I>&, const Index*, const Index*, Index,        \
-                                     const double*, double*);                                   \
+                                     const double*, Index, double*);                            \
     template void thermometer_scores<I>(const Codes<I>&, const double*, const Index*,           \
-                                        const Index*, const Index*, Index, const double*, bool, \
-                                        double*);
+                                        const Index*, const Index*, Index, const double*,       \
+                                        Index, bool, double*);
 ATOMLEARN_INSTANTIATE(std::int32_t)
 ATOMLEARN_INSTANTIATE(std::int64_t)
 

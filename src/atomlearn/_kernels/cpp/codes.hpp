@@ -19,23 +19,28 @@ struct Codes {
     Index levels(Index j) const { return starts[j + 1] - starts[j]; }
 };
 
+// Sums for many vectors at once have `width` vectors, 1 or a multiple of kCodeLanes: row i of V is
+// v[i * width ...], and sum s of all of them is out[s * width ...].
+constexpr Index kCodeLanes = 8;
+
 // out[offsets[p] + c] = sum of v over the entries with code c of column columns[p].
 template <class I>
 void code_histograms(const Codes<I>& x, const Index* columns, const Index* offsets, Index count,
-                     const double* v, double* out);
+                     const double* v, Index width, double* out);
 // Thermometer columns between neighboring levels: +sqrt(gap) for codes above one that is not
 // below zero[j], -sqrt(gap) for codes up to one that is. Either all scores of column p, from
 // out[offsets[p]] on, or (`norms`) their l2 norm, out[p].
 template <class I>
 void thermometer_scores(const Codes<I>& x, const double* values, const Index* zero,
                         const Index* columns, const Index* offsets, Index count, const double* v,
-                        bool norms, double* out);
+                        Index width, bool norms, double* out);
 // out[a * n_second + b] = sum of weights over the rows with codes a and b.
 void joint_histogram(const std::uint8_t* first, const std::uint8_t* second, Index n_rows,
                      Index n_first, Index n_second, const double* weights, double* out);
 // The same for count pairs (first[p], second[p]) of columns of n_rows codes below n_levels <= 16,
 // each n_levels * n_levels sums from out[p * n_levels * n_levels] on.
 void pair_histograms(const std::uint8_t* codes, Index n_rows, Index n_levels, const Index* first,
-                     const Index* second, Index count, const double* weights, double* out);
+                     const Index* second, Index count, const double* weights, Index width,
+                     double* out);
 
 }  // namespace atomlearn

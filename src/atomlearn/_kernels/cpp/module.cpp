@@ -180,10 +180,10 @@ void by_codes(const Bytes& codes, const std::optional<Vector>& indices,
 void histograms_of_codes(const Bytes& codes, const std::optional<Vector>& indices,
                          const std::optional<Vector>& indptr, Index n_rows, const Positions& starts,
                          const Positions& columns, const Positions& offsets, const Doubles& v,
-                         const OutDoubles& out) {
+                         Index width, const OutDoubles& out) {
     by_codes(codes, indices, indptr, n_rows, starts, [&](const auto& x) {
         code_histograms(x, columns.data(), offsets.data(), static_cast<Index>(columns.shape(0)),
-                        v.data(), out.data());
+                        v.data(), width, out.data());
     });
 }
 
@@ -191,10 +191,10 @@ void scores_of_thermometers(const Bytes& codes, const std::optional<Vector>& ind
                             const std::optional<Vector>& indptr, Index n_rows,
                             const Positions& starts, const Doubles& values, const Positions& zero,
                             const Positions& columns, const Positions& offsets, const Doubles& v,
-                            bool norms, const OutDoubles& out) {
+                            Index width, bool norms, const OutDoubles& out) {
     by_codes(codes, indices, indptr, n_rows, starts, [&](const auto& x) {
         thermometer_scores(x, values.data(), zero.data(), columns.data(), offsets.data(),
-                           static_cast<Index>(columns.shape(0)), v.data(), norms, out.data());
+                           static_cast<Index>(columns.shape(0)), v.data(), width, norms, out.data());
     });
 }
 
@@ -207,10 +207,12 @@ void joint_sums(const Bytes& first, const Bytes& second, const Doubles& weights,
 }
 
 void sums_of_pairs(const Bytes& codes, Index n_levels, const Positions& first,
-                   const Positions& second, const Doubles& weights, const OutDoubles& out) {
+                   const Positions& second, const Doubles& weights, Index width,
+                   const OutDoubles& out) {
     const nb::gil_scoped_release release;
-    pair_histograms(codes.data(), static_cast<Index>(weights.shape(0)), n_levels, first.data(),
-                    second.data(), static_cast<Index>(first.shape(0)), weights.data(), out.data());
+    const Index n_rows = static_cast<Index>(weights.shape(0)) / width;
+    pair_histograms(codes.data(), n_rows, n_levels, first.data(), second.data(),
+                    static_cast<Index>(first.shape(0)), weights.data(), width, out.data());
 }
 
 std::pair<int, Index> check(const Vector& indices, const Vector& indptr, Index n_minor) {
@@ -401,15 +403,15 @@ NB_MODULE(_native, m) {
           nb::arg().noconvert(), nb::arg().noconvert());
     m.def("code_histograms", &histograms_of_codes, nb::arg().noconvert(), nb::arg().none(),
           nb::arg().none(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg().noconvert());
     m.def("thermometer_scores", &scores_of_thermometers, nb::arg().noconvert(), nb::arg().none(),
           nb::arg().none(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg(), nb::arg().noconvert());
+          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg().noconvert());
     m.def("joint_histogram", &joint_sums, nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert());
     m.def("pair_histograms", &sums_of_pairs, nb::arg().noconvert(), nb::arg(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),
           nb::arg().noconvert());
     m.def("check", &check, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg());
     m.def("top", &top, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());

@@ -80,24 +80,21 @@ class DenseDesign(Design):
     def scores(self, v: Array) -> Scores:
         if self._is_contiguous:
             return ArrayScores(_kernels.scores_dense(self._X, v, self._rows))
-        z, spread = np.zeros(self._X.shape[1]), self._spread(v)
-        for rows, columns, piece in self._pieces():
-            z[columns] += _kernels.scores_dense(piece, spread[rows])
-        return ArrayScores(z)
+        return self.scores_many(v[:, None])[0]
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        if not self._is_contiguous:
-            return super().scores_many(V)
-        return [ArrayScores(z) for z in _kernels.many_dense(self._X, V, self._rows)]
+        if self._is_contiguous:
+            return [ArrayScores(z) for z in _kernels.many_dense(self._X, V, self._rows)]
+        Z, spread = np.zeros((V.shape[1], self._X.shape[1])), self._spread(V)
+        for rows, columns, piece in self._pieces():
+            Z[:, columns] += _kernels.many_dense(piece, spread[rows])
+        return [ArrayScores(z) for z in Z]
 
     def scores_above(self, V: Array, bounds: Array) -> Sequence[Scores]:
         if not self._is_contiguous:
             return self.scores_many(V)
         found = _kernels.found_dense(self._X, V, bounds, self._rows)
         return FoundScores.of(found, bounds, self.shape[1])
-
-    def passes_of_many(self, count: int) -> float:
-        return 1.0 if self._is_contiguous and count else float(count)
 
     def gather(self, columns: Columns) -> DenseBlock:
         if self._is_contiguous:
@@ -171,7 +168,7 @@ class DenseDesign(Design):
         """Return v over all stored rows: the sum where a row is used more than once."""
         if self._rows is None:
             return v
-        spread = np.zeros(self._X.shape[0])
+        spread = np.zeros((self._X.shape[0], *v.shape[1:]))
         np.add.at(spread, self._rows, v)
         return spread
 
@@ -198,12 +195,8 @@ class DenseColumns(ColumnView):
         return ArrayScores(_kernels.predict_dense(rows, self.design._spread(v), self.columns))
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        vectors = np.column_stack([self.design._spread(v) for v in V.T])
-        many = _kernels.many_dense(self.design._X, vectors, columns=self.columns)
+        many = _kernels.many_dense(self.design._X, self.design._spread(V), columns=self.columns)
         return [ArrayScores(z) for z in many]
-
-    def passes_of_many(self, count: int) -> float:
-        return 1.0 if count else 0.0
 
     def predict(self, weights: Array) -> Array:
         result = _kernels.scores_dense(self.design._X.T, weights, self.columns)

@@ -54,24 +54,23 @@ class FoundScores(Scores):
             self._order = np.argsort(-np.abs(self._values), kind="stable")
         return self._order
 
+    def _unknown(self, asked: str) -> LookupError:
+        return LookupError(
+            f"only scores of magnitude {self._bound:.3g} and more were kept, not {asked}; ask the "
+            "design for scores_many"
+        )
+
     def top(self, count: int) -> tuple[Columns, Array]:
         places = self._ordered()[: min(int(count), self._n_columns)]
         values = self._values[places]
-        if places.size < min(count, self._n_columns) or (
-            values.size and abs(values[-1]) < self._bound
-        ):
-            raise LookupError(
-                f"only scores of magnitude {self._bound:.3g} and more were kept, which are fewer "
-                f"than the {count} asked for; ask the design for scores_many"
-            )
+        few = places.size < min(count, self._n_columns)
+        if few or (values.size and abs(values[-1]) < self._bound):
+            raise self._unknown(f"the {count} largest")
         return self._columns[places], values
 
     def above(self, bound: float) -> tuple[Columns, Array]:
         if bound < self._bound:
-            raise LookupError(
-                f"only scores of magnitude {self._bound:.3g} and more were kept, not from "
-                f"{bound:.3g} on; ask the design for scores_many"
-            )
+            raise self._unknown(f"all from {bound:.3g} on")
         places = self._ordered()
         places = places[: np.searchsorted(-np.abs(self._values[places]), -bound, side="right")]
         return self._columns[places], self._values[places]
@@ -80,8 +79,5 @@ class FoundScores(Scores):
         places = np.searchsorted(self._columns, columns)
         inside = np.minimum(places, self._columns.size - 1)
         if columns.size and (not self._columns.size or (self._columns[inside] != columns).any()):
-            raise LookupError(
-                f"scores of columns below {self._bound:.3g} were not kept; ask the design for "
-                "scores_many"
-            )
+            raise self._unknown("those of each column")
         return self._values[inside] if columns.size else np.zeros(0)

@@ -147,9 +147,6 @@ class SparseDesign(Design):
             found = _kernels.found_csc(*by_columns._parts, V, bounds)
         return FoundScores.of(found, bounds, self._shape[1])
 
-    def passes_of_many(self, count: int) -> float:
-        return 1.0 if count else 0.0
-
     def _own_columns(self) -> SparseDesign | None:
         """Return the same data by columns: many vectors at once would be spread over all of z.
 
@@ -210,9 +207,6 @@ class SparseColumns(ColumnView):
     def scores_many(self, V: Array) -> Sequence[Scores]:
         many = _kernels.many_csc(*self.design._parts, V, columns=self.columns)
         return [ArrayScores(z) for z in many]
-
-    def passes_of_many(self, count: int) -> float:
-        return 1.0 if count else 0.0
 
     def predict(self, weights: Array) -> Array:
         parts, n_samples = self.design._parts, self.shape[0]

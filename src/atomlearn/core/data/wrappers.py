@@ -182,19 +182,20 @@ class Counted(Forwarding):
         """Columns gathered so far, repeats included."""
         return self._counts.columns_gathered
 
+    def _read(self, vectors: int) -> None:
+        self._counts.passes += self._share * self.inner.passes_of_many(vectors)
+        self._counts.scores_calls += vectors
+
     def scores(self, v: Array) -> Scores:
-        self._counts.passes += self._share
-        self._counts.scores_calls += 1
+        self._read(1)
         return self.inner.scores(v)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        self._counts.passes += self._share * self.inner.passes_of_many(V.shape[1])
-        self._counts.scores_calls += V.shape[1]
+        self._read(V.shape[1])
         return self.inner.scores_many(V)
 
     def scores_above(self, V: Array, bounds: Array) -> Sequence[Scores]:
-        self._counts.passes += self._share * self.inner.passes_of_many(V.shape[1])
-        self._counts.scores_calls += V.shape[1]
+        self._read(V.shape[1])
         return self.inner.scores_above(V, bounds)
 
     def gather(self, columns: Columns) -> Block:
@@ -210,8 +211,7 @@ class Counted(Forwarding):
         return self.inner.product(W)
 
     def transposed_product(self, V: Array) -> Array:
-        self._counts.passes += self._share * self.inner.passes_of_many(V.shape[1])
-        self._counts.scores_calls += V.shape[1]
+        self._read(V.shape[1])
         return self.inner.transposed_product(V)
 
     def predict_into(self, weights: Array, out: Array) -> Array:

@@ -93,8 +93,12 @@ class Design(ABC):
         return self.scores_many(V)
 
     def passes_of_many(self, count: int) -> float:
-        """Return how often ``scores_many`` and ``scores_above`` read the data for many vectors."""
-        return float(count)
+        """Return how often ``scores_many`` and ``scores_above`` read the data for many vectors.
+
+        Once, where the design has a ``scores_many`` of its own.
+        """
+        own = type(self).scores_many is not Design.scores_many
+        return float(min(count, 1) if own else count)
 
     def predict(self, weights: Array) -> Array:
         """Return X w, shape (n_samples,), for a dense w (n_features,): at most one pass.

@@ -26,7 +26,7 @@ from atomlearn.core.paths.readings import drive
 from atomlearn.core.paths.relax import relaxed_predictions
 from atomlearn.core.paths.search_ends import AskedEnd, Ending, endings
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.paths.speculation import speculated, speculates
+from atomlearn.core.paths.shared import pool_of, speculated, speculates
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result, Status
 
@@ -263,7 +263,7 @@ def _together(
     vectors are zero there, so all folds share one design, and one pool gathers its columns.
     """
     design = problems[0].design
-    pools = iter(Pool(problems[0]).of_each(len(tasks) * len(problems), GUESS.joining))
+    pools = iter(_pools(problems, [norm for norm, _, _ in tasks]))
     waiting = []
     for (norm, levels, (train, _)), end in zip(tasks, ends, strict=True):
         for output, problem in enumerate(problems):
@@ -272,23 +272,26 @@ def _together(
             waiting.append(speculated(fold, levels, settings, next(pools), None, reached))
     with single_threaded_blas():
         outcomes = drive(design, waiting)
-    paths, found = iter(outcomes), []
-    for _, levels, _ in tasks:
-        mine = [next(paths) for _ in problems]
-        found.append(
-            tuple(
-                PathResult(
-                    levels,
-                    one.results,
-                    design.shape[1],
-                    design.dtype,
-                    _passes_of(one.results),
-                    one.interrupted,
-                )
-                for one in mine
-            )
-        )
-    return found
+    of_all = design.shape[1], design.dtype
+    grids = [levels for _, levels, _ in tasks for _ in problems]
+    found = [
+        PathResult(levels, one.results, *of_all, _passes_of(one.results), one.interrupted)
+        for levels, one in zip(grids, outcomes, strict=True)
+    ]
+    size = len(problems)
+    return [tuple(found[k : k + size]) for k in range(0, len(found), size)]
+
+
+def _pools(problems: Sequence[Problem], norms: Sequence[Norm]) -> list[Pool]:
+    """Return the pool of each path: one gathers columns of X for all, and one for each lift."""
+    n_features = problems[0].design.shape[1]
+    alike = [id(norm) if norm.lift(n_features) is not None else 0 for norm in norms]
+    known = {}
+    for key, norm in zip(alike, norms, strict=True):
+        if key not in known:
+            source, count = pool_of(problems[0].with_norm(norm)), alike.count(key) * len(problems)
+            known[key] = iter(source.of_each(count, GUESS.joining))
+    return [next(known[key]) for key in alike for _ in problems]
 
 
 def _one_by_one(

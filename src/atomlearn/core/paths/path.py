@@ -26,10 +26,9 @@ from atomlearn.core.paths.levels import (
     level_grid,
     scores_at_zero,
 )
-from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.readings import drive
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.paths.speculation import speculated, speculates
+from atomlearn.core.paths.shared import pool_of, speculated, speculates
 from atomlearn.core.problem.card import MOST_LINES, card, small_path
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
@@ -182,8 +181,9 @@ def path(
     The next levels are solved together, on a pool of likely columns, each from the solution before
     it; one reading of the data prices all of them, and proves the gap of each at its own point. So
     a path takes a dozen readings, and ``result.passes`` is how many of them a level had a part in.
-    With ``observers``, a ``solver`` or a norm that rates no columns, levels are solved one by one:
-    about two passes a level.
+    So it is with norms over lifted coordinates (latent groups, chains, trees, unions). With
+    ``observers``, a ``solver`` or a norm that rates no columns (OWL, l2, nonnegative and matrix
+    norms), levels are solved one by one: about two passes a level.
     """
     names = feature_names(X)
     regularizer = Regularizer(named(as_norm(norm), names), form, 1.0)
@@ -231,7 +231,7 @@ def path_of(
     before = counted.passes - (zero is not None)
     reached = None if until is None else until.begin()
     if warm is None and not observers and speculates(problem, len(levels), settings):
-        path = speculated(problem, levels, settings, Pool(problem), zero, reached)
+        path = speculated(problem, levels, settings, pool_of(problem), zero, reached)
         with single_threaded_blas():
             [outcome] = drive(counted, [path])
         results, readings = outcome.results, counted.passes - before

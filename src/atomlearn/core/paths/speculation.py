@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Scores
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.paths.ends import Reached
-from atomlearn.core.paths.guess import GUESS, Worth, reading_work
+from atomlearn.core.paths.guess import GUESS, Worth
 from atomlearn.core.paths.kept import Held, KeptPath, KeptPoint
 from atomlearn.core.paths.level import Level
 from atomlearn.core.paths.pool import Pool
@@ -26,55 +26,13 @@ from atomlearn.core.paths.sweep import Sweep, sweeps
 from atomlearn.core.problem.free import free_part
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result, Status
-from atomlearn.core.solvers.column_generation import ColumnGeneration
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.int64]
 
 
-#: Steps that a level must be allowed for them not to matter.
-FEW_STEPS = 30
-
-
-def speculates(problem: Problem, n_levels: int, settings: Settings) -> bool:
-    """Return whether levels of the problem can be guessed, solved and priced together.
-
-    Not where a solver or rules were chosen, which are of single levels; not where the norm rates no
-    columns, or is solved in other coordinates; not where the data is read once for each vector.
-    """
-    norm, n_features = problem.regularizer.norm, problem.design.shape[1]
-    plain = settings.solver is None or settings.solver == ColumnGeneration(tolerance=settings.gap)
-    return (
-        n_levels > 1
-        and plain
-        and settings.stop is None
-        and not settings.observers
-        and settings.max_iter >= FEW_STEPS
-        and problem.loss.bare.coupled <= 1
-        and problem.loss.smoothed(1.0) is None  # kinks, which take a row of smooth problems
-        and problem.metric is None
-        and norm.over_columns
-        and norm.solver(settings.gap) is None
-        and norm.lift(n_features) is None
-        and norm.rates_columns
-        and problem.design.passes_of_many(2) < 2.0
-    )
-
-
-def speculated(
-    problem: Problem,
-    levels: Array,
-    settings: Settings,
-    pool: Pool,
-    zero: Scores | None = None,
-    reached: Reached | None = None,
-) -> Path:
-    """Solve a problem at the levels, in their order; yields what it asks of the data.
-
-    ``zero`` : the scores at w = 0, where they are known already; ``reached`` : whether a level is
-    the last one.
-    """
-    path = _Speculation(problem, levels, settings, pool)
+def guessed(path: Speculation, zero: Scores | None, reached: Reached | None) -> Path:
+    """Solve all levels of a path, in their order; yields what it asks of the data."""
     path.reached = reached
     try:
         held = path.held()
@@ -96,10 +54,12 @@ def speculated(
     return Outcome(path.results(), path.interrupted)
 
 
-class _Speculation:
-    """The state of one path."""
+class Speculation:
+    """The state of one path; reading : what one costs, in entries of an array in memory."""
 
-    def __init__(self, problem: Problem, levels: Array, settings: Settings, pool: Pool) -> None:
+    def __init__(
+        self, problem: Problem, levels: Array, settings: Settings, pool: Pool, reading: float
+    ) -> None:
         self.centered = problem.centered()
         self.original, self.settings, self.pool = problem, settings, pool
         deadline = problem.deadline.sooner(settings.deadline)
@@ -119,7 +79,7 @@ class _Speculation:
         self.refitted = True
         self.sweep: Sweep | None = None
         self.swept_before = False
-        self.worth = Worth(reading_work(problem.design))
+        self.worth = Worth(reading)
 
     @property
     def seeds(self) -> bool:

@@ -91,15 +91,17 @@ class DevicePairs(DensePairs):
                 pairs = tiles.offer(_sums(left, read(start, stop), weights), lo, start, bound)
                 finalists.count(computed=pairs, products=float(n_samples) * pairs)
 
-    def all_sums(self, v: Array, index: PairIndex, squared: bool = False) -> Array:
-        result = np.empty(index.n_columns - index.n_inputs)
-        read, weights = self._columns.reader(np.float64), self._weights(v)
+    def all_sums(self, V: Array, index: PairIndex, squared: bool = False) -> Array:
+        result = np.empty((V.shape[1], index.n_columns - index.n_inputs))
+        read = self._columns.reader(np.float64)
+        each = [(self._weights(v), sums) for v, sums in zip(V.T, result, strict=True)]
         for lo, hi in self._strips(index, np.float64, SETTINGS.device_rows):
             left = read(lo, hi)
             for start, stop in self._parts(lo, np.float64):
                 right = read(start, stop)
-                tile = _sums(left, right, weights, squared)
-                put_tile(to_host(tile), lo, start, index, result)
+                for weights, sums in each:
+                    tile = _sums(left, right, weights, squared)
+                    put_tile(to_host(tile), lo, start, index, sums)
         return result
 
     def predict(self, weights: Array, index: PairIndex, square: float) -> Array:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.parts import RowSubset
+from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.data.standardized import scaled_design
 from atomlearn.core.interfaces.design import (
@@ -20,6 +21,7 @@ from atomlearn.core.interfaces.design import (
     Block,
     Columns,
     Design,
+    Scores,
 )
 from atomlearn.core.problem.checks import positive
 from atomlearn.maps.feature_map import FeatureMap, MappedDesign
@@ -32,10 +34,12 @@ from atomlearn.maps.pairs.scores import (
     PolynomialScores,
     Scaling,
     can_be_listed,
+    listed,
     scale_pairs,
 )
 from atomlearn.maps.pairs.search import PairWork
 from atomlearn.maps.pairs.sparse import SparsePairs
+from atomlearn.maps.settings import SETTINGS
 
 
 @dataclass(frozen=True)
@@ -220,6 +224,21 @@ class Polynomial(MappedDesign):
     def scores(self, v: Array) -> PolynomialScores:
         return PolynomialScores(self._pairs, self.index, self.scaling, v, self._memory)
 
+    def scores_many(self, V: Array) -> Sequence[Scores]:
+        """Return the scores of each vector; where columns are few enough to list, by one reading.
+
+        More of them are searched for each vector, which skips what its own bounds exclude.
+        """
+        if self.passes_of_many(2) > 1.0:
+            return super().scores_many(V)
+        linear = np.array([z.full() for z in self.base.scores_many(V)])
+        Z = listed(self._pairs, linear * self.scaling.linear, self.index, self.scaling, V)
+        return [ArrayScores(z) for z in Z]
+
+    def passes_of_many(self, count: int) -> float:
+        few = self.base.listable and self.index.n_columns <= SETTINGS.listed_together
+        return self.base.passes_of_many(count) if few else float(count)
+
     def gather(self, columns: Columns) -> Block:
         i, j = self.index.pairs(columns)
         return self._pairs.block(i, j, self.scaling.of(i, j))
@@ -240,7 +259,7 @@ class Polynomial(MappedDesign):
         d, norms = self.index.n_inputs, np.empty(self.index.n_columns)
         norms[:d] = self.base.squared_norms(curvature) * self.scaling.linear**2
         weights = np.ones(self.shape[0]) if curvature is None else curvature
-        norms[d:] = self._pairs.all_sums(weights, self.index, squared=True)
+        norms[d:] = self._pairs.all_sums(weights[:, None], self.index, squared=True)[0]
         scale_pairs(norms, self.index, self.scaling, power=2)
         return norms
 

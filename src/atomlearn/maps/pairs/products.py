@@ -53,8 +53,11 @@ class PairProducts(ABC):
         """Return the columns scale * x_i * x_j, or scale * x_i where j = -1."""
 
     @abstractmethod
-    def all_sums(self, v: Array, index: PairIndex, squared: bool = False) -> Array:
-        """Return sum_k v_k x_ki x_kj of every pair, in order (of x_ki^2 x_kj^2 if squared)."""
+    def all_sums(self, V: Array, index: PairIndex, squared: bool = False) -> Array:
+        """Return sum_k v_k x_ki x_kj of every pair, in order (of x_ki^2 x_kj^2 if squared).
+
+        For each column v of V, (m, n_pairs): X is read once.
+        """
 
     @abstractmethod
     def largest(self) -> float:
@@ -192,19 +195,18 @@ class DensePairs(PairProducts):
 
         _kernels.share_out(piece, len(starts), operations)
 
-    def all_sums(self, v: Array, index: PairIndex, squared: bool = False) -> Array:
-        result = np.empty(index.n_columns - index.n_inputs)
+    def all_sums(self, V: Array, index: PairIndex, squared: bool = False) -> Array:
+        result = np.empty((V.shape[1], index.n_columns - index.n_inputs))
         read = self._reader(np.float64)
 
         def work(lo: int, hi: int) -> None:
             left = np.square(read(lo, hi)) if squared else read(lo, hi)
-            left = (left * v[:, None]).T
             for start, stop in self._cuts(lo, index.n_inputs):
-                right = read(start, stop)
-                tile = left @ (np.square(right) if squared else right)
-                put_tile(tile, lo, start, index, result)
+                right = np.square(read(start, stop)) if squared else read(start, stop)
+                for v, sums in zip(V.T, result, strict=True):
+                    put_tile((left * v[:, None]).T @ right, lo, start, index, sums)
 
-        self._share_out(work, index)
+        self._share_out(work, index, V.shape[1])
         return result
 
     def search(self, v: Array, index: PairIndex, finalists: Finalists, square: float) -> None:

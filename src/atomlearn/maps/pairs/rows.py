@@ -112,12 +112,13 @@ class RowPairs(DensePairs):
             operations = 0.5 * rows.size * float(self.shape[1]) ** 2
             _kernels.share_out(work, len(room.strips), operations)
 
-    def all_sums(self, v: Array, index: PairIndex, squared: bool = False) -> Array:
-        result = np.empty(index.n_columns - index.n_inputs)
+    def all_sums(self, V: Array, index: PairIndex, squared: bool = False) -> Array:
+        result = np.empty((V.shape[1], index.n_columns - index.n_inputs))
         room = _Room.of(self.shape[1], np.float64)
-        self._sum(v, room, squared)
-        for lo, total, _ in room.strips:
-            put_tile(total, lo, lo, index, result)
+        for v, sums in zip(V.T, result, strict=True):
+            self._sum(np.ascontiguousarray(v), room, squared)
+            for lo, total, _ in room.strips:
+                put_tile(total, lo, lo, index, sums)
         return result
 
     def search(self, v: Array, index: PairIndex, finalists: Finalists, square: float) -> None:

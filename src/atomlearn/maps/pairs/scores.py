@@ -90,11 +90,9 @@ class PolynomialScores(Scores):
         if self._full is None:
             if not can_be_listed(self._index):
                 return super().full()
-            z = np.empty(self.n_columns)
-            z[: self._index.n_inputs] = self._all_linear()
-            z[self._index.n_inputs :] = self._pairs.all_sums(self._v, self._index)
-            scale_pairs(z, self._index, self._scaling)
-            self._full = ArrayScores(z)
+            linear = self._all_linear()[None, :]
+            Z = listed(self._pairs, linear, self._index, self._scaling, self._v[:, None])
+            self._full = ArrayScores(Z[0])
         return self._full.full()
 
     def at(self, columns: Columns) -> Array:
@@ -202,6 +200,18 @@ class Memory:
         with self._lock:
             self.recent = columns
             self.work.add(work)
+
+
+def listed(
+    pairs: PairProducts, linear: Array, index: PairIndex, scaling: Scaling, V: Array
+) -> Array:
+    """Return all scores of each vector, (m, n_columns), given those of the inputs, (m, d)."""
+    Z = np.empty((V.shape[1], index.n_columns))
+    Z[:, : index.n_inputs] = linear
+    Z[:, index.n_inputs :] = pairs.all_sums(V, index)
+    for z in Z:
+        scale_pairs(z, index, scaling)
+    return Z
 
 
 def scale_pairs(values: Array, index: PairIndex, scaling: Scaling, power: int = 1) -> None:

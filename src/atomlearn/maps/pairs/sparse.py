@@ -168,19 +168,20 @@ class SparsePairs(PairProducts):
     def uses_single(self) -> bool:
         return False
 
-    def all_sums(self, v: Array, index: PairIndex, squared: bool = False) -> Array:
-        result = np.zeros(index.n_columns - index.n_inputs)
+    def all_sums(self, V: Array, index: PairIndex, squared: bool = False) -> Array:
+        result = np.zeros((V.shape[1], index.n_columns - index.n_inputs))
         matrix = self.matrix.astype(np.float64)
         if squared:
             matrix.data **= 2
-        left, right = _weighted(matrix, v), matrix.tocsr()
+        lefts, right = [_weighted(matrix, v) for v in V.T], matrix.tocsr()
 
         def work(lo: int, hi: int) -> None:
-            product = (left[:, lo:hi].T @ right).tocoo()
-            i, j = product.coords[0].astype(np.int64) + lo, product.coords[1].astype(np.int64)
-            pairs = j >= i + index.shift
-            places = index.columns(i[pairs], j[pairs]) - index.n_inputs
-            result[places] = product.data[pairs]
+            for left, sums in zip(lefts, result, strict=True):
+                product = (left[:, lo:hi].T @ right).tocoo()
+                i, j = product.coords[0].astype(np.int64) + lo, product.coords[1].astype(np.int64)
+                pairs = j >= i + index.shift
+                places = index.columns(i[pairs], j[pairs]) - index.n_inputs
+                sums[places] = product.data[pairs]
 
         _share_out(work, _costs(matrix, right))
         return result

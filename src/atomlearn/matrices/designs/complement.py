@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,9 @@ class Complement(Design):
 
     def scores(self, v: Array) -> Scores:
         return ArrayScores(self.product(v))
+
+    def scores_many(self, V: Array) -> Sequence[Scores]:
+        return [ArrayScores(z) for z in np.ascontiguousarray(self.product(V).T)]
 
     def predict(self, weights: Array) -> Array:
         """Return (I - V V') w."""

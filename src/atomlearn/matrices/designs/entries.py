@@ -98,6 +98,9 @@ class Entries(MatrixDesign):
         as_it_is = self._order is None and self._entry is None
         return self._scores(np.array(v) if as_it_is else v)
 
+    def passes_of_many(self, count: int) -> float:
+        return float(min(count, 1))  # nothing is read but the vectors
+
     def predict(self, weights: Array) -> Array:
         """Return w at the observed entries."""
         return self._unsorted(np.asarray(weights, dtype=np.float64)[self._flat()])

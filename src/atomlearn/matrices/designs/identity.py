@@ -66,6 +66,9 @@ class Identity(MatrixDesign):
         # A copy: the caller may use v again before the scores are asked.
         return MatrixScores(self._unfold(np.array(v, dtype=np.float64)))
 
+    def passes_of_many(self, count: int) -> float:
+        return float(min(count, 1))  # nothing is read but the vectors
+
     def predict(self, weights: Array) -> Array:
         """Return vec(W), or the tensor of the unfolding: a copy."""
         return self._fold(np.array(weights, dtype=np.float64))

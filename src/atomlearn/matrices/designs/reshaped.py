@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -42,10 +43,16 @@ class Reshaped(MatrixDesign):
         return self.base.dtype
 
     def scores(self, v: Array) -> Scores:
-        z = self.base.scores(v).full()
-        return MatrixScores(
-            np.reshape(z if self.order is None else z[self.order], self.matrix_shape)
-        )
+        return self._matrix(self.base.scores(v).full())
+
+    def scores_many(self, V: Array) -> Sequence[Scores]:
+        return [self._matrix(z.full()) for z in self.base.scores_many(V)]
+
+    def passes_of_many(self, count: int) -> float:
+        return self.base.passes_of_many(count)
+
+    def _matrix(self, z: Array) -> MatrixScores:
+        return MatrixScores(np.reshape(z if self.order is None else z[self.order], self._shape))
 
     def gather(self, columns: Columns) -> Block:
         return self.base.gather(columns if self.order is None else self.order[columns])

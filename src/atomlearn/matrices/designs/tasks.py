@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,14 @@ class Tasks(MatrixDesign):
         return self.base.dtype
 
     def scores(self, v: Array) -> Scores:
-        return MatrixScores(self.base.transposed_product(self._rows(v)))
+        return self.scores_many(v[:, None])[0]
+
+    def scores_many(self, V: Array) -> Sequence[Scores]:
+        Z = self.base.transposed_product(np.hstack([self._rows(v) for v in V.T]))
+        return [MatrixScores(z) for z in np.hsplit(Z, V.shape[1])]
+
+    def passes_of_many(self, count: int) -> float:
+        return self.base.passes_of_many(count)
 
     def predict(self, weights: Array) -> Array:
         """Return vec(X W): one pass."""

@@ -48,13 +48,13 @@ class DenseTensor(HeldTensor):
         xp = namespace(self._X)
         weights = to_device_of(self._X, np.asarray(v, dtype=np.float64))
         width = self.shape[1] if columns is None else columns.size
-        total = xp.zeros(width, dtype=xp.float64, device=device_of(self._X))
+        total = xp.zeros((width, *v.shape[1:]), dtype=xp.float64, device=device_of(self._X))
         X = self._X if columns is None else self._take(columns)
         made = squared or self.dtype != np.float64
         for rows in _tiles(self.shape[0], width) if made else [slice(0, self.shape[0])]:
             tile = xp.astype(X[rows, :], xp.float64, copy=False)
             tile = tile * tile if squared else tile
-            total = total + xp.matmul(xp.matrix_transpose(tile), weights[rows])
+            total = total + xp.matmul(xp.matrix_transpose(tile), weights[rows, ...])
         return to_host(total)
 
     def single(self, v: NDArray[np.float32]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -137,8 +138,11 @@ class OnDevice(Design):
             return ArrayScores(self.exact_scores(v))
         return RecheckedScores(self, v)
 
+    def scores_many(self, V: Array) -> Sequence[Scores]:
+        return [ArrayScores(z) for z in np.ascontiguousarray(self.exact_scores(V).T)]
+
     def exact_scores(self, v: Array, columns: Columns | None = None) -> Array:
-        """Return X'v at some columns (None: all), summed in float64 on the device."""
+        """Return X'v at some columns (None: all), summed in float64 on the device; or X'V."""
         return self._tensor.exact(v, columns)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:

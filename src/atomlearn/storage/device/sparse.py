@@ -66,10 +66,12 @@ class SparseTensor(HeldTensor):
     def exact(self, v: Array, columns: Columns | None, squared: bool = False) -> Array:
         weights = self._to_device(np.asarray(v, dtype=np.float64))
         width = self.shape[1] if columns is None else columns.size
-        result = np.empty(width)
+        result = np.empty((width, *v.shape[1:]))
+        each = [(result, weights)] if v.ndim == 1 else list(zip(result.T, weights.T, strict=True))
         for part, values, rows, starts in self._pieces(columns):
             values = values * values if squared else values
-            result[part] = to_host(_sums(values, rows, starts, weights))
+            for sums, vector in each:
+                sums[part] = to_host(_sums(values, rows, starts, vector))
         return result
 
     def single(self, v: NDArray[np.float32]) -> Any:

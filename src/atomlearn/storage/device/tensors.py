@@ -91,7 +91,10 @@ class HeldTensor(ABC):
 
     @abstractmethod
     def exact(self, v: Array, columns: Columns | None, squared: bool = False) -> Array:
-        """Return sum_i v_i x_ij (x_ij^2 if ``squared``), summed in float64, of these columns."""
+        """Return sum_i v_i x_ij (x_ij^2 if ``squared``), summed in float64, of these columns.
+
+        v : (n_samples,), or (n_samples, m) for m vectors in one reading.
+        """
 
     @abstractmethod
     def single(self, v: NDArray[np.float32]) -> Any:

@@ -184,9 +184,6 @@ class Dask(Design):
         by_vector = [kept[k * n_columns : (k + 1) * n_columns] for k in range(count)]
         return [ChunkScores(self._cluster, each, self._columns) for each in by_vector]
 
-    def passes_of_many(self, count: int) -> float:
-        return 1.0 if count else 0.0
-
     def predict(self, weights: Array) -> Array:
         """Return X w: one pass, which leaves out the chunks where w is zero."""
         weights = one_weight_each(weights, self._shape[1])

@@ -65,7 +65,7 @@ class StreamedDesign(Design):
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         columns = self._columns
-        Z, vectors = np.empty((V.shape[1], self._shape[1])), _in_lanes(V)
+        Z, vectors = np.empty((V.shape[1], self._shape[1])), _kernels.in_lanes(V, V.shape[0])[0]
 
         def work(chunk: int) -> None:
             part = slice(int(columns.chunks[chunk]), int(columns.chunks[chunk + 1]))
@@ -75,7 +75,7 @@ class StreamedDesign(Design):
         return [ArrayScores(z) for z in Z]
 
     def scores_above(self, V: Array, bounds: Array) -> Sequence[Scores]:
-        columns, vectors, count = self._columns, _in_lanes(V), V.shape[1]
+        columns, vectors, count = self._columns, _kernels.in_lanes(V, V.shape[0])[0], V.shape[1]
         limits = np.concatenate([bounds, np.full(vectors.shape[1] - count, np.inf)])
         found: list[Any] = [None] * (columns.chunks.size - 1)
 
@@ -86,9 +86,6 @@ class StreamedDesign(Design):
         self._pass(work)
         large = _kernels.FoundColumns.joined(found)
         return FoundScores.of(large, bounds, self._shape[1])
-
-    def passes_of_many(self, count: int) -> float:
-        return 1.0 if count else 0.0
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i x_ij^2 for every column: one pass."""
@@ -148,14 +145,6 @@ class StreamedDesign(Design):
     def gather(self, columns: Columns) -> Block:
         columns = existing_columns(columns, self._shape[1])
         return self._columns.gather(columns)
-
-
-def _in_lanes(V: Array) -> Array:
-    """Return V by rows with zero vectors added, as the kernels read it: once for all tiles."""
-    lanes = _kernels.LANES
-    padded = np.zeros((V.shape[0], max(lanes, -(-V.shape[1] // lanes) * lanes)))
-    padded[:, : V.shape[1]] = V
-    return padded
 
 
 class OnDisk(StreamedDesign):
