@@ -46,10 +46,11 @@ def speculates(problem: Problem, n_levels: int, settings: Settings) -> bool:
 
 
 def _guesses(problem: Problem) -> bool:
-    lift = problem.regularizer.norm.lift(problem.design.shape[1])
-    if lift is not None and problem.tau:
+    norm = problem.regularizer.norm
+    lift = norm.lift(problem.design.shape[1])
+    if lift and problem.tau:
         return False  # refused, with what to do about it, by whoever solves one level
-    norm = problem.regularizer.norm if lift is None else lift.norm
+    norm = lift.norm if lift else norm
     return norm.over_columns and norm.solver(0.0) is None and norm.rates_columns
 
 
@@ -71,11 +72,10 @@ def speculated(
     ``pool`` : see ``pool_of``; ``zero`` : the scores at w = 0, where they are known already;
     ``reached`` : whether a level is the last one.
     """
-    reading = reading_work(problem.design)
     inner, lift = problem.entered(True)
+    path = Speculation(inner, levels, settings, pool, reading_work(problem.design))
     if lift is None:
-        return guessed(Speculation(problem, levels, settings, pool, reading), zero, reached)
-    path = Speculation(inner, levels, settings, pool, reading)
+        return guessed(path, zero, reached)
     end = None if reached is None else _lowered_end(reached, problem, lift)
     zero = None if zero is None else lift.expansion.scores(zero)
     return _lowered(guessed(path, zero, end), lift)
