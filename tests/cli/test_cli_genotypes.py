@@ -148,6 +148,15 @@ def read_bed(path: Path) -> Any:
     return values
 
 
+def test_samples_without_covariates_are_named_at_prediction(
+    study: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, folder = select(study), study["folder"]
+    command = ["predict", str(out / "model.json"), str(study["path"])]
+    assert main([*command, "--covar", str(folder / "study.covar")]) == 2
+    assert f"2 of {N} samples are not in study.covar" in capsys.readouterr().err
+
+
 def test_an_ambiguous_swap_is_told_and_taken_as_the_mean() -> None:
     from atomlearn.cli.genotypes import _way
     from atomlearn.reports.model import Allele

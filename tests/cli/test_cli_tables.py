@@ -172,6 +172,13 @@ def test_counts_are_no_classes_and_codes_are() -> None:
     rng = np.random.default_rng(0)
     counts = np.minimum(rng.poisson(1.2, 300), 5)
     assert prepare_target(counts, "visits", "auto", None).task == "regression"
+    # A thin tail is no smooth one, and lacks numbers; a mean of 5 has its summit inside.
+    for mean in (0.8, 2.0, 5.0):
+        drawn = rng.poisson(mean, 300)
+        assert prepare_target(drawn, "visits", "auto", None).task == "regression"
+    marks = rng.binomial(4, 0.6, 300) + 1
+    assert prepare_target(marks, "stars", "auto", None).task == "classification"
+    assert prepare_target(rng.integers(0, 10, 300), "digit", "auto", None).task == "classification"
     assert prepare_target(rng.integers(0, 6, 300), "code", "auto", None).task == "classification"
     assert prepare_target(rng.integers(0, 3, 300), "iris", "auto", None).task == "classification"
 

@@ -294,6 +294,11 @@ def test_a_table_and_a_file_of_phenotypes_are_joined(tmp_path: Path) -> None:
         read(path, transpose=True, pheno=pheno, pheno_name="state")
     with pytest.raises(ValueError, match="2 phenotypes"):
         read(path, transpose=True, pheno=pheno)
+    with pytest.raises(ValueError, match=r"samples are columns of the data: type --transpose"):
+        read(path, pheno=pheno, pheno_name="status")
+    # One file for both: what is to be predicted is no covariate.
+    table = read(path, transpose=True, pheno=pheno, pheno_name="status", covar=pheno)
+    assert [table.feature_names[place] for place in table.covariates] == ["age"]
 
 
 def test_one_phenotype_of_minus_nine_stops_nothing(tmp_path: Path) -> None:

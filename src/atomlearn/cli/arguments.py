@@ -117,7 +117,7 @@ def _add_select(commands: Any) -> None:
         "--config", metavar="FILE", help="summary.json of an earlier run, to repeat it"
     )
     run.add_argument("--json", action="store_true", help="print the result as JSON")
-    run.add_argument("--quiet", action="store_true", help="no progress, errors only")
+    run.add_argument("--quiet", action="store_true", help="no progress; only the result and errors")
 
 
 def _add_data(data: Any) -> None:

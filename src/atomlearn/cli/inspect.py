@@ -61,7 +61,8 @@ def _matrix(path: Path, options: argparse.Namespace) -> int:
     table = read(path, options.target, **given)
     n_rows, n_columns = table.X.shape
     names = [table.schema.name(column) for column in range(min(n_columns, 5))]
-    print(f"{path.name}: {n_rows:,} rows with a target, {n_columns:,} columns of numbers")
+    known = "" if table.y is None else " with a target"
+    print(f"{path.name}: {n_rows:,} rows{known}, {n_columns:,} columns of numbers")
     print(f"  named {', '.join(names)}{', ...' if n_columns > 5 else ''}")
     for note in table.notes:
         print(f"  {note}")

@@ -237,8 +237,14 @@ def _covariates(
             f"the model has the covariates {', '.join(asked[:6])}; give --covar FILE with them"
         )
     samples = Samples(design.samples.name, design.samples.family)
-    frame, count = joined(named_frame(Path(options.covar)), samples, Path(options.covar))
-    notes.append(f"{count} of {n_samples} samples are in {Path(options.covar).name}")
+    path = Path(options.covar)
+    frame, count = joined(named_frame(path), samples, path)
+    if count < n_samples and all(made[name].fill is None for name in asked):
+        raise CommandError(
+            f"{n_samples - count} of {n_samples} samples are not in {path.name}, and the model has "
+            "no rule for covariates that are missing: add them there, or fit with --missing median"
+        )
+    notes.append(f"{count} of {n_samples} samples are in {path.name}")
     again = encoded_again(frame, list({made[name].name: made[name] for name in asked}.values()))
     return columns | {name: again.columns[name] for name in asked}, notes
 

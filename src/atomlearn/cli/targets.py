@@ -156,22 +156,25 @@ def _guess(values: NDArray[Any], name: str) -> tuple[str, str]:
 def _looks_like_counts(values: NDArray[Any], distinct: NDArray[Any], few: bool) -> bool:
     """Tell whether whole numbers are counts rather than codes of classes, or sizes.
 
-    Few counts begin at 0 or 1 and leave out no number, and from the most frequent one on each is at
-    most as frequent as the one before, down to few; codes of classes have no such order. Many begin
-    at 0, are mostly small, and some are far above their mean.
+    Few counts begin at 0 or 1, rise to the most frequent one and fall from it to few, but for
+    noise (two standard deviations, and single rows far out); codes of classes have no such order.
+    Many begin at 0, are mostly small, and some are far above their mean.
     """
     if not few:
         mean = float(values.mean())
         skewed = 0 < 3.0 * mean < distinct[-1] and np.median(values) <= mean
         return bool(distinct[0] == 0 and skewed)
-    if distinct.size < 5 or distinct[0] not in (0, 1):
+    span = distinct[-1] - distinct[0]
+    if distinct.size < 5 or distinct[0] not in (0, 1) or span > 2 * distinct.size:
         return False
-    if distinct[-1] - distinct[0] != distinct.size - 1:
-        return False
-    counts = np.unique(values, return_counts=True)[1]
+    counts = np.bincount((values - distinct[0]).astype(np.int64))
     mode = int(np.argmax(counts))
-    tail = counts[mode:]
-    return mode <= 2 and bool((np.diff(tail) <= 0).all()) and bool(tail[-1] < 0.25 * tail[0])
+    if mode > 2 and (distinct[0] == 1 or distinct.size < 8 or mode > span / 2):
+        return False  # marks and grades have a summit too
+    noise = 2.0 * np.sqrt(counts) + 1.0
+    falls = (counts[mode + 1 :] <= (counts + noise)[mode:-1]).all()
+    rises = (counts[:mode] <= (counts + noise)[1 : mode + 1]).all()
+    return bool(rises and falls) and counts[-1] < 0.25 * counts[mode]
 
 
 def _numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn._kernels.threads import share_out
 from atomlearn.storage.formats.fast_text import polars
 from atomlearn.storage.intake.cells import TextForm, missing_words, of_series
 
@@ -51,5 +52,19 @@ def read_at_once(
         return None  # perhaps lines that are blank or short, which polars fills up
     numeric = [name for name in names if int(name) not in text]
     cells = {place: of_series(pl, frame[str(place)], form, True) for place in sorted(text)}
-    numbers = np.require(frame.select(numeric).to_numpy(), np.float64, ["F", "W"])
-    return numbers, cells
+    return _side_by_side([frame[name] for name in numeric], frame.height), cells
+
+
+def _side_by_side(series: list[Any], n_rows: int) -> NDArray[np.float64]:
+    """Return columns of numbers as an array, copied by all threads: its memory is new to each."""
+    numbers = np.empty((n_rows, len(series)), order="F")
+
+    def copied(place: int) -> None:
+        start = 0
+        for chunk in series[place].get_chunks():
+            stop = start + len(chunk)
+            numbers[start:stop, place] = chunk.to_numpy()
+            start = stop
+
+    share_out(copied, len(series), 8.0 * numbers.size)
+    return numbers

@@ -15,15 +15,17 @@ from atomlearn.storage.intake.cells import TextForm, number_of
 from atomlearn.storage.intake.frame import Frame
 from atomlearn.storage.intake.kinds import is_id_name
 from atomlearn.storage.intake.limits import INTAKE
+from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.text import read_text
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Names of rows: ``families`` (or None) and ``names``."""
+    """Names of rows: ``families`` (or None) and ``names``; ``columns`` : of a table, for errors."""
 
     names: Sequence[str]
     families: Sequence[str] | None = None
+    columns: Sequence[str] = ()
 
 
 def keys_of(frame: Frame) -> tuple[list[str], list[str]]:
@@ -84,9 +86,12 @@ def joined(frame: Frame, samples: Samples, path: Path) -> tuple[Frame, int]:
             places = _places([list(map(_without_zeros, part)) for part in own], short)
     found = places >= 0
     if not found.any():
+        remedy = "both need the same names: give --id for the column of the data that has them"
+        if not set(names).isdisjoint(samples.columns):
+            remedy = "samples are columns of the data: type --transpose"
         raise ValueError(
             f"no sample of {path} ({names[0]!r}, ...) is one of the data ({samples.names[0]!r}, "
-            "...); both need the same names: give --id for the column of the data that has them"
+            f"...); {remedy}"
         )
     rows = frame.rows(np.maximum(places, 0)) if frame.n_rows else frame
     numbers = np.array(rows.numbers, order="F")
@@ -99,6 +104,16 @@ def joined(frame: Frame, samples: Samples, path: Path) -> tuple[Frame, int]:
     slots = rows.slots
     joined = Frame(path, frame.header, slots, numbers, texts, len(places), line=rows.line)
     return joined, int(found.sum())
+
+
+def covariates_in(frame: Frame, reading: Reading, notes: list[str]) -> list[str]:
+    """Return the columns of a covariate file to use: those asked for, else all but the target."""
+    columns, target = keys_of(frame)[1], reading.pheno_name or reading.role("target")
+    if reading.covariates:
+        return [name for name in columns if name in reading.covariates]
+    if target in columns:
+        notes.append(f"{target!r} of {frame.path.name} is the target, and no covariate")
+    return [name for name in columns if name != target]
 
 
 def _places(own: Sequence[Sequence[str]], known: dict[tuple[str, ...], int]) -> NDArray[np.int64]:

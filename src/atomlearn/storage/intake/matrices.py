@@ -21,7 +21,13 @@ from atomlearn.storage.formats.table import DataTable, Request, Schema, require_
 from atomlearn.storage.intake.columns import ColumnPlan, plan_of
 from atomlearn.storage.intake.encode import completed, encode, groups_of
 from atomlearn.storage.intake.genotypes import components, distinct, kept_variants, taken
-from atomlearn.storage.intake.join import Samples, joined, keys_of, named_frame, phenotype
+from atomlearn.storage.intake.join import (
+    Samples,
+    covariates_in,
+    joined,
+    named_frame,
+    phenotype,
+)
 from atomlearn.storage.intake.kinds import described
 from atomlearn.storage.intake.problems import Problems, listed, spread
 from atomlearn.storage.intake.reading import Reading
@@ -211,8 +217,7 @@ def _covariates(matrix: _Matrix, reading: Reading, samples: Samples | None) -> _
             matrix.covariates = tuple(names.index(name) for name in mine)
         return None
     other = _other(reading.covar, samples, matrix.path, matrix.notes)
-    _, columns = keys_of(other)
-    wanted = [name for name in columns if not reading.covariates or name in reading.covariates]
+    wanted = covariates_in(other, reading, matrix.notes)
     way = "median" if reading.missing == "median" else "refuse"
     plans, _ = completed(other, described(other, wanted), way)
     gaps = np.zeros(other.n_rows, dtype=bool)

@@ -20,7 +20,13 @@ from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.encode import completed, encode
 from atomlearn.storage.intake.frame import Frame, transposed
 from atomlearn.storage.intake.from_store import read_from_store
-from atomlearn.storage.intake.join import Samples, joined, keys_of, phenotype, with_keys
+from atomlearn.storage.intake.join import (
+    Samples,
+    covariates_in,
+    joined,
+    phenotype,
+    with_keys,
+)
 from atomlearn.storage.intake.kinds import described
 from atomlearn.storage.intake.limits import INTAKE
 from atomlearn.storage.intake.matrices import read_matrix
@@ -172,7 +178,7 @@ def _target(
 ) -> tuple[str | None, NDArray[Any] | None]:
     """Return the name of the target and its values, "" or NaN where missing."""
     if reading.pheno is not None:
-        other, count = _joined(reading.pheno, reading, names, frame.path)
+        other, count = _joined(reading.pheno, reading, names, frame)
         notes.append(f"{count} of {frame.n_rows} samples are in {reading.pheno.name}")
         twice = [name for name, found in Counter(names).items() if found > 1]
         if twice:
@@ -183,20 +189,20 @@ def _target(
 
 
 def _joined(
-    file: Path, reading: Reading, names: Sequence[str] | None, path: Path
+    file: Path, reading: Reading, names: Sequence[str] | None, own: Frame
 ) -> tuple[Frame, int]:
     """Return the frame of another file with one row a sample of this one."""
     if names is None:
         raise ValueError(
-            f"{file} is joined by names of samples, and {path} has no column of such: type --id "
-            "NAME (or --transpose, where samples are columns)"
+            f"{file} is joined by names of samples, and {own.path} has no column of such: type "
+            "--id NAME (or --transpose, where samples are columns)"
         )
     form = format_of(file)
     if form.frame is None:
         raise ValueError(f"{file} is no table of text; expected columns with a header")
     opened = form.frame
     frame = with_keys(lambda text: opened(file, text, None), reading.form)
-    return joined(frame, Samples(names), file)
+    return joined(frame, Samples(names, columns=own.header), file)
 
 
 def _with_covariates(
@@ -209,9 +215,8 @@ def _with_covariates(
     """Return the frame with the columns of the covariate file beside it."""
     if reading.covar is None:
         return frame, plans, reading
-    other, count = _joined(reading.covar, reading, names, frame.path)
-    _, columns = keys_of(other)
-    wanted = [name for name in columns if not reading.covariates or name in reading.covariates]
+    other, count = _joined(reading.covar, reading, names, frame)
+    wanted = covariates_in(other, reading, notes)
     twice = [name for name in wanted if name in frame.header]
     if twice:
         raise ValueError(f"{reading.covar} and {frame.path} both have a column {twice[0]!r}")
