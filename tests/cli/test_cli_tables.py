@@ -246,3 +246,26 @@ def test_ctrl_c_in_the_search_for_a_number_keeps_the_best(
     assert main(["select", str(patients), "--target", "y", *words]) == 130
     assert "of the numbers that were tried" in capsys.readouterr().err
     assert read_model(out / "model.json").settings["n_features"] in (1, 2, 3)
+
+
+def test_covariates_of_another_file_are_joined_at_prediction_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    names, genes = [f"s{i}" for i in range(40)], rng.standard_normal((6, 40))
+    age = rng.integers(20, 80, 40)
+    lines = [",".join(["gene", *names])]
+    lines += [",".join([f"g{j}", *(f"{x:.4f}" for x in row)]) for j, row in enumerate(genes)]
+    data, samples, out = tmp_path / "genes.csv", tmp_path / "samples.csv", tmp_path / "out"
+    data.write_text("\n".join(lines) + "\n")
+    rows = [f"{s},{2 * g + a:.3f},{a}" for s, g, a in zip(names, genes[2], age, strict=True)]
+    samples.write_text("\n".join(["sample,y,age", *rows[::-1]]) + "\n")
+    joined = ["--transpose", "--covar", str(samples)]
+    asked = ["--pheno", str(samples), "--pheno-name", "y", "--n-features", "1", "--quiet"]
+    assert main(["select", str(data), *joined, *asked, "--out", str(out)]) == 0
+    capsys.readouterr()
+    assert main(["predict", str(out / "model.json"), str(data), *joined]) == 0
+    told = [line.split(",")[:2] for line in capsys.readouterr().out.split()[1:]]
+    assert [name for name, _ in told] == names
+    expected = [2 * g + a for g, a in zip(genes[2], age, strict=True)]
+    np.testing.assert_allclose([float(value) for _, value in told], expected, atol=0.02)

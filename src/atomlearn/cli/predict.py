@@ -102,13 +102,22 @@ def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> I
         table = frame_again(path, form, options.sheet, options.transpose, id_column)
         if table is not None:
             frame, ids = table
-            again = encoded_again(frame, plans, ids, id_column)
+            if ids is None and id_column is not None and id_column in frame.header:
+                ids = [str(cell) for cell in frame.cells(id_column).tolist()]
+            beside = [plan for plan in plans if plan.is_used and plan.name not in frame.header]
+            if options.covar is None or ids is None:
+                beside = []
+            again = encoded_again(frame, [plan for plan in plans if plan not in beside])
+            columns, notes = again.columns, list[str]()
+            if beside:
+                found, notes = _from_file(Path(options.covar), beside, Samples(ids or []))
+                columns = columns | found
             X = np.column_stack(
-                [np.zeros((again.n_rows, 0)), *(again.columns[i.name] for i in model.inputs)]
+                [np.zeros((again.n_rows, 0)), *(columns[i.name] for i in model.inputs)]
             )
-            names = None if again.ids is None else (["id"], [(name,) for name in again.ids])
-            offset, notes = _offset(model, frame, options)
-            return Inputs(X, names, notes, offset)
+            names = None if ids is None else (["id"], [(name,) for name in ids])
+            offset, told = _offset(model, frame, options)
+            return Inputs(X, names, notes + told, offset)
     if options.offset is not None or options.exposure is not None:
         raise CommandError(f"--offset and --exposure name a column of a table, and {path} is none")
     return _of_matrix(model, path, options)
@@ -236,17 +245,25 @@ def _covariates(
         raise CommandError(
             f"the model has the covariates {', '.join(asked[:6])}; give --covar FILE with them"
         )
+    plans = list({made[name].name: made[name] for name in asked}.values())
     samples = Samples(design.samples.name, design.samples.family)
-    path = Path(options.covar)
+    found, told = _from_file(Path(options.covar), plans, samples)
+    return columns | found, notes + told
+
+
+def _from_file(
+    path: Path, plans: Sequence[ColumnPlan], samples: Samples
+) -> tuple[dict[str, Any], list[str]]:
+    """Return what these plans make of a file of covariates, one row a sample."""
     frame, count = joined(named_frame(path), samples, path)
-    if count < n_samples and all(made[name].fill is None for name in asked):
+    missing = len(samples.names) - count
+    if missing and all(plan.fill is None for plan in plans):
         raise CommandError(
-            f"{n_samples - count} of {n_samples} samples are not in {path.name}, and the model has "
+            f"{missing} of {len(samples.names)} samples are not in {path.name}, and the model has "
             "no rule for covariates that are missing: add them there, or fit with --missing median"
         )
-    notes.append(f"{count} of {n_samples} samples are in {path.name}")
-    again = encoded_again(frame, list({made[name].name: made[name] for name in asked}.values()))
-    return columns | {name: again.columns[name] for name in asked}, notes
+    note = f"{count} of {len(samples.names)} samples are in {path.name}"
+    return encoded_again(frame, plans).columns, [note]
 
 
 def _places(model: SavedModel, schema: Schema, path: Path) -> list[int]:

@@ -21,12 +21,10 @@ from atomlearn.storage.intake.problems import Problems, listed
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Columns of new rows, by name; ``ids`` : names of the rows, where they have any."""
+    """Columns of new rows, by name."""
 
     columns: dict[str, NDArray[np.float64]]
-    ids: list[str] | None
     n_rows: int
-    path: Path
 
 
 def frame_again(
@@ -44,9 +42,7 @@ def frame_again(
     return transposed(frame) if on_its_side else (frame, None)
 
 
-def encoded_again(
-    frame: Frame, plans: Sequence[ColumnPlan], ids: list[str] | None = None, id: str | None = None
-) -> Again:
+def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> Again:
     """Return the columns that these plans make of new cells.
 
     A missing value counts as it did when the model was fitted; where it was refused then it is
@@ -84,9 +80,7 @@ def encoded_again(
     made = encode(frame, used)
     X = made.X
     columns = {name: _column(X, place) for place, name in enumerate(made.names)}
-    if ids is None and id is not None and id in frame.header:
-        ids = [str(cell) for cell in frame.cells(id).tolist()]
-    return Again(columns, ids, frame.n_rows, frame.path)
+    return Again(columns, frame.n_rows)
 
 
 def _column(X: Any, place: int) -> NDArray[np.float64]:
