@@ -32,8 +32,6 @@ constexpr double kAlike = 0.1;
 constexpr double kContraction = 0.25;
 // Room for so many columns at first.
 constexpr Index kRoom = 256;
-// A Hessian of so many columns more than thrice those in use is made anew.
-constexpr Index kCrowded = 500;
 // Damping after a step that was cut short, and when it is zero again.
 constexpr double kFirstDamping = 1e-4;
 constexpr double kFaded = 1e-8;
@@ -173,12 +171,7 @@ class Fit {
     // Whether the Hessian at hand will do here.
     bool is_alike() const {
         if (k_.damped.empty() || damping_ != k_.damping) return false;
-        if (is_quadratic()) {
-            Index used = 0;
-            for (Index j = 0; j < p_.count; ++j) used += w_[j] != 0.0;
-            const bool crowded = static_cast<Index>(k_.chosen.size()) > kCrowded + 3 * used;
-            return !crowded && k_.curvature == curvature_;
-        }
+        if (is_quadratic()) return k_.curvature == curvature_;
         double change = 0.0, total = 0.0;
         for (Index i = 0; i < n_; ++i) {
             change += std::fabs(at(curvature_, i) - at(k_.curvature, i));
@@ -220,19 +213,55 @@ class Fit {
         for (Index i = 0; i < n_; ++i) at(k_.damped, i) += damping_ * at(trial_, i);
     }
 
+    // Makes room for those entering, and keeps of the others those in use and in the factor.
+    Index keep_used() {
+        std::vector<Index> kept, where(k_.chosen.size(), -1);
+        std::vector<char> factored(k_.chosen.size(), 0);
+        for (Index i = 0; i < k_.factored; ++i) factored[as_size(k_.order[as_size(i)])] = 1;
+        for (std::size_t i = 0; i < k_.chosen.size(); ++i) {
+            if (w_[k_.chosen[i]] == 0.0 && factored[i] == 0) continue;
+            where[i] = static_cast<Index>(kept.size());
+            kept.push_back(static_cast<Index>(i));
+        }
+        const Index count = static_cast<Index>(kept.size());
+        const Index size = count + static_cast<Index>(entering_.size());
+        const Index old = k_.stride, stride = std::min(p_.count, std::max(size + size / 2, kRoom));
+        std::vector<double> gram(as_size(stride * stride));
+        for (Index r = 0; r < count; ++r)
+            for (Index c = 0; c < count; ++c)
+                gram[as_size(r * stride + c)] =
+                    at(k_.gram, kept[as_size(r)] * old + kept[as_size(c)]);
+        k_.gram.swap(gram);
+        if (stride > old) {
+            std::vector<double> factor(as_size(stride * stride));
+            for (Index r = 0; r < k_.factored; ++r)
+                std::copy_n(k_.factor.data() + r * old, k_.factored, factor.data() + r * stride);
+            k_.factor.swap(factor);
+            k_.order.resize(as_size(stride));
+        } else {
+            for (Index r = 1; r < k_.factored; ++r)
+                std::copy_n(k_.factor.data() + r * old, k_.factored, k_.factor.data() + r * stride);
+        }
+        k_.stride = stride;
+        for (Index i = 0; i < k_.factored; ++i)
+            k_.order[as_size(i)] = where[as_size(k_.order[as_size(i)])];
+        for (const Index j : k_.chosen) place_[as_size(j)] = -1;
+        for (Index i = 0; i < count; ++i) {
+            const auto from = as_size(kept[as_size(i)]);
+            k_.chosen[as_size(i)] = k_.chosen[from];
+            k_.means[as_size(i)] = k_.means[from];
+            place_[as_size(k_.chosen[as_size(i)])] = i;
+        }
+        k_.chosen.resize(as_size(count));
+        k_.means.resize(as_size(count));
+        return count;
+    }
+
     void extend(Index known, Index size) {
         if (size == known) return;
         if (size > k_.stride) {
-            const Index stride = std::min(p_.count, std::max(2 * size, kRoom));
-            std::vector<double> wider(as_size(stride * stride)), factor(as_size(stride * stride));
-            for (Index r = 0; r < known; ++r) {
-                std::copy_n(k_.gram.data() + r * k_.stride, known, wider.data() + r * stride);
-                std::copy_n(k_.factor.data() + r * k_.stride, known, factor.data() + r * stride);
-            }
-            k_.gram.swap(wider);
-            k_.factor.swap(factor);
-            k_.stride = stride;
-            k_.order.resize(as_size(stride));
+            known = keep_used();
+            size = known + static_cast<Index>(entering_.size());
         }
         for (const Index j : entering_) {
             place_[as_size(j)] = static_cast<Index>(k_.chosen.size());
