@@ -191,10 +191,14 @@ class ColumnSystem final : public FeatureSystem {
             std::copy(column, column + n, columns_.data() + at * n);
             linear_[as_size(j)] = dot(column, loss_.target, n);
         }
-        // Rows first .. count - 1 of G, up to the diagonal, then mirrored.
+        // Rows first .. count - 1 of G: with those known before, then with each other.
+        const double* added = columns_.data() + first * n;
         double* fresh = gram_.data() + first * stride_;
-        blas::product(count_, count_ - first, n, columns_.data(), n, columns_.data() + first * n, n,
-                      0.0, fresh, stride_);
+        blas::product(first, count_ - first, n, columns_.data(), n, added, n, 0.0, fresh, stride_);
+        blas::add_gram(count_ - first, n, 1.0, added, n, 0.0, fresh + first, stride_);
+        for (Index r = first; r < count_; ++r)
+            for (Index c = first; c < r; ++c)
+                gram_[as_size(r * stride_ + c)] = gram_[as_size(c * stride_ + r)];
         for (Index r = first; r < count_; ++r)
             for (Index c = 0; c < first; ++c)
                 gram_[as_size(c * stride_ + r)] = gram_[as_size(r * stride_ + c)];

@@ -260,7 +260,7 @@ class ColumnGeneration(Solver):
         self, restricted: Problem, weights: Array, state: ActiveState, n_features: int
     ) -> Refit:
         """Re-fit loosely, then to what would be best, unless asking the data is cheaper."""
-        target = max(self._gap_target(state), restricted.negligible)
+        target = max(self._gap_target(state, n_features), restricted.negligible)
         intercept = state.intercept + float(state.lengths.offsets @ state.weights)
         master = FreeNewton(self.master)
         entries = restricted.design.shape[0] * weights.size
@@ -280,14 +280,18 @@ class ColumnGeneration(Solver):
         refit.steps += steps
         return refit
 
-    def _gap_target(self, state: ActiveState) -> float:
+    def _gap_target(self, state: ActiveState, n_features: int) -> float:
         certificate = state.certificate
         wanted = self.inner_ratio * certificate.gap
         enough = 0.5 * self.tolerance * abs(certificate.objective)
         if not state.candidates.size:
             # Nothing new to add: only a more exact master can close what is left but for rounding.
             return max(min(0.3 * state.refit_gap, enough), 0.1 * certificate.rounding)
-        if state.columns.size + state.candidates.size <= self.pace.beyond_free * state.free:
+        taken = state.columns.size + state.candidates.size
+        if not state.columns.size and 2 * taken < n_features:
+            # The first of many: more will come.
+            return max(wanted, enough)
+        if taken <= self.pace.beyond_free * state.free:
             # The last digits cost a step or two, and the objective they are relative to will fall.
             return max(1e-2 * enough, min(enough, 1e-12 * abs(certificate.objective)))
         assert state.block is not None
@@ -331,7 +335,9 @@ class ColumnGeneration(Solver):
         if not self.batch and share > max(self.pace.share, n_samples):
             atom = norm.best_columns(price.scores, 1).size
             share = min(share, max(self.pace.share, n_samples, self.pace.atoms * atom))
-        count = self.batch or max(100, 2 * n_used, share, state.free)
+        # Of a few times as many, gathering those that are free would cost much of a pass.
+        free = state.free if n_features <= 2 * state.free else min(state.free, n_features // 10)
+        count = self.batch or max(100, 2 * n_used, share, free)
         best = norm.best_columns(price.scores, count)
         if not n_used and not state.free and best.size >= count and self.batch != 1:
             # The best atom alone may be larger: its neighbours are worth a look too.
