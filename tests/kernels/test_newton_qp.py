@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -193,3 +195,16 @@ def test_ends_where_the_gap_is_small_and_before_models_that_are_too_large():
         weights, _, made = newton_qp(X, y, np.ones(n), "logistic", np.zeros(p), **options, **limit)
         assert made == 0
         assert not weights.any()
+
+
+def test_threads_that_share_a_kept_hessian_end_at_their_optima():
+    """One of them has it at a time, the others work on one of their own."""
+    rng = np.random.default_rng(0)
+    kept, tasks = KeptHessian(), [task(rng, "logistic", "penalized") for _ in range(8)]
+
+    def end(at):
+        weights, shift, _ = by_kernel(at, kept=kept)
+        return priced(at, weights, shift).relative_gap
+
+    with ThreadPoolExecutor(4) as pool:
+        assert max(pool.map(end, 10 * tasks)) < 1e-9

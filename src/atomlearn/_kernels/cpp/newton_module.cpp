@@ -2,6 +2,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
+#include <atomic>
 #include <chrono>
 #include <type_traits>
 
@@ -36,6 +37,29 @@ class Watch {
     bool interrupted_ = false;
 };
 
+// What Python holds of a Hessian; ``taken`` while a call works on it.
+struct HeldHessian {
+    KeptHessian hessian;
+    std::atomic_flag taken;
+};
+
+// A Hessian for one call: the held one, or a new one where another thread works on that.
+class Lent {
+  public:
+    explicit Lent(HeldHessian& held) : held_(held), mine_(!held.taken.test_and_set()) {}
+    Lent(const Lent&) = delete;
+    Lent& operator=(const Lent&) = delete;
+    ~Lent() {
+        if (mine_) held_.taken.clear();
+    }
+    KeptHessian& get() { return mine_ ? held_.hessian : new_; }
+
+  private:
+    HeldHessian& held_;
+    KeptHessian new_;
+    bool mine_;
+};
+
 using Prices = std::tuple<double, double, double, double, bool, bool>;
 using Limits = std::tuple<double, Index, Index, Index, double, double>;
 
@@ -44,7 +68,7 @@ using Limits = std::tuple<double, Index, Index, Index, double, double>;
 // number of steps.
 Index run(const FewColumns& columns, const Doubles& target, const Doubles& sample_weight,
           const std::pair<int, double>& kind, const Doubles& price, const Prices& prices,
-          const Limits& limits, KeptHessian& kept, const OutDoubles& weights,
+          const Limits& limits, HeldHessian& kept, const OutDoubles& weights,
           const OutDoubles& shift) {
     const auto& [level, coupling, ridge, radius, is_signed, intercept] = prices;
     const auto& [gap, batch, steps, most_columns, work, seconds] = limits;
@@ -56,11 +80,13 @@ Index run(const FewColumns& columns, const Doubles& target, const Doubles& sampl
                                 ridge,     radius,
                                 is_signed, intercept};
     Watch watch(seconds);
+    Lent hessian(kept);
     Index made = 0;
     {
         const nb::gil_scoped_release release;
         made = newton_qp(problem, weights.data(), shift.data(),
-                         {gap, batch, steps, most_columns, work, [&] { return watch(); }}, kept);
+                         {gap, batch, steps, most_columns, work, [&] { return watch(); }},
+                         hessian.get());
     }
     if (watch.interrupted()) throw nb::python_error();
     return made;
@@ -69,7 +95,7 @@ Index run(const FewColumns& columns, const Doubles& target, const Doubles& sampl
 Index newton_qp_dense(const DoubleMatrix& columns, const Doubles& target,
                       const Doubles& sample_weight, const std::pair<int, double>& kind,
                       const Doubles& price, const Prices& prices, const Limits& limits,
-                      KeptHessian& kept, const OutDoubles& weights, const OutDoubles& shift) {
+                      HeldHessian& kept, const OutDoubles& weights, const OutDoubles& shift) {
     const auto few = dense_columns(columns.data(), static_cast<Index>(columns.shape(0)),
                                    static_cast<Index>(columns.shape(1)));
     return run(*few, target, sample_weight, kind, price, prices, limits, kept, weights, shift);
@@ -78,7 +104,7 @@ Index newton_qp_dense(const DoubleMatrix& columns, const Doubles& target,
 Index newton_qp_csc(const Doubles& data, const Vector& indices, const Vector& indptr,
                     const Doubles& target, const Doubles& sample_weight,
                     const std::pair<int, double>& kind, const Doubles& price, const Prices& prices,
-                    const Limits& limits, KeptHessian& kept, const OutDoubles& weights,
+                    const Limits& limits, HeldHessian& kept, const OutDoubles& weights,
                     const OutDoubles& shift) {
     return by_index(indices, [&](const auto* rows) {
         using Row = std::remove_const_t<std::remove_pointer_t<decltype(rows)>>;
@@ -107,7 +133,7 @@ Index ksupport_newton_of(const DoubleMatrix& data, bool gram, const Doubles& pul
 }  // namespace
 
 void bind_newton(nb::module_& m) {
-    nb::class_<KeptHessian>(m, "KeptHessian").def(nb::init<>());
+    nb::class_<HeldHessian>(m, "KeptHessian").def(nb::init<>());
     m.def("newton_qp", &newton_qp_dense, nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg().noconvert(), nb::arg().noconvert());
