@@ -69,3 +69,12 @@ def test_bytes_that_do_not_fit_are_refused() -> None:
         _kernels.scores_genotypes(np.zeros(6, dtype=np.uint8), 9, np.zeros(2), np.zeros(9))
     with pytest.raises(TypeError, match="Fortran"):
         _kernels.scores_stored(np.zeros((3, 4)), np.zeros(3))
+
+
+@pytest.mark.parametrize("n", [4095, 4096, 4099])
+def test_long_columns_of_genotypes_are_unpacked_by_bytes(n: int) -> None:
+    rng = np.random.default_rng(n)
+    data, means = rng.integers(0, 256, 3 * ((n + 3) // 4)).astype(np.uint8), rng.random(3)
+    for dtype in (np.float32, np.float64):
+        gathered = _kernels.gather_genotypes(data, n, means, dtype)
+        assert_array_equal(gathered, reference.gather_genotypes(data, n, means, dtype))

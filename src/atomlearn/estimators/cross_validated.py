@@ -22,6 +22,7 @@ from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.names import named
 from atomlearn.core.paths.criteria import CRITERIA, criterion_scores
 from atomlearn.core.paths.cross_validation import Rule, cross_validate
+from atomlearn.core.paths.ends import End
 from atomlearn.core.paths.folds import Rows, Score, held_out_loss, training_part
 from atomlearn.core.paths.levels import check_levels, level_grids
 from atomlearn.core.paths.relax import checked_shares
@@ -61,6 +62,7 @@ class CrossValidatedModel(AtomicModel):
     selection: Rule
     refit: bool
     n_jobs: int | None
+    until: End | None
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the routing: fit to the splitter and the scorer, score to the scorer."""
@@ -173,16 +175,14 @@ class CrossValidatedModel(AtomicModel):
     ) -> tuple[int, list[WarmStart | None]]:
         """Choose alpha and the share of a refit; return the number of the norm, and starts."""
         levels, shares = self._grids(problems, norms), checked_shares(self.relax)
-        half, rule = settings.share(2), self.selection  # of the time that is left
+        half, rule, more = settings.share(2), self.selection, (problems, norms, levels)
         if rule in CRITERIA:
-            scores = criterion_scores(problems, norms, levels, rule, half, shares)
+            scores = criterion_scores(*more, rule, half, shares, self.until)
         else:
-            more = half, self.n_jobs, shares
-            scores = cross_validate(problems, norms, levels, folds, score, *more)
+            scores = cross_validate(*more, folds, score, half, self.n_jobs, shares, self.until)
         chosen, position = scores.choose(rule)
-        self.alpha_ = float(levels[chosen, position])
+        self.relax_, self.alpha_ = scores.relax, float(levels[chosen, position])
         self.alphas_ = levels[0] if len(norms) == 1 else levels
-        self.relax_ = scores.relax
         self.cv_results_ = scores.table()
         self.n_passes_ += 0.0 if scores.paths else scores.passes
         return chosen, scores.warm_starts(chosen, position, len(problems))
@@ -259,6 +259,9 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         ``observer(progress)`` is called after each step, of the search too.
     time_limit : float, optional
         Seconds after which the whole fit ends with what it has. Half of it is for the search.
+    until : paths.End, optional
+        Where the search has gone far enough, as in ``paths.path``; ``paths.NoImprovement()`` is of
+        the mean held-out score. Scores of alphas beyond are NaN.
 
     Attributes
     ----------
@@ -274,13 +277,12 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
 
     Notes
     -----
-    An interrupt from the keyboard during the search is raised, what was found until then (a
-    ``CrossValidation``, or None) as its ``found``; in the final fit it is the status INTERRUPTED.
+    Ctrl-C in the search is raised, with what was found until then (a ``CrossValidation``, or None)
+    as its ``found``; in the final fit it is the status INTERRUPTED.
 
     References
     ----------
-    L. Breiman, J. Friedman, R. Olshen, C. Stone. Classification and Regression Trees. Wadsworth,
-    1984 (the rule of one standard error).
+    L. Breiman et al. Classification and Regression Trees. Wadsworth, 1984 (one standard error).
 
     Examples
     --------
@@ -319,6 +321,7 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         observers: Sequence[Observer] | None = None,
         stop: StoppingRule | None = None,
         time_limit: float | None = None,
+        until: End | None = None,
     ) -> None:
         keep(self, locals())
 
@@ -332,7 +335,7 @@ class AtomicClassifierCV(SelectsColumns, CrossValidatedModel, LinearClassifier):
     Parameters
     ----------
     norms, alphas, n_alphas, alpha_ratio, selection, refit, n_jobs, verbose, observers, stop,
-    time_limit
+    time_limit, until
         As in ``AtomicRegressorCV``.
     form, loss, features, fit_intercept, unpenalized, class_weight, tol, max_iter, solver
         As in ``AtomicClassifier``. Class weights are those of all data, also in the folds.
@@ -392,5 +395,6 @@ class AtomicClassifierCV(SelectsColumns, CrossValidatedModel, LinearClassifier):
         observers: Sequence[Observer] | None = None,
         stop: StoppingRule | None = None,
         time_limit: float | None = None,
+        until: End | None = None,
     ) -> None:
         keep(self, locals())

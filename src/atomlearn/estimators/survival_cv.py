@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Norm, Solver
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.paths.cross_validation import Rule
+from atomlearn.core.paths.ends import End
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.estimators.checks import keep
@@ -27,7 +28,7 @@ class AtomicSurvivalCV(SelectsColumns, LinearSurvival, CrossValidatedModel):  # 
     Parameters
     ----------
     norms, alphas, n_alphas, alpha_ratio, selection, refit, n_jobs, verbose, observers, stop,
-    time_limit
+    time_limit, until
         As in ``AtomicRegressorCV``.
     ties, form, features, unpenalized, relax, adaptive, tol, max_iter, solver
         As in ``AtomicSurvival``.
@@ -93,6 +94,7 @@ class AtomicSurvivalCV(SelectsColumns, LinearSurvival, CrossValidatedModel):  # 
         observers: Sequence[Observer] | None = None,
         stop: StoppingRule | None = None,
         time_limit: float | None = None,
+        until: End | None = None,
     ) -> None:
         keep(self, locals())
 

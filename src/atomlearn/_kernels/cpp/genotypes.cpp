@@ -1,6 +1,7 @@
 // Products with genotypes of two bits each: unpacked in registers, summed in float64.
 //
 // One thread a call: files are passed over in tiles, and tiles are shared out among threads.
+#include <algorithm>
 #include <bit>
 
 #include "stored.hpp"
@@ -279,13 +280,23 @@ void genotype_counts(const Genotypes& x, Index* out) {
     count(x, out);
 }
 
+constexpr Index kTabled = 1024;
+
 template <class U>
 void genotype_gather(const Genotypes& x, const Index* columns, Index n_columns, U* out) {
     for (Index m = 0; m < n_columns; ++m) {
         const std::uint8_t* column = x.data + columns[m] * x.stride;
         const U values[4] = {U(2), static_cast<U>(x.means[columns[m]]), U(1), U(0)};
         U* target = out + m * x.n_samples;
-        for (Index i = 0; i < x.n_samples; ++i)
+        Index i = 0;
+        if (x.n_samples >= 4 * kTabled) {
+            // Four genotypes a byte: what each byte stands for is written once a column.
+            U table[kTabled];
+            for (Index t = 0; t < kTabled; ++t) table[t] = values[(t / 4 >> (2 * (t % 4))) & 3];
+            for (; i + 4 <= x.n_samples; i += 4)
+                std::copy_n(table + 4 * Index{column[i / 4]}, 4, target + i);
+        }
+        for (; i < x.n_samples; ++i)
             target[i] = values[(column[i / 4] >> (2 * (i % 4))) & 3];
     }
 }

@@ -19,6 +19,7 @@ from atomlearn.core.paths.cross_validation import (
     CrossValidation,
     cross_validate,
 )
+from atomlearn.core.paths.ends import End
 from atomlearn.core.paths.folds import Rows
 from atomlearn.core.paths.path import PathResult
 from atomlearn.core.paths.settings import Settings
@@ -114,6 +115,7 @@ def criterion_scores(
     criterion: Any,
     settings: Settings,
     relax: Sequence[float] = (0.0,),
+    until: End | None = None,
 ) -> CrossValidation:
     """Return minus the criterion of every (norm, level), as of the one fold that is all rows.
 
@@ -139,7 +141,8 @@ def criterion_scores(
         return total
 
     rows = np.arange(first.y.size)
-    found = cross_validate(problems, norms, levels, [(rows, rows)], fit, settings, None, relax)
+    folds = [(rows, rows)]
+    found = cross_validate(problems, norms, levels, folds, fit, settings, None, relax, until)
     k, p = found.n_selected.astype(np.float64), first.design.shape[1]
     return replace(found, scores=found.scores - _price(criterion, k, n, p, 1.0))
 

@@ -35,8 +35,8 @@ class Pool:
         ``lengths``.
     """
 
-    #: Entries of the pool (half a GB in float64), beyond which no column joins it.
-    MOST_ENTRIES = 2**26
+    #: Entries of the pool (1 GB in float64), beyond which no column joins it.
+    MOST_ENTRIES = 2**27
 
     def __init__(self, problem: Problem, source: Pool | None = None) -> None:
         self._problem, self._source = problem, source
