@@ -225,7 +225,7 @@ def _beyond(times: str) -> int:
 
 
 def _bins(times: str) -> dict[int, int]:
-    parts = (part.split(":") for part in times.split())
+    parts = (part.split(":") for part in times.split() if ":" in part)
     return {int(exponent): int(count) for exponent, count in parts}
 
 
