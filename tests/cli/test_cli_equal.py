@@ -184,8 +184,9 @@ def test_norms_with_a_search_for_the_level_are_the_same(
     np.testing.assert_allclose(fitted.standardized, used, atol=1e-4 * np.abs(used).max())
 
 
-@pytest.mark.parametrize("task", ["numbers", "classes", "three classes"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    ("seed", "task"), [(0, "numbers"), (1, "numbers"), (0, "classes"), (1, "three classes")]
+)
 def test_n_features_auto_is_the_same(seed: int, task: str, tmp_path: Path) -> None:
     X, y = _made(seed, 60, 12, task == "classes")
     if task == "three classes":
