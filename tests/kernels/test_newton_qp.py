@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from atomlearn import designs, losses, norms, problem
+from atomlearn import designs, losses, masters, norms, problem
 from atomlearn._kernels import NEWTON_LOSSES, KeptHessian, newton_qp
+from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.masters.active_set import model_terms
 
 
@@ -208,3 +209,31 @@ def test_threads_that_share_a_kept_hessian_end_at_their_optima():
 
     with ThreadPoolExecutor(4) as pool:
         assert max(pool.map(end, 10 * tasks)) < 1e-9
+
+
+def test_a_hessian_of_other_columns_is_not_used():
+    X, y = wide("squared", 11)
+    n, kept = y.size, KeptHessian()
+    options = {"level": 0.4, "kept": kept}
+    newton_qp(X, y, np.ones(n), "squared", np.zeros(300), price=np.ones(300), **options)
+    few = np.asfortranarray(X[:, :20])
+    mine, _, _ = newton_qp(
+        few, y, np.ones(n), "squared", np.zeros(20), price=np.ones(20), **options
+    )
+    alone, _, _ = newton_qp(
+        few, y, np.ones(n), "squared", np.zeros(20), price=np.ones(20), level=0.4
+    )
+    np.testing.assert_allclose(mine, alone, atol=1e-12)
+
+
+def test_successors_of_a_block_do_not_share_a_hessian():
+    """Two blocks that grow out of one have other columns at the same places."""
+    X, y = wide("squared", 12)
+    level = problem.Regularizer(norms.L1(), "penalized", 0.4)
+    base = CachedBlock(designs.DenseBlock(np.asfortranarray(X[:, :10])))
+    for some in (X[:, 10:150], X[:, 150:290]):
+        block = base.append(designs.DenseBlock(np.asfortranarray(some)))
+        given = problem.Problem.build(block, y, losses.Squared(), level)
+        refit = masters.default_master().solve(given, np.zeros(150), 0.0, 1e-9)
+        assert refit.gap <= 1e-9
+        assert refit.steps < 50

@@ -55,7 +55,8 @@ class Fit {
           scores_(as_size(p_.count)),
           k_(kept),
           place_(as_size(p_.count), -1) {
-        const bool mine = k_.intercept == p_.intercept && as_size(n_) == k_.curvature.size();
+        bool mine = k_.intercept == p_.intercept && as_size(n_) == k_.curvature.size();
+        for (const Index j : k_.chosen) mine = mine && j < p_.count;
         if (!mine) k_ = KeptHessian{};
         k_.intercept = p_.intercept;
         if (k_.ridge != p_.ridge) k_.factored = 0;

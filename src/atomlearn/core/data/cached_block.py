@@ -139,7 +139,7 @@ class CachedBlock(Block):
                 cache.where = np.concatenate([cache.where, fresh])
                 longer._gram = cache
         longer._growing = self._growing
-        longer.hessian = self.hessian
+        longer.hessian, self.hessian = self.hessian, _kernels.KeptHessian()
         return longer
 
     def growing_gram(self, curvature: Array, centered: bool) -> GrowingGram:
