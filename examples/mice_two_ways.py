@@ -7,7 +7,7 @@ which a quarter is held out. All see the same mice and the covariate sex, which 
 and choose their level by five folds: the l1 norm on standardized genotypes, fitted again to all
 folds; the same but the mean of the five folds' models, each at its own best level (the CMSA of
 bigstatsr, Prive et al. 2019); and the k-support norm over windows of 2 Mb next to each other, which
-selects regions, of ten levels (down to a two-thousandth of the largest). The first and the last
+selects regions, of eight levels (down to a 500th of the largest). The first and the last
 are commands that write a report.
 """
 
@@ -96,13 +96,13 @@ def by_averages(folder: Path) -> dict[str, Any]:
 
 
 def by_windows(folder: Path) -> dict[str, Any]:
-    """Choose among ten levels for k = 20 in Python, then run the command at the best one."""
+    """Choose among eight levels for k = 20 in Python, then run the command at the best one."""
     table, X, y, test = training(folder)
     at = np.asarray(table.variants.positions) // WIDTH
     names = list(zip(table.variants.chromosomes, at.tolist(), strict=True))
     labels = np.unique([f"{c}_{w}" for c, w in names] + ["sex"], return_inverse=True)[1]
     search = AtomicRegressorCV(
-        KSupport(20, groups=labels), n_alphas=10, alpha_ratio=5e-4, form="squared", cv=FOLDS,
+        KSupport(20, groups=labels), n_alphas=8, alpha_ratio=2e-3, form="squared", cv=FOLDS,
         unpenalized=np.array(table.covariates), tol=1e-3,
     ).fit(X, y[~test])  # fmt: skip
     asked = ["--norm", "ksupport:k=20", "--groups", f"{folder}/mice.windows"]
