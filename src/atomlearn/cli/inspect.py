@@ -96,7 +96,9 @@ def _lines(plans: Sequence[ColumnPlan]) -> list[str]:
 def _hints(path: Path, plans: Sequence[ColumnPlan], reading: Reading, n_rows: int) -> list[str]:
     """Return what could be typed next."""
     hints = []
-    if any(plan.missing and plan.is_used for plan in plans) and reading.missing == "refuse":
+    refused = reading.missing == "refuse"
+    missing = refused and any(plan.missing and plan.is_used for plan in plans)
+    if missing:
         hints.append("values are missing: --missing median, indicator or drop")
     numeric = [plan for plan in plans if plan.use == "number"]
     first, named = plans[0], reading.named_roles()
@@ -106,5 +108,6 @@ def _hints(path: Path, plans: Sequence[ColumnPlan], reading: Reading, n_rows: in
     asked = f"--target {reading.target or 'NAME'}"
     if reading.role("time") and reading.role("event"):
         asked = f"--time {reading.role('time')} --event {reading.role('event')}"
+    asked += " --missing median" if missing else ""
     hints.append(f"next: atomlearn select {path} {asked} --out selected/")
     return ["", *hints]
