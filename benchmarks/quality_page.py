@@ -135,6 +135,6 @@ hundredths. Best subset selection is ahead of the best of ours on one real set (
 column is enough). Where few features act (the simulation of its authors) numbers of features found
 and false are below, method by method. Relaxing (`l1, relaxed`) changes nothing on the five sets
 where it ran; whether curves of steps (`steps`) close these distances is still to be run. Where
-features are much alike, as in Zou and Hastie's bunches, l1 and the k-support norm find most of them,
-and best subset one of each bunch.
+features are much alike, as in Zou and Hastie's bunches, l1 and the k-support norm find most of
+them, and best subset one of each bunch.
 """
