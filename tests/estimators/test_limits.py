@@ -43,8 +43,8 @@ def test_observers_see_every_step_and_change_nothing(estimator: Any, y: Any) -> 
     watched = clone(estimator).set_params(observers=[lambda progress: seen.append(progress.passes)])
     watched.fit(X, y)
     assert len(seen) >= sum(len(result.history) for result in watched.results_)
-    # Levels that nobody watches share readings of the data, which rounds another way.
-    shares = {"rtol": 1e-9, "atol": 1e-11} if hasattr(estimator, "cv") else {"rtol": 0.0}
+    # Levels that nobody watches share readings of the data, and end elsewhere within the gap.
+    shares = {"rtol": 1e-7, "atol": 1e-8} if hasattr(estimator, "cv") else {"rtol": 0.0}
     np.testing.assert_allclose(watched.coef_, clone(estimator).fit(X, y).coef_, **shares)
     assert clone(watched).observers is not None
 

@@ -185,12 +185,12 @@ void pair_histograms(const std::uint8_t* codes, Index n_rows, Index n_levels, co
     }
 }
 
-#define ATOMLEARN_INSTANTIATE(I)                                                                \
-    template void code_histograms<I>(const Codes<I>&, const Index*, const Index*, Index,        \
-                                     const double*, Index, double*);                            \
-    template void thermometer_scores<I>(const Codes<I>&, const double*, const Index*,           \
-                                        const Index*, const Index*, Index, const double*,       \
-                                        Index, bool, double*);
+#define ATOMLEARN_INSTANTIATE(I)                                                                 \
+    template void code_histograms<I>(const Codes<I>&, const Index*, const Index*, Index,         \
+                                     const double*, Index, double*);                             \
+    template void thermometer_scores<I>(const Codes<I>&, const double*, const Index*,            \
+                                        const Index*, const Index*, Index, const double*, Index, \
+                                        bool, double*);
 ATOMLEARN_INSTANTIATE(std::int32_t)
 ATOMLEARN_INSTANTIATE(std::int64_t)
 

@@ -296,8 +296,7 @@ void genotype_gather(const Genotypes& x, const Index* columns, Index n_columns, 
             for (; i + 4 <= x.n_samples; i += 4)
                 std::copy_n(table + 4 * Index{column[i / 4]}, 4, target + i);
         }
-        for (; i < x.n_samples; ++i)
-            target[i] = values[(column[i / 4] >> (2 * (i % 4))) & 3];
+        for (; i < x.n_samples; ++i) target[i] = values[(column[i / 4] >> (2 * (i % 4))) & 3];
     }
 }
 

@@ -194,7 +194,8 @@ void scores_of_thermometers(const Bytes& codes, const std::optional<Vector>& ind
                             Index width, bool norms, const OutDoubles& out) {
     by_codes(codes, indices, indptr, n_rows, starts, [&](const auto& x) {
         thermometer_scores(x, values.data(), zero.data(), columns.data(), offsets.data(),
-                           static_cast<Index>(columns.shape(0)), v.data(), width, norms, out.data());
+                           static_cast<Index>(columns.shape(0)), v.data(), width, norms,
+                           out.data());
     });
 }
 
