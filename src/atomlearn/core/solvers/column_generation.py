@@ -260,7 +260,7 @@ class ColumnGeneration(Solver):
         self, restricted: Problem, weights: Array, state: ActiveState, n_features: int
     ) -> Refit:
         """Re-fit loosely, then to what would be best, unless asking the data is cheaper."""
-        target = max(self._gap_target(state, n_features), restricted.negligible)
+        target = max(self._gap_target(state), restricted.negligible)
         intercept = state.intercept + float(state.lengths.offsets @ state.weights)
         master = FreeNewton(self.master)
         entries = restricted.design.shape[0] * weights.size
@@ -280,7 +280,7 @@ class ColumnGeneration(Solver):
         refit.steps += steps
         return refit
 
-    def _gap_target(self, state: ActiveState, n_features: int) -> float:
+    def _gap_target(self, state: ActiveState) -> float:
         certificate = state.certificate
         wanted = self.inner_ratio * certificate.gap
         enough = 0.5 * self.tolerance * abs(certificate.objective)
@@ -288,9 +288,6 @@ class ColumnGeneration(Solver):
             # Nothing new to add: only a more exact master can close what is left but for rounding.
             return max(min(0.3 * state.refit_gap, enough), 0.1 * certificate.rounding)
         taken = state.columns.size + state.candidates.size
-        if not state.columns.size and 2 * taken < n_features:
-            # The first of many: more will come.
-            return max(wanted, enough)
         if taken <= self.pace.beyond_free * state.free:
             # The last digits cost a step or two, and the objective they are relative to will fall.
             return max(1e-2 * enough, min(enough, 1e-12 * abs(certificate.objective)))
