@@ -26,37 +26,32 @@ def known_already(design: Design, train: Rows, test: Rows) -> Mask:
     ``benchmarks/tuning/copies.py`` shows on which tables that is told, and on which it is not.
     """
     none = np.zeros(test.size, dtype=bool)
-    if not design.listable or design.shape[1] > SETTINGS.most_compared_columns:
-        return none
-    if not train.size or not test.size:
-        return none
-    deviations = column_moments(design)[1]
-    varying = np.flatnonzero(deviations > 0)
-    scale = np.zeros(deviations.size)
-    scale[varying] = 1.0 / deviations[varying]
     n_rows, n_columns = design.shape
+    comparable = design.listable and n_columns <= SETTINGS.most_compared_columns
+    if not (comparable and train.size and test.size):
+        return none
     few = n_rows <= SETTINGS.most_compared_rows and n_rows * n_columns <= SETTINGS.most_drawn
+    deviations = column_moments(design)[1]
+    scale = np.divide(1.0, deviations, out=np.zeros(n_columns), where=deviations > 0)
     rng = np.random.default_rng(1)
     keys = np.array([design.predict(rng.standard_normal(n_columns) * scale)
                      for _ in range(SETTINGS.sums_of_rows if few else 2)])  # fmt: skip
-    some = [rng.permutation(rows)[: SETTINGS.surrogate_rows * rows.size // n_rows + 1]
-            for rows in (train, test)]  # fmt: skip
-    columns = np.sort(rng.permutation(varying)[: SETTINGS.surrogate_columns])
     same = _same(keys, train, test)
     near = _near(keys, train, test) if few else none
     if near.mean() <= SETTINGS.many_copies:
         near = none
-    block: Array | None = None
-    for found, alike in ((same, _same), (near, _near)):
-        if found.mean() <= SETTINGS.few_copies:
-            continue
-        if block is None:
-            block = np.asarray(design.gather(columns).dense(), dtype=np.float64)
-            by_chance = _keys_by_chance(block[np.concatenate(some)], rng)
-        rows = np.split(np.arange(some[0].size + some[1].size), [some[0].size])
+    doubtful = [(found, alike) for found, alike in ((same, _same), (near, _near))
+                if found.mean() > SETTINGS.few_copies]  # fmt: skip
+    if doubtful:
+        some = [rng.permutation(rows)[: SETTINGS.surrogate_rows * rows.size // n_rows + 1]
+                for rows in (train, test)]  # fmt: skip
+        columns = np.sort(rng.permutation(np.flatnonzero(scale))[: SETTINGS.surrogate_columns])
+        block = np.asarray(design.gather(columns).dense(), dtype=np.float64)
+        by_chance = _keys_by_chance(block[np.concatenate(some)], rng)
+    for found, alike in doubtful:
+        rows = np.split(np.arange(len(by_chance[0][0])), [some[0].size])
         chance = max(float(alike(other, *rows).mean()) for other in by_chance)
-        if chance >= SETTINGS.by_chance * max(float(alike(keys, *some).mean()), 1e-9):
-            found[:] = False
+        found[:] &= chance < SETTINGS.by_chance * max(float(alike(keys, *some).mean()), 1e-9)
     return same | _near(keys, train, test, SETTINGS.many_near) if near.any() else same
 
 

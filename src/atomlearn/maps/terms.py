@@ -113,6 +113,8 @@ class TermDesign(MappedDesign):
     def scores(self, v: Array) -> TermScores:
         return TermScores(self, v)
 
+    reads_at_once = True
+
     def scores_many(self, V: Array) -> Sequence[Scores]:
         """Return the scores of each column of V: codes are read once."""
         return [ArrayScores(z) for z in np.ascontiguousarray(self.scores_of(V, None).T)]

@@ -82,6 +82,8 @@ class DenseDesign(Design):
             return ArrayScores(_kernels.scores_dense(self._X, v, self._rows))
         return self.scores_many(v[:, None])[0]
 
+    reads_at_once = True
+
     def scores_many(self, V: Array) -> Sequence[Scores]:
         if self._is_contiguous:
             return [ArrayScores(z) for z in _kernels.many_dense(self._X, V, self._rows)]

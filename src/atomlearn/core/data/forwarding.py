@@ -51,6 +51,10 @@ class Forwarding(Design):
     def listable(self) -> bool:
         return self.inner.listable
 
+    @property
+    def reads_at_once(self) -> bool:  # type: ignore[override]
+        return self.inner.reads_at_once
+
     def scores(self, v: Array) -> Scores:
         return self.inner.scores(v)
 

@@ -133,6 +133,8 @@ class SparseDesign(Design):
             return ArrayScores(_kernels.scores_csc(*self._parts, v))
         return ArrayScores(_kernels.scores_csr(*self._parts, v, self._shape[1]))
 
+    reads_at_once = True
+
     def scores_many(self, V: Array) -> Sequence[Scores]:
         by_columns = self._own_columns()
         if by_columns is None:

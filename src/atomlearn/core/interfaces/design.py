@@ -80,6 +80,10 @@ class Design(ABC):
         own = type(self).squared_norms is not Design.squared_norms
         return own or self.shape[1] <= self._walked_columns
 
+    #: Whether ``scores_many`` reads the data once, however many vectors there are. The default
+    #: asks ``scores`` for each.
+    reads_at_once: bool = False
+
     def scores_many(self, V: Array) -> Sequence[Scores]:
         """Return the scores of each column of ``V`` (n_samples, m), as ``scores`` would."""
         return [self.scores(np.ascontiguousarray(v)) for v in V.T]
@@ -93,12 +97,8 @@ class Design(ABC):
         return self.scores_many(V)
 
     def passes_of_many(self, count: int) -> float:
-        """Return how often ``scores_many`` and ``scores_above`` read the data for many vectors.
-
-        Once, where the design has a ``scores_many`` of its own.
-        """
-        own = type(self).scores_many is not Design.scores_many
-        return float(min(count, 1) if own else count)
+        """Return how often ``scores_many`` and ``scores_above`` read the data for many vectors."""
+        return float(min(count, 1) if self.reads_at_once else count)
 
     def predict(self, weights: Array) -> Array:
         """Return X w, shape (n_samples,), for a dense w (n_features,): at most one pass.

@@ -55,6 +55,8 @@ class Complement(Design):
     def scores(self, v: Array) -> Scores:
         return ArrayScores(self.product(v))
 
+    reads_at_once = True
+
     def scores_many(self, V: Array) -> Sequence[Scores]:
         return [ArrayScores(z) for z in np.ascontiguousarray(self.product(V).T)]
 

@@ -138,6 +138,8 @@ class OnDevice(Design):
             return ArrayScores(self.exact_scores(v))
         return RecheckedScores(self, v)
 
+    reads_at_once = True
+
     def scores_many(self, V: Array) -> Sequence[Scores]:
         return [ArrayScores(z) for z in np.ascontiguousarray(self.exact_scores(V).T)]
 

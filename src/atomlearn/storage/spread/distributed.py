@@ -157,6 +157,8 @@ class Dask(Design):
             return ArrayScores(np.concatenate(self._cluster.compute(tasks, ends, held)))
         return ChunkScores(self._cluster, self._cluster.keep(tasks, ends, held), self._columns)
 
+    reads_at_once = True
+
     def scores_many(self, V: Array) -> Sequence[Scores]:
         """Return the scores of all vectors in one round: V travels as a whole."""
         name, count = named("scores"), V.shape[1]

@@ -63,6 +63,8 @@ class StreamedDesign(Design):
     def scores(self, v: Array) -> Scores:
         return ArrayScores(self._scores(v, squared=False))
 
+    reads_at_once = True
+
     def scores_many(self, V: Array) -> Sequence[Scores]:
         columns = self._columns
         Z, vectors = np.empty((V.shape[1], self._shape[1])), _kernels.in_lanes(V, V.shape[0])[0]
