@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 
 from atomlearn import designs, norms
 from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.masters.candidate import certified
 from atomlearn.core.masters.coupled_newton import hessian, is_coupled
 from atomlearn.interfaces import Block, Loss, Norm
 from atomlearn.losses import FreeIntercepts, Logistic, Multinomial
@@ -153,3 +154,22 @@ def test_spans_of_tasks_use_their_factors(
     refit = CoupledNewton(AcceleratedGradient()).solve(problem, np.zeros(r * s), 0.0, 1e-9)
     assert refit.gap <= 1e-9
     assert refit.steps <= 15
+
+
+def test_steps_of_the_model_that_go_too_far_are_shortened() -> None:
+    """From far outside, where curvatures are gone, whole steps raise the objective."""
+    problem = block_problem(norms.L1(), "penalized", 0.01)
+    master, shortened = CoupledNewton(), 0
+    for seed in range(10):
+        far = 3.0 * np.random.default_rng(seed).normal(size=SIZE)
+        at = certified(problem, far, None, 0.0)
+        block = master.prepared(problem)
+        model = master.model(problem, block, at)
+        assert model is not None
+        whole = master.master.solve(model, far, 0.0, 1e-9).weights
+        if not certified(problem, whole, None, 0.0).improves(at):
+            shortened += 1
+            step = master._step(problem, block, at, 1e-9)
+            assert step is not None
+            assert step.improves(at)
+    assert shortened
