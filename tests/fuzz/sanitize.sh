@@ -22,9 +22,14 @@ mkdir -p "${copy}"
 cp -r src/atomlearn "${copy}/atomlearn"
 cp "${build}"/_native*.so "${copy}/atomlearn/_kernels/"
 
-library="lib$([[ "${kind}" == thread ]] && echo tsan || echo asan).so"
+library="$(g++ -print-file-name="lib$([[ "${kind}" == thread ]] && echo tsan || echo asan).so")"
+if [[ "${kind}" == thread ]]; then
+  # Of GCC's OpenMP the sanitizer sees no order; ours is of threads and locks that it knows.
+  g++ -std=c++20 -shared -fPIC -fsanitize=thread -O1 -g tests/fuzz/openmp.cpp -o "${build}/openmp.so"
+  library="${library} $(realpath "${build}/openmp.so")"
+fi
 run() {
-  env LD_PRELOAD="$(g++ -print-file-name="${library}") $(g++ -print-file-name=libstdc++.so.6)" \
+  env LD_PRELOAD="${library} $(g++ -print-file-name=libstdc++.so.6)" \
     ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
     TSAN_OPTIONS=ignore_noninstrumented_modules=1:exitcode=66 OMP_NUM_THREADS=2 \
     PYTHONPATH="$(realpath "${copy}")" PYTHONMALLOC=malloc "${python}" "$@"

@@ -114,6 +114,8 @@ def rounding(
     target = _length(problem.y) if problem.loss.task == "regression" else 0.0
     total = growth(n_samples) * (objective + slope * (size + target))
     total += problem.loss.slack(problem.y, prediction, dual, problem.weight)
+    # Predictions are off by a digit themselves: all that there is where the slope is 0.
+    total += _curved(problem, (EPS * size) ** 2, prediction)
     if lengths is None or not weights.any():
         return total
     # The prediction is off by no more than this; f then is by its slope, and by its curvature.
