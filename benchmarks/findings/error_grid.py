@@ -2,17 +2,17 @@
 
     OMP_NUM_THREADS=1 python benchmarks/findings/error_grid.py --seconds 3600
 
-Columns and knockoffs are drawn once for both losses; the rest is what ``KnockoffSelector`` does by
-default ("default", its first draw) and with ``n_draws=10`` ("e_values"). ``fdr_sums.csv`` keeps
-sums a cell, written as they come: stop it and go on at any time, with the next seed. All cells
-are taken to the same number of repetitions before any is taken further.
+Columns and knockoffs are drawn once for both losses (data sets of one loss are independent); the
+rest is what ``KnockoffSelector`` does by default ("default", its first draw) and with
+``n_draws=10`` ("e_values"). ``fdr_grid.csv`` gets a row a data set as it is done: stop it and go on
+at any time, with the next seed. All settings are taken to the same number of repetitions before
+any is taken further. ``--summary`` prints and writes ``fdr_grid_summary.csv``.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-import os
 import time
 import warnings
 from pathlib import Path
@@ -25,32 +25,21 @@ from atomlearn.findings.gaussian import generator, knockoffs_of, standardized
 
 LOSSES = ("squared", "logistic")
 METHODS = {"default": 1, "e_values": 10}
-SUMS = ["fdp", "fdp2", "power", "power2"]
-HEAD = ["rows", "columns", "kind", "loss", "method", "repetitions", *SUMS]
-#: Repetitions that every cell gets, one stage after another.
+HEAD = ["rows", "columns", "kind", "loss", "method", "seed", "fdp", "power"]
+SUMMARY = [*HEAD[:5], "repetitions", "fdp", "fdp_error", "power", "power_error"]
+#: Repetitions that every setting gets, one stage after another.
 STAGES = [
-    ("default", 10), ("e_values", 2), ("default", 20), ("e_values", 10), ("default", 50),
-    ("e_values", 20), ("default", 100), ("e_values", 50), ("default", 200), ("e_values", 200),
+    ("default", 20), ("e_values", 2), ("default", 40), ("e_values", 4), ("default", 60),
+    ("e_values", 6), ("default", 80), ("e_values", 10), ("default", 120), ("e_values", 20),
+    ("default", 200), ("e_values", 200),
 ]  # fmt: skip
 
-Cells = dict[tuple[str, ...], list[float]]
 
-
-def read(path: Path) -> Cells:
+def read(path: Path) -> list[list[str]]:
     if not path.exists():
-        return {}
+        path.write_text(",".join(HEAD) + "\n", encoding="utf-8")
     with path.open(encoding="utf-8") as stream:
-        return {tuple(row[:5]): [float(v) for v in row[5:]] for row in list(csv.reader(stream))[1:]}
-
-
-def write(cells: Cells, path: Path) -> None:
-    beside = path.with_suffix(".part")
-    with beside.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(HEAD)
-        for key, (count, *sums) in sorted(cells.items()):
-            writer.writerow([*key, int(count), *(f"{value:.6g}" for value in sums)])
-    os.replace(beside, path)
+        return list(csv.reader(stream))[1:]
 
 
 def drawn(X: np.ndarray, seed: int, draws: int) -> list[np.ndarray]:
@@ -60,33 +49,35 @@ def drawn(X: np.ndarray, seed: int, draws: int) -> list[np.ndarray]:
     return [made.draw(rng) * scales + means for _ in range(draws)]
 
 
-def repetition(cells: Cells, n: int, p: int, kind: str, method: str, seed: int) -> None:
-    both = [Data(n, p, kind, loss, seed) for loss in LOSSES]  # X is the same
-    knockoffs = drawn(both[0].X, seed, METHODS[method])
-    for loss, data in zip(LOSSES, both, strict=True):
-        found = KnockoffSelector(fdr=FDR, rng=seed, knockoffs=knockoffs).fit(data.X, data.y)
+def repetition(n: int, p: int, kind: str, losses: list[str], method: str, seed: int) -> list:
+    """Return a row a loss."""
+    data = [Data(n, p, kind, loss, seed) for loss in losses]  # X is the same
+    knockoffs, rows = drawn(data[0].X, seed, METHODS[method]), []
+    for loss, one in zip(losses, data, strict=True):
+        found = KnockoffSelector(fdr=FDR, rng=seed, knockoffs=knockoffs).fit(one.X, one.y)
         chosen = found.get_support()
-        fdp = float((chosen & ~data.true).sum() / max(1, chosen.sum()))
-        power = float(chosen[data.true].mean())
-        cell = cells.setdefault((str(n), str(p), kind, loss, method), [0.0] * 5)
-        for place, value in enumerate((1.0, fdp, fdp**2, power, power**2)):
-            cell[place] += value
+        fdp = float((chosen & ~one.true).sum() / max(1, chosen.sum()))
+        power = float(chosen[one.true].mean())
+        rows.append([n, p, kind, loss, method, seed, f"{fdp:.4g}", f"{power:.4g}"])
+    return rows
 
 
-def table(cells: Cells) -> None:
-    """Print the mean of each cell with its standard error, and of all cells of a method."""
-    for loss in LOSSES:
-        for method in METHODS:
-            rows = [(key, v) for key, v in sorted(cells.items()) if key[3:] == (loss, method)]
-            for key, (count, fdp, fdp2, power, _) in rows:
-                spread = max(fdp2 / count - (fdp / count) ** 2, 0.0)
-                error = (spread / max(count - 1, 1)) ** 0.5
-                print(f"{' '.join(key):40s} {int(count):4d}  FDP {fdp / count:.3f} +- {error:.3f}  "
-                      f"power {power / count:.3f}")  # fmt: skip
-            if rows:
-                total = np.sum([v for _, v in rows], axis=0)
-                print(f"  all {loss}, {method}: {int(total[0])} repetitions, FDP "
-                      f"{total[1] / total[0]:.4f}, power {total[3] / total[0]:.3f}")  # fmt: skip
+def summarize(rows: list[list[str]], out: Path) -> None:
+    """Write and print the mean of each setting with its standard error, and of all of a method."""
+    cells: dict[tuple[str, ...], list[list[float]]] = {}
+    for *key, _, fdp, power in rows:
+        for wide in (tuple(key), ("all", "all", "all", *key[3:])):
+            cells.setdefault(wide, []).append([float(fdp), float(power)])
+    with out.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(SUMMARY)
+        for key, values in sorted(cells.items()):
+            table = np.array(values)
+            mean = table.mean(axis=0)
+            error = table.std(axis=0, ddof=1) / np.sqrt(len(table)) if len(table) > 1 else mean * 0
+            numbers = [f"{number:.4f}" for pair in zip(mean, error, strict=True) for number in pair]
+            writer.writerow([*key, len(table), *numbers])
+            print(*key, len(table), *numbers)
 
 
 def main() -> None:
@@ -94,27 +85,33 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="*", default=[500, 1000])
     parser.add_argument("--columns", type=int, nargs="*", default=[1000, 3000, 5000])
     parser.add_argument("--kinds", nargs="*", default=["0", "0.5", "0.8", "factors"])
+    parser.add_argument("--losses", nargs="*", default=list(LOSSES))
     parser.add_argument("--methods", nargs="*", default=list(METHODS))
     parser.add_argument("--seconds", type=float, default=float("inf"), help="end after so many")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/fdr_sums.csv"))
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/fdr_grid.csv"))
+    parser.add_argument("--summary", action="store_true", help="of what there is; run nothing")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    cells, began = read(options.out), time.perf_counter()
+    began, done = time.perf_counter(), {tuple(row[:6]) for row in read(options.out)}
     scenes = [(n, p, kind) for p in options.columns for n in options.rows for kind in options.kinds]
-    for method, wanted in STAGES:
-        if method not in options.methods:
+    # Stages name the small seeds of the one before again.
+    todo = [
+        (*scene, method, seed)
+        for method, wanted in STAGES if method in options.methods
+        for seed in range(wanted) for scene in scenes
+    ]  # fmt: skip
+    for n, p, kind, method, seed in [] if options.summary else todo:
+        if time.perf_counter() - began > options.seconds:
+            break
+        left = [loss for loss in options.losses
+                if (str(n), str(p), kind, loss, method, str(seed)) not in done]  # fmt: skip
+        if not left:
             continue
-        for seed in range(wanted):
-            for n, p, kind in scenes:
-                key = (str(n), str(p), kind, LOSSES[0], method)
-                if cells.get(key, [0])[0] > seed:
-                    continue
-                if time.perf_counter() - began > options.seconds:
-                    return table(cells)
-                repetition(cells, n, p, kind, method, seed)
-                write(cells, options.out)
-        print(f"{method}: {wanted} repetitions, {time.perf_counter() - began:.0f} s", flush=True)
-    return table(cells)
+        rows = repetition(n, p, kind, left, method, seed)
+        with options.out.open("a", newline="", encoding="utf-8") as stream:
+            csv.writer(stream).writerows(rows)
+        done |= {tuple(map(str, row[:6])) for row in rows}
+    summarize(read(options.out), options.out.with_name(options.out.stem + "_summary.csv"))
 
 
 if __name__ == "__main__":

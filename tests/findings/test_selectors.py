@@ -27,7 +27,7 @@ from atomlearn.findings import (
     unimodal,
 )
 from atomlearn.findings.bounds import largest_tail
-from atomlearn.findings.gaussian import generator, knockoffs_of, standardized
+from atomlearn.findings.gaussian import _spectrum, generator, knockoffs_of, standardized
 from atomlearn.findings.knockoffs import e_threshold, e_values
 from atomlearn.findings.leave_one_out import path_with_scores
 from atomlearn.findings.lockstep import first_columns
@@ -152,6 +152,31 @@ def test_true_features_are_found_and_exchanging_columns_changes_nothing_else() -
     np.testing.assert_allclose(W, one, atol=2e-3 * np.abs(both).max())
 
 
+def test_a_path_whose_last_level_is_the_best_goes_on() -> None:
+    X = np.random.default_rng(0).standard_normal((80, 6))
+    y = X.sum(axis=1)
+    levels, results, scores = path_with_scores(X, y, as_loss("squared"), norms.L1(), 5, 0.5, 1e-8)
+    step = 0.5**0.25
+    np.testing.assert_allclose(levels / levels[0], step ** np.arange(10))
+    assert len(results) == scores.size == 10
+    assert np.argmin(scores) == 9
+
+
+@pytest.mark.parametrize("chosen", ["0.5", "factors"])
+def test_no_eigenvalue_is_above_what_lanczos_steps_say(chosen: str) -> None:
+    rng = np.random.default_rng(1)
+    covariance = 0.5 ** np.abs(np.subtract.outer(np.arange(300), np.arange(300)))
+    if chosen == "factors":
+        loadings = rng.standard_normal((300, 3))
+        covariance = loadings @ loadings.T + np.eye(300)
+    matrix = np.linalg.inv(covariance)
+    values = np.linalg.eigvalsh(matrix)
+    nodes, weights, least, largest = _spectrum(matrix, np.ones(300))
+    assert values[-1] <= largest <= 1.01 * values[-1]
+    assert values[0] <= least * (1 + 1e-6)
+    assert weights @ nodes == pytest.approx(values.sum(), rel=0.05)
+
+
 @pytest.mark.parametrize("name", ["squared", "logistic"])
 def test_the_formula_of_left_out_rows_is_that_of_leaving_them_out(name: str) -> None:
     """Of least squares: each row left out in turn, columns and signs as they are; exact."""
@@ -164,8 +189,8 @@ def test_the_formula_of_left_out_rows_is_that_of_leaving_them_out(name: str) -> 
         else np.sign(score + rng.normal(size=60))
     )
     loss = as_loss(name)
-    found, scores = path_with_scores(X, y, loss, norms.L1(), 6, 0.1, 1e-10)
-    for result, score_of_level in zip(found.results, scores, strict=True):
+    _, results, scores = path_with_scores(X, y, loss, norms.L1(), 6, 0.1, 1e-10)
+    for result, score_of_level in zip(results, scores, strict=True):
         A = np.hstack([np.ones((60, 1)), X[:, result.columns]])
         w = np.concatenate([[result.intercept], result.weights])
         ones = np.ones(60)

@@ -85,16 +85,13 @@ def _by_one_path(
     the_loss = as_loss(usual if isinstance(loss, str) and loss == "auto" else loss)
     if task == "survival" or not has_formula(the_loss, norm, X.shape[1]):
         return None
-    for power in range(1, SETTINGS.rounds + 1):
-        path, scores = path_with_scores(
-            X, target, the_loss, norm, n_alphas * power, SETTINGS.ratio**power, SETTINGS.exact_gap
-        )
-        best = int(np.argmin(scores))
-        if best < scores.size - 1:
-            break
-    sizes, chosen = np.zeros(X.shape[1]), path.results[best]
+    levels, results, scores = path_with_scores(
+        X, target, the_loss, norm, n_alphas, SETTINGS.ratio, SETTINGS.exact_gap
+    )
+    best = int(np.argmin(scores))
+    sizes, chosen = np.zeros(X.shape[1]), results[best]
     sizes[chosen.columns] = np.abs(chosen.weights)
-    return sizes, float(path.levels[best]) / len(target)
+    return sizes, float(levels[best]) / len(target)
 
 
 def _search(

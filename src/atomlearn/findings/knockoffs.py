@@ -195,10 +195,12 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         seed = int(rng.integers(2**31))
         found, self.alphas_ = [], []
         for knockoffs in draws:
+            columns = np.ascontiguousarray(
+                np.vstack([standard.T, knockoffs.T])
+            )  # each in one piece
             sizes, alpha = coefficients(
-                np.vstack([standard.T, knockoffs.T]).T, target, self._norm(partition), self.loss,
-                self.n_alphas, self.cv, seed,
-            )  # fmt: skip
+                columns.T, target, self._norm(partition), self.loss, self.n_alphas, self.cv, seed
+            )
             found.append(_of_units(sizes, partition))
             self.alphas_.append(alpha)
         self.coefficients_ = np.array(found)

@@ -20,7 +20,7 @@ from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Loss, Norm
 from atomlearn.core.paths.ends import End, Reached
 from atomlearn.core.paths.levels import largest_useful_level, level_grid
-from atomlearn.core.paths.path import PathResult, path_of
+from atomlearn.core.paths.path import path_of
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
@@ -38,11 +38,12 @@ def has_formula(loss: Loss, norm: Norm, n_columns: int) -> bool:
 
 def path_with_scores(
     X: Array, y: Array, loss: Loss, norm: Norm, n_levels: int, ratio: float, gap: float
-) -> tuple[PathResult, Array]:
-    """Return a path with an intercept and the mean loss of left-out rows at each of its levels.
+) -> tuple[Array, list[Result], Array]:
+    """Return levels, their solutions with an intercept, and the mean loss of left-out rows at each.
 
-    ``ratio`` : last level over the first. The path ends early where its best level is well behind.
-    Infinite where as many columns as rows are in use.
+    ``ratio`` : last level over the first. The path ends early where its best level is well behind,
+    and goes on by as many levels where the last one is the best. A loss is infinite where as many
+    columns as rows are in use.
 
     References
     ----------
@@ -52,10 +53,16 @@ def path_with_scores(
     problem = Problem.build(
         as_design(X), y, loss, Regularizer(norm, "penalized", 1.0), fit_intercept=True
     )
-    levels = level_grid(largest_useful_level(problem), n_levels, ratio)
-    passed = _Passed(X)
-    found = path_of(problem, levels, Settings(gap), until=passed)
-    return found, np.array(passed.scores)
+    grid = level_grid(largest_useful_level(problem), n_levels, ratio)
+    passed, results, levels = _Passed(X), [], np.empty(0)
+    for _ in range(SETTINGS.rounds):
+        found = path_of(problem, grid, Settings(gap), until=passed)
+        results += found.results
+        levels = np.append(levels, found.levels)
+        if np.argmin(passed.scores) < len(results) - 1:
+            break
+        grid = grid * ratio ** (n_levels / max(n_levels - 1, 1))
+    return levels, results, np.array(passed.scores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,28 +74,27 @@ class _Passed(End):
 
     def begin(self) -> Reached:
         def reached(problem: Problem, result: Result) -> bool:
-            columns = self.X[:, result.columns]
-            self.scores.append(_left_out(columns, problem, result.weights, result.intercept))
+            self.scores.append(_left_out(self.X, problem, result))
             return self.scores[-1] > SETTINGS.risen * min(self.scores)
 
         return reached
 
 
-def _left_out(columns: Array, problem: Problem, weights: Array, intercept: float) -> float:
-    n_rows = len(columns)
-    A = np.ones((n_rows, columns.shape[1] + 1))
-    A[:, 1:] = columns
-    if A.shape[1] >= n_rows - 1:
+def _left_out(X: Array, problem: Problem, result: Result) -> float:
+    (n_rows, _), columns = X.shape, result.columns
+    if columns.size >= n_rows - 2:
         return float("inf")
+    A = np.ones((columns.size + 1, n_rows))
+    A[1:] = X.T[columns]
+    z = result.intercept + result.weights @ A[1:]
     loss, y, ones = problem.loss, problem.y, np.ones(n_rows)
-    z = intercept + columns @ weights
     slope, curvature = loss.gradient(y, z, ones), loss.curvature(y, z, ones)
     # The lower half alone.
-    hessian = la.blas.dsyrk(1.0, (A * np.sqrt(curvature)[:, None]).T, lower=1)
+    hessian = la.blas.dsyrk(1.0, (A * np.sqrt(curvature)).T, trans=1, lower=1)
     # Columns that are copies of each other leave it singular.
     hessian[np.diag_indices_from(hessian)] += 1e-10 * max(hessian.diagonal().max(), 1e-300)
     factor = la.cholesky(hessian, lower=True, overwrite_a=True)
-    half = la.solve_triangular(factor, A.T, lower=True, overwrite_b=True, check_finite=False)
-    leverage = np.einsum("ij,ij->j", half, half)
+    half = la.blas.dtrsm(1.0, factor, A.T, side=1, lower=1, trans_a=1, overwrite_b=1)
+    leverage = np.einsum("ij,ij->i", half, half)
     moved = z + leverage * slope / np.maximum(1.0 - leverage * curvature, 1e-6)
     return float(loss.mean_loss(y, moved, ones))
