@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.targets import Target
-from atomlearn.core.interfaces import Design
+from atomlearn.core.interfaces import Array, Design
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.knockoffs import KnockoffSelector
 from atomlearn.findings.stability import StabilitySelector
-
-Array = NDArray[np.float64]
 
 #: Entries of the data that selectors hold as a dense array, twice over for knockoffs.
 MOST_ENTRIES = 250_000_000

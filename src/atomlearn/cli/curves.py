@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.cli.fitting import Fitted
+from atomlearn.core.interfaces import Array
 from atomlearn.maps.levels import codes_of
 from atomlearn.reports.content import Curve, SelectedFeature
 from atomlearn.reports.halves import Half, at_own_values, with_band
 from atomlearn.reports.model import ModelCurve
-
-Array = NDArray[np.float64]
 
 
 def curve_at(fitted: Fitted, j: int) -> tuple[Array, Array, NDArray[Any]]:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.cli.curves import curve_at
 from atomlearn.cli.errors import CommandError
@@ -16,6 +15,7 @@ from atomlearn.cli.fitting import Fitted
 from atomlearn.cli.limits import LIMITS
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.source import Given, Source
+from atomlearn.core.interfaces import Array, Rows
 from atomlearn.designs import as_design
 from atomlearn.findings.twins import correlated_columns, twins
 from atomlearn.reports.content import HeldOut, SelectedFeature
@@ -27,9 +27,6 @@ from atomlearn.reports.pairs import surfaces
 from atomlearn.reports.structure import bars_on_page
 from atomlearn.reports.style import STYLE
 from atomlearn.reports.suspects import suspects
-
-Array = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 
 def half_fits(source: Source, plan: Plan, fit: Callable[[Rows], Fitted]) -> list[Half]:

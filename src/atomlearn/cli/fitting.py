@@ -22,17 +22,13 @@ from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
 from atomlearn.core.data.parts import RowSubset, part_of
 from atomlearn.core.data.standardized import moments_of
-from atomlearn.core.interfaces import Design, Norm
+from atomlearn.core.interfaces import Array, Columns, Design, Norm, Rows
 from atomlearn.core.paths.cross_validation import CrossValidation, Rule
 from atomlearn.core.paths.levels import largest_useful_level
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.estimators.units import Units, as_they_are, standardized, too_many
 from atomlearn.maps.additive import Additive
 from atomlearn.reports.evidence import Validation, validation_of
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

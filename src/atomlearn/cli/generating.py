@@ -13,14 +13,11 @@ from atomlearn.cli.plan import Plan
 from atomlearn.cli.source import Given
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
-from atomlearn.core.interfaces import Design, Norm
+from atomlearn.core.interfaces import Array, Columns, Design, Norm
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.stopping import Iterations
 from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.estimators.units import too_many
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.core.data.standardized import moments_of
-from atomlearn.core.interfaces import Design
+from atomlearn.core.interfaces import Array, Design
 from atomlearn.reports.model import Allele
 from atomlearn.storage.store.plink import Variants
 
 if TYPE_CHECKING:
     from atomlearn.cli.source import Source
 
-Array = NDArray[np.float64]
 _OPPOSITE = {"A": "T", "T": "A", "C": "G", "G": "C"}
 
 

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.cli.errors import CommandError
+from atomlearn.core.interfaces import Columns
 from atomlearn.datasets.gene_sets import read_gene_sets
 from atomlearn.storage.formats.compressed import open_text
 
-Columns = NDArray[np.int64]
 _REGION = re.compile(r"(?:chr)?(?P<chromosome>\w+):(?P<start>[\d,]+)-(?P<stop>[\d,]+)$")
 _WINDOWS = re.compile(r"windows:(?P<width>[\d.]+)(?P<unit>kb|mb|bp)?$", re.IGNORECASE)
 _UNITS = {"kb": 1e3, "mb": 1e6, "bp": 1.0, "": 1.0}

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.cli.data_arguments import reading_options
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.genotypes import harmonized
+from atomlearn.core.interfaces import Array
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.cells import inert
 from atomlearn.reports.model import SavedModel
@@ -27,8 +27,6 @@ from atomlearn.storage.intake.again import encoded_again, frame_again
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.genotypes import distinct
 from atomlearn.storage.intake.join import Samples, joined, named_frame
-
-Array = NDArray[np.float64]
 
 
 def predict(options: argparse.Namespace) -> int:

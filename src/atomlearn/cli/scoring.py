@@ -8,11 +8,9 @@ from sklearn.metrics import roc_auc_score
 
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.targets import Target
+from atomlearn.core.interfaces import Array, Rows
 from atomlearn.core.losses.concordance import concordance
 from atomlearn.reports.content import Score
-
-Array = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 
 def split(

@@ -26,7 +26,7 @@ from atomlearn.cli.survival import with_baseline
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
 from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.interfaces import Deadline, Design, Loss
+from atomlearn.core.interfaces import Array, Deadline, Design, Loss, Rows
 from atomlearn.core.losses import as_loss
 from atomlearn.designs import as_design
 from atomlearn.estimators.decided import DecidedClassifier
@@ -48,9 +48,6 @@ from atomlearn.reports.model_file import write_model
 from atomlearn.reports.summary import write_summary
 from atomlearn.reports.suspects import recurring
 from atomlearn.reports.tables import summary_lines, write_selected_csv
-
-Array = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

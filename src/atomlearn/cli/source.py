@@ -20,12 +20,10 @@ from atomlearn.cli.grouping import overlap, read_groups
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.targets import Target, prepare_target, survival_of
 from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.interfaces import Design
+from atomlearn.core.interfaces import Array, Design
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Schema
 from atomlearn.storage.intake.read import read
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

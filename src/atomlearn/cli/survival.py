@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.cli.fitting import Fitted
 from atomlearn.cli.source import Given
 from atomlearn.cli.targets import Target
-from atomlearn.core.interfaces import Design
+from atomlearn.core.interfaces import Design, Rows
 from atomlearn.estimators.survival import Baseline
-
-Rows = NDArray[np.int64]
 
 
 def with_baseline(

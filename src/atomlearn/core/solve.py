@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.interfaces import Design, Loss, Norm, Solver
-from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.interfaces import Design, Form, Loss, Norm, Solver, WarmStart
 from atomlearn.core.interfaces.numbers import is_whole
-from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm

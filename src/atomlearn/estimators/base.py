@@ -15,9 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import coefficient_rows, nonzero_coefficients, single_row
-from atomlearn.core.interfaces import Deadline, Design, Norm, Solver
-from atomlearn.core.interfaces.norm import Form
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import Array, Deadline, Design, Form, Norm, Solver, WarmStart
 from atomlearn.core.norms.names import named
 from atomlearn.core.paths.relax import checked_shares
 from atomlearn.core.paths.settings import Settings
@@ -43,8 +41,6 @@ from atomlearn.estimators.checks import (
 from atomlearn.estimators.targets import Checked
 from atomlearn.maps.feature_map import FeatureMap, map_of
 from atomlearn.norms import as_norm
-
-Array = NDArray[np.float64]
 
 
 class AtomicModel(CallbackSupport, BaseEstimator):

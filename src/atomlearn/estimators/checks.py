@@ -6,13 +6,12 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from atomlearn import solvers
 from atomlearn.core.data.convert import as_compressed, held_design
 from atomlearn.core.data.frames import frame_to_array, is_table
-from atomlearn.core.interfaces import Design, Loss, Norm, Solver
+from atomlearn.core.interfaces import Array, Columns, Design, Loss, Norm, Solver
 from atomlearn.core.interfaces.loss import Task
 from atomlearn.core.interfaces.numbers import is_whole
 from atomlearn.core.losses import as_loss
@@ -23,9 +22,6 @@ from atomlearn.core.problem.checks import check_free, positive
 from atomlearn.designs import as_design, feature_names, is_opened
 from atomlearn.maps.feature_map import FeatureMap, map_of
 from atomlearn.maps.features import features_named
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 #: What ``solver=`` may name, and the class behind the door ``atomlearn.solvers`` that it means.
 SOLVERS = {

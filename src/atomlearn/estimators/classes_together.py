@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Design, Loss
+from atomlearn.core.interfaces import Array, Columns, Design, Loss
 from atomlearn.core.losses import FreeIntercepts
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.names import named, named_columns
@@ -23,9 +23,6 @@ from atomlearn.lifting.latent_ksupport import LatentKSupport
 from atomlearn.lifting.membership import Membership
 from atomlearn.matrices.designs.tasks import Tasks
 from atomlearn.matrices.norms.rows import over_tasks
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

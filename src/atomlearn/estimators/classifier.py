@@ -11,8 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 
-from atomlearn.core.interfaces import Loss, Norm, Solver
-from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.interfaces import Form, Loss, Norm, Solver
 from atomlearn.core.losses import as_loss
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.solvers.progress import Observer
@@ -23,8 +22,6 @@ from atomlearn.estimators.checks import has_probabilities, keep
 from atomlearn.estimators.matrices.tasks import fit_tasks
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked, checked_classification
-
-Array = NDArray[np.float64]
 
 
 def loss_of_classes(multi_class: Any, loss: Loss, n_classes: int) -> Loss | None:

@@ -15,15 +15,13 @@ from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 
 from atomlearn.core.data.parts import check_rows
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Loss, Norm, Solver
-from atomlearn.core.interfaces.norm import Form
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import Array, Form, Loss, Norm, Rows, Solver, WarmStart
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.names import named
 from atomlearn.core.paths.criteria import CRITERIA, criterion_scores
 from atomlearn.core.paths.cross_validation import Rule, cross_validate
 from atomlearn.core.paths.ends import End
-from atomlearn.core.paths.folds import Rows, Score, held_out_loss, training_part
+from atomlearn.core.paths.folds import Score, held_out_loss, training_part
 from atomlearn.core.paths.levels import check_levels, level_grids
 from atomlearn.core.paths.relax import checked_shares
 from atomlearn.core.paths.settings import Settings
@@ -45,7 +43,6 @@ from atomlearn.estimators.targets import Checked
 from atomlearn.maps.features import features_named
 from atomlearn.norms import as_norm
 
-Array = NDArray[np.float64]
 Norms = str | Norm | Sequence[str | Norm]
 
 

@@ -9,13 +9,11 @@ from numpy.typing import NDArray
 from sklearn.metrics import get_scorer
 from sklearn.utils.validation import _check_method_params
 
-from atomlearn.core.interfaces import Loss
-from atomlearn.core.paths.folds import Rows, Score
+from atomlearn.core.interfaces import Array, Loss, Rows
+from atomlearn.core.paths.folds import Score
 from atomlearn.estimators.classifier import LinearClassifier
 from atomlearn.estimators.regressor import LinearRegressor
 from atomlearn.estimators.targets import Checked
-
-Array = NDArray[np.float64]
 
 
 class DecidedRegressor(LinearRegressor):

@@ -14,9 +14,8 @@ from sklearn.preprocessing import LabelBinarizer
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
+from atomlearn.core.interfaces import Array
 from atomlearn.core.losses import as_loss
-
-Array = NDArray[np.float64]
 
 #: What becomes of X w + b: the prediction, its exponential, or probabilities of classes.
 Answer = Literal["identity", "exp", "sigmoid", "one_against_rest", "softmax", "decision"]

@@ -42,8 +42,6 @@ from atomlearn.estimators.units import Units, units_of
 from atomlearn.maps.feature_map import map_of
 from atomlearn.maps.features import features_named
 
-Array = NDArray[np.float64]
-
 
 def _is_regression(estimator: Any) -> bool:
     return task_of(estimator) in ("regression", "survival")

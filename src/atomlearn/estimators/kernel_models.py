@@ -9,15 +9,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Design, Loss, Norm, Solver
-from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.interfaces import Array, Design, Form, Loss, Norm, Solver
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import keep, whole
 from atomlearn.estimators.classifier import LinearClassifier
 from atomlearn.estimators.regressor import LinearRegressor
 from atomlearn.maps.kernels import KernelOn, Kernels
-
-Array = NDArray[np.float64]
 
 
 def default_kernels(

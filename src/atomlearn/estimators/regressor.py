@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
-from atomlearn.core.interfaces import Loss, Norm, Solver
-from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.interfaces import Form, Loss, Norm, Solver
 from atomlearn.core.losses import as_loss
 from atomlearn.core.problem.checks import check_weight
 from atomlearn.core.solvers.progress import Observer
@@ -26,8 +25,6 @@ from atomlearn.estimators.matrices.tasks import (
     is_of_tasks,
 )
 from atomlearn.estimators.targets import Checked, checked_regression, checked_target, normalized
-
-Array = NDArray[np.float64]
 
 
 def _has_link(estimator: Any) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-from atomlearn.core.interfaces import Design, Lift, Loss
+from atomlearn.core.interfaces import Array, Columns, Design, Lift, Loss
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l2 import L2
 from atomlearn.core.problem.problem import Problem
@@ -24,9 +24,6 @@ from atomlearn.estimators.units import block_of
 from atomlearn.lifting.latent import LatentNorm
 from atomlearn.lifting.latent_ksupport import LatentKSupport
 from atomlearn.lifting.membership import membership_of
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 #: Relative gap to which the weights of selected features are re-fitted.
 REFITTED = 1e-8

@@ -11,12 +11,10 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from atomlearn.core.data.parts import RowSubset
-from atomlearn.core.interfaces import Design
+from atomlearn.core.interfaces import Array, Design
 from atomlearn.core.losses import as_loss
 from atomlearn.core.paths.cut_short import SearchInterrupted
 from atomlearn.core.problem.result import Status
-
-Array = NDArray[np.float64]
 
 #: Sizes that are tried; beyond half the rows nothing is told apart.
 SIZES = (1, 2, 3, 5, 8, 12, 20, 32, 50, 80, 128)

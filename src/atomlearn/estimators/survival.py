@@ -9,8 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Norm, Solver
-from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.interfaces import Array, Form, Norm, Solver
 from atomlearn.core.losses import Cox
 from atomlearn.core.losses.concordance import concordance
 from atomlearn.core.losses.survival_target import checked_survival
@@ -23,8 +22,6 @@ from atomlearn.estimators.callbacks import with_callbacks
 from atomlearn.estimators.checks import checked_design, expanded, keep
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked, normalized
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

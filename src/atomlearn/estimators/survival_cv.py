@@ -8,8 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Norm, Solver
-from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.interfaces import Form, Norm, Solver
 from atomlearn.core.paths.cross_validation import Rule
 from atomlearn.core.paths.ends import End
 from atomlearn.core.solvers.progress import Observer

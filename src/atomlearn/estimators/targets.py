@@ -12,11 +12,9 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from atomlearn.core.interfaces import Design, Loss
+from atomlearn.core.interfaces import Array, Design, Loss
 from atomlearn.core.problem.checks import check_offset, check_weight
 from atomlearn.estimators.checks import checked_design, checked_loss, expanded
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

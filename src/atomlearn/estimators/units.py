@@ -7,15 +7,11 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.core.data.standardized import Standardized, scales_of_inputs
-from atomlearn.core.interfaces import Design
+from atomlearn.core.interfaces import Array, Columns, Design
 from atomlearn.maps.feature_map import map_of
 from atomlearn.maps.pairs.polynomial import Polynomial
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 #: So many products of two columns are scaled one by one (their moments take 32 MB each); beyond
 #: it their factors are.

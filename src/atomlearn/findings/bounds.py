@@ -12,10 +12,9 @@ of complementary halves at the threshold t is at most
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-Array = NDArray[np.float64]
+from atomlearn.core.interfaces import Array
 
 
 def meinshausen_buhlmann(q: float, p: int, threshold: float) -> float:

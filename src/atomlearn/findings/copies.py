@@ -8,16 +8,11 @@ and the same correlations, but independent. Where it has as many such rows, they
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from atomlearn.core.data.standardized import column_moments
-from atomlearn.core.interfaces import Design
+from atomlearn.core.interfaces import Array, Design, Mask, Rows
 from atomlearn.findings.settings import SETTINGS
-
-Array = NDArray[np.float64]
-Rows = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 def known_already(design: Design, train: Rows, test: Rows) -> Mask:

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
+from atomlearn.core.interfaces import Array
 from atomlearn.designs import as_design, feature_names
 from atomlearn.maps.feature_map import map_of
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

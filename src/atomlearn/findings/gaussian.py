@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as la
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
+from atomlearn.core.interfaces import Array
 from atomlearn.findings.precision import sparse_precision
 from atomlearn.findings.settings import SETTINGS
-
-Array = NDArray[np.float64]
 
 #: What ``covariance`` may be beside an array.
 COVARIANCES = ("auto", "factors", "sparse_precision", "ledoit_wolf")

@@ -16,6 +16,7 @@ from sklearn.base import clone
 
 from atomlearn._kernels import share_out, single_threaded_blas
 from atomlearn.core.data.dense import DenseDesign
+from atomlearn.core.interfaces import Array, Mask, Rows
 from atomlearn.core.paths.ends import End, NumberOfFeatures
 from atomlearn.core.paths.guess import GUESS
 from atomlearn.core.paths.path import path_of
@@ -29,10 +30,6 @@ from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.lockstep import first_columns
 from atomlearn.findings.settings import SETTINGS
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Rows = NDArray[np.int64]
 
 
 def problem_of(model: Any, X: Any, y: NDArray[Any]) -> Problem | None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils.multiclass import type_of_target
 
-from atomlearn.core.interfaces import Loss, Norm
+from atomlearn.core.interfaces import Array, Loss, Norm
 from atomlearn.core.losses import as_loss
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
@@ -18,8 +18,6 @@ from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.estimators.survival import AtomicSurvival
 from atomlearn.findings.leave_one_out import has_formula, path_with_scores
 from atomlearn.findings.settings import SETTINGS
-
-Array = NDArray[np.float64]
 
 
 def task_of_target(y: Any, loss: str | Loss) -> str:

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from atomlearn.core.interfaces import Loss, Norm
+from atomlearn.core.interfaces import Array, Loss, Norm
 from atomlearn.core.interfaces.numbers import is_number
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
@@ -25,8 +25,6 @@ from atomlearn.findings.gaussian import (
 )
 from atomlearn.findings.importance import coefficients
 from atomlearn.norms import as_norm
-
-Array = NDArray[np.float64]
 
 
 def knockoff_threshold(statistics: ArrayLike, fdr: float, offset: int = 1) -> float:

@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.linalg as la
-from numpy.typing import NDArray
 
 from atomlearn.core.data.convert import as_design
-from atomlearn.core.interfaces import Loss, Norm
+from atomlearn.core.interfaces import Array, Loss, Norm
 from atomlearn.core.paths.ends import End, Reached
 from atomlearn.core.paths.levels import largest_useful_level, level_grid
 from atomlearn.core.paths.path import path_of
@@ -26,8 +25,6 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
 from atomlearn.findings.settings import SETTINGS
-
-Array = NDArray[np.float64]
 
 
 def has_formula(loss: Loss, norm: Norm, n_columns: int) -> bool:

@@ -15,11 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Rows = NDArray[np.int64]
+from atomlearn.core.interfaces import Array, Mask, Rows
 
 #: Numbers that the columns in use of all parts may take (128 MB), beyond which parts take turns.
 MOST_NUMBERS = 2**24

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 from scipy.stats import norm, rankdata
 
+from atomlearn.core.interfaces import Array
 from atomlearn.findings.settings import SETTINGS
 
-Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 

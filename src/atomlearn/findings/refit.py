@@ -13,11 +13,10 @@ from scipy.stats import norm as normal
 from sklearn.base import is_classifier
 from sklearn.linear_model import LogisticRegression
 
+from atomlearn.core.interfaces import Array
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.gaussian import generator, standardized
 from atomlearn.findings.stability import selected_by
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,15 +18,13 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from atomlearn.core.interfaces import Array, Mask
 from atomlearn.core.interfaces.numbers import is_number
 from atomlearn.core.norms.groups import Groups
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.bounds import meinshausen_buhlmann, r_concave, unimodal
 from atomlearn.findings.halves import masks_of_parts
 from atomlearn.findings.verdict import rows_of
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 BOUNDS = ("unimodal", "r_concave", "meinshausen_buhlmann")
 

@@ -7,19 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.core.data.parts import part_of
 from atomlearn.core.data.standardized import column_moments, moments_of
-from atomlearn.core.interfaces import Design
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import Columns, Design, WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 from atomlearn.estimators.checks import amount_of, names_of
 from atomlearn.findings.settings import SETTINGS
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from scipy.stats import rankdata
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import train_test_split
 
+from atomlearn.core.interfaces import Array
 from atomlearn.designs import as_design
 from atomlearn.findings.copies import known_already
 from atomlearn.findings.ranking import (
@@ -26,7 +27,6 @@ from atomlearn.findings.ranking import (
 )
 from atomlearn.findings.settings import SETTINGS
 
-Array = NDArray[np.float64]
 Word = Literal["better", "no better", "too few rows to tell"]
 
 #: Losses of counts and amounts, whose few large values would rule a plain correlation.

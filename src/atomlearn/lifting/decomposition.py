@@ -15,17 +15,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from atomlearn.core.interfaces.design import Columns
+from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.masters.dual_interior import longest_inside
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.vectors import power_of_two
 from atomlearn.lifting.settings import SETTINGS
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

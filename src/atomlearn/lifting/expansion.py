@@ -6,14 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from atomlearn import _kernels
-from atomlearn.core.interfaces.design import Columns, Scores
-from atomlearn.core.interfaces.lift import Expansion
-
-Array = NDArray[np.float64]
+from atomlearn.core.interfaces import Array, Columns, Expansion, Scores
 
 
 class LiftedScores(Scores):

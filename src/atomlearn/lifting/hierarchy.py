@@ -6,14 +6,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Columns
+from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.interfaces.numbers import positive_number
 from atomlearn.lifting.latent import LatentNorm
 from atomlearn.lifting.membership import Membership
-
-Array = NDArray[np.float64]
 
 
 class Hierarchy(LatentNorm):

@@ -9,11 +9,8 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Columns, Scores
-from atomlearn.core.interfaces.lift import Lift
-from atomlearn.core.interfaces.norm import Atom, Norm
+from atomlearn.core.interfaces import Array, Atom, Columns, Lift, Norm, Scores
 from atomlearn.core.interfaces.numbers import whole_number
 from atomlearn.core.norms.combine import Scaled, scaled
 from atomlearn.core.norms.groups import Groups
@@ -24,8 +21,6 @@ from atomlearn.lifting.expansion import Selection
 from atomlearn.lifting.membership import Membership, membership_of
 from atomlearn.lifting.segments import Segments
 from atomlearn.lifting.value import lifted_value
-
-Array = NDArray[np.float64]
 
 
 class LiftedNorm(Parameters, Norm):

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Columns, Scores
-from atomlearn.core.interfaces.lift import Lift
+from atomlearn.core.interfaces import Columns, Lift, Scores
 from atomlearn.core.interfaces.numbers import whole_number
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.names import needs_names, resolved
@@ -19,8 +17,6 @@ from atomlearn.lifting.latent import LatentNorm, LiftedNorm
 from atomlearn.lifting.membership import Membership, membership_of
 from atomlearn.lifting.segments import Segments
 from atomlearn.lifting.trees import TreeGroups, forest_of
-
-Array = NDArray[np.float64]
 
 
 class LatentKSupport(LiftedNorm):

@@ -5,17 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.lift import Lift
-from atomlearn.core.interfaces.norm import Norm
+from atomlearn.core.interfaces import Lift, Norm
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.partition import Partition
 from atomlearn.lifting.expansion import Selection, stacked
 from atomlearn.lifting.segments import Segments
-
-Array = NDArray[np.float64]
 
 
 def plain_lift(norm: Norm, n_features: int) -> Lift:

@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from atomlearn.core.interfaces.design import Columns
+from atomlearn.core.interfaces import Columns
 from atomlearn.core.norms.partition import index_list, is_listing
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from atomlearn.core.interfaces.lift import Lift
+from atomlearn.core.interfaces import Lift
 from atomlearn.core.norms.groups import Groups
 from atomlearn.lifting.expansion import SparseExpansion
 from atomlearn.lifting.latent import LiftedNorm
 from atomlearn.lifting.segments import Segments
-
-Array = NDArray[np.float64]
 
 
 class Operators(LiftedNorm):

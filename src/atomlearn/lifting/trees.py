@@ -6,15 +6,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Columns, Scores
+from atomlearn.core.interfaces import Array, Columns, Scores
 from atomlearn.core.norms.groups import Groups
 from atomlearn.lifting.latent import LatentGroups
 from atomlearn.lifting.membership import Membership
 from atomlearn.lifting.segments import Segments
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

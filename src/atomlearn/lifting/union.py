@@ -8,14 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Scores
-from atomlearn.core.interfaces.lift import Lift
-from atomlearn.core.interfaces.norm import Atom, Norm, Term
-from atomlearn.core.interfaces.solver import Solver
+from atomlearn.core.interfaces import Atom, Lift, Norm, Scores, Solver, Term
 from atomlearn.lifting.latent import LiftedNorm
 from atomlearn.lifting.lifting import plain_lift, union
-
-Array = NDArray[np.float64]
 
 
 class Union(LiftedNorm):

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from atomlearn.core.interfaces.lift import Expansion, Lift
-from atomlearn.core.interfaces.norm import Norm
+from atomlearn.core.interfaces import Array, Expansion, Lift, Norm
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.problem.result import TINY
 from atomlearn.lifting.decomposition import OperatorFamily, family_value, latent_value
 from atomlearn.lifting.settings import SETTINGS
-
-Array = NDArray[np.float64]
 
 
 def lifted_value(lift: Lift, w: Array) -> float:

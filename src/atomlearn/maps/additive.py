@@ -16,7 +16,7 @@ from atomlearn._kernels import CodedColumns
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces.design import Array, Block, Columns
+from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.core.problem.checks import check_weight
 from atomlearn.maps.coded_block import CodedBlock
 from atomlearn.maps.curves import AdditiveSettings, Kernel, normalizer, shares_of, table_of

@@ -14,7 +14,7 @@ from atomlearn import _kernels
 from atomlearn._kernels.codes import MOST_PAIR_LEVELS
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.interfaces.design import Array, Block, Columns
+from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.core.problem.checks import check_weight
 from atomlearn.maps.additive import Additive, AdditiveMap
 from atomlearn.maps.anova_checks import checked_pairs

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Columns
+from atomlearn.core.interfaces import Columns
 
 
 def checked_pairs(pairs: object, n_inputs: int) -> Columns:

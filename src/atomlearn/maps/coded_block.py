@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from atomlearn._kernels import CodedColumns, code_histograms, joint_histogram
 from atomlearn.core.data.blocks import DenseBlock, check_same_rows
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces.design import Array, Block, Columns, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Scores
 
 
 class CodedBlock(Block):

@@ -11,7 +11,7 @@ import numpy as np
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.data.scores import ArrayScores, largest
-from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Rows, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 from atomlearn.core.problem.checks import positive
 
 #: Multiplications of a search beyond which a pass would take minutes: it is refused.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from atomlearn.core.data.convert import as_design
-from atomlearn.core.interfaces.design import Array, Columns, Design
+from atomlearn.core.interfaces import Array, Columns, Design
 from atomlearn.core.norms.ksupport import KSupport
 
 Labels = NDArray[np.int64]

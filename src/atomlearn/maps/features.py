@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from atomlearn.core.interfaces.design import Array, Design
+from atomlearn.core.interfaces import Array, Design
 from atomlearn.maps.additive import Additive, AdditiveMap
 from atomlearn.maps.anova import Anova, AnovaMap
 from atomlearn.maps.feature_map import FeatureMap, Inputs, map_of

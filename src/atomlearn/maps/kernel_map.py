@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from atomlearn.core.interfaces.design import Array
+from atomlearn.core.interfaces import Array
 from atomlearn.core.problem.checks import check_weight
 from atomlearn.maps.settings import SETTINGS
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn._kernels import CodedColumns
-from atomlearn.core.interfaces.design import Array, Columns, Design
+from atomlearn.core.interfaces import Array, Columns, Design
 from atomlearn.maps.settings import SETTINGS
 
 Bytes = NDArray[np.uint8]

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces.design import Array, Columns, Scores
+from atomlearn.core.interfaces import Array, Columns, Scores
 from atomlearn.maps.feature_map import MappedDesign, TermMap
 
 Labels = NDArray[np.int64]

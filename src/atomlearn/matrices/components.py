@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.interfaces import Array, Form
 from atomlearn.core.losses import Squared
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
@@ -19,8 +18,6 @@ from atomlearn.matrices.designs.identity import Identity
 from atomlearn.matrices.norms.sparse import SparsePSD
 from atomlearn.matrices.scores import MatrixScores
 from atomlearn.matrices.settings import SETTINGS
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.core.data.coefficients import coefficient_matrix
-from atomlearn.core.interfaces import Norm
-from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.interfaces import Array, Form, Norm
 from atomlearn.core.losses import Squared
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.paths.settings import Settings
@@ -20,8 +18,6 @@ from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.matrices.designs.tasks import Tasks
 from atomlearn.matrices.settings import SETTINGS
-
-Array = NDArray[np.float64]
 
 
 def default_norm(n_samples: int) -> Norm:

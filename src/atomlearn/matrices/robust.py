@@ -6,11 +6,8 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Norm
-from atomlearn.core.interfaces.norm import Form
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import Array, Form, Norm, WarmStart
 from atomlearn.core.losses import Squared
 from atomlearn.core.norms.combine import Scaled
 from atomlearn.core.norms.l1 import L1
@@ -26,8 +23,6 @@ from atomlearn.matrices.designs.tasks import Tasks
 from atomlearn.matrices.norms.trace import TraceNorm
 from atomlearn.matrices.scores import MatrixScores
 from atomlearn.matrices.settings import SETTINGS
-
-Array = NDArray[np.float64]
 
 
 def default_ratio(shape: tuple[int, int]) -> float:

@@ -8,8 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces.deadline import Deadline
-from atomlearn.core.interfaces.design import Array, Scores
+from atomlearn.core.interfaces import Array, Deadline, Scores
 from atomlearn.matrices.found import Found
 from atomlearn.matrices.shapes import Shape
 

@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.standardized import centered
-from atomlearn.core.interfaces import Design, Loss
+from atomlearn.core.interfaces import Array, Design, Loss
 from atomlearn.core.losses import FreeIntercepts, Multinomial
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
 from atomlearn.maps.pairs.polynomial import Polynomial
 from atomlearn.matrices.designs.tasks import Tasks
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

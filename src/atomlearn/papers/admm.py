@@ -9,18 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Solver, State
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import Array, Solver, State, WarmStart
 from atomlearn.core.problem.pricing import Pricing
 from atomlearn.core.problem.problem import Problem
 from atomlearn.papers.fista import dense_start
 from atomlearn.papers.proximal import NamedProx, check_name, proximal_of
 from atomlearn.papers.ridge import RidgeSystem
 from atomlearn.papers.settings import SETTINGS
-
-Array = NDArray[np.float64]
 
 
 @dataclass(slots=True)

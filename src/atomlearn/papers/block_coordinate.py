@@ -9,18 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces import Block, Scores, Solver, State
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import Array, Block, Columns, Scores, Solver, State, WarmStart
 from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem
 from atomlearn.papers.group_step import Spectrum, exact_step, majorized_step
 from atomlearn.papers.settings import SETTINGS
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 
 @dataclass(slots=True)

@@ -10,10 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Master, Solver
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import Array, Master, Solver, WarmStart
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.atom_generation import (
@@ -27,8 +25,6 @@ from atomlearn.core.solvers.atom_generation import (
 from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.core.solvers.gauge import warm_atoms
 from atomlearn.core.solvers.refit import RayFit, refit_on_rays
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

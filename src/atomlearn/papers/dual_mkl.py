@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn._kernels import active_set_qp
-from atomlearn.core.interfaces import Master, Refit
+from atomlearn.core.interfaces import Array, Master, Refit
 from atomlearn.core.losses.squared_hinge import SquaredHinge
 from atomlearn.core.masters.candidate import block_of, certified
 from atomlearn.core.problem.problem import Problem
 from atomlearn.papers.settings import SETTINGS
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

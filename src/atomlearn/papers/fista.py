@@ -10,15 +10,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Solver, State
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import Array, Solver, State, WarmStart
 from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
 from atomlearn.core.problem.problem import Problem
 from atomlearn.papers.proximal import NamedProx, check_name, proximal_of
-
-Array = NDArray[np.float64]
 
 
 @dataclass(slots=True)

@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Atom, Solver, State
+from atomlearn.core.interfaces import Array, Atom, Columns, Solver, State, WarmStart
 from atomlearn.core.interfaces.numbers import whole_number
-from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.problem.factored import MatrixPart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
@@ -27,9 +25,6 @@ from atomlearn.matrices.solver.factored_atoms import FactoredAtoms, factored_ato
 from atomlearn.papers.hull import Hull, Move, slope_of_gauge
 from atomlearn.papers.line_search import Way, best_step
 from atomlearn.papers.settings import SETTINGS
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 StepSize = Literal["classic", "line_search"]
 Direction = Literal["toward", "away", "pairwise", "blended"]

@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.core.data.convert import as_design
-from atomlearn.core.interfaces import Loss, Norm
+from atomlearn.core.interfaces import Array, Loss, Norm
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.registry import as_norm
 from atomlearn.core.paths.path import path
 from atomlearn.core.problem.result import Result
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

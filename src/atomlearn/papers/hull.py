@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from atomlearn.core.interfaces import Array
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.matrices.solver.factored_atoms import FactoredAtoms
 from atomlearn.papers.line_search import Way, best_step
 from atomlearn.papers.settings import SETTINGS
-
-Array = NDArray[np.float64]
 
 #: The vertex zero, in arrays whose last entry is its own; atoms are numbered from 0 on.
 ZERO = -1

@@ -14,14 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from atomlearn.core.interfaces import Master, Norm, Refit
+from atomlearn.core.interfaces import Array, Master, Norm, Refit
 from atomlearn.core.losses import Logistic, Squared, SquaredHinge
 from atomlearn.core.masters.candidate import block_of, certified
 from atomlearn.core.norms.combine import Nonnegative, Scaled
 from atomlearn.core.problem.problem import Problem
 from atomlearn.papers.settings import SETTINGS
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Atom, Scores, Solver, State
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import Array, Atom, Columns, Scores, Solver, State, WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
 from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.papers.simplex import SimplexPoint, SimplexQuasiNewton
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 
 @dataclass(slots=True)

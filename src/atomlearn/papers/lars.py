@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Master, Refit
+from atomlearn.core.interfaces import Array, Master, Refit
 from atomlearn.core.masters.active_set import ActiveSetQP, check_prices, priced_point
 from atomlearn.core.masters.candidate import block_of
 from atomlearn.core.problem.problem import Problem
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

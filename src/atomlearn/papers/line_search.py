@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from atomlearn.core.interfaces import Array
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 from atomlearn.papers.settings import SETTINGS
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

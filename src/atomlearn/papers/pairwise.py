@@ -6,16 +6,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn._kernels import active_set_qp
-from atomlearn.core.interfaces.design import Columns, Scores
-from atomlearn.core.interfaces.norm import Atom, Norm
+from atomlearn.core.interfaces import Array, Atom, Columns, Norm, Scores
 from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.norms.vectors import to_float64
 from atomlearn.papers.settings import SETTINGS
-
-Array = NDArray[np.float64]
 
 
 class PairwiseElasticNet(Parameters, Norm):

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
 from atomlearn import _kernels
+from atomlearn.core.interfaces import Array
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.problem.problem import Problem
-
-Array = NDArray[np.float64]
 
 #: (v, step) -> argmin_x 1/2 ||x - v||^2 + step * (tau/2 ||x||^2 + R(x))
 Proximal = Callable[[Array, float], Array]

@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 
-from atomlearn.core.interfaces import Block, Design
+from atomlearn.core.interfaces import Array, Block, Design
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 from atomlearn.papers.settings import SETTINGS
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn._kernels import active_set_qp
+from atomlearn.core.interfaces import Array
 from atomlearn.core.masters.sequential_qp import SequentialQP
-
-Array = NDArray[np.float64]
 
 #: phi and its gradient at alpha.
 SimplexFunction = Callable[[Array], tuple[float, Array]]

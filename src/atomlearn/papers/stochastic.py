@@ -6,15 +6,11 @@ from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Solver, State
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import Array, Solver, State, WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.papers.proximal import proximal_of
 from atomlearn.papers.settings import SETTINGS
-
-Array = NDArray[np.float64]
 
 
 @dataclass(slots=True)

@@ -11,14 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from atomlearn.core.interfaces import Array
 from atomlearn.reports.evidence import Points, calibration_points, validation_of
 from atomlearn.reports.style import STYLE
 from atomlearn.reports.view import View, view_of
-
-Array = NDArray[np.float64]
 
 
 def _axes(ax: Any) -> Any:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import precision_recall_curve, roc_curve
 
+from atomlearn.core.interfaces import Array
 from atomlearn.reports.manhattan import Manhattan
 
-Array = NDArray[np.float64]
 Points = tuple[tuple[float, float], ...]
 
 #: Points of a curve that a drawing can show; bins of probabilities; and lines of a path.

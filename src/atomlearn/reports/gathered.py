@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from atomlearn.core.data.standardized import moments_of
-from atomlearn.core.interfaces import Design
+from atomlearn.core.interfaces import Array, Design, Rows
 from atomlearn.designs import is_opened
 from atomlearn.findings.stability import StabilitySelector
 from atomlearn.findings.twins import correlated_columns, twins
@@ -24,9 +24,6 @@ from atomlearn.reports.manhattan import Manhattan, manhattan_of, places_in
 from atomlearn.reports.structure_displays import groups_in_use
 from atomlearn.reports.style import STYLE
 from atomlearn.reports.view import View, view_of
-
-Array = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 
 def is_mapped(view: View) -> bool:

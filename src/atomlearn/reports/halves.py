@@ -15,12 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.interfaces import Array, Rows
 from atomlearn.findings.stability import halves_of_rows
 from atomlearn.reports.content import Curve
 from atomlearn.reports.style import STYLE
-
-Array = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

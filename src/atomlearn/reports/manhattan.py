@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.standardized import column_moments
-from atomlearn.core.interfaces import Design
+from atomlearn.core.interfaces import Array, Design
 from atomlearn.reports import svg
 from atomlearn.reports.style import STYLE
-
-Array = NDArray[np.float64]
 
 #: Names that say where a feature lies: chr1:752566_A, 1:752566, X_1234_A_G.
 _PLACED = re.compile(r"^(?:chr)?(\d{1,2}|[XYMZW]|MT)[:_](\d+)(?:\D|$)", re.IGNORECASE)

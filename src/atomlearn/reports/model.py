@@ -6,16 +6,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Design
+from atomlearn.core.interfaces import Array, Design
 from atomlearn.core.losses import as_loss
 from atomlearn.designs import as_design
 from atomlearn.estimators.decided import DecidedClassifier
 from atomlearn.maps.levels import nearest
 from atomlearn.storage.intake.columns import ColumnPlan
-
-Array = NDArray[np.float64]
 
 #: What may stand for a class: the label as it was in the data.
 Label = str | int | float | bool

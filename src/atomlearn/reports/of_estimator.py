@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy
 import sklearn
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -39,9 +39,6 @@ from atomlearn.reports.style import STYLE
 from atomlearn.reports.summary import write_summary
 from atomlearn.reports.suspects import suspects
 from atomlearn.reports.view import View, outputs_of, view_of
-
-Array = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 
 def report(

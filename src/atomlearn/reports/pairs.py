@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Design
+from atomlearn.core.interfaces import Array, Design
 from atomlearn.reports import svg
 from atomlearn.reports.content import SelectedFeature
 from atomlearn.reports.evidence import Surface
@@ -19,8 +19,6 @@ from atomlearn.reports.pictures import image
 from atomlearn.reports.style import STYLE
 from atomlearn.reports.tables import shortened
 from atomlearn.reports.view import View
-
-Array = NDArray[np.float64]
 
 #: Pictures of a page, cells of a side, and inputs beyond which none is made: the model is asked at
 #: rows of all inputs.

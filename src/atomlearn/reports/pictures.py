@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from atomlearn.core.interfaces import Array
 from atomlearn.reports import svg
 from atomlearn.reports.structure import Drawing, drawing_of
 from atomlearn.reports.style import STYLE
-
-Array = NDArray[np.float64]
 
 
 def png(pixels: NDArray[np.uint8]) -> bytes:

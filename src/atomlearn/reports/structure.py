@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from atomlearn.core.interfaces import Array
 from atomlearn.core.interfaces.lift import Part
 from atomlearn.reports import svg
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.style import STYLE
 from atomlearn.reports.tables import shortened
-
-Array = NDArray[np.float64]
 
 
 class Drawing(str):

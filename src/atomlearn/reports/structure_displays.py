@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
+from atomlearn.core.interfaces import Array
 from atomlearn.reports.displays import Display
 from atomlearn.reports.structure import bars_on_page
-
-Array = NDArray[np.float64]
 
 
 @dataclass

@@ -12,8 +12,6 @@ from scipy.stats import rankdata
 from atomlearn.core.data.standardized import column_moments
 from atomlearn.core.interfaces import Design
 
-Array = NDArray[np.float64]
-
 #: From here on one column alone tells the target so well that it may have been made from it.
 LEAKING_AREA, LEAKING_CORRELATION = 0.995, 0.99
 #: Columns that are compared.

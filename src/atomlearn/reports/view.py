@@ -6,17 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
-from atomlearn.core.interfaces import Design
+from atomlearn.core.interfaces import Array, Design, Rows
 from atomlearn.designs import as_design, feature_names
 from atomlearn.maps.feature_map import FeatureMap, map_of
-
-Array = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from numpy.testing import assert_array_equal
 from atomlearn.core.data.parts import RowSubset, part_of
 from atomlearn.core.data.scores import ShiftedScores
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 from atomlearn.testing.rounding import assert_within as assert_within
 from atomlearn.testing.rounding import brute_force_top as brute_force_top
 from atomlearn.testing.rounding import in_float64, roundings

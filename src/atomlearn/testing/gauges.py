@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Norm
-from atomlearn.core.interfaces.lift import Lift
+from atomlearn.core.interfaces import Lift, Norm
 from atomlearn.core.norms.at_most import AtMost
 from atomlearn.core.norms.combine import Nonnegative, Scaled
 from atomlearn.core.norms.groups import Groups

@@ -8,12 +8,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from atomlearn.core.interfaces.loss import Loss
-
-Array = NDArray[np.float64]
+from atomlearn.core.interfaces import Array, Loss
 
 
 def _as_labels(numbers: Array) -> Array:

@@ -12,9 +12,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Master, Norm, Refit
+from atomlearn.core.interfaces import Array, Master, Norm, Refit
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l1 import L1
@@ -24,8 +23,6 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.designs import as_design
 from atomlearn.testing import tolerances
 from atomlearn.testing.problems import FORMS, LOSSES, Case, all_cases, as_block, optimum, problem_on
-
-Array = NDArray[np.float64]
 
 
 class MasterChecks:

@@ -18,12 +18,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces.norm import Form, Norm, ProxPoint
+from atomlearn.core.interfaces import Array, Form, Norm, ProxPoint
 from atomlearn.core.norms.combine import Scaled
 from atomlearn.testing import tolerances
 from atomlearn.testing.problems import FORMS
-
-Array = NDArray[np.float64]
 
 
 class NormChecks:

@@ -8,18 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Block, Norm
-from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.interfaces import Array, Block, Form, Norm
 from atomlearn.core.losses import as_loss
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.designs import as_design
 from atomlearn.testing.gauges import gauge_model
 from atomlearn.testing.loss_oracles import oracle_of, targets_of
-
-Array = NDArray[np.float64]
 
 #: Those that every master and solver is tested with; the others have tests of their own.
 LOSSES = ("squared", "logistic", "squared_hinge")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Array, Columns
+from atomlearn.core.interfaces import Array, Columns
 
 
 def roundings(shape: tuple[int, ...]) -> float:

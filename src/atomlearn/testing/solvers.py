@@ -12,12 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from numpy.typing import NDArray
 
 from atomlearn.core.data.forwarding import Forwarding
-from atomlearn.core.interfaces import Norm, Scores, Solver
-from atomlearn.core.interfaces.norm import Form
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import Array, Columns, Form, Norm, Scores, Solver, WarmStart
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result, Status
@@ -27,9 +24,6 @@ from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import as_design
 from atomlearn.testing import tolerances
 from atomlearn.testing.problems import FORMS, LOSSES, Case, all_cases, optimum, problem_on
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 
 class Interrupting(Forwarding):

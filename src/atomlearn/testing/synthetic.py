@@ -15,7 +15,8 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 from scipy.special import expit
 
-Array = NDArray[np.float64]
+from atomlearn.core.interfaces import Array
+
 Seed = int | np.random.Generator
 
 #: Numbers drawn at a time: small against any X worth caring about, large against call overhead.

@@ -12,8 +12,7 @@ from atomlearn import _kernels
 from atomlearn.core.data.compressed import take_compressed, weighted_squares
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces.deadline import Deadline
-from atomlearn.core.interfaces.design import Array, Block, Columns, Rows, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Rows, Scores
 
 
 def prefers_dense(n_samples: int, n_columns: int, nonzeros: int) -> bool:

@@ -17,10 +17,7 @@ from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.growing_gram import GrowingGram
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Block, Scores
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
+from atomlearn.core.interfaces import Array, Block, Columns, Scores
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces.design import Array, Block, Columns, Rows, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Rows, Scores
 
 
 class CenteredBlock(Block):

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces.design import Array, Columns
+from atomlearn.core.interfaces import Array, Columns
 
 
 def coefficient_rows(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces.design import Array, Columns
+from atomlearn.core.interfaces import Array, Columns
 
 #: Codes of ``check_sparse`` whose position is one in indptr.
 _POINTER_FAULTS = (1, 2, 3)

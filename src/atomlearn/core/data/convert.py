@@ -15,7 +15,7 @@ from atomlearn.core.data.entries import refuse_entry
 from atomlearn.core.data.frames import frame_to_array, is_table, narrowest, table_names
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.interfaces.design import Design
+from atomlearn.core.interfaces import Design
 
 
 @dataclass(frozen=True, slots=True)

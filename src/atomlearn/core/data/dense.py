@@ -14,7 +14,7 @@ from atomlearn.core.data.found import FoundScores
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.parts import ColumnView
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces.design import Array, Columns, Design, Scores
+from atomlearn.core.interfaces import Array, Columns, Design, Scores
 
 
 class DenseDesign(Design):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces.design import Array, Columns
+from atomlearn.core.interfaces import Array, Columns
 
 
 def refuse_entry(value: Any, row: int, column: int, names: list[str] | None) -> None:

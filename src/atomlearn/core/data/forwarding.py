@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Rows, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 
 
 class Forwarding(Design):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from atomlearn._kernels import FoundColumns
-from atomlearn.core.interfaces.design import Array, Columns, Scores
+from atomlearn.core.interfaces import Array, Columns, Scores
 
 
 class FoundScores(Scores):

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn._kernels import ActiveFactor, sum_of_pieces
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.centered import CenteredBlock
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Block
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
+from atomlearn.core.interfaces import Array, Block, Columns
 
 
 class GrowingGram:

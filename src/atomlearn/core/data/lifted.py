@@ -9,8 +9,7 @@ import numpy as np
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.forwarding import Derived
 from atomlearn.core.data.repeated import RepeatedBlock
-from atomlearn.core.interfaces import Block, Design, Expansion, Scores
-from atomlearn.core.interfaces.design import Array, Columns
+from atomlearn.core.interfaces import Array, Block, Columns, Design, Expansion, Scores
 
 
 class Lifted(Derived):

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.sparse import SparseDesign
-
-Array = NDArray[np.float64]
+from atomlearn.core.interfaces import Array
 
 #: Least ratio of a Cholesky factor's diagonal entries: below it Q counts as singular, and the
 #: factor is made of its eigenvectors.

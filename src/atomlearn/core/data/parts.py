@@ -10,14 +10,7 @@ from numpy.typing import ArrayLike
 from atomlearn.core.data.centered import rows_of
 from atomlearn.core.data.forwarding import Derived, Forwarding
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces.design import (
-    Array,
-    Block,
-    Columns,
-    Design,
-    Rows,
-    Scores,
-)
+from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 
 
 def part_of(

@@ -8,7 +8,7 @@ import numpy as np
 
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces.design import Array, Block, Columns, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Scores
 
 
 class RepeatedBlock(Block):

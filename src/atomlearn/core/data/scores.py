@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Array, Columns, Scores
+from atomlearn.core.interfaces import Array, Columns, Scores
 from atomlearn.core.interfaces.scores import ArrayScores as ArrayScores
 
 

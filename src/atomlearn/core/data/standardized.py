@@ -13,7 +13,7 @@ from atomlearn.core.data.forwarding import Derived
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.parts import ColumnSubset, RowSubset
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Rows, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 
 
 class Affine(Derived):

@@ -14,7 +14,7 @@ import numpy as np
 from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.data.parts import ColumnSubset, RowSubset
 from atomlearn.core.data.scores import ConcatenatedScores
-from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Rows, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 
 
 class Concatenated(Design):

@@ -5,33 +5,41 @@ turns scores into columns, a *master* re-fits the weights of the columns found, 
 puts the three together one step at a time.
 """
 
+from atomlearn.core.interfaces.arrays import Array, Columns, Mask, Rows
 from atomlearn.core.interfaces.deadline import Deadline, TimeIsUp
-from atomlearn.core.interfaces.design import Block, Design, Scores
+from atomlearn.core.interfaces.design import Block, Design
 from atomlearn.core.interfaces.lift import Expansion, Lift
 from atomlearn.core.interfaces.loss import Loss
 from atomlearn.core.interfaces.master import Master, Refit
 from atomlearn.core.interfaces.norm import (
     Atom,
+    Form,
     Norm,
     ProxJacobian,
     ProxPoint,
     Term,
 )
+from atomlearn.core.interfaces.scores import Scores
 from atomlearn.core.interfaces.solver import Solver, State, WarmStart
 
 __all__ = [
+    "Array",
     "Atom",
     "Block",
+    "Columns",
     "Deadline",
     "Design",
     "Expansion",
+    "Form",
     "Lift",
     "Loss",
+    "Mask",
     "Master",
     "Norm",
     "ProxJacobian",
     "ProxPoint",
     "Refit",
+    "Rows",
     "Scores",
     "Solver",
     "State",

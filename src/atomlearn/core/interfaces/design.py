@@ -9,11 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.scores import Array as Array
-from atomlearn.core.interfaces.scores import Columns as Columns
-from atomlearn.core.interfaces.scores import Scores as Scores
-
-Rows = NDArray[np.int64]
+from atomlearn.core.interfaces.arrays import Array, Columns, Rows
+from atomlearn.core.interfaces.scores import Scores
 
 
 class Design(ABC):

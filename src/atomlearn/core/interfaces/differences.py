@@ -12,15 +12,12 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Columns, Scores
-from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core.interfaces.arrays import Array, Columns
+from atomlearn.core.interfaces.scores import ArrayScores, Scores
 
 if TYPE_CHECKING:
     from atomlearn.core.interfaces.norm import Norm
-
-Array = NDArray[np.float64]
 
 
 def best_by_differences(norm: Norm, scores: Scores) -> tuple[Columns, Array]:

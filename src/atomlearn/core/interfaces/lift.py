@@ -18,14 +18,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from atomlearn.core.interfaces.design import Columns, Scores
+from atomlearn.core.interfaces.arrays import Array, Columns
 from atomlearn.core.interfaces.norm import Norm
+from atomlearn.core.interfaces.scores import Scores
 from atomlearn.core.interfaces.solver import WarmStart
-
-Array = NDArray[np.float64]
 
 
 class Expansion(ABC):

@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Rows = NDArray[np.int64]
+from atomlearn.core.interfaces.arrays import Array, Rows
 
 #: What a loss is for: numbers, labels, or times of which some are only known to be exceeded.
 Task = Literal["regression", "classification", "survival"]

@@ -8,23 +8,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Columns, Scores
+from atomlearn.core.interfaces.arrays import Array, Columns
 from atomlearn.core.interfaces.differences import best_by_differences
 from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.interfaces.proximal import ProxJacobian as ProxJacobian
 from atomlearn.core.interfaces.proximal import ProxPoint as ProxPoint
 from atomlearn.core.interfaces.ratings import Ratings
-from atomlearn.core.interfaces.scores import taking_arrays
+from atomlearn.core.interfaces.scores import Scores, taking_arrays
 
 if TYPE_CHECKING:
     from atomlearn.core.interfaces.lift import Lift
     from atomlearn.core.interfaces.solver import Solver
     from atomlearn.core.norms.groups import Groups
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 #: How the gauge enters the objective: level * gauge, (level / 2) * gauge^2, gauge <= radius.
 Form = Literal["penalized", "squared", "constrained"]

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from atomlearn.core.interfaces.design import Columns
-
-Array = NDArray[np.float64]
+from atomlearn.core.interfaces.arrays import Array, Columns
 
 
 class ProxJacobian:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from atomlearn.core.interfaces.design import Columns, Scores
+from atomlearn.core.interfaces.arrays import Columns
+from atomlearn.core.interfaces.scores import Scores
 
 
 class Ratings:

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
+from atomlearn.core.interfaces.arrays import Array, Columns
 
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.interfaces.arrays import Array, Columns
 from atomlearn.core.interfaces.norm import Atom, Norm
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from atomlearn.core.problem.problem import Problem
     from atomlearn.core.problem.result import Certificate, Status
 
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
 
 

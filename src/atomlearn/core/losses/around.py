@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.loss import Loss
-
-Array = NDArray[np.float64]
+from atomlearn.core.interfaces import Array, Loss
 
 
 class Around(Loss):

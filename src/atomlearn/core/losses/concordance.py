@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from atomlearn.core.interfaces import Array
 
 #: Risks nearer than this are tied, as in scikit-survival.
 TIED = 1e-8

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.loss import Loss
+from atomlearn.core.interfaces import Array, Loss
 from atomlearn.core.losses.shift import optimal_shift
-
-Array = NDArray[np.float64]
 
 
 def deviance_explained(loss: Loss, y: Array, prediction: Array, weight: Array) -> float:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from atomlearn.core.interfaces import Array
 
 #: A dual value u_i that is s_i * a_i with a_i computed exactly on the edge of the domain may leave
 #: it by a rounding or two when it is divided by s_i again. Beyond this much it is outside.

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import qr, solve_triangular
 
-from atomlearn.core.interfaces.loss import Loss, Rows
+from atomlearn.core.interfaces import Array, Loss, Rows
 from atomlearn.core.losses.around import Around
 from atomlearn.core.losses.domain import EDGE_TOLERANCE, rounded
-
-Array = NDArray[np.float64]
 
 #: A column whose distance from the span of the others is below this part of its length is left
 #: out: its coefficient is 0, and no prediction changes by more than that part.

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import softmax
 
-from atomlearn.core.interfaces.loss import Loss
+from atomlearn.core.interfaces import Array, Loss
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
-
-Array = NDArray[np.float64]
 
 #: Predictions of classes that no sample with a weight has: their best intercept is -infinity, and
 #: their probability underflows to 0. Only the magnitude matters: far beyond any prediction.

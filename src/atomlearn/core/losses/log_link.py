@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from atomlearn.core.interfaces.loss import Loss
+from atomlearn.core.interfaces import Array, Loss
 from atomlearn.core.losses.deviance import deviance_explained
 from atomlearn.core.losses.domain import per_unit_weight, weighted_sum, where_weighted
-
-Array = NDArray[np.float64]
 
 #: Exponents at which slopes stop: exp(700) is nearly the largest float. A slope cut there is still
 #: a dual point, and a value beyond is infinite, so that no certificate is made of it.

@@ -9,10 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.loss import Loss
-
-Array = NDArray[np.float64]
-Rows = NDArray[np.int64]
+from atomlearn.core.interfaces import Array, Loss, Rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, xlogy
 
+from atomlearn.core.interfaces import Array
 from atomlearn.core.interfaces.numbers import positive_number
 from atomlearn.core.losses.domain import (
     EDGE_TOLERANCE,
@@ -18,8 +18,6 @@ from atomlearn.core.losses.domain import (
 )
 from atomlearn.core.losses.log_link import LogLink, log_or_zero, vanishing
 from atomlearn.core.losses.targets import positive_target
-
-Array = NDArray[np.float64]
 
 
 @final

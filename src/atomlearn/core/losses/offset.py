@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from atomlearn.core.interfaces.loss import Loss, Rows
+from atomlearn.core.interfaces import Array, Loss, Rows
 from atomlearn.core.losses.around import Around
 from atomlearn.core.losses.domain import rounded
-
-Array = NDArray[np.float64]
 
 
 class Offset(Around):

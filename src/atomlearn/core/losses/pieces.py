@@ -9,11 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.loss import Loss
-
-Array = NDArray[np.float64]
+from atomlearn.core.interfaces import Array, Loss
 
 #: Samples of a piece: 256 kB a vector.
 PIECE = 2**15

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import xlog1py, xlogy
 
+from atomlearn.core.interfaces import Array
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
 from atomlearn.core.losses.log_link import PowerVariance
 from atomlearn.core.losses.targets import positive_target
-
-Array = NDArray[np.float64]
 
 
 @final

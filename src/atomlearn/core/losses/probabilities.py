@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from atomlearn.core.interfaces.loss import Loss
+from atomlearn.core.interfaces import Loss
 
 
 def log_probabilities(loss: Loss, decisions: NDArray[Any], joint: bool = False) -> NDArray[Any]:

@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.loss import Loss
+from atomlearn.core.interfaces import Array, Loss
 from atomlearn.core.interfaces.numbers import positive_number
 from atomlearn.core.losses.deviance import deviance_explained
 from atomlearn.core.losses.domain import EDGE_TOLERANCE, per_unit_weight, weighted_sum
 from atomlearn.core.losses.quantiles import quantile_along, weighted_quantile
 from atomlearn.core.losses.targets import regression_target
-
-Array = NDArray[np.float64]
 
 
 class _Pinball(Loss):

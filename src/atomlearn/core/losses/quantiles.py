@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-Array = NDArray[np.float64]
+from atomlearn.core.interfaces import Array
 
 
 def weighted_quantile(values: Array, weight: Array, share: float) -> float:

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
-from atomlearn.core.interfaces.loss import Loss
+from atomlearn.core.interfaces import Array, Loss
 from atomlearn.core.losses import pieces
-
-Array = NDArray[np.float64]
 
 
 def optimal_shift(loss: Loss, y: Array, s: Array, linear: Array, start: float = 0.0) -> float:

@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.loss import Loss
+from atomlearn.core.interfaces import Array, Loss
 from atomlearn.core.losses.domain import per_unit_weight, weighted_sum
 from atomlearn.core.losses.targets import regression_target
-
-Array = NDArray[np.float64]
 
 
 @final

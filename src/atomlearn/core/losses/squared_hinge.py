@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.loss import Loss, Task
+from atomlearn.core.interfaces import Array, Loss
+from atomlearn.core.interfaces.loss import Task
 from atomlearn.core.losses.domain import EDGE_TOLERANCE, per_unit_weight, weighted_sum
 from atomlearn.core.losses.targets import binary_target
-
-Array = NDArray[np.float64]
 
 
 @final

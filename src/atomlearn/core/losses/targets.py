@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from atomlearn.core.interfaces import Array
 
 
 def regression_target(y: object) -> Array:

@@ -12,17 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Master, Refit
+from atomlearn.core.interfaces import Array, Master, Refit
 from atomlearn.core.losses import pieces
 from atomlearn.core.masters.candidate import check_restricted
 from atomlearn.core.masters.group_images import GroupImages
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem
-
-Array = NDArray[np.float64]
 
 #: (v, step) -> argmin_x 1/2 ||x - v||^2 + step * (tau/2 ||x||^2 + R(x))
 Proximal = Callable[[Array, float], Array]

@@ -16,18 +16,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn._kernels import ActiveFactor, QPOutcome, QPStatus, active_set_qp
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Master, Refit
+from atomlearn.core.interfaces import Array, Columns, Master, Refit
 from atomlearn.core.masters.candidate import Candidate, block_of
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

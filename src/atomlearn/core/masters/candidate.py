@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from atomlearn.core.interfaces import Block, Master, Refit
+from atomlearn.core.interfaces import Array, Block, Master, Refit
 from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from atomlearn.core.interfaces import Block, Master, Refit
+from atomlearn.core.interfaces import Array, Block, Master, Refit
 from atomlearn.core.masters.active_set import prices_of
 from atomlearn.core.masters.compressed import CompressedSamples, is_compressible
 from atomlearn.core.masters.coupled_newton import CoupledNewton, by_samples
 from atomlearn.core.masters.ksupport_newton import KSupportNewton
-from atomlearn.core.masters.newton import Array, SemismoothNewton
+from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.scaling_newton import ScalingNewton, is_group_problem
 from atomlearn.core.masters.sequential_qp import SequentialQP, kernel_columns
 from atomlearn.core.masters.tuning import TUNING

@@ -13,17 +13,14 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Block, Master, Refit
+from atomlearn.core.interfaces import Array, Block, Master, Refit
 from atomlearn.core.losses import Squared
 from atomlearn.core.masters.candidate import block_of, certified
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

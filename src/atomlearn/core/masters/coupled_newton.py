@@ -17,20 +17,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Block, Master
+from atomlearn.core.interfaces import Array, Block, Master
 from atomlearn.core.losses import Squared
 from atomlearn.core.masters.candidate import Candidate, block_of
 from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

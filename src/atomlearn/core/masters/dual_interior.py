@@ -24,11 +24,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve, lapack, solve_triangular
 
-from atomlearn.core.interfaces import Deadline
+from atomlearn.core.interfaces import Array, Deadline
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.result import TINY
 
-Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
 

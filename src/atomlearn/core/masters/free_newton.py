@@ -16,19 +16,16 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Block
+from atomlearn.core.interfaces import Array, Block
 from atomlearn.core.losses import Squared
 from atomlearn.core.masters.candidate import Candidate
 from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.ridge_of_groups import raised
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Block
+from atomlearn.core.interfaces import Array, Block
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.problem.problem import Problem
-
-Array = NDArray[np.float64]
 
 
 class GroupImages:

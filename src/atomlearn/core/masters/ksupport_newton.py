@@ -9,16 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn._kernels import ksupport_newton
-from atomlearn.core.interfaces import Block, Master, Refit
+from atomlearn.core.interfaces import Array, Block, Master, Refit
 from atomlearn.core.masters.candidate import block_of, certified
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

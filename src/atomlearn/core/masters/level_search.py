@@ -12,16 +12,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces import Refit
+from atomlearn.core.interfaces import Array, Refit
 from atomlearn.core.masters.candidate import Candidate, certified
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 
-Array = NDArray[np.float64]
 #: solve(problem, weights, intercept, gap target) of the penalized form.
 Solve = Callable[[Problem, Array, float, float], Refit]
 

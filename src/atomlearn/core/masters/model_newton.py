@@ -10,15 +10,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from atomlearn.core.interfaces import Block, Master, Refit
+from atomlearn.core.interfaces import Array, Block, Master, Refit
 from atomlearn.core.masters.candidate import Candidate, block_of, certified, finished
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,17 +20,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
-from atomlearn.core.interfaces import Master, ProxPoint, Refit
+from atomlearn.core.interfaces import Array, Master, ProxPoint, Refit
 from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
 from atomlearn.core.masters.candidate import Candidate, block_of, certified, check_restricted
 from atomlearn.core.masters.newton_system import NewtonSystem, resolvent
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

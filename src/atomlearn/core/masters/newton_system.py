@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
-from atomlearn.core.interfaces import Block, ProxJacobian
+from atomlearn.core.interfaces import Array, Block, ProxJacobian
 from atomlearn.core.masters.tuning import TUNING
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
 from scipy.optimize import nnls
 
+from atomlearn.core.interfaces import Array
 from atomlearn.core.masters.tuning import TUNING
-
-Array = NDArray[np.float64]
 
 
 def nonnegative_minimum(hessian: Array, right: Array, positive: NDArray[np.bool_]) -> Array | None:

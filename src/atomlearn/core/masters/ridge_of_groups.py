@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from atomlearn.core.interfaces import Block
+from atomlearn.core.interfaces import Array, Block
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.problem.problem import Problem
 
-Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
 

@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 
 from atomlearn._kernels import NewtonOutcome, NewtonStatus, group_newton, has_group_newton
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Block
+from atomlearn.core.interfaces import Array, Block
 from atomlearn.core.masters.candidate import Candidate, block_of, certified
 from atomlearn.core.masters.dual_interior import DualInterior, FeatureGroups, LeastSquaresModel
 from atomlearn.core.masters.ridge_of_groups import raised
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.problem.problem import Problem
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from atomlearn.core.interfaces import Master, Refit
+from atomlearn.core.interfaces import Array, Master, Refit
 from atomlearn.core.masters.candidate import Candidate, block_of, certified, finished
 from atomlearn.core.masters.level_search import by_level
 from atomlearn.core.masters.newton import SemismoothNewton
@@ -39,8 +39,6 @@ from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.problem.problem import Problem
-
-Array = NDArray[np.float64]
 
 
 def is_group_problem(problem: Problem) -> bool:

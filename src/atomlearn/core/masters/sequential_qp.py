@@ -22,11 +22,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn._kernels import QPStatus, newton_qp
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Block, Master, Refit
+from atomlearn.core.interfaces import Array, Block, Columns, Master, Refit
 from atomlearn.core.masters.active_set import (
     ActiveSetQP,
     Prices,
@@ -42,9 +41,6 @@ from atomlearn.core.masters.active_set import (
 from atomlearn.core.masters.candidate import Candidate, block_of, finished
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

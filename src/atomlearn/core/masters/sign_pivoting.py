@@ -11,11 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn._kernels import ActiveFactor, PivotStatus, active_set_qp, pivot_path
-
-Array = NDArray[np.float64]
+from atomlearn.core.interfaces import Array
 
 #: Levels of one call to the kernel.
 AT_ONCE = 32

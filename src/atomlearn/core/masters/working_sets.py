@@ -11,10 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces import Block, Master, Refit
+from atomlearn.core.interfaces import Array, Block, Columns, Master, Refit
 from atomlearn.core.masters.candidate import (
     Candidate,
     block_of,
@@ -24,9 +23,6 @@ from atomlearn.core.masters.candidate import (
 )
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.problem.problem import Problem
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

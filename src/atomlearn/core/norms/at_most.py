@@ -6,17 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Columns, Scores
-from atomlearn.core.interfaces.norm import Form, ProxPoint
+from atomlearn.core.interfaces import Array, Columns, Form, ProxPoint, Scores
 from atomlearn.core.interfaces.numbers import whole_number
 from atomlearn.core.norms.at_most_point import Caps, at_most_point
 from atomlearn.core.norms.lift import GroupedNorm
 from atomlearn.core.norms.names import named_groups
 from atomlearn.core.norms.vectors import l2_norm, power_of_two, to_float64
-
-Array = NDArray[np.float64]
 
 
 class AtMost(GroupedNorm):

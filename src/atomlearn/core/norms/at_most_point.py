@@ -16,12 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from atomlearn.core.interfaces.norm import Form, ProxJacobian, ProxPoint
+from atomlearn.core.interfaces import Array, Columns, Form, ProxJacobian, ProxPoint
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.norms.vectors import power_of_two
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 #: Sizes, of at most about 1, that count as none: their bends would lie beyond all floats.
 NOTHING = 1e-280

@@ -5,15 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Columns
-from atomlearn.core.interfaces.norm import Form, Norm, ProxPoint
+from atomlearn.core.interfaces import Array, Columns, Form, Norm, ProxPoint
 from atomlearn.core.norms.parameters import Parameters, amount_of_prox
 from atomlearn.core.norms.vectors import like, to_float64
-
-Array = NDArray[np.float64]
 
 
 class VectorNorm(Parameters, Norm):

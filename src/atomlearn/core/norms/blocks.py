@@ -6,24 +6,23 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from atomlearn.core.interfaces.design import Columns, Scores
-from atomlearn.core.interfaces.norm import (
+from atomlearn.core.interfaces import (
+    Array,
     Atom,
+    Columns,
     Form,
     Norm,
     ProxJacobian,
     ProxPoint,
+    Scores,
 )
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.forms import three_forms
 from atomlearn.core.norms.scores import subset_scores
 from atomlearn.core.norms.vectors import to_float64
-
-Array = NDArray[np.float64]
 
 
 class Cover(tuple[Columns, ...]):

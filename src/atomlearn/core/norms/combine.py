@@ -7,27 +7,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Columns, Scores
-from atomlearn.core.interfaces.excess import Excess
-from atomlearn.core.interfaces.lift import Lift
-from atomlearn.core.interfaces.norm import (
+from atomlearn.core.interfaces import (
+    Array,
     Atom,
+    Columns,
     Form,
+    Lift,
     Norm,
     ProxJacobian,
     ProxPoint,
+    Scores,
+    Solver,
     Term,
 )
+from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.interfaces.numbers import positive_number
-from atomlearn.core.interfaces.solver import Solver
 from atomlearn.core.norms.base import Wrapper
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.scores import PositiveScores
 from atomlearn.core.norms.vectors import to_float64
-
-Array = NDArray[np.float64]
 
 
 def scaled(norm: Norm, factor: float) -> Norm:

@@ -5,17 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Columns, Scores
-from atomlearn.core.interfaces.norm import Atom, Form, ProxJacobian, ProxPoint
+from atomlearn.core.interfaces import Array, Atom, Columns, Form, ProxJacobian, ProxPoint, Scores
 from atomlearn.core.interfaces.numbers import number_at_least
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.l2 import L2
 from atomlearn.core.norms.threshold import soft_threshold, weighted_l1_point
 from atomlearn.core.norms.vectors import l2_norm, power_of_two, to_float64
-
-Array = NDArray[np.float64]
 
 
 class ElasticNetNorm(VectorNorm):

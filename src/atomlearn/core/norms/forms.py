@@ -11,11 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.norm import Form, ProxJacobian, ProxPoint
-
-Array = NDArray[np.float64]
+from atomlearn.core.interfaces import Array, Form, ProxJacobian, ProxPoint
 
 #: Steps of the search, each of which is one proximal map.
 MAX_SEARCH = 200

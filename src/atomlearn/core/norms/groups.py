@@ -6,18 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Columns, Scores
-from atomlearn.core.interfaces.norm import Form, Norm, ProxPoint
+from atomlearn.core.interfaces import Array, Columns, Form, Norm, ProxPoint, Scores
 from atomlearn.core.norms.lift import GroupedNorm, best_groups, groups_above, lifted_point
 from atomlearn.core.norms.names import named_groups
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.norms.restricted import Restricted
 from atomlearn.core.norms.threshold import weighted_l1_point
 from atomlearn.core.norms.vectors import to_float64
-
-Array = NDArray[np.float64]
 
 
 class Groups(GroupedNorm):

@@ -10,16 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.interfaces.design import Columns, Scores
-from atomlearn.core.interfaces.norm import Form, ProxPoint
+from atomlearn.core.interfaces import Array, Columns, Form, ProxPoint, Scores
 from atomlearn.core.interfaces.numbers import whole_number
 from atomlearn.core.norms.ksupport_point import ksupport_point
 from atomlearn.core.norms.lift import GroupedNorm, best_groups, groups_above, lifted_point
 from atomlearn.core.norms.names import named_groups
 from atomlearn.core.norms.parameters import amount_of_prox
 from atomlearn.core.norms.vectors import l2_norm, power_of_two, to_float64
-
-Array = NDArray[np.float64]
 
 
 class KSupport(GroupedNorm):

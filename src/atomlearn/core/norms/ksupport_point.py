@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.interfaces.norm import Form, ProxJacobian, ProxPoint
+from atomlearn.core.interfaces import Array, Form, ProxJacobian, ProxPoint
 from atomlearn.core.norms.vectors import power_of_two
 
-Array = NDArray[np.float64]
 Bounds = tuple[float, float]
 
 

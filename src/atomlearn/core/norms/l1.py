@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Columns, Scores
+from atomlearn.core.interfaces import Array, Columns, Form, ProxPoint, Scores
 from atomlearn.core.interfaces.excess import Excess
-from atomlearn.core.interfaces.norm import Form, ProxPoint
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.groups import Groups
@@ -18,8 +16,6 @@ from atomlearn.core.norms.partition import Partition
 from atomlearn.core.norms.sides import Sides, by_name
 from atomlearn.core.norms.threshold import weighted_l1_point
 from atomlearn.core.norms.vectors import to_float64
-
-Array = NDArray[np.float64]
 
 
 class L1(VectorNorm):

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Columns, Scores
-from atomlearn.core.interfaces.norm import Form, ProxJacobian, ProxPoint
+from atomlearn.core.interfaces import Array, Columns, Form, ProxJacobian, ProxPoint, Scores
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.norms.vectors import l2_norm, to_float64
-
-Array = NDArray[np.float64]
 
 
 class L2(VectorNorm):

@@ -6,16 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from atomlearn import _kernels
-from atomlearn.core.interfaces.design import Columns, Scores
-from atomlearn.core.interfaces.norm import ProxJacobian, ProxPoint
+from atomlearn.core.interfaces import Array, Columns, ProxJacobian, ProxPoint, Scores
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.partition import Partition
-
-Array = NDArray[np.float64]
 
 #: Entries of the factors up to which they are a dense array, which is faster where they are few.
 MAX_DENSE_FACTORS = 2**18

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from atomlearn.core.interfaces.norm import Norm
+from atomlearn.core.interfaces import Norm
 
 
 def named(norm: Norm, names: Sequence[str] | None) -> Norm:

@@ -9,15 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from atomlearn.core.interfaces.design import Columns, Scores
-from atomlearn.core.interfaces.norm import Atom, Form, ProxJacobian, ProxPoint
+from atomlearn.core.interfaces import Array, Atom, Columns, Form, ProxJacobian, ProxPoint, Scores
 from atomlearn.core.interfaces.numbers import positive_number
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.forms import three_forms
 from atomlearn.core.norms.threshold import weighted_l1_point
 from atomlearn.core.norms.vectors import to_float64
-
-Array = NDArray[np.float64]
 
 
 class OWL(VectorNorm):

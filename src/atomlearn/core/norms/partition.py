@@ -11,11 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.interfaces.design import Scores
+from atomlearn.core.interfaces import Array, Columns, Scores
 from atomlearn.core.norms.vectors import power_of_two
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 
 class Partition:

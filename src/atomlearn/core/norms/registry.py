@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from atomlearn.core.interfaces.norm import Norm
+from atomlearn.core.interfaces import Norm
 from atomlearn.core.norms.at_most import AtMost
 from atomlearn.core.norms.elastic_net import ElasticNetNorm
 from atomlearn.core.norms.groups import Groups

@@ -7,20 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Columns, Scores
-from atomlearn.core.interfaces.norm import (
-    Form,
-    Norm,
-    ProxJacobian,
-    ProxPoint,
-)
+from atomlearn.core.interfaces import Array, Columns, Form, Norm, ProxJacobian, ProxPoint, Scores
 from atomlearn.core.norms.base import Wrapper
 from atomlearn.core.norms.scores import subset_scores
 from atomlearn.core.norms.vectors import to_float64
-
-Array = NDArray[np.float64]
 
 
 class Restricted(Wrapper):

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Columns, Scores
+from atomlearn.core.interfaces import Array, Columns, Scores
 from atomlearn.core.interfaces.scores import ArrayScores
-
-Array = NDArray[np.float64]
 
 
 class PositiveScores(Scores):

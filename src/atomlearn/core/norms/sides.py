@@ -9,11 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Columns
+from atomlearn.core.interfaces import Array, Columns, Form, ProxJacobian, ProxPoint
 from atomlearn.core.interfaces.excess import Excess
-from atomlearn.core.interfaces.norm import Form, ProxJacobian, ProxPoint
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.norm import Form, ProxJacobian, ProxPoint
-
-Array = NDArray[np.float64]
+from atomlearn.core.interfaces import Array, Form, ProxJacobian, ProxPoint
 
 
 def solve_threshold(magnitudes: Array, weights: Array | None, offset: float, slope: float) -> float:

@@ -8,15 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from atomlearn.core.interfaces.design import Columns, Scores
-from atomlearn.core.interfaces.norm import Atom, Norm
+from atomlearn.core.interfaces import Array, Atom, Columns, Norm, Scores
 from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.norms.vectors import l2_norm, to_float64
-
-Array = NDArray[np.float64]
 
 #: What an oracle may return: all p entries, (indices, values), or a sparse vector of SciPy.
 Answer = Any

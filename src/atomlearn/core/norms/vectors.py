@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from atomlearn.core.interfaces import Array
 
 
 def to_float64(w: NDArray[Any]) -> Array:

@@ -8,11 +8,10 @@ from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from atomlearn.core.data.convert import as_design
-from atomlearn.core.interfaces import Loss, Norm
+from atomlearn.core.interfaces import Array, Loss, Norm, Rows
 from atomlearn.core.losses import as_loss
 from atomlearn.core.paths.cross_validation import (
     Criterion,
@@ -20,13 +19,10 @@ from atomlearn.core.paths.cross_validation import (
     cross_validate,
 )
 from atomlearn.core.paths.ends import End
-from atomlearn.core.paths.folds import Rows
 from atomlearn.core.paths.path import PathResult
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.checks import check_weight
 from atomlearn.core.problem.problem import Problem
-
-Array = NDArray[np.float64]
 
 CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
 

@@ -9,13 +9,11 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from numpy.typing import NDArray
 
 from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.parts import part_of
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Norm
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import Array, Norm, WarmStart
 from atomlearn.core.paths.cut_short import SearchInterrupted, known_folds, padded, solved
 from atomlearn.core.paths.ends import End
 from atomlearn.core.paths.folds import Fold, Score, check_folds, decisions_at, training_part
@@ -29,8 +27,6 @@ from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.shared import pool_of, speculated, speculates
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result, Status
-
-Array = NDArray[np.float64]
 
 #: Rule by which one (norm, level) is chosen from the scores.
 Rule = Literal["best", "one_standard_error", "aic", "bic", "ebic", "mbic"]

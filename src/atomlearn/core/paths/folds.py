@@ -6,12 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from atomlearn.core.interfaces import Array, Rows
 from atomlearn.core.problem.problem import Problem
 
-Array = NDArray[np.float64]
-Rows = NDArray[np.int64]
 #: Training rows and test rows.
 Fold = tuple[Rows, Rows]
 #: score(decisions (n_test, n_outputs), test rows) -> a number, the larger the better.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.column_generation import ColumnGeneration

@@ -9,16 +9,13 @@ from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.core.data.numpy_files import load_npz
+from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Record
 from atomlearn.core.solvers.checkpoint import record_of, write_whole
 from atomlearn.core.solvers.fingerprint import fingerprint, sample
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 _FORMAT, _VERSION = "atomlearn path", 1
 

@@ -7,14 +7,10 @@ from collections.abc import Sequence
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Norm, Scores
-from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.interfaces import Array, Form, Norm, Scores
 from atomlearn.core.interfaces.numbers import is_number, whole_number
 from atomlearn.core.problem.problem import Problem
-
-Array = NDArray[np.float64]
 
 #: Last level over first one, by form (first over last for radii): about the same range of fits.
 RATIOS: dict[str, float] = {"penalized": 1e-2, "squared": 1e-4, "constrained": 1e-3}

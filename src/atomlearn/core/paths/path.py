@@ -8,14 +8,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Design, Loss, Norm, Scores, Solver
-from atomlearn.core.interfaces.norm import Form
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import (
+    Array,
+    Columns,
+    Design,
+    Form,
+    Loss,
+    Norm,
+    Scores,
+    Solver,
+    WarmStart,
+)
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm
@@ -34,9 +41,6 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.progress import Observer
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

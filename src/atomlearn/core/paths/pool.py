@@ -5,17 +5,13 @@ from __future__ import annotations
 import threading
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Block
+from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import TINY
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.centered_columns import centered_columns
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 
 class Pool:

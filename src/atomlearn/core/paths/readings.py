@@ -12,13 +12,10 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn._kernels import share_out
-from atomlearn.core.interfaces import Design, Scores
+from atomlearn.core.interfaces import Array, Design, Scores
 from atomlearn.core.problem.result import Result
-
-Array = NDArray[np.float64]
 
 #: Vectors of one reading, and the numbers that they, or all their scores, may take (1 GB).
 MOST_VECTORS = 256

@@ -10,21 +10,17 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn._kernels import ActiveFactor
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces import Master, Scores
+from atomlearn.core.interfaces import Array, Columns, Master, Scores
 from atomlearn.core.masters.choose import default_master
 from atomlearn.core.masters.free_newton import FreeNewton
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.problem.pricing import Pricing, priced
 from atomlearn.core.problem.problem import Problem
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 #: Re-fits of one level before its point is priced as it is.
 MOST_ROUNDS = 30

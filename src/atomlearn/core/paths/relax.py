@@ -6,15 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Design
+from atomlearn.core.interfaces import Array, Design
 from atomlearn.core.losses import FreeColumns
 from atomlearn.core.paths.path import PathResult
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
-
-Array = NDArray[np.float64]
 
 
 def refitted(problem: Problem, result: Result) -> Result:

@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from atomlearn.core.interfaces import Deadline, Solver
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import Deadline, Solver, WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.checkpoint import Checkpoint

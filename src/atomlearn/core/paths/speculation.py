@@ -10,10 +10,8 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Scores
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import Array, Columns, Scores, WarmStart
 from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.guess import GUESS, Worth
 from atomlearn.core.paths.kept import Held, KeptPath, KeptPoint
@@ -26,9 +24,6 @@ from atomlearn.core.paths.sweep import Sweep, sweeps
 from atomlearn.core.problem.free import free_part
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result, Status
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 
 def guessed(path: Speculation, zero: Scores | None, reached: Reached | None) -> Path:

@@ -10,16 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from atomlearn.core.interfaces import Array
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.refits import Point
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import TINY, Certificate
 from atomlearn.core.problem.rounding import growth
-
-Array = NDArray[np.float64]
 
 #: Columns beyond which a Gram matrix of all of them costs more than it saves; and so many may
 #: outnumber the samples.

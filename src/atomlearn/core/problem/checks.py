@@ -6,15 +6,12 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.interfaces.numbers import is_number
 
 if TYPE_CHECKING:
     from atomlearn.core.interfaces.loss import Loss
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 
 def positive(name: str, value: Any, what: str) -> float:

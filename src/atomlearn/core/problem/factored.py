@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
+from atomlearn.core.interfaces import Array, Columns
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from atomlearn.core.interfaces import Array
 from atomlearn.core.losses import FreeColumns
 from atomlearn.core.problem.checks import check_free
 from atomlearn.core.problem.rounding import growth, of_errors
 
 if TYPE_CHECKING:
     from atomlearn.core.problem.problem import Problem
-
-Array = NDArray[np.float64]
 
 
 def freed(problem: Problem, unpenalized: object) -> Problem:

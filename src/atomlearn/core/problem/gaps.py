@@ -6,13 +6,12 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+from atomlearn.core.interfaces import Array
 
 if TYPE_CHECKING:
     from atomlearn.core.interfaces.excess import Excess
     from atomlearn.core.problem.problem import Problem
-
-Array = NDArray[np.float64]
 
 
 def gap_at(

@@ -6,16 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Scores
+from atomlearn.core.interfaces import Array, Columns, Scores
 from atomlearn.core.problem.result import Certificate
 
 if TYPE_CHECKING:
     from atomlearn.core.problem.problem import Problem
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

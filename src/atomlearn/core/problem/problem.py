@@ -6,11 +6,12 @@ import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.core.data.lifted import Lifted
 from atomlearn.core.data.scores import ShiftedScores
 from atomlearn.core.interfaces import (
+    Array,
+    Columns,
     Deadline,
     Design,
     Lift,
@@ -29,9 +30,6 @@ from atomlearn.core.problem.pricing import Pricing, priced
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Certificate
 from atomlearn.core.problem.rounding import Lengths, Measured, of_shift, rounding
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

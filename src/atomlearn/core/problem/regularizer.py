@@ -6,15 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
-from atomlearn.core.interfaces import Norm, ProxJacobian, ProxPoint
+from atomlearn.core.interfaces import Array, Form, Norm, ProxJacobian, ProxPoint
 from atomlearn.core.interfaces.excess import Excess
-from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.problem.checks import positive
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.convert import as_design
-from atomlearn.core.interfaces.lift import Lift
-from atomlearn.core.interfaces.norm import Atom, Norm
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import Array, Atom, Columns, Lift, Norm, WarmStart
 from atomlearn.core.problem.card import card
 from atomlearn.core.problem.factored import Factored, MatrixPart
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 TINY = float(np.finfo(np.float64).tiny)
 

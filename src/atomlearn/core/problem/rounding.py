@@ -18,18 +18,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.interfaces import Array, Columns
 
 if TYPE_CHECKING:
     from atomlearn.core.interfaces import Design
     from atomlearn.core.problem.problem import Problem
 
-Array = NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)
-Columns = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.core.data.scores import ShiftedScores
-from atomlearn.core.interfaces import Atom, Master, Scores, Solver, State
+from atomlearn.core.interfaces import Array, Atom, Master, Scores, Solver, State, WarmStart
 from atomlearn.core.interfaces.numbers import whole_number
-from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
@@ -23,8 +21,6 @@ from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.core.solvers.gauge import warm_atoms
 from atomlearn.core.solvers.moments import Moments
 from atomlearn.core.solvers.refit import RayFit, refit_on_rays
-
-Array = NDArray[np.float64]
 
 #: Steps without any progress after which a run has stalled: where the best atom is known already,
 #: and where there are always new ones, each a little off the last.

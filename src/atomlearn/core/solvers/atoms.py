@@ -10,10 +10,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Atom, Block, Design
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
+from atomlearn.core.interfaces import Array, Atom, Block, Columns, Design
 
 #: Atoms whose entries agree to this many binary digits are one atom.
 SAME_BITS = 40

@@ -9,14 +9,11 @@ changes nothing (Cox), nothing has to be given back.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.interfaces import Block
+from atomlearn.core.interfaces import Block, Columns
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.rounding import Lengths
-
-Columns = NDArray[np.int64]
 
 
 def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths]:

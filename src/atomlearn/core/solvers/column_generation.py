@@ -12,11 +12,9 @@ import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Block, Master, Refit, Solver, State
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import Array, Block, Columns, Master, Refit, Solver, State, WarmStart
 from atomlearn.core.masters.choose import default_master
 from atomlearn.core.masters.free_newton import FreeNewton
 from atomlearn.core.problem.pricing import Pricing
@@ -24,9 +22,6 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.centered_columns import appended, centered_columns
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

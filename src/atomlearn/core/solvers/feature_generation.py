@@ -12,14 +12,13 @@ A feature in two blocks is two coordinates there, and w_j their sum. C enters as
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Block, Master, Scores, Solver, State
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import Array, Block, Columns, Master, Scores, Solver, State
+from atomlearn.core.interfaces.solver import Arrays, WarmStart
 from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
 from atomlearn.core.masters.choose import default_master
 from atomlearn.core.masters.free_newton import FreeNewton
@@ -29,9 +28,6 @@ from atomlearn.core.norms.partition import Partition
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Status
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 #: From this inner tolerance on first-order steps are enough for the subproblem.
 INEXACT = 1e-4
@@ -205,7 +201,7 @@ class FeatureGeneration(Solver):
         state.restricted_objective = restricted.objective(omega, state.prediction)
         return self._price(problem, state)
 
-    def saved(self, state: GenerationState) -> dict[str, NDArray[Any]]:
+    def saved(self, state: GenerationState) -> Arrays:
         """Return blocks, weights and the order of selection, for a checkpoint."""
         names = ("intercept", "restricted_objective", "restricted_gap", "first_objective")
         return {
@@ -216,7 +212,7 @@ class FeatureGeneration(Solver):
             **{name: np.array(getattr(state, name)) for name in names},
         }
 
-    def restored(self, problem: Problem, arrays: dict[str, NDArray[Any]]) -> GenerationState:
+    def restored(self, problem: Problem, arrays: Arrays) -> GenerationState:
         """Return the state of a checkpoint, priced anew: one pass."""
         members, omega = arrays["members"].astype(np.int64), arrays["omega"].astype(np.float64)
         block = CachedBlock(problem.design.gather(members))

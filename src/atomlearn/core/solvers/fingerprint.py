@@ -9,12 +9,9 @@ from types import CodeType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Norm
+from atomlearn.core.interfaces import Array, Norm
 from atomlearn.core.problem.problem import Problem
-
-Array = NDArray[np.float64]
 
 #: Columns and rows of X that are compared.
 _COLUMNS, _ROWS = 8, 64

@@ -10,12 +10,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.sparse import identity
-from atomlearn.core.interfaces import Atom, Norm
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import Array, Atom, Norm, WarmStart
 from atomlearn.core.losses import as_loss
 from atomlearn.core.masters.active_set import ActiveSetQP
 from atomlearn.core.norms.user import UserNorm
@@ -24,9 +22,6 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.core.solvers.refit import refit_on_rays
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 #: A sum of atoms this close to w, relative to ||w||_2, is w to rounding.
 EXACT = 1e-10

@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.moments import from_moments
-from atomlearn.core.interfaces import Deadline
+from atomlearn.core.interfaces import Array, Deadline
 from atomlearn.core.losses.squared import Squared
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.rounding import growth
@@ -23,7 +22,6 @@ from atomlearn.core.solvers.centered_columns import centered_columns
 if TYPE_CHECKING:
     from atomlearn.core.solvers.atom_generation import RayState
 
-Array = NDArray[np.float64]
 
 #: Moments are taken of so many columns at most, and where samples are so many times as many: then
 #: they cost about as much as p / 20 passes.

@@ -5,10 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
-from atomlearn.core.interfaces import Master
+from atomlearn.core.interfaces import Array, Master
 from atomlearn.core.masters.free_newton import FreeNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.norms.combine import Nonnegative
@@ -16,8 +13,6 @@ from atomlearn.core.norms.l1 import L1
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solvers.atoms import AtomSet
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

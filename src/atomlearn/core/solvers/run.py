@@ -12,8 +12,7 @@ import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Deadline, Lift, Solver, State, TimeIsUp
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import Deadline, Lift, Solver, State, TimeIsUp, WarmStart
 from atomlearn.core.problem.free import free_part
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Record, Result, Status

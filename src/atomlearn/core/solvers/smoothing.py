@@ -18,16 +18,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Loss, Solver, State
-from atomlearn.core.interfaces.solver import Arrays, WarmStart
+from atomlearn.core.interfaces import Array, Loss, Solver, State, WarmStart
+from atomlearn.core.interfaces.solver import Arrays
 from atomlearn.core.problem.gaps import gap_at
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Certificate, Status
 from atomlearn.core.problem.rounding import rounding
-
-Array = NDArray[np.float64]
 
 #: The first width, in mean residuals of the start, and what it is multiplied with each time. Wide
 #: problems are easy and narrow ones are near; measured on 40 problems of 100 x 300.

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.fingerprint import same_norm
 

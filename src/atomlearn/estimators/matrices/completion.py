@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from atomlearn.core.interfaces import Loss
+from atomlearn.core.interfaces import Array, Loss, Rows
 from atomlearn.core.losses import as_loss
 from atomlearn.core.losses.mixed import Mixed
 from atomlearn.core.paths.settings import Settings
@@ -22,9 +22,6 @@ from atomlearn.core.problem.checks import positive
 from atomlearn.core.problem.result import Result
 from atomlearn.estimators.checks import whole
 from atomlearn.estimators.matrices.observed import Observed, column_losses, row_factor
-
-Array = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,12 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
-from atomlearn.core.interfaces import Solver
-from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.interfaces import Array, Form, Solver
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.checks import positive
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.estimators.checks import as_solver, whole
-
-Array = NDArray[np.float64]
 
 
 class MatrixModel(BaseEstimator):

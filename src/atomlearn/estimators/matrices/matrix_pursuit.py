@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from atomlearn.core.interfaces import Norm, Solver
-from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.interfaces import Form, Norm, Solver
 from atomlearn.estimators.checks import keep
 from atomlearn.estimators.matrices.matrix_models import MatrixModel, amount, double
 from atomlearn.matrices.pursuit import (

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from atomlearn.core.interfaces import Solver
-from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.interfaces import Form, Solver
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.checks import positive
 from atomlearn.estimators.checks import keep, whole

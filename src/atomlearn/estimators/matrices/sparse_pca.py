@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.core.interfaces import Solver
-from atomlearn.core.interfaces.norm import Form
+from atomlearn.core.interfaces import Form, Solver
 from atomlearn.estimators.checks import keep, whole
 from atomlearn.estimators.matrices.matrix_models import MatrixTransformer, amount, double
 from atomlearn.matrices.components import (

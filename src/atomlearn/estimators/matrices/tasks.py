@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from atomlearn.core.interfaces import Design, Loss
+from atomlearn.core.interfaces import Array, Design, Loss
 from atomlearn.core.norms.names import named
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.regularizer import Regularizer
@@ -17,8 +17,6 @@ from atomlearn.maps.feature_map import map_of
 from atomlearn.matrices.norms.rows import over_tasks
 from atomlearn.matrices.tasks import task_problem
 from atomlearn.norms import as_norm
-
-Array = NDArray[np.float64]
 
 
 def is_of_tasks(y: Any) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.interfaces.design import Array, Block, Columns, Design
+from atomlearn.core.interfaces import Array, Block, Columns, Design
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.products import DensePairs
 from atomlearn.maps.pairs.search import ErrorBound, Finalists

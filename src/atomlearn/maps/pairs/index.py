@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Columns
+from atomlearn.core.interfaces import Columns
 
 #: With more inputs than this, the numbers of the pairs would not fit into 64 bits.
 MAX_INPUTS = 2**31

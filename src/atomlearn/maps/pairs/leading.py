@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.interfaces.design import Array, Columns
+from atomlearn.core.interfaces import Array, Columns
 from atomlearn.maps.settings import SETTINGS
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces.design import Array, Block, Columns, Design
+from atomlearn.core.interfaces import Array, Block, Columns, Design
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.search import ErrorBound, Finalists
 from atomlearn.maps.pairs.tiles import Sums, clear_below, offer_tile, put_tile, weights_of_inputs

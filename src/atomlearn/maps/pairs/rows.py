@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock, prefers_dense
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces.design import Array, Block, Columns, Design
+from atomlearn.core.interfaces import Array, Block, Columns, Design
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.products import DensePairs
 from atomlearn.maps.pairs.search import Finalists

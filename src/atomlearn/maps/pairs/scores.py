@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces.design import Array, Columns, Scores
+from atomlearn.core.interfaces import Array, Columns, Scores
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.products import PairProducts
 from atomlearn.maps.pairs.search import Finalists, PairWork

@@ -16,7 +16,7 @@ from atomlearn.core.data.blocks import DenseBlock, SparseBlock, prefers_dense
 from atomlearn.core.data.compressed import take_compressed
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.interfaces.design import Array, Block, Columns, Design
+from atomlearn.core.interfaces import Array, Block, Columns, Design
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.leading import LeadingInputs, Strongest
 from atomlearn.maps.pairs.products import PairProducts

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.interfaces.design import Array
+from atomlearn.core.interfaces import Array
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.search import Finalists
 from atomlearn.maps.settings import SETTINGS

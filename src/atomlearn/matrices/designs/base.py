@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces.design import Array, Block, Design
+from atomlearn.core.interfaces import Array, Block, Design
 from atomlearn.matrices.designs.factor_blocks import RayBlock, SpanBlock
 from atomlearn.matrices.shapes import Shape
 

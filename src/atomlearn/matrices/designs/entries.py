@@ -11,7 +11,7 @@ from scipy import sparse
 
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import SparseBlock
-from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 from atomlearn.matrices.designs.base import MatrixDesign
 from atomlearn.matrices.scores import ScoreMatrix
 from atomlearn.matrices.settings import SETTINGS

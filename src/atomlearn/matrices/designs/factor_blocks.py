@@ -10,8 +10,7 @@ import numpy as np
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces.deadline import Deadline
-from atomlearn.core.interfaces.design import Array, Block, Columns, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Scores
 from atomlearn.matrices.settings import SETTINGS
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 from atomlearn.matrices.designs.base import MatrixDesign
 from atomlearn.matrices.scores import MatrixScores
 from atomlearn.matrices.shapes import Shape

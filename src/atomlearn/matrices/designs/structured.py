@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from atomlearn.core.interfaces.design import Array, Block, Rows
+from atomlearn.core.interfaces import Array, Block, Rows
 
 if TYPE_CHECKING:
     from atomlearn.core.data.blocks import SparseBlock

@@ -13,7 +13,7 @@ from scipy import sparse
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces.design import Array, Block, Columns, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Scores
 from atomlearn.matrices.designs.structured import StructuredBlock
 from atomlearn.matrices.settings import SETTINGS
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Array
+from atomlearn.core.interfaces import Array
 from atomlearn.matrices.designs.factor_blocks import SpanBlock
 from atomlearn.matrices.settings import SETTINGS
 

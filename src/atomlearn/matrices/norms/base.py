@@ -9,9 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Columns, Design, Scores
-from atomlearn.core.interfaces.norm import Atom, Norm, Term
-from atomlearn.core.interfaces.solver import Solver
+from atomlearn.core.interfaces import Array, Atom, Columns, Design, Norm, Scores, Solver, Term
 from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.norms.vectors import to_float64
 from atomlearn.matrices.found import Found
@@ -20,8 +18,6 @@ from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.shapes import Shape, agreed_shape, check_tensor_shape
 from atomlearn.matrices.solver.coordinates import Coordinates
 from atomlearn.matrices.solver.generation import MatrixGeneration
-
-Array = NDArray[np.float64]
 
 
 class MatrixNorm(Parameters, Norm):

@@ -14,13 +14,11 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from atomlearn.core.interfaces import Array
 from atomlearn.matrices.found import Found
 from atomlearn.matrices.scores import ScoreMatrix
 from atomlearn.matrices.settings import SETTINGS
-
-Array = NDArray[np.float64]
 
 
 def top_singular(matrix: ScoreMatrix, count: int, accuracy: float) -> Found:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Design
-from atomlearn.core.interfaces.norm import Form, ProxPoint, Term
+from atomlearn.core.interfaces import Array, Design, Form, ProxPoint, Term
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.l1 import L1
 from atomlearn.matrices.designs.reshaped import as_matrix_design
@@ -20,8 +19,6 @@ from atomlearn.matrices.norms.spectral import eigen_jacobian
 from atomlearn.matrices.scores import ScoreMatrix, SymmetricPart
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.solver.spans import SymmetricSpan
-
-Array = NDArray[np.float64]
 
 
 class PSD(MatrixNorm, VectorNorm):

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Columns, Scores
-from atomlearn.core.interfaces.norm import Norm
+from atomlearn.core.interfaces import Columns, Norm, Scores
 from atomlearn.core.interfaces.numbers import whole_number
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
@@ -16,8 +15,6 @@ from atomlearn.core.norms.l1 import L1
 from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.norms.partition import Partition
 from atomlearn.matrices.shapes import Shape, agreed_shape, check_tensor_shape
-
-Array = NDArray[np.float64]
 
 
 class RowGroups(Parameters, Norm):

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Design
-from atomlearn.core.interfaces.norm import Term
+from atomlearn.core.interfaces import Array, Design, Term
 from atomlearn.core.interfaces.numbers import whole_number
 from atomlearn.core.norms.vectors import to_float64
 from atomlearn.matrices.designs.reshaped import as_matrix_design
@@ -40,8 +39,6 @@ from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.solver.rays import Rays
 from atomlearn.matrices.solver.sparse_gauge import sparse_gauge
 from atomlearn.matrices.solver.supports import Pairs, Squares, Supports
-
-Array = NDArray[np.float64]
 
 
 class SparseNorm(MatrixNorm):

@@ -16,11 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.deadline import Deadline
+from atomlearn.core.interfaces import Array, Deadline, Mask
 from atomlearn.matrices.settings import SETTINGS
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Indices = NDArray[np.int64]
 
 #: No deadline: searches go on to their end.

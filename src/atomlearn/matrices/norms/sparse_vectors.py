@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.deadline import Deadline
+from atomlearn.core.interfaces import Array, Deadline, Mask
 from atomlearn.matrices.norms.sparse_search import (
     Branching,
     forced_sum,
@@ -22,8 +22,6 @@ from atomlearn.matrices.norms.sparse_search import (
 )
 from atomlearn.matrices.settings import SETTINGS
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Indices = NDArray[np.int64]
 
 #: Rounds of exchanges; indices that may leave a support in one, and exchanges then tried in full.

@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.norm import ProxJacobian, ProxPoint
-
-Array = NDArray[np.float64]
+from atomlearn.core.interfaces import Array, ProxJacobian, ProxPoint
 
 
 def quotients(values: Array, images: Array, slopes: Array) -> Array:

@@ -8,11 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Scores
-from atomlearn.core.interfaces.lift import Lift
-from atomlearn.core.interfaces.norm import Term
+from atomlearn.core.interfaces import Lift, Scores, Solver, Term
 from atomlearn.core.interfaces.numbers import positive_number
-from atomlearn.core.interfaces.solver import Solver
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.combine import Scaled
 from atomlearn.lifting.expansion import Selection, stacked
@@ -21,8 +18,6 @@ from atomlearn.matrices.norms.trace import TraceNorm
 from atomlearn.matrices.scores import DenseMatrix
 from atomlearn.matrices.shapes import Shape, check_tensor_shape
 from atomlearn.matrices.solver.generation import MatrixGeneration
-
-Array = NDArray[np.float64]
 
 
 class UnfoldedTrace(TraceNorm):

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.design import Design
-from atomlearn.core.interfaces.norm import Form, ProxPoint, Term
+from atomlearn.core.interfaces import Array, Design, Form, ProxPoint, Term
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.l1 import L1
 from atomlearn.matrices.designs.reshaped import as_matrix_design
@@ -19,8 +18,6 @@ from atomlearn.matrices.norms.spectral import singular_jacobian
 from atomlearn.matrices.scores import ScoreMatrix
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.solver.spans import Span
-
-Array = NDArray[np.float64]
 
 
 class TraceNorm(MatrixNorm, VectorNorm):

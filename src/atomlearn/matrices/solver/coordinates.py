@@ -12,14 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Block, Deadline, Design, Norm, Scores, Term
+from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Design, Norm, Scores, Term
 from atomlearn.core.norms.combine import Scaled
 from atomlearn.core.problem.factored import MatrixPart
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Block, Norm, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Norm, Scores
 from atomlearn.core.problem.factored import MatrixPart
 from atomlearn.matrices.solver.coordinates import Coordinates, Placed, Pricing, Searched
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

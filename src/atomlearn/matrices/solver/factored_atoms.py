@@ -10,10 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Atom, Block, Design, Scores, Term
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import Array, Atom, Block, Columns, Design, Scores, Term, WarmStart
 from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.matrices.scores import score_matrix
@@ -22,9 +20,6 @@ from atomlearn.matrices.shapes import Shape
 
 if TYPE_CHECKING:
     from atomlearn.matrices.norms.base import MatrixNorm
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Design, Master, Norm, Refit, Solver, Term
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces import Array, Design, Master, Norm, Refit, Solver, Term, WarmStart
 from atomlearn.core.losses.pieces import shifted
 from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
 from atomlearn.core.masters.coupled_newton import CoupledNewton
@@ -43,9 +42,6 @@ from atomlearn.matrices.solver.sweeps import can_sweep, swept
 
 if TYPE_CHECKING:
     from atomlearn.matrices.norms.base import MatrixNorm
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

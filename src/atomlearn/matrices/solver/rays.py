@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Block, Norm
+from atomlearn.core.interfaces import Array, Block, Norm
 from atomlearn.core.norms.combine import Nonnegative
 from atomlearn.core.norms.l1 import L1
 from atomlearn.core.problem.factored import Factored, MatrixPart
@@ -25,8 +24,6 @@ from atomlearn.matrices.solver.coordinates import Coordinates, Placed, Pricing, 
 
 if TYPE_CHECKING:
     from atomlearn.matrices.norms.sparse import SparseNorm
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

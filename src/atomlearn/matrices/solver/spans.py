@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Block, Norm
+from atomlearn.core.interfaces import Array, Block, Norm
 from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.matrices.scores import LessFactored, ScoreMatrix, score_matrix
 from atomlearn.matrices.shapes import Shape
@@ -16,8 +16,6 @@ from atomlearn.matrices.solver.coordinates import Coordinates, Placed, Pricing, 
 
 if TYPE_CHECKING:
     from atomlearn.matrices.norms.base import MatrixNorm
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

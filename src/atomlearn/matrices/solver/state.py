@@ -7,15 +7,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Refit, State
+from atomlearn.core.interfaces import Array, Columns, Refit, State
 from atomlearn.core.problem.factored import MatrixPart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.matrices.solver.coordinates import Coordinates, Placed
-
-Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 
 @dataclass(slots=True)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.interfaces import Array
 from atomlearn.matrices.scores import DenseMatrix
 from atomlearn.matrices.settings import SETTINGS
 
 if TYPE_CHECKING:
     from atomlearn.matrices.norms.sparse import SparseNorm
 
-Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 

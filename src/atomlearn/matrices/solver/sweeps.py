@@ -13,16 +13,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from atomlearn.core.interfaces import Array
 from atomlearn.core.losses import pieces
 from atomlearn.core.problem.problem import Problem
 from atomlearn.matrices.designs.entries import EntryRidge
 from atomlearn.matrices.solver.coordinates import Coordinates
 from atomlearn.matrices.solver.spans import SETTINGS as SPANS
 from atomlearn.matrices.solver.spans import Span
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

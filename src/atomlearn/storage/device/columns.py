@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.data.parts import SpreadRows
 from atomlearn.core.data.standardized import Affine
-from atomlearn.core.interfaces.design import Array, Design
+from atomlearn.core.interfaces import Array, Design
 from atomlearn.storage.device.budget import BUDGET
 from atomlearn.storage.device.on_device import OnDevice
 from atomlearn.storage.device.tensors import HeldTensor, namespace, to_device_of

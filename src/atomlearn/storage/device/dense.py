@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.entries import refuse_entry
-from atomlearn.core.interfaces.design import Array, Block, Columns
+from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.storage.device.budget import BUDGET
 from atomlearn.storage.device.tensors import (
     HeldTensor,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.entries import existing_columns, one_weight_each
 from atomlearn.core.data.scores import ArrayScores, largest
-from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 from atomlearn.storage.device.dense import DenseTensor
 from atomlearn.storage.device.layouts import check_layout, host_sparse
 from atomlearn.storage.device.sparse import SparseTensor

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.frames import library_of
-from atomlearn.core.interfaces.design import Array, Block, Columns
+from atomlearn.core.interfaces import Array, Block, Columns
 
 #: What both factors of a product lose together to tf32 (10 bits kept) and to bfloat16 (7 bits).
 TF32, BFLOAT16 = 2.0**-9, 2.0**-6

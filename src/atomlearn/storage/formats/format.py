@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.interfaces.design import Design
+from atomlearn.core.interfaces import Design
 from atomlearn.storage.formats.sources import ColumnSource, MatrixColumns, RowSource, TextColumns
 from atomlearn.storage.formats.table import (
     DataTable,

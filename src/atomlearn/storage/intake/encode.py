@@ -12,12 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from atomlearn.core.interfaces import Array
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.dates import days_of, parts_of
 from atomlearn.storage.intake.frame import Frame
 from atomlearn.storage.intake.limits import INTAKE
 
-Array = NDArray[np.float64]
 _WORD = re.compile(r"(?u)\b\w\w+\b")
 
 

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.interfaces import Array
 from atomlearn.storage.formats.table import near_names
 from atomlearn.storage.intake.limits import INTAKE
-
-Array = NDArray[np.float64]
 
 
 @dataclass(slots=True, eq=False)

@@ -12,10 +12,9 @@ from scipy.special import gammaln
 from scipy.stats import chi2
 
 from atomlearn.core.data.standardized import Standardized
-from atomlearn.core.interfaces import Design
+from atomlearn.core.interfaces import Array, Design
 from atomlearn.storage.store.plink import Variants
 
-Array = NDArray[np.float64]
 #: Vectors beyond those asked for, and passes over the data forth and back, of the components.
 EXTRA, ROUNDS = 10, 4
 

@@ -20,7 +20,7 @@ from atomlearn.core.data.entries import refuse_entry
 from atomlearn.core.data.frames import frame_to_array, narrowest
 from atomlearn.core.data.scores import largest
 from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.interfaces.design import Array, Block, Columns
+from atomlearn.core.interfaces import Array, Block, Columns
 
 Best = tuple[Columns, Array]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from atomlearn.core.interfaces.design import Columns
+from atomlearn.core.interfaces import Columns
 from atomlearn.storage.spread import chunks as pieces
 
 #: Sums and lists are put together from so many at a time.

@@ -14,7 +14,7 @@ from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.entries import existing_columns, one_weight_each
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 from atomlearn.storage.spread import chunks as pieces
 from atomlearn.storage.spread.cluster import Cluster, Tasks, named, parts_of, tree
 

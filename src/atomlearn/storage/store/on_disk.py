@@ -14,7 +14,7 @@ from atomlearn import _kernels
 from atomlearn.core.data.entries import existing_columns, one_weight_each
 from atomlearn.core.data.found import FoundScores
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces.design import Array, Block, Columns, Design, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 from atomlearn.storage.store import store_file as store
 from atomlearn.storage.store.reading import READING
 from atomlearn.storage.store.stored_columns import (

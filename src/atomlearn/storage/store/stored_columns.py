@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock, prefers_dense
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces.design import Array, Block, Columns
+from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.storage.store.reading import READING
 from atomlearn.storage.store.store_file import ByteFile, StoreError, as_bytes
 
