@@ -8,10 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from atomlearn import AtomicClassifier, AtomicRegressor, FeatureGenerator, designs, norms
+from atomlearn import (
+    AtomicClassifier,
+    AtomicRegressor,
+    AtomicRegressorCV,
+    FeatureGenerator,
+    KnockoffSelector,
+    StabilitySelector,
+    designs,
+    norms,
+)
 from atomlearn.cli.arguments import build_parser
 from atomlearn.cli.fitting import fit
 from atomlearn.cli.plan import read_plan
@@ -23,10 +33,15 @@ from atomlearn.reports import read_model
 NAMES = {
     "AtomicClassifier": AtomicClassifier,
     "AtomicRegressor": AtomicRegressor,
+    "AtomicRegressorCV": AtomicRegressorCV,
     "FeatureGenerator": FeatureGenerator,
+    "KFold": KFold,
     "KSupport": norms.KSupport,
+    "KnockoffSelector": KnockoffSelector,
     "L1": norms.L1,
+    "StabilitySelector": StabilitySelector,
     "StandardScaler": StandardScaler,
+    "array": np.array,
     "make_pipeline": make_pipeline,
 }
 
@@ -51,6 +66,8 @@ def _data(kind: str) -> tuple[np.ndarray, np.ndarray]:
         ("three classes", ["--n-features", "20"]),
         ("three classes", ["--n-features", "10", "--loss", "squared_hinge"]),
         ("three classes", ["--norm", "ksupport:k=4", "--alpha", "0.01"]),
+        ("regression", ["--fdr", "0.2"]),
+        ("regression", ["--stability"]),
     ],
 )
 def test_the_line_in_the_report_selects_the_same(
@@ -67,7 +84,10 @@ def test_the_line_in_the_report_selects_the_same(
     fitted = fit(source.features.design(), source.target, rows, plan, Watch(quiet=True), True)
     model = eval(fitted.in_python, NAMES).fit(X, y)
     last = model[-1] if "pipeline" in fitted.in_python else model
-    assert_allclose(np.flatnonzero(np.atleast_2d(last.coef_).any(axis=0)), fitted.columns)
+    columns = np.flatnonzero(np.atleast_2d(last.coef_).any(axis=0))
+    if "Selector" in fitted.in_python:
+        columns = model[-2].get_support(indices=True)[columns]
+    assert_allclose(columns, fitted.columns)
     decisions = (model.predict if kind == "regression" else model.decision_function)(X)
     shown = fitted.decisions(source.features.design(), rows)
     assert "OneVsRest" not in fitted.in_python

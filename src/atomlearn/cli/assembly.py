@@ -72,6 +72,7 @@ def content_of(
         notes=(*_told(source.notes), *notes, *fitted.notes, *_notes(plan, fitted, n_features)),
         command=source.command,
         versions=_versions(),
+        chosen_first="selected_by" in fitted.settings,
     )
 
 

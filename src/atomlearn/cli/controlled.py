@@ -28,12 +28,14 @@ N_HALVES, N_LEVELS, THRESHOLD = 50, 10, 0.7
 class Controlled:
     """Columns that were selected, how sure that is, in words and numbers.
 
-    stability : column -> share of halves that select it, empty for knockoffs.
+    in_python : the selector; stability : column -> share of halves that select it, empty for
+    knockoffs.
     """
 
     columns: NDArray[np.int64]
     words: str
     notes: tuple[str, ...]
+    in_python: str
     stability: dict[int, float] = field(default_factory=dict)
 
 
@@ -67,7 +69,7 @@ def _knocked(X: Array, target: Target, y: NDArray[Any], plan: Plan) -> Controlle
         f"knockoffs: of the features selected, on average at most {100 * plan.fdr:g}% are false "
         f"({selector.covariance_})"
     )
-    return Controlled(columns, words, tuple(notes))
+    return Controlled(columns, words, tuple(notes), in_words(selector))
 
 
 def _stable(X: Array, target: Target, y: NDArray[Any], plan: Plan) -> Controlled:
@@ -94,4 +96,9 @@ def _stable(X: Array, target: Target, y: NDArray[Any], plan: Plan) -> Controlled
     note = (
         "stability tells what would be selected again; neighbors of true features may be stable too"
     )
-    return Controlled(columns, words, (note,), dict(enumerate(shares.tolist())))
+    return Controlled(columns, words, (note,), in_words(selector), dict(enumerate(shares.tolist())))
+
+
+def in_words(model: Any) -> str:
+    """Return the estimator as it would be typed, on one line."""
+    return " ".join(repr(model).split())

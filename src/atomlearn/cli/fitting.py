@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from atomlearn.cli.controlled import select_columns
+from atomlearn.cli.controlled import in_words, select_columns
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.generating import Data, Outcome, generate
 from atomlearn.cli.kinds import kind_of, search_of
@@ -134,7 +134,7 @@ def fit(
         chosen=outcome.chosen,
         scaled_by=outcome.scaled_by or units.words,
         additive=cast(Additive, part) if plan.additive else None,
-        in_python=_in_python(outcome.model, plan, center, len(results)),
+        in_python=_in_python(outcome, plan, center),
         n_wanted=getattr(outcome.model, "n_wanted_", None),
         notes=outcome.notes,
         stability=outcome.stability,
@@ -216,7 +216,8 @@ def _controlled(data: Data, plan: Plan, watch: Watch) -> Outcome:
         "loss": plan.loss_for(target.task),
     }
     unknown = (None,) * len(moved)
-    return Outcome(moved, model, settings, unknown, notes=found.notes, stability=found.stability)
+    return Outcome(moved, model, settings, unknown, notes=found.notes, stability=found.stability,
+                   selector=found.in_python)  # fmt: skip
 
 
 def _estimate(data: Data, plan: Plan, watch: Watch) -> Outcome:
@@ -333,16 +334,19 @@ def _settings(norm: Norm, alpha: float | None, plan: Plan, target: Target) -> di
     return settings | ({"alpha_chosen_by": plan.chosen_by} if plan.chosen_by else {})
 
 
-def _in_python(model: Any, plan: Plan, center: bool, n_outputs: int) -> str:
+def _in_python(outcome: Outcome, plan: Plan, center: bool) -> str:
     """Return what does the same from Python, without what watches it."""
+    model = outcome.model
     given = model.get_params(deep=False) | {"observers": None, "stop": None}
-    shown = " ".join(repr(type(model)(**given)).split())
-    if plan.generates and n_outputs > 1:
+    shown = in_words(type(model)(**given))
+    if outcome.selector:
+        shown = f"{outcome.selector}, {shown}"
+    if plan.generates and len(outcome.results) > 1:
         shown = f"OneVsRestClassifier({shown})"  # these were not fitted together
     if plan.additive:
         made = f"Additive(X, {plan.additive!r}, normalize={plan.standardize})"
         return f"{shown}.fit(designs.{made}, y)"
     if plan.generates or not plan.standardize:
-        return shown
+        return f"make_pipeline({shown})" if outcome.selector else shown
     scaler = "StandardScaler()" if center else "StandardScaler(with_mean=False)"
     return f"make_pipeline({scaler}, {shown})"

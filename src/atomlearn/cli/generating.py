@@ -26,7 +26,8 @@ class Outcome:
 
     moments, scaled_by : (columns, means, scales) and words, where estimators scale features
     themselves; together : whether one fit was of all classes, whose features are the model's;
-    selected : columns that were selected, those whose exact coefficient is zero too.
+    selected : columns that were selected, those whose exact coefficient is zero too; selector :
+    what chose them before the fit, as it would be typed.
     """
 
     results: Sequence[Result]
@@ -40,6 +41,7 @@ class Outcome:
     stability: dict[int, float] = field(default_factory=dict)
     together: bool = False
     selected: Columns = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    selector: str = ""
 
 
 @dataclass(frozen=True, slots=True)

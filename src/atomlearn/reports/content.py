@@ -149,7 +149,10 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Everything that a report tells about one selection; ``title`` : the headline, where given."""
+    """Everything that a report tells about one selection; ``title`` : the headline, where given.
+
+    chosen_first : whether features were chosen before the fit, which is over these alone.
+    """
 
     data: str
     target: str
@@ -173,6 +176,7 @@ class Content:
     versions: str = ""
     files: tuple[str, ...] = field(default=("selected.csv", "model.json"))
     title: str = ""
+    chosen_first: bool = False
 
     @property
     def verdict(self) -> Verdict:
@@ -214,6 +218,14 @@ class Content:
         """The largest proved relative gap on the selected features, None where all are in it."""
         gaps = [fit.gap_on_selected for fit in self.fits if fit.gap_on_selected is not None]
         return None if self.converged or not gaps else max(gaps)
+
+    @property
+    def over(self) -> str:
+        """What the headline gap is over."""
+        if self.task == "matrix":
+            return "all matrices"
+        some = self.chosen_first or self.gap_on_selected is not None
+        return "the selected features" if some else "all features"
 
     @property
     def headline_gap(self) -> float:

@@ -72,7 +72,7 @@ class Surface:
 class Evidence:
     """Curves on held-out rows, distributions, and warnings about the data.
 
-    parts : a drawing of groups and what they add, or "".
+    parts : a drawing of groups and what they add, or ""; of_parts : what it shows.
     """
 
     roc: tuple[CurveOf, ...] = ()
@@ -84,6 +84,7 @@ class Evidence:
     surfaces: tuple[Surface, ...] = ()
     manhattan: Manhattan | None = None
     parts: str = ""
+    of_parts: str = "How much each group adds: the length of its coefficients."
     warnings: tuple[str, ...] = ()
 
 

@@ -183,6 +183,7 @@ def _meaning(content: Content) -> list[str]:
     """Return sentences on what the proved gap means."""
     several = " of each fit" if len(content.fits) > 1 else ""
     over = f"all {content.n_features:,} features" if content.n_features > 1 else "the feature"
+    over = content.over if content.chosen_first else over
     others = f"any coefficients over {over} reach, those never touched included"
     if content.task == "matrix":
         others = "any other matrix reaches"

@@ -22,11 +22,10 @@ def summary_of(content: Content) -> dict[str, Any]:
     ``how`` says of each number how it was computed; what is not known is None.
     """
     found = content.verdict.as_dict()
-    over = "all features" if content.gap_on_selected is None else "the selected features"
     found["how"] |= {
-        "proved_gap": f"(objective - lower bound) / objective, a duality gap over {over} of the "
-        "model that is written, fitted to all rows; it says how exactly the problem was solved, "
-        "and nothing of how well the model predicts",
+        "proved_gap": f"(objective - lower bound) / objective, a duality gap over {content.over} "
+        "of the model that is written, fitted to all rows; it says how exactly the problem was "
+        "solved, and nothing of how well the model predicts",
         "n_selected": "features with a coefficient in the model that is written",
     }
     return found | {

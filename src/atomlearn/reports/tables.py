@@ -55,10 +55,9 @@ def summary_lines(content: Content, most: int = 10) -> list[str]:
     lines.append(
         f"  {'features selected':<28} {len(content.selected):>9}   (of {content.n_features:,})"
     )
-    over = "on all features" if content.gap_on_selected is None else "on the selected features"
     lines.append(
         f"  {'fitted to a relative gap of':<28} {content.headline_gap:>9.1e}   "
-        f"({over}; asked for {content.goal:.0e})"
+        f"(on {content.over}; asked for {content.goal:.0e})"
     )
     if content.selected:
         lines.append("")
