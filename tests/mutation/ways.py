@@ -32,7 +32,7 @@ WAYS: dict[str, dict[str, str]] = {
         "if proposal == b or abs(proposal) > 1e8": SAME,
     },
     "masters/active_set.py": {"trial.refit.gap > 0.5 * before": QUICKER},
-    "masters/choose.py": {"size <= TUNING": QUICKER, "few = size <": QUICKER},
+    "masters/choose.py": {"or size <= TUNING": QUICKER, "size <= TUNING.coupled": QUICKER},
     "masters/coupled_newton.py": {
         "few = size * size": QUICKER,
         "np.trace(H)) / H.shape[0]": "H is square",

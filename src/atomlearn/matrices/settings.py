@@ -30,8 +30,6 @@ class Settings:
     columns_of_a_task: int = 128
     #: Rounding of a Gram matrix and of its factorization, relative to its trace, for each column.
     gram_rounding: float = 4.0 * sys.float_info.epsilon
-    #: Numbers of the rows of K'(A kron B) that are made at a time: 32 MB.
-    pulled_entries: int = 2**22
     #: Where so many columns fit in a small dense block, that is faster than using their structure.
     few_columns: int = 100
 

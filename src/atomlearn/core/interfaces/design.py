@@ -358,6 +358,13 @@ class Block(Design):
         pulled = np.asarray(coupling.T @ self.dense())
         return np.asarray(self.gram(curvature) - pulled.T @ pulled)
 
+    def spanned(self, right: Array) -> Block | None:
+        """Return the design of S (r, s) where coefficients are the rows of S right'.
+
+        right : (q, s). None where the columns are not q tasks of one feature after the other.
+        """
+        return None
+
     def with_rows(self, rows: Rows) -> Block | None:
         """Return the block of these rows, in their order, repeated rows included; a copy."""
         return None

@@ -39,6 +39,8 @@ class Loss(ABC):
     is_quadratic: ClassVar[bool] = False
     #: True when loss(y, z + c) = loss(y - c, z): what is added to predictions may be taken off y.
     translates: ClassVar[bool] = False
+    #: So many successive predictions may all be moved by one number, and nothing changes.
+    levelled: ClassVar[int] = 1
     #: True when predictions give probabilities of the labels, see ``log_probabilities``.
     has_probabilities: ClassVar[bool] = False
     #: True when the deviance is in units of a dispersion (a variance) that nobody gives.

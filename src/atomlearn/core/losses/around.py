@@ -21,6 +21,7 @@ class Around(Loss):
         self.task = inner.task  # type: ignore[misc]
         self.smoothness: float = inner.smoothness  # type: ignore[misc]
         self.has_probabilities: bool = inner.has_probabilities  # type: ignore[misc]
+        self.levelled: int = inner.levelled  # type: ignore[misc]
         self.dispersed: bool = inner.dispersed  # type: ignore[misc]
 
     @property

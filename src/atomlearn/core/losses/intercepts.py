@@ -60,6 +60,7 @@ class FreeIntercepts(Loss):
         self.name: str = inner.name  # type: ignore[misc]
         self.task = inner.task  # type: ignore[misc]
         self.smoothness: float = inner.smoothness  # type: ignore[misc]
+        self.levelled: int = inner.levelled  # type: ignore[misc]
 
     @property
     def n_intercepts(self) -> int:

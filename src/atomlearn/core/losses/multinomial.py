@@ -70,6 +70,11 @@ class Multinomial(Loss):
         """The predictions of one row."""
         return int(self.n_classes)
 
+    @property
+    def levelled(self) -> int:  # type: ignore[override]
+        """The predictions of one row."""
+        return int(self.n_classes)
+
     def check_target(self, y: object) -> Array:
         """Return the indicators Y, row after row; rows of Y must be shares that sum to 1."""
         values = regression_target(y)

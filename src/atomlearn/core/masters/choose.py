@@ -30,9 +30,9 @@ def choose_master(problem: Problem) -> Master:
     ======================================================  ====================
     ``Groups``, l2; without a ridge term, any loss, form    ``ScalingNewton``
     l1, or l1 over w >= 0, with a weight for each column,   ``SequentialQP``
-    where the kernel knows columns and loss; else up to
-    500 plain columns, up to 5000 where the loss couples
-    samples or has no bound on its curvature
+    where the kernel knows columns and loss, or the loss
+    couples samples or has no bound on its curvature; else
+    up to 500 plain columns
     ``KSupport`` without groups and a quadratic loss        ``KSupportNewton``
     every other norm with a proximal map                    ``SemismoothNewton``
     ======================================================  ====================
@@ -112,8 +112,11 @@ def is_priced(problem: Problem) -> bool:
     size = problem.design.shape[1]
     # Gradient steps see a coupling as a diagonal, and a curvature without a bound as its largest.
     steep = coupled or math.isinf(problem.loss.smoothness)
-    few = size <= (TUNING.columns_of_models if steep else TUNING.columns_together)
-    few |= kernel_columns(problem) is not None and not is_compressible(problem)
+    few = (
+        steep
+        or size <= TUNING.columns_together
+        or (kernel_columns(problem) is not None and not is_compressible(problem))
+    )
     return plain and few and prices_of(problem) is not None
 
 

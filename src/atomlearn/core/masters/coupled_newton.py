@@ -21,12 +21,14 @@ from scipy.linalg import cholesky, solve_triangular
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Array, Block, Master
+from atomlearn.core.interfaces import Array, Block, Master, Refit
 from atomlearn.core.losses import Squared
-from atomlearn.core.masters.candidate import Candidate, block_of
+from atomlearn.core.masters.candidate import Candidate, block_of, certified
 from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
+from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.partition import Partition
 from atomlearn.core.problem.problem import Problem
 
 
@@ -69,6 +71,20 @@ class CoupledNewton(ModelNewton):
         """Return whether the loss couples, over few enough columns; see ``is_coupled``."""
         return is_coupled(problem)
 
+    def steps(self, problem: Problem, weights: Array, gap_target: float) -> Refit:
+        """Return where Newton steps end: over rows that sum to zero, where optimal ones do."""
+        smaller = levelled(problem)
+        if smaller is None:
+            # Not super(): slots make another class of this one.
+            return ModelNewton.steps(self, problem, weights, gap_target)
+        inside, right = smaller
+        rows = np.reshape(weights, (-1, right.shape[0])) @ right
+        found = ModelNewton.steps(self, inside, rows.reshape(-1), gap_target)
+        back = np.reshape(found.weights, rows.shape) @ right.T
+        refit = certified(problem, back.reshape(-1), None, 0.0).refit
+        refit.steps = found.steps
+        return refit
+
     def prepared(self, problem: Problem) -> Block:
         """Return the block where it has a structure, else its array: products are BLAS's then."""
         block = block_of(problem).bare
@@ -99,6 +115,30 @@ def is_coupled(problem: Problem) -> bool:
     fits = size > 0 and few and n_samples * size <= most
     plain = not problem.fit_intercept and problem.tau == 0.0
     return fits and plain and problem.loss.coupled != 1
+
+
+def levelled(problem: Problem) -> tuple[Problem, Array] | None:
+    """Return the problem over S with W = S Q', and Q (q, q - 1), whose columns sum to zero.
+
+    Where one number may be added to all q predictions of a row, and groups are the rows of W, the
+    optimal rows sum to zero: their mean costs norm and changes nothing. None for other problems.
+    """
+    q, size = problem.loss.levelled, problem.design.shape[1]
+    groups = problem.regularizer.norm.as_groups(size) if q > 1 and size % q == 0 else None
+    if groups is None:
+        return None
+    partition, weights = groups.parts(size)
+    labels = partition.labels[::q]
+    whole = labels.size == partition.n_groups
+    if not (whole and np.array_equal(partition.labels, np.repeat(labels, q))):
+        return None
+    right = np.linalg.qr(np.hstack([np.ones((q, 1)), np.eye(q)[:, 1:]]))[0][:, 1:]
+    block = block_of(problem).bare.spanned(right)
+    if block is None:
+        return None
+    rows = Partition(np.repeat(labels, q - 1), labels.size, labels.size)
+    regularizer = replace(problem.regularizer, norm=Groups(rows, weights))
+    return replace(problem, design=block, regularizer=regularizer), right
 
 
 def by_samples(problem: Problem) -> bool:

@@ -52,6 +52,11 @@ class ModelNewton(Master):
         """Minimise the restricted problem to ``gap_target``; see Master."""
         if not self.takes(problem):
             return self.master.solve(problem, weights, intercept, gap_target)
+        refit = self.steps(problem, weights, gap_target)
+        return finished(refit, self.master, problem, gap_target)
+
+    def steps(self, problem: Problem, weights: Array, gap_target: float) -> Refit:
+        """Return where Newton steps end."""
         best, steps = certified(problem, problem.inside(None, weights), None, 0.0), 0
         block: Block | None = None
         while best.refit.gap > gap_target and steps < self.max_steps:
@@ -64,7 +69,7 @@ class ModelNewton(Master):
                 break
             best = following
         best.refit.steps = steps
-        return finished(best.refit, self.master, problem, gap_target)
+        return best.refit
 
     def candidates_for_free(self, problem: Problem) -> int:
         """As the master inside, of problems that are not taken; see Master."""

@@ -221,7 +221,7 @@ def _chosen(problem: Problem, prices: Prices, at: Candidate, slope: Array) -> Co
     gains = (np.abs(slope) if prices.signed else -slope) / prices.price
     used = np.flatnonzero(weights)
     wanting = np.flatnonzero((weights == 0.0) & (gains > cost))
-    most = 200 + used.size
+    most = 100 + used.size // 10
     if wanting.size > most:
         wanting = wanting[np.argpartition(-gains[wanting], most)[:most]]
     return np.union1d(used, wanting)
@@ -243,12 +243,15 @@ def _model(problem: Problem, at: Candidate, chosen: Columns, damping: float) -> 
         curvature = curvature + damping * largest * problem.weight
     if coupling is not None:
         chosen_block = block.bare.take(chosen)
-        return with_ridge(problem, chosen_block.coupled_gram(curvature, coupling), chosen)
-    model = block.gram(curvature, chosen)
-    total = float(curvature.sum())
-    if problem.fit_intercept and total > 0.0:
-        pull = block.transpose_dot(curvature)[chosen]
-        model -= np.outer(pull, pull / total)
+        model = chosen_block.coupled_gram(curvature, coupling)
+    else:
+        model, total = block.gram(curvature, chosen), float(curvature.sum())
+        if problem.fit_intercept and total > 0.0:
+            pull = block.transpose_dot(curvature)[chosen]
+            model -= np.outer(pull, pull / total)
+    if chosen.size > problem.y.size:
+        # More weights than samples: without it pivots find no way out of what is singular.
+        model[np.diag_indices(chosen.size)] += TUNING.model_ridge * np.trace(model) / chosen.size
     return with_ridge(problem, model, chosen)
 
 

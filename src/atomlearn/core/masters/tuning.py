@@ -43,8 +43,9 @@ class Tuning:
     entering_together : columns under l1 that enter between two looks at all of them.
     columns_together : columns up to which l1 is left to QPs, and whose whole Hessian is made at
         once; beyond, gradient steps on working sets are cheaper,
-    columns_of_models : the same for losses that couple samples or have no bound on their curvature,
-        for which gradient steps are slow: the QPs see the columns in use and those that want in.
+        but not for losses that couple samples or have no bound on their curvature: there the
+        QPs see the columns in use and the best of those that want in, however many there are.
+    model_ridge : added to a model of more columns than samples, relative to its mean diagonal.
     few_columns : columns whose whole Hessian costs less than choosing among them.
     kernel_entries, kernel_work : entries of a block, and work of its Hessian, up to which the
         kernel makes all steps before Python looks at the first point: a millisecond or two.
@@ -134,7 +135,7 @@ class Tuning:
     kernel_entries: int = 2**17
     kernel_work: float = 1e7
     columns_together: int = 500
-    columns_of_models: int = 5000
+    model_ridge: float = 1e-8
     kernel_columns: int = 5000
     model_work_of_columns: float = 2e10
     entering_together: int = 20

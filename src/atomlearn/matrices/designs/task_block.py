@@ -15,6 +15,7 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Scores
 from atomlearn.matrices.designs.structured import StructuredBlock
+from atomlearn.matrices.designs.task_span import TaskSpan
 from atomlearn.matrices.settings import SETTINGS
 
 
@@ -118,6 +119,14 @@ class TaskBlock(StructuredBlock):
             row = self.transpose_dot(K[:, [column]].toarray().ravel())
             H -= np.outer(row, row)
         return H
+
+    def spanned(self, right: Array) -> Block | None:
+        """Return the design of S where the rows of all tasks, one a feature, are S right'."""
+        features = self.features[:: self.n_tasks]
+        whole = np.repeat(features, self.n_tasks), np.tile(np.arange(self.n_tasks), features.size)
+        if not (np.array_equal(self.features, whole[0]) and np.array_equal(self.tasks, whole[1])):
+            return None
+        return TaskSpan(self._rows(features).T, right)
 
     def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
         """Return A_S diag(diagonal) A_S', zero between samples of different tasks."""

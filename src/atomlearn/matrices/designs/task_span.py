@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array
-from atomlearn.matrices.designs.factor_blocks import SpanBlock
-from atomlearn.matrices.settings import SETTINGS
+from atomlearn.matrices.designs.factor_blocks import OperatorBlock
 
 
-class TaskSpan(SpanBlock):
+class TaskSpan(OperatorBlock):
     """S -> vec(A S B'), A (n_rows, r) the images of the left factor, B (n_tasks, s) the right one.
 
     Sample i * n_tasks + t is row i and task t, so the design of S is A kron B.
@@ -21,47 +18,68 @@ class TaskSpan(SpanBlock):
 
     couples_by_structure = True
 
+    def __init__(self, images: Array, right: Array) -> None:
+        self._images, self._right = images, right
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        A, B = self._images, self._right
+        return A.shape[0] * B.shape[0], A.shape[1] * B.shape[1]
+
+    def dot(self, weights: Array) -> Array:
+        A, B = self._images, self._right
+        S = np.reshape(weights, (A.shape[1], B.shape[1]))
+        if S.shape[0] <= S.shape[1]:
+            return np.asarray(A @ (B @ S.T).T).reshape(-1)
+        return np.asarray((A @ S) @ B.T).reshape(-1)
+
+    def transpose_dot(self, v: Array) -> Array:
+        V = np.reshape(v, (self._images.shape[0], self._right.shape[0]))
+        return np.asarray(self._images.T @ (V @ self._right)).reshape(-1)
+
     def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
         """Return (A kron B)'(diag(c) - K K')(A kron B), (r s, r s), from the two factors.
 
-        c : (n_samples,); K : sparse (n_samples, k). The part of c is
-        sum_t (A'diag(c_t)A) kron (b_t b_t'), O(n_rows n_tasks r^2); that of K O(k r^2 s^2), where
-        a column of K within one row i of the data is a_i kron (B'K_i), and others are summed.
+        c : (n_samples,); K : sparse (n_samples, k). Where all columns of K stay within a row of
+        the data, row i has a matrix C_i (s, s), and the block (a, b) is A'diag(C_ab)A: so many
+        Gram matrices as C has different entries, O(n_rows r^2) each. Other columns are summed.
         """
         A, B = self._images, self._right
-        C = np.reshape(curvature, (A.shape[0], B.shape[0]))
         r, s = A.shape[1], B.shape[1]
-        grams = np.stack([((A * c[:, None]).T @ A).reshape(-1) for c in C.T])
-        outer = (B[:, :, None] * B[:, None, :]).reshape(B.shape[0], s * s)
-        products = np.asarray(grams.T @ outer).reshape(r, r, s, s).transpose(0, 2, 1, 3)
-        H: Array = np.ascontiguousarray(products).reshape(r * s, r * s)
-        for rows in self._pulled_rows(coupling.tocsc()):
-            H -= rows.T @ rows
+        C = np.einsum("it,ta,tb->iab", np.reshape(curvature, (A.shape[0], B.shape[0])), B, B)
+        wide = self._within_rows(C, coupling.tocsc())
+        blocks = np.empty((r, s, r, s))
+        for a in range(s):
+            for b in range(a, s):
+                blocks[:, a, :, b] = _weighted(A, C[:, a, b])
+                blocks[:, b, :, a] = blocks[:, a, :, b]
+        H: Array = blocks.reshape(r * s, r * s)
+        for column in wide.T:
+            pulled = self.transpose_dot(column.toarray().ravel())
+            H -= np.outer(pulled, pulled)
         return H
 
-    def _pulled_rows(self, K: Any) -> Iterator[Array]:
-        """Yield the rows of K'(A kron B), in any order."""
-        A, B = self._images, self._right
-        n_tasks, size = B.shape[0], self.shape[1]
+    def _within_rows(self, C: Array, K: Any) -> Any:
+        """Take the columns of K within one row off the matrices of the rows; return the others."""
+        n_tasks = self._right.shape[0]
         counts = np.diff(K.indptr)
         owners = np.repeat(np.arange(K.shape[1]), counts)
-        rows, tasks = K.indices // n_tasks, K.indices % n_tasks
+        rows = K.indices // n_tasks
         first = np.zeros(K.shape[1], dtype=np.int64)
         first[counts > 0] = rows[K.indptr[:-1][counts > 0]]
-        spread = np.zeros(K.shape[1], dtype=bool)
-        spread[owners[rows != first[owners]]] = True
-        for column in np.flatnonzero(spread):
-            V = K[:, [column]].toarray().reshape(-1, n_tasks)
-            yield np.asarray(A.T @ (V @ B)).reshape(1, -1)
-        single = np.flatnonzero(~spread & (counts > 0))
-        step = max(1, SETTINGS.pulled_entries // max(size, 1))
-        places: NDArray[np.int64] = np.full(K.shape[1], -1)
-        for start in range(0, single.size, step):
-            columns = single[start : start + step]
-            places[columns] = np.arange(columns.size)
-            mine = places[owners] >= 0
-            U = np.zeros((columns.size, n_tasks))
-            np.add.at(U, (places[owners[mine]], tasks[mine]), K.data[mine])
-            places[columns] = -1
-            left, right = A[first[columns]], U @ B
-            yield (left[:, :, None] * right[:, None, :]).reshape(columns.size, size)
+        wide = np.zeros(K.shape[1], dtype=bool)
+        wide[owners[rows != first[owners]]] = True
+        own = ~wide[owners]
+        shares = np.zeros((K.shape[1], n_tasks))
+        np.add.at(shares, (owners[own], K.indices[own] % n_tasks), K.data[own])
+        U = shares @ self._right
+        np.subtract.at(C, first, U[:, :, None] * U[:, None, :])
+        return K[:, np.flatnonzero(wide)]
+
+
+def _weighted(A: Array, weight: Array) -> Array:
+    """Return A'diag(weight)A; where no weight is negative in half the time."""
+    if weight.min(initial=0.0) < 0.0:
+        return np.asarray((A * weight[:, None]).T @ A)
+    rooted = A * np.sqrt(weight)[:, None]
+    return np.asarray(rooted.T @ rooted)

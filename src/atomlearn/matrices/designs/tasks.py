@@ -113,7 +113,7 @@ class Tasks(MatrixDesign):
 
     def span(self, left: Array, right: Array) -> Block:
         """Return the design of S where W = left S right': holds X left (n_rows, r)."""
-        return TaskSpan(self, self.images(left), right)
+        return TaskSpan(self.images(left), right)
 
     def images(self, left: Array) -> Array:
         """Return X left: O(n_rows n_features) a column."""
