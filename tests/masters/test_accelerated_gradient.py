@@ -13,7 +13,7 @@ from atomlearn.designs import as_design
 from atomlearn.interfaces import Refit
 from atomlearn.losses import as_loss
 from atomlearn.masters import AcceleratedGradient
-from atomlearn.norms import L1, Groups
+from atomlearn.norms import L1
 from atomlearn.problem import Problem, Regularizer
 
 
@@ -67,7 +67,7 @@ def test_arrays_that_are_written_to_change_no_iterate(loss: str, intercept: bool
     regularizer = Regularizer(L1(), "penalized", 0.5)
     plain = Problem.build(DenseBlock(X), y, as_loss(loss), regularizer, fit_intercept=intercept)
     problems = plain, plain, replace(plain, design=Into(X))
-    kinds = Acceleration(), Acceleration(reuse=True), Acceleration(reuse=True, into=True)
+    kinds = Acceleration(), Acceleration(reuse=True), Acceleration(reuse=True)
     start, scores = np.ones(6), X.T @ plain.negative_gradient(X @ np.ones(6))
     runs = [Iterate.at(problem, start, X @ start, 0.0, scores) for problem in problems]
     for run in runs:
