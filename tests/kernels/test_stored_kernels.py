@@ -78,3 +78,41 @@ def test_long_columns_of_genotypes_are_unpacked_by_bytes(n: int) -> None:
     for dtype in (np.float32, np.float64):
         gathered = _kernels.gather_genotypes(data, n, means, dtype)
         assert_array_equal(gathered, reference.gather_genotypes(data, n, means, dtype))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    n=st.integers(1, 300),
+    p=st.integers(1, 70),
+    m=st.integers(1, 40),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_large_products_of_genotypes_are_found_and_exact(n: int, p: int, m: int, seed: int) -> None:
+    """Vectors of very different sizes, none and all of whose products are large."""
+    rng = np.random.default_rng(seed)
+    data = rng.integers(0, 256, size=p * ((n + 3) // 4), dtype=np.uint8)
+    counts, means = _kernels.count_genotypes(data, n, p), rng.random(p)
+    X = reference.gather_genotypes(data, n, means, np.float64)
+    V = rng.standard_normal((n, m)) * np.exp(9 * rng.standard_normal(m))
+    V[:, rng.random(m) < 0.2] = 0.0
+    centers, factors = rng.random(p), np.where(rng.random(p) < 0.1, 0.0, rng.random(p))
+    Z = (X.T @ V - np.outer(centers, V.sum(axis=0))) * factors[:, None]
+    bounds = rng.choice([0.3, 0.7, 0.99, 2.0]) * np.abs(Z).max(axis=0) + np.finfo(float).tiny
+    found = _kernels.genotype_search(V, bounds)(data, means, counts[:, 0], centers, factors)
+    error = 1e-13 * (np.abs(X).T + centers[:, None] + 1.0) @ np.abs(V) + 1e-300
+    assert_allclose(found.values, Z[found.columns], rtol=0, atol=float(error.max()))
+    assert (np.abs(found.values - Z[found.columns]) <= error[found.columns]).all()
+    surely = (np.abs(Z) >= bounds + error).any(axis=1)
+    never = (np.abs(Z) < bounds - error).all(axis=1)
+    assert set(np.flatnonzero(surely)) <= set(found.columns)
+    assert not set(np.flatnonzero(never)) & set(found.columns)
+
+
+def test_a_vector_that_is_not_finite_shows_among_large_products() -> None:
+    data, means = np.full(6, 0b11111010, dtype=np.uint8), np.ones(2)
+    V, ones = np.ones((9, 2)), np.ones(2)
+    for bad in (np.nan, np.inf):
+        V[4, 1] = bad
+        search = _kernels.genotype_search(V, np.full(2, 1e6))
+        found = search(data, means, np.full(2, 6), 0.0 * ones, ones)
+        assert not np.isfinite(found.values).all()

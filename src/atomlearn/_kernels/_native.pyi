@@ -29,6 +29,21 @@ def genotype_dots(
 ) -> None: ...
 def genotype_sums(data: Bytes, n_samples: int, means: Array, w: Array, out: Array, /) -> None: ...
 def genotype_counts(data: Bytes, n_samples: int, means: Array, out: Positions, /) -> None: ...
+def genotype_digits(v: Array, /) -> tuple[NDArray[np.int8], Array]: ...
+def genotype_found(
+    data: Bytes,
+    means: Array,
+    v: Array,
+    count: int,
+    digits: NDArray[np.int8],
+    steps: Array,
+    centers: Array,
+    factors: Array,
+    copies: Array,
+    totals: Array,
+    bounds: Array,
+    /,
+) -> tuple[Positions, Array]: ...
 def genotype_gather(
     data: Bytes, n_samples: int, means: Array, columns: Positions, out: Data, /
 ) -> None: ...
@@ -83,7 +98,7 @@ def many_dense(
     scale: Array | None,
     out: Array,
     /,
-) -> tuple[Positions, Array, Array]: ...
+) -> tuple[Positions, Array]: ...
 def many_sparse(
     data: Data,
     indices: Indices,
@@ -96,7 +111,7 @@ def many_sparse(
     scale: Array | None,
     out: Array,
     /,
-) -> tuple[Positions, Array, Array]: ...
+) -> tuple[Positions, Array]: ...
 def sparse_pairs(
     data: Data,
     indices: Indices,

@@ -14,18 +14,17 @@ from atomlearn._kernels._checks import Array, Data, Indices, Positions
 #: Vectors of one register: V is filled up to a multiple of it with zeros.
 LANES = 8
 
-_Outcome = tuple[NDArray[np.int64], Array, Array]
+_Outcome = tuple[NDArray[np.int64], Array]
 
 
 class FoundColumns(NamedTuple):
-    """columns : (f,) int64, increasing; values : (f, m) their scores; largest : (m,) max |z_jk|.
+    """columns : (f,) int64, increasing; values : (f, m) their scores.
 
     ``first`` : the number of the column that is number 0 here.
     """
 
     columns: Positions
     values: Array
-    largest: Array
     first: int = 0
 
     @classmethod
@@ -34,7 +33,6 @@ class FoundColumns(NamedTuple):
         return cls(
             np.concatenate([part.columns + part.first for part in parts]),
             np.concatenate([part.values for part in parts]),
-            np.max([part.largest for part in parts], axis=0),
         )
 
 
@@ -95,7 +93,7 @@ def _dense(
     n_columns = array.shape[1] if some is None else some.size
     out, factors = _wanted(count, V.shape[1], n_columns, bounds)
     picked = subset if contiguous else some
-    return _answer(_native.many_dense(array, contiguous, V, count, picked, factors, out), out, V)
+    return _answer(_native.many_dense(array, contiguous, V, count, picked, factors, out), out)
 
 
 def _csc(
@@ -106,7 +104,7 @@ def _csc(
     V, count = in_lanes(V, np.shape(V)[0])
     out, factors = _wanted(count, V.shape[1], n_columns, bounds)
     found = _native.many_sparse(*parts, True, n_columns, V, count, some, factors, out)
-    return _answer(found, out, V)
+    return _answer(found, out)
 
 
 def _csr(
@@ -115,7 +113,7 @@ def _csr(
     V, count = in_lanes(V, parts[2].size - 1)
     out, factors = _wanted(count, V.shape[1], n_columns, bounds)
     found = _native.many_sparse(*parts, False, n_columns, V, count, None, factors, out)
-    return _answer(found, out, V)
+    return _answer(found, out)
 
 
 def in_lanes(V: Array, n_rows: int) -> tuple[Array, int]:
@@ -149,7 +147,6 @@ def _wanted(
     return np.zeros((count, 0)), factors
 
 
-def _answer(found: _Outcome, out: Array, V: Array) -> tuple[Array, FoundColumns]:
-    columns, values, largest = found
-    count = out.shape[0]
-    return out, FoundColumns(columns, values[:, :count], largest[:count])
+def _answer(found: _Outcome, out: Array) -> tuple[Array, FoundColumns]:
+    columns, values = found
+    return out, FoundColumns(columns, values[:, : out.shape[0]])

@@ -7,6 +7,7 @@ The calls on genotypes run on one thread each: tiles of a file are what threads 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from atomlearn._kernels import _checks, _native
 from atomlearn._kernels._checks import Array
+from atomlearn._kernels.many import FoundColumns, in_lanes
 
 Bytes = NDArray[np.uint8]
 Stored = NDArray[Any]
@@ -99,6 +101,29 @@ def gather_genotypes(
     if out.size:
         _native.genotype_gather(data, n_samples, means, np.arange(means.size), out)
     return out
+
+
+def genotype_search(V: Array, bounds: Array) -> Callable[..., FoundColumns]:
+    r"""Return ``found(data, means, copies, centers, factors)``, for genotypes in ``data``.
+
+    It finds the columns where \|(x_j'v_k - centers_j 1'v_k) factors_j\| >= bounds_k for some
+    column v_k of V, and computes those numbers in float64; ``copies`` are counted among all
+    samples. What cannot reach a bound is left out by products of bytes, at some sixty products a
+    nanosecond and thread with AVX-512 VNNI.
+    """
+    rows = in_lanes(V, V.shape[0])[0]
+    of_rows = (rows, bounds.size, *_native.genotype_digits(rows))
+    of_bounds = V.sum(axis=0), np.ascontiguousarray(bounds)
+
+    def found(
+        data: Bytes, means: Array, copies: Array, centers: Array, factors: Array
+    ) -> FoundColumns:
+        _check_genotypes(data, V.shape[0], means)
+        of_columns = centers, factors, copies.astype(np.float64)
+        columns, values = _native.genotype_found(data, means, *of_rows, *of_columns, *of_bounds)
+        return FoundColumns(columns, values[:, : bounds.size])
+
+    return found
 
 
 def _check_genotypes(data: Bytes, n_samples: int, means: Array) -> None:

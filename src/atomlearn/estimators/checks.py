@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from atomlearn import solvers
@@ -19,6 +21,7 @@ from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.names import named_columns
 from atomlearn.core.problem.checks import check_free, positive
+from atomlearn.core.problem.result import Status
 from atomlearn.designs import as_design, feature_names, is_opened
 from atomlearn.maps.feature_map import FeatureMap, map_of
 from atomlearn.maps.features import features_named
@@ -245,3 +248,11 @@ def as_solver(solver: str | Solver, tol: float) -> Solver | None:
     wants = "tolerance" in {field.name for field in dataclasses.fields(kind)}
     built: Solver = kind(tolerance=tol) if wants else kind()
     return built
+
+
+def warn_of_cut(model: Any, scores: Array, status: Status) -> None:
+    """Warn where Ctrl-C or a time limit ended the search; unknown mean scores are NaN."""
+    known = f"chosen among {np.isfinite(scores).sum()} of {scores.size} candidates"
+    if not status.is_converged:
+        said = f"{type(model).__name__}: the search was cut short ({status.name}): {known}"
+        warnings.warn(said, ConvergenceWarning, stacklevel=5)

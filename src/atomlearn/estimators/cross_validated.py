@@ -33,7 +33,7 @@ from atomlearn.designs import is_opened
 from atomlearn.estimators.adaptive import blended, checked_power, dense
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.callbacks import with_callbacks
-from atomlearn.estimators.checks import grouped, keep
+from atomlearn.estimators.checks import grouped, keep, warn_of_cut
 from atomlearn.estimators.classifier import LinearClassifier
 from atomlearn.estimators.decided import score_by
 from atomlearn.estimators.regressor import LinearRegressor
@@ -124,6 +124,7 @@ class CrossValidatedModel(AtomicModel):
         results = self._search(data, folds, score, settings)
         searched = self.n_passes_
         self._take(data, results)
+        self.status_ = self._searched if self.status_.is_converged else self.status_
         self.n_passes_ += searched
         return self
 
@@ -182,6 +183,8 @@ class CrossValidatedModel(AtomicModel):
         self.alphas_ = levels[0] if len(norms) == 1 else levels
         self.cv_results_ = scores.table()
         self.n_passes_ += 0.0 if scores.paths else scores.passes
+        self._searched = scores.status
+        warn_of_cut(self, scores.mean, scores.status)
         return chosen, scores.warm_starts(chosen, position, len(problems))
 
     def _final(
@@ -274,8 +277,8 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
 
     Notes
     -----
-    Ctrl-C in the search is raised, with what was found until then (a ``CrossValidation``, or None)
-    as its ``found``; in the final fit it is the status INTERRUPTED.
+    Ctrl-C, or ``time_limit``, ends the search: with a warning, alpha is chosen among what was
+    scored (other scores are NaN), the final fit follows, and ``status_`` says what ended it.
 
     References
     ----------

@@ -267,6 +267,8 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         )
         selected = outputs.selected(Selected.of(lifted, result.state, lift))
         result = result if lift is None else result.lowered(lift)
+        if chosen is not None and chosen.interrupted:
+            result.status = Status.INTERRUPTED
         self.debiased_ = None
         if self.debias is not None:
             factor = positive("debias", self.debias, "C of the re-fit") / C
@@ -313,7 +315,8 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         else:
             self.coef_, self.intercept_ = single_row(self.coef_), float(self.intercept_[0])
         chosen = result.converged or result.status is Status.SELECTED
-        self._report([result], complete=self.n_selected_ >= wanted or chosen)
+        enough = self.n_selected_ >= wanted and result.status is not Status.INTERRUPTED
+        self._report([result], complete=enough or chosen)
         if self.n_selected_ < wanted and result.converged:
             warnings.warn(
                 f"the optimum has only {self.n_selected_} of the {wanted} features asked for; "

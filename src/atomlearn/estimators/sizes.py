@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.interfaces import Array, Design
 from atomlearn.core.losses import as_loss
-from atomlearn.core.paths.cut_short import SearchInterrupted
 from atomlearn.core.problem.result import Status
 
 #: Sizes that are tried; beyond half the rows nothing is told apart.
@@ -25,11 +24,13 @@ HOPELESS = 2
 
 @dataclass(frozen=True, slots=True)
 class SizeChoice:
-    """sizes : that were tried; scores : (n_sizes, n_folds), larger is better; chosen : of them."""
+    """sizes : that were tried; scores : (n_sizes, n_folds), larger is better; chosen : of them;
+    interrupted : whether Ctrl-C ended the trials."""
 
     sizes: tuple[int, ...]
     scores: Array
     chosen: int
+    interrupted: bool = False
 
 
 def choice_of_size(
@@ -47,7 +48,7 @@ def chosen_size(
     """Return the smallest size whose mean held-out score is within one standard error of the best.
 
     The score is minus the mean loss (the share that is right, where there are several outputs).
-    Ctrl-C is raised with the choice among the sizes that were tried.
+    After Ctrl-C it is one of the sizes that were tried until then.
     """
     classes = as_loss(estimator.loss).task != "regression"
     least = int(np.unique(y, return_counts=True)[1].min()) if classes else y.shape[0]
@@ -66,8 +67,10 @@ def chosen_size(
     for size in [s for s in SIZES if s <= most]:
         try:
             scores.append([_score(estimator, size, design, y, weight, offset, *s) for s in splits])
-        except KeyboardInterrupt as stop:
-            raise SearchInterrupted(_chosen(sizes, scores) if sizes else None) from stop
+        except KeyboardInterrupt:
+            if not sizes:
+                raise
+            return replace(_chosen(sizes, scores), interrupted=True)
         sizes.append(size)
         means, errors = _summary(np.array(scores))
         best = int(np.argmax(means))

@@ -30,19 +30,15 @@ ATOMLEARN_INLINE void store(double* x, const Lanes& value) {
 
 typedef std::int64_t Bits __attribute__((vector_size(64)));
 
-// Where |z_k| scale_k >= 1 for some k; keeps the largest |z_k|.
-// NaN is found, and is the largest: whoever asks learns that the data has it.
-ATOMLEARN_INLINE void compare(const double* z, Index width, const double* scale, double* largest,
-                              Bits& over) {
+// Where |z_k| scale_k >= 1 for some k. NaN is found: whoever asks learns that the data has it.
+ATOMLEARN_INLINE void compare(const double* z, Index width, const double* scale, Bits& over) {
     constexpr std::int64_t kSize = std::numeric_limits<std::int64_t>::max();
     for (Index k = 0; k < width; k += kLanes) {
-        Lanes value, factor, most;
+        Lanes value, factor;
         load(z + k, value);
         load(scale + k, factor);
-        load(largest + k, most);
         const Lanes size = (Lanes)((Bits)value & kSize);
         over |= ~(size * factor < 1.0);
-        store(largest + k, size <= most ? most : size);
     }
 }
 
@@ -54,16 +50,16 @@ ATOMLEARN_INLINE bool any(const Bits& over) {
 
 // Appends to `asked` the columns that are found. A few together first: most have none.
 ATOMLEARN_CLONES void look_at(const double* sums, Index count, Index width, const double* scale,
-                              double* largest, std::vector<Index>& asked) {
+                              std::vector<Index>& asked) {
     constexpr Index kFew = 12;
     for (Index first = 0; first < count; first += kFew) {
         const Index end = std::min(first + kFew, count);
         Bits some = {};
-        for (Index j = first; j < end; ++j) compare(sums + j * width, width, scale, largest, some);
+        for (Index j = first; j < end; ++j) compare(sums + j * width, width, scale, some);
         if (!any(some)) continue;
         for (Index j = first; j < end; ++j) {
             Bits over = {};
-            compare(sums + j * width, width, scale, largest, over);
+            compare(sums + j * width, width, scale, over);
             if (any(over)) asked.push_back(j);
         }
     }
@@ -72,9 +68,7 @@ ATOMLEARN_CLONES void look_at(const double* sums, Index count, Index width, cons
 // Takes the sums of some columns, rows of `width` numbers, in order of the columns.
 class Sink {
   public:
-    Sink(const Several& v, const Wanted& wanted) : v_(v), wanted_(wanted) {
-        if (wanted.scale) found.largest.assign(static_cast<std::size_t>(v.width), 0.0);
-    }
+    Sink(const Several& v, const Wanted& wanted) : v_(v), wanted_(wanted) {}
 
     void take(Index first, Index count, const double* sums) {
         if (wanted_.stored) {
@@ -85,7 +79,7 @@ class Sink {
         }
         if (!wanted_.scale) return;
         asked_.clear();
-        look_at(sums, count, v_.width, wanted_.scale, found.largest.data(), asked_);
+        look_at(sums, count, v_.width, wanted_.scale, asked_);
         for (const Index j : asked_) {
             const double* z = sums + j * v_.width;
             found.columns.push_back(first + j);
@@ -348,8 +342,6 @@ Found over_columns(Index n_columns, Index parts, int threads, const Several& v,
         const Found& more = sinks[part].found;
         all.columns.insert(all.columns.end(), more.columns.begin(), more.columns.end());
         all.values.insert(all.values.end(), more.values.begin(), more.values.end());
-        for (std::size_t k = 0; k < all.largest.size(); ++k)
-            if (!(more.largest[k] <= all.largest[k])) all.largest[k] = more.largest[k];
     }
     return all;
 }

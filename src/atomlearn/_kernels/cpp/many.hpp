@@ -21,7 +21,6 @@ struct Several {
 struct Found {
     std::vector<Index> columns;
     std::vector<double> values;
-    std::vector<double> largest;  // max_j |z_jk| of each vector k
 };
 
 // What to do with the scores of a few columns: store them, and/or look at them.

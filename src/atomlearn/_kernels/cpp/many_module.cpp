@@ -1,5 +1,6 @@
 // The Python side of many.cpp.
 #include "bindings.hpp"
+#include "genotype_search.hpp"
 #include "many.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -29,11 +30,10 @@ nb::ndarray<nb::numpy, T> owned(std::vector<T>&& numbers, std::size_t rows, std:
 }
 
 nb::object given(Found&& found, Index width) {
-    const std::size_t count = found.columns.size(), vectors = found.largest.size();
+    const std::size_t count = found.columns.size();
     return nb::make_tuple(
         owned<Index>(std::move(found.columns), count, 0),
-        owned<double>(std::move(found.values), count, static_cast<std::size_t>(width)),
-        owned<double>(std::move(found.largest), vectors, 0));
+        owned<double>(std::move(found.values), count, static_cast<std::size_t>(width)));
 }
 
 nb::object many_dense(const Matrix& x, bool rows_contiguous, const Vectors& v, Index count,
@@ -81,9 +81,46 @@ nb::object many_sparse(const Vector& data, const Vector& indices, const Vector& 
     return given(std::move(found), several.width);
 }
 
+using Digit = std::int8_t;
+using DigitArray = nb::ndarray<const Digit, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+nb::object genotype_digits(const Vectors& v) {
+    const auto n = static_cast<Index>(v.shape(0)), width = static_cast<Index>(v.shape(1));
+    std::vector<Digit> digits(as_size(digit_bytes(n, width)));
+    std::vector<double> steps(as_size(width));
+    {
+        const nb::gil_scoped_release release;
+        make_digits({v.data(), width, width}, n, steps.data(), digits.data());
+    }
+    const std::size_t size = digits.size();
+    return nb::make_tuple(owned<Digit>(std::move(digits), size, 0),
+                          owned<double>(std::move(steps), as_size(width), 0));
+}
+
+nb::object genotype_found(const Bytes& data, const Doubles& means, const Vectors& v, Index count,
+                          const DigitArray& digits, const Doubles& steps, const Doubles& centers,
+                          const Doubles& factors, const Doubles& copies, const Doubles& totals,
+                          const Doubles& bounds) {
+    Found found;
+    const auto n = static_cast<Index>(v.shape(0)), width = static_cast<Index>(v.shape(1));
+    {
+        const nb::gil_scoped_release release;
+        found = genotype_search(
+            {data.data(), (n + 3) / 4, n, static_cast<Index>(means.shape(0)), means.data()},
+            {v.data(), width, count}, {digits.data(), steps.data(), digit_registers(width)},
+            {centers.data(), factors.data(), totals.data(), copies.data()}, bounds.data());
+    }
+    return given(std::move(found), width);
+}
+
 }  // namespace
 
 void bind_many(nb::module_& m) {
+    m.def("genotype_digits", &genotype_digits, nb::arg().noconvert());
+    m.def("genotype_found", &genotype_found, nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert());
     m.def("many_dense", &many_dense, nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(),
           nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().noconvert());
     m.def("many_sparse", &many_sparse, nb::arg().noconvert(), nb::arg().noconvert(),

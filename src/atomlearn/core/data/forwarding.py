@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import wraps
 from typing import Any
 
-from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 
 
 class Forwarding(Design):
     """A design that asks ``inner`` everything; wrappers inherit it and change what they change.
 
-    It is the one place that lists all questions to a design, so an ability that is new reaches
-    through every wrapper at once.
+    It asks whatever Design asks, so an ability that is new reaches through every wrapper at once.
 
     Parameters
     ----------
@@ -43,104 +42,23 @@ class Forwarding(Design):
     def dtype(self) -> Any:
         return self.inner.dtype
 
-    @property
-    def names(self) -> list[str] | None:
-        return self.inner.names
-
-    @property
-    def listable(self) -> bool:
-        return self.inner.listable
-
-    @property
-    def reads_at_once(self) -> bool:  # type: ignore[override]
-        return self.inner.reads_at_once
-
     def scores(self, v: Array) -> Scores:
         return self.inner.scores(v)
-
-    def scores_many(self, V: Array) -> Sequence[Scores]:
-        return self.inner.scores_many(V)
-
-    def scores_above(self, V: Array, bounds: Array) -> Sequence[Scores]:
-        return self.inner.scores_above(V, bounds)
-
-    def passes_of_many(self, count: int) -> float:
-        return self.inner.passes_of_many(count)
 
     def gather(self, columns: Columns) -> Block:
         return self.inner.gather(columns)
 
-    def predict(self, weights: Array) -> Array:
-        return self.inner.predict(weights)
 
-    def product(self, W: Array) -> Array:
-        return self.inner.product(W)
+def _forwarded(name: str, question: Any) -> Any:
+    """Return what asks ``inner`` a question of Design: a method, or a property."""
+    if not callable(question):
+        return property(lambda self: getattr(self.inner, name))
+    return wraps(question)(lambda self, *given, **named: getattr(self.inner, name)(*given, **named))
 
-    def transposed_product(self, V: Array) -> Array:
-        return self.inner.transposed_product(V)
 
-    def stored(self) -> Any:
-        return self.inner.stored()
-
-    def stored_sparse(self) -> Any:
-        return self.inner.stored_sparse()
-
-    def predict_into(self, weights: Array, out: Array) -> Array:
-        return self.inner.predict_into(weights, out)
-
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        return self.inner.squared_norms(curvature)
-
-    def with_rows(self, rows: Rows) -> Design | None:
-        return self.inner.with_rows(rows)
-
-    def with_columns(self, columns: Columns) -> Design | None:
-        return self.inner.with_columns(columns)
-
-    @property
-    def is_sparse(self) -> bool:
-        return self.inner.is_sparse
-
-    def largest_magnitudes(self) -> Array:
-        return self.inner.largest_magnitudes()
-
-    def taken_off(self, columns: Columns) -> Array:
-        return self.inner.taken_off(columns)
-
-    def rescaled(self, factors: Array) -> Design | None:
-        return self.inner.rescaled(factors)
-
-    @property
-    def searched(self) -> tuple[float, float]:
-        return self.inner.searched
-
-    @property
-    def repeated(self) -> tuple[Design, int] | None:
-        return self.inner.repeated
-
-    @property
-    def matrix_shape(self) -> tuple[int, int] | None:
-        return self.inner.matrix_shape
-
-    def span(self, left: Array, right: Array) -> Block:
-        return self.inner.span(left, right)
-
-    def rays(self, left: Array, right: Array) -> Block:
-        return self.inner.rays(left, right)
-
-    def unfolded(self, shape: tuple[int, ...], mode: int) -> Design | None:
-        return self.inner.unfolded(shape, mode)
-
-    @property
-    def n_distinct(self) -> int:
-        return self.inner.n_distinct
-
-    @property
-    def has_ridge_steps(self) -> bool:
-        return self.inner.has_ridge_steps
-
-    def ridge_steps(self) -> Any:
-        return self.inner.ridge_steps()
+for _name, _question in vars(Design).items():
+    if not _name.startswith("_") and _name not in vars(Forwarding):
+        setattr(Forwarding, _name, _forwarded(_name, _question))
 
 
 class Derived(Design):

@@ -51,6 +51,10 @@ class Affine(Derived):
             many = [z - self.means * total for z, total in zip(many, totals, strict=True)]
         return [ArrayScores(z * self.factors) for z in many]
 
+    def scores_above(self, V: Array, bounds: Array) -> Sequence[Scores]:
+        found = self.design.affine_above(V, bounds, (self.means, self.factors))
+        return self.scores_many(V) if found is None else found
+
     def gather(self, columns: Columns) -> Block:
         return _standardize(self.design.gather(columns), self.means[columns], self.factors[columns])
 

@@ -198,6 +198,14 @@ class Counted(Forwarding):
         self._read(V.shape[1])
         return self.inner.scores_above(V, bounds)
 
+    def affine_above(
+        self, V: Array, bounds: Array, affine: tuple[Array, Array] | None
+    ) -> Sequence[Scores] | None:
+        found = self.inner.affine_above(V, bounds, affine)
+        if found is not None:
+            self._read(V.shape[1])
+        return found
+
     def gather(self, columns: Columns) -> Block:
         self._counts.columns_gathered += columns.shape[0]
         return self.inner.gather(columns)

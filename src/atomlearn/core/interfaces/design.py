@@ -93,6 +93,15 @@ class Design(ABC):
         """
         return self.scores_many(V)
 
+    def affine_above(
+        self, V: Array, bounds: Array, affine: tuple[Array, Array] | None
+    ) -> Sequence[Scores] | None:
+        """Return ``scores_above`` of the columns (x_j - means_j) factors_j, None where not known.
+
+        ``affine`` : means and factors, each (n_features,); None: the columns as they are.
+        """
+        return None
+
     def passes_of_many(self, count: int) -> float:
         """Return how often ``scores_many`` and ``scores_above`` read the data for many vectors."""
         return float(min(count, 1) if self.reads_at_once else count)

@@ -14,7 +14,7 @@ from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.parts import part_of
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Array, Norm, WarmStart
-from atomlearn.core.paths.cut_short import SearchInterrupted, known_folds, padded, solved
+from atomlearn.core.paths.cut_short import ended_by, known_folds, padded, solved
 from atomlearn.core.paths.ends import End
 from atomlearn.core.paths.folds import Fold, Score, check_folds, decisions_at, training_part
 from atomlearn.core.paths.guess import GUESS
@@ -42,7 +42,9 @@ class CrossValidation:
     level_passes, n_selected, relative_gaps : (n_norms, n_levels, n_folds), the last three summed or
     (gaps) maximized over outputs; passes : readings of the data for all of them, however many
     points each served; relax : the share of a refit without penalty that was chosen; paths : by
-    (norm, fold), the PathResult of each output, where they shared readings.
+    (norm, fold), the PathResult of each output, where they shared readings; status : CONVERGED, or
+    INTERRUPTED or TIME_LIMIT where that ended the search: scores of levels that were not solved
+    are NaN then, and of folds those that are whole count, or those that had begun.
     """
 
     norms: tuple[Norm, ...]
@@ -54,6 +56,7 @@ class CrossValidation:
     passes: float = 0.0
     relax: float = 0.0
     paths: tuple[tuple[tuple[PathResult, ...], ...], ...] = field(default=(), repr=False)
+    status: Status = Status.CONVERGED
 
     @property
     def mean(self) -> Array:
@@ -102,7 +105,7 @@ class CrossValidation:
             return [None] * n_outputs
         found: list[WarmStart | None] = []
         for output in zip(*self.paths[norm], strict=True):
-            results = [path.results[level] for path in output]
+            results = [path.results[level] for path in output if level < len(path.results)]
             columns = np.unique(np.concatenate([result.columns for result in results]))
             weights = np.zeros(columns.size)
             for result in results:
@@ -201,7 +204,7 @@ def cross_validate(
     else:
         found = _one_by_one(problems, tasks, settings, n_jobs, ends)
     found = [tuple(map(end.cut, each)) for end, each in zip(ends, found, strict=True)]
-    interrupted = any(not p or any(path.interrupted for path in p) for p in found)
+    status = ended_by(found)
     shape = (len(norms), len(folds), levels.shape[1])
     parts = [
         _held_out(problems, fold, p, score, relax, levels.shape[1])
@@ -212,16 +215,15 @@ def cross_validate(
     scores, share = _best_share(of_shares, relax, shape)
     passes = float(counted.passes - before if shared else np.nansum(each))
     n_folds = len(folds)
-    starts = found if shared and not interrupted else []
+    starts = found if shared else []
     by_norm = tuple(tuple(starts[k : k + n_folds]) for k in range(0, len(starts), n_folds))
-    kept = known_folds(scores) if interrupted else np.arange(len(folds))
+    kept = np.arange(n_folds) if status.is_converged else known_folds(scores)
     each, selected, gaps = (part[..., kept] for part in (each, selected, gaps))
     scores = scores[..., kept]
+    if status is Status.INTERRUPTED and not np.isfinite(scores).any():
+        raise KeyboardInterrupt("a search was interrupted before it had scored anything")
     of_all = np.asarray(levels), scores, each, selected, gaps, passes
-    result = CrossValidation(tuple(norms), *of_all, share, by_norm)
-    if interrupted:
-        raise SearchInterrupted(result if np.isfinite(result.scores).any() else None)
-    return result
+    return CrossValidation(tuple(norms), *of_all, share, by_norm, status)
 
 
 def _best_share(
@@ -264,8 +266,8 @@ def _together(
     for (norm, levels, (train, _)), end in zip(tasks, ends, strict=True):
         for output, problem in enumerate(problems):
             fold = training_part(problem.with_norm(norm), train)
-            reached = end.of(output)
-            waiting.append(speculated(fold, levels, settings, next(pools), None, reached))
+            ended = end.of(output), end.last
+            waiting.append(speculated(fold, levels, settings, next(pools), None, *ended))
     with single_threaded_blas():
         outcomes = drive(design, waiting)
     of_all = design.shape[1], design.dtype

@@ -1,10 +1,9 @@
-"""A search that Ctrl-C ended: what was known of it until then."""
+"""A search that Ctrl-C or a time limit ended: what was known of it until then."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,25 +11,28 @@ from numpy.typing import NDArray
 from atomlearn.core.paths.path import PathResult
 from atomlearn.core.problem.result import Status
 
+#: Why a level was given up: its solution is not that of the level.
+CUT = (Status.INTERRUPTED, Status.TIME_LIMIT)
 
-class SearchInterrupted(KeyboardInterrupt):
-    """Ctrl-C in a search; found : what the search would return of what it tried.
 
-    A ``CrossValidation`` has NaN for levels that were not reached; they are solved from the most
-    regularized on. None: nothing was tried to its end.
-    """
-
-    def __init__(self, found: Any) -> None:
-        super().__init__("a search was interrupted before it had chosen")
-        self.found = found
+def ended_by(found: Sequence[Sequence[PathResult]]) -> Status:
+    """Return why a search of these paths ended early, CONVERGED where it did not."""
+    if any(not paths or any(path.interrupted for path in paths) for paths in found):
+        return Status.INTERRUPTED
+    cut = any(r.status in CUT for paths in found for path in paths for r in path.results)
+    return Status.TIME_LIMIT if cut else Status.CONVERGED
 
 
 def solved(paths: Sequence[PathResult]) -> tuple[PathResult, ...]:
-    """Return the paths of all outputs up to the last level that each of them has."""
+    """Return the paths of all outputs up to the last level that each of them has.
+
+    Where the time was out before the first level was solved, that one as it is.
+    """
     counts = []
     for path in paths:
-        cut = [result.status is Status.INTERRUPTED for result in path.results]
-        counts.append(cut.index(True) if True in cut else len(cut))
+        cut = [result.status in CUT for result in path.results]
+        late = cut[:1] == [True] and path.results[0].status is Status.TIME_LIMIT
+        counts.append(cut.index(True) + late if True in cut else len(cut))
     n_levels = min(counts, default=0)
     return tuple(
         replace(path, levels=path.levels[:n_levels], results=path.results[:n_levels])

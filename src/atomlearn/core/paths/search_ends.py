@@ -86,15 +86,18 @@ class Ending:
     end: SearchEnd | None = None
     first: int = 0
 
+    def last(self) -> int | None:
+        """Return the place of the last level in the grid, None where it is not known yet."""
+        return None if self.end is None else self.end.last
+
     def of(self, output: int) -> Reached | None:
         """Return what the path of an output asks of each of its levels."""
         return None if self.end is None else self.end.of(self.first + output)
 
     def cut(self, path: PathResult) -> PathResult:
         """Return the path up to its end: levels beyond may have been solved with others."""
-        if self.end is None or self.end.last is None:
-            return path
-        count = self.end.last + 1
+        last = self.last()
+        count = None if last is None else last + 1
         return replace(path, levels=path.levels[:count], results=path.results[:count])
 
 

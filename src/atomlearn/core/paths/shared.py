@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -66,14 +67,16 @@ def speculated(
     pool: Pool,
     zero: Scores | None = None,
     reached: Reached | None = None,
+    last: Callable[[], int | None] | None = None,
 ) -> Path:
     """Solve a problem at the levels, in their order; yields what it asks of the data.
 
     ``pool`` : see ``pool_of``; ``zero`` : the scores at w = 0, where they are known already;
-    ``reached`` : whether a level is the last one.
+    ``reached`` : whether a level is the last one; ``last`` : where other paths have ended it.
     """
     inner, lift = problem.entered(True)
     path = Speculation(inner, levels, settings, pool, reading_work(problem.design))
+    path.last = last
     if lift is None:
         return guessed(path, zero, reached)
     end = None if reached is None else _lowered_end(reached, problem, lift)

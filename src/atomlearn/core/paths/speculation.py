@@ -7,6 +7,7 @@ proved. Levels whose gap closes are final; for the others the columns that matte
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -65,6 +66,7 @@ class Speculation:
         self.large_only = problem.regularizer.norm.asks_large and not problem.tau
         self.interrupted = False
         self.reached: Reached | None = None
+        self.last: Callable[[], int | None] | None = None
         self.asked_of = 0
         self.readings = 0
         self.kept = None
@@ -167,8 +169,10 @@ class Speculation:
         pending = [number for number, level in enumerate(self.levels) if level.status is None]
         batch: list[Level] = []
         before = None
-        for number in pending[: GUESS.levels]:
-            if batch and not self.worth.one_more([level.work for level in batch]):
+        # Once the time is out, one reading says of all levels what is proved.
+        late = self.deadline.passed
+        for number in pending if late else pending[: GUESS.levels]:
+            if batch and not late and not self.worth.one_more([level.work for level in batch]):
                 break
             level = self.levels[number]
             began, worked = time.monotonic(), self.refit.work
@@ -226,6 +230,9 @@ class Speculation:
         """Ask the levels that are final, in their order, and leave out what is beyond the last."""
         if self.reached is None:
             return
+        last = self.last and self.last()
+        if last is not None:
+            del self.levels[last + 1 :]
         for level in self.levels[self.asked_of :]:
             if level.status is None:
                 return

@@ -77,13 +77,16 @@ class StreamedDesign(Design):
         return [ArrayScores(z) for z in Z]
 
     def scores_above(self, V: Array, bounds: Array) -> Sequence[Scores]:
-        columns, vectors, count = self._columns, _kernels.in_lanes(V, V.shape[0])[0], V.shape[1]
-        limits = np.concatenate([bounds, np.full(vectors.shape[1] - count, np.inf)])
+        return self.affine_above(V, bounds, None)
+
+    def affine_above(
+        self, V: Array, bounds: Array, affine: tuple[Array, Array] | None
+    ) -> Sequence[Scores]:
+        columns, search = self._columns, self._columns.search(V, bounds, affine)
         found: list[Any] = [None] * (columns.chunks.size - 1)
 
         def work(chunk: int) -> None:
-            large = columns.found(chunk, vectors, limits)
-            found[chunk] = large._replace(first=int(columns.chunks[chunk]))
+            found[chunk] = search(chunk)._replace(first=int(columns.chunks[chunk]))
 
         self._pass(work)
         large = _kernels.FoundColumns.joined(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,9 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.storage.store.reading import READING
 from atomlearn.storage.store.store_file import ByteFile, StoreError, as_bytes
+
+#: Finds the columns of a chunk, which are numbered within it.
+Search = Callable[[int], _kernels.FoundColumns]
 
 
 @dataclass(slots=True)
@@ -94,16 +97,25 @@ class StoredColumns(ABC):
 
     def many(self, chunk: int, V: Array) -> Array:
         """Return V'x_j for the columns of a chunk, (m, columns); V is (n_samples, m)."""
-        tiles = self.tiles(chunk, self._width(V))
-        return np.hstack([_kernels.many_dense(X, V) for _, X in tiles])
+        return np.hstack([_kernels.many_dense(X, V) for _, X in self.tiles(chunk, self._width(V))])
 
-    def found(self, chunk: int, V: Array, bounds: Array) -> _kernels.FoundColumns:
-        """Return the columns of a chunk with a score of its bound or more, numbered within it."""
-        found = [
-            _kernels.found_dense(X, V, bounds)._replace(first=first)
-            for first, X in self.tiles(chunk, self._width(V))
-        ]
-        return _kernels.FoundColumns.joined(found)
+    def search(self, V: Array, bounds: Array, affine: tuple[Array, Array] | None) -> Search:
+        """Return what finds the columns of a chunk with a score of its bound or more.
+
+        ``affine`` : means and factors, for the scores of (x_j - means_j) factors_j; or None.
+        """
+        size, totals = int(self.chunks[-1]), V.sum(axis=0)
+        means, factors = affine or (np.zeros(size), np.ones(size))
+        vectors, count = _kernels.in_lanes(V, self.n_samples)
+
+        def found(chunk: int) -> _kernels.FoundColumns:
+            part = slice(int(self.chunks[chunk]), int(self.chunks[chunk + 1]))
+            Z = self.many(chunk, vectors)[:count].T - np.outer(means[part], totals)
+            Z *= factors[part, None]
+            keep = np.flatnonzero(~(np.abs(Z) < bounds).all(axis=1))
+            return _kernels.FoundColumns(keep, Z[keep])
+
+        return found
 
     def _width(self, V: Array) -> int:
         """Columns so few that a kernel keeps to this thread: the others have tiles of their own."""
@@ -244,9 +256,15 @@ class SparseColumns(StoredColumns):
         parts = self._read(int(self.chunks[chunk]), int(self.chunks[chunk + 1]), chunk)
         return _kernels.many_csc(*parts, V)
 
-    def found(self, chunk: int, V: Array, bounds: Array) -> _kernels.FoundColumns:
-        parts = self._read(int(self.chunks[chunk]), int(self.chunks[chunk + 1]), chunk)
-        return _kernels.found_csc(*parts, V, bounds)
+    def search(self, V: Array, bounds: Array, affine: tuple[Array, Array] | None) -> Search:
+        if affine is not None:
+            return super().search(V, bounds, affine)
+
+        def found(chunk: int) -> _kernels.FoundColumns:
+            parts = self._read(int(self.chunks[chunk]), int(self.chunks[chunk + 1]), chunk)
+            return _kernels.found_csc(*parts, V, bounds)
+
+        return found
 
     def add(self, chunk: int, weights: Array, out: Array) -> None:
         parts = self._read(int(self.chunks[chunk]), int(self.chunks[chunk + 1]), chunk)
@@ -321,6 +339,18 @@ class GenotypeColumns(StoredColumns):
             some = means[first : first + width]
             part = packed[first * self._column : (first + some.size) * self._column]
             yield first, _kernels.gather_genotypes(part, self.n_samples, some, np.float64)
+
+    def search(self, V: Array, bounds: Array, affine: tuple[Array, Array] | None) -> Search:
+        size = self.means.size
+        centers, factors = affine or (np.zeros(size), np.ones(size))
+        search = _kernels.genotype_search(V, bounds)
+
+        def found(chunk: int) -> _kernels.FoundColumns:
+            packed, means = self._read(chunk)
+            part = slice(int(self.chunks[chunk]), int(self.chunks[chunk + 1]))
+            return search(packed, means, self.counts[part, 0], centers[part], factors[part])
+
+        return found
 
     def add(self, chunk: int, weights: Array, out: Array) -> None:
         packed, means = self._read(chunk)

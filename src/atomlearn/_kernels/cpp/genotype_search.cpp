@@ -1,0 +1,286 @@
+// Large products of genotypes with many vectors: searched in bytes, computed in float64.
+//
+// A vector is s (256 h + l) but for half a step s an entry, with digits h and l of a byte each. So
+// X'V is, within half a step for each copy counted, a product of bytes, of which a processor makes
+// eight times as many at a time as of numbers. Only columns that may reach a bound are multiplied
+// again, in float64: which columns are found, and their values, do not depend on the digits.
+#include "genotype_search.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "platform.hpp"
+
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__x86_64__)
+#define ATOMLEARN_BYTES      \
+    __attribute__((noinline, \
+                   target("avx512f,avx512dq,avx512bw,avx512vl,avx512vbmi,avx512vnni,fma")))
+#include <immintrin.h>
+#endif
+
+namespace atomlearn {
+namespace {
+
+constexpr Index kLanes = 16;  // vectors of a register, with four samples each
+constexpr Index kQuad = 4;    // samples of a byte of genotypes, and of a lane
+constexpr Index kRegister = kLanes * kQuad;
+constexpr Index kTile = 1024;      // samples of a tile at most
+constexpr Index kNear = 24 << 10;  // bytes of digits that stay in the first-level cache
+constexpr Index kGroup = 4;        // columns that share the loads of digits
+constexpr Index kBlock = 256;      // columns whose sums are kept
+constexpr Index kSpan = 1 << 22;   // samples whose sums of bytes fit into 32 bits
+constexpr Index kSteps = 127 * 256;
+
+// Copies counted of a tile of a column, 0 where missing or beyond its end.
+void copies_of(const std::uint8_t* column, Index first, Index n_samples, Index size,
+               std::uint8_t* out) {
+    constexpr std::uint8_t values[4] = {2, 0, 1, 0};
+    const Index count = std::min(size, n_samples - first);
+    for (Index i = 0; i < count; ++i)
+        out[i] = values[(column[(first + i) / kQuad] >> (2 * (i % kQuad))) & 3];
+    std::fill(out + count, out + size, std::uint8_t{0});
+}
+
+// sums[c][r] += products of the copies of kGroup columns with R registers of digits.
+template <int R>
+ATOMLEARN_CLONES void add_bytes(const std::uint8_t (*copies)[kTile], const std::int8_t* digits,
+                                Index quads, Index registers, std::int32_t* const* sums) {
+    for (Index q = 0; q < quads; ++q) {
+        const std::int8_t* row = digits + q * registers * kRegister;
+        for (Index c = 0; c < kGroup; ++c) {
+            const std::uint8_t* x = copies[c] + kQuad * q;
+            for (Index lane = 0; lane < R * kLanes; ++lane) {
+                const std::int8_t* d = row + kQuad * lane;
+                sums[c][lane] += x[0] * d[0] + x[1] * d[1] + x[2] * d[2] + x[3] * d[3];
+            }
+        }
+    }
+}
+
+#ifdef ATOMLEARN_BYTES
+// 64 genotypes at a time: a byte each of two words of codes, looked up among the copies.
+ATOMLEARN_BYTES void fast_copies(const std::uint8_t* column, Index first, Index n_samples,
+                                 Index size, std::uint8_t* out) {
+    alignas(64) std::uint8_t shifts[64];
+    for (int b = 0; b < 64; ++b) shifts[b] = static_cast<std::uint8_t>(2 * (b % 32));
+    const __m512i places = _mm512_load_si512(shifts);
+    const __m512i values = _mm512_set1_epi32(0x00010002);
+    const Index bytes = (n_samples + kQuad - 1) / kQuad;
+    for (Index i = 0; i < size; i += kRegister) {
+        std::uint64_t words[2] = {~0ull, ~0ull};
+        const Index start = (first + i) / kQuad;
+        if (start < bytes)
+            std::memcpy(words, column + start, as_size(std::min<Index>(16, bytes - start)));
+        const __m512i both =
+            _mm512_inserti64x4(_mm512_set1_epi64(static_cast<long long>(words[0])),
+                               _mm256_set1_epi64x(static_cast<long long>(words[1])), 1);
+        const __m512i codes =
+            _mm512_and_si512(_mm512_multishift_epi64_epi8(places, both), _mm512_set1_epi8(3));
+        _mm512_storeu_si512(out + i, _mm512_shuffle_epi8(values, codes));
+    }
+}
+
+template <int R>
+ATOMLEARN_BYTES void fast_bytes(const std::uint8_t (*copies)[kTile], const std::int8_t* digits,
+                                Index quads, Index registers, std::int32_t* const* sums) {
+    __m512i acc[kGroup][R];
+#pragma GCC unroll 8
+    for (int c = 0; c < kGroup; ++c)
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) acc[c][r] = _mm512_loadu_si512(sums[c] + r * kLanes);
+    for (Index q = 0; q < quads; ++q) {
+        const std::int8_t* row = digits + q * registers * kRegister;
+        __m512i d[R];
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) d[r] = _mm512_loadu_si512(row + r * kRegister);
+#pragma GCC unroll 8
+        for (int c = 0; c < kGroup; ++c) {
+            std::int32_t four;
+            std::memcpy(&four, copies[c] + kQuad * q, sizeof four);
+            const __m512i x = _mm512_set1_epi32(four);
+            // By name: of the intrinsic GCC copies every sum to and fro.
+#pragma GCC unroll 8
+            for (int r = 0; r < R; ++r)
+                asm("vpdpbusd %2, %1, %0" : "+v"(acc[c][r]) : "v"(x), "v"(d[r]));
+        }
+    }
+#pragma GCC unroll 8
+    for (int c = 0; c < kGroup; ++c)
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) _mm512_storeu_si512(sums[c] + r * kLanes, acc[c][r]);
+}
+
+bool is_fast() {
+    static const bool found = __builtin_cpu_supports("avx512vnni") &&
+                              __builtin_cpu_supports("avx512vbmi") &&
+                              __builtin_cpu_supports("avx512dq");
+    return found;
+}
+#else
+bool is_fast() {
+    return false;
+}
+#endif
+
+void copies_in_tile(const std::uint8_t* column, Index first, Index n_samples, Index size,
+                    std::uint8_t* out) {
+#ifdef ATOMLEARN_BYTES
+    if (is_fast()) return fast_copies(column, first, n_samples, size, out);
+#endif
+    copies_of(column, first, n_samples, size, out);
+}
+
+template <int R>
+void add_tile(const std::uint8_t (*copies)[kTile], const std::int8_t* digits, Index quads,
+              Index registers, std::int32_t* const* sums) {
+#ifdef ATOMLEARN_BYTES
+    if (is_fast()) return fast_bytes<R>(copies, digits, quads, registers, sums);
+#endif
+    add_bytes<R>(copies, digits, quads, registers, sums);
+}
+
+// sums[j, r * 16 ...] of `count` columns over the samples from first to end.
+void bytes_of_block(const Genotypes& x, Index column, Index count, Index first, Index end,
+                    const Digits& digits, std::int32_t* sums) {
+    const Index registers = digits.registers, width = registers * kLanes;
+    std::uint8_t copies[kGroup][kTile] = {};
+    std::int32_t spare[4 * kLanes] = {};
+    const Index fit = kNear * kQuad / (registers * kRegister) / kRegister * kRegister;
+    const Index tile = std::clamp(fit, kRegister, kTile);
+    for (Index row = first; row < end; row += tile) {
+        const Index quads = (std::min(tile, end - row) + kQuad - 1) / kQuad;
+        const std::int8_t* at = digits.data + row / kQuad * registers * kRegister;
+        for (Index j = 0; j < count; j += kGroup) {
+            for (Index c = 0; c < kGroup && j + c < count; ++c)
+                copies_in_tile(x.data + (column + j + c) * x.stride, row, x.n_samples, tile,
+                               copies[c]);
+            for (Index r = 0; r < registers;) {
+                std::int32_t* to[kGroup];
+                for (Index c = 0; c < kGroup; ++c)
+                    to[c] = j + c < count ? sums + (j + c) * width + r * kLanes : spare;
+                if (registers - r >= 4) {
+                    add_tile<4>(copies, at + r * kRegister, quads, registers, to);
+                    r += 4;
+                } else {
+                    add_tile<2>(copies, at + r * kRegister, quads, registers, to);
+                    r += 2;
+                }
+            }
+        }
+    }
+}
+
+// out[k] = sum_i values[code of i] v_ik.
+ATOMLEARN_CLONES void exact(const std::uint8_t* column, Index n, const double* values,
+                            const Several& v, double* out) {
+    std::fill(out, out + v.width, 0.0);
+    for (Index i = 0; i < n; ++i) {
+        const double value = values[(column[i / kQuad] >> (2 * (i % kQuad))) & 3];
+        const double* row = v.data + i * v.width;
+        for (Index k = 0; k < v.width; ++k) out[k] += value * row[k];
+    }
+}
+
+// Adds mean times the sum over missing genotypes: few, so they are looked for a word at a time.
+ATOMLEARN_CLONES void add_missing(const std::uint8_t* column, Index n, double mean,
+                                  const Several& v, double* out) {
+    constexpr std::uint64_t low = 0x5555555555555555ull;
+    if (mean == 0.0) return;
+    const Index bytes = (n + kQuad - 1) / kQuad;
+    for (Index start = 0; start < bytes; start += 8) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, column + start, as_size(std::min<Index>(8, bytes - start)));
+        std::uint64_t gone = word & ~(word >> 1) & low;
+        for (; gone; gone &= gone - 1) {
+            const Index i = kQuad * start + __builtin_ctzll(gone) / 2;
+            if (i >= n) break;
+            const double* row = v.data + i * v.width;
+            for (Index k = 0; k < v.width; ++k) out[k] += mean * row[k];
+        }
+    }
+}
+
+}  // namespace
+
+Index digit_registers(Index width) {
+    return 2 * ((width + kLanes - 1) / kLanes);
+}
+
+Index digit_bytes(Index n_samples, Index width) {
+    return (n_samples + kQuad - 1) / kQuad * digit_registers(width) * kRegister;
+}
+
+void make_digits(const Several& v, Index n_samples, double* steps, std::int8_t* out) {
+    const Index registers = digit_registers(v.width);
+    std::fill(out, out + digit_bytes(n_samples, v.width), std::int8_t{0});
+    std::fill(steps, steps + v.width, 0.0);
+    for (Index i = 0; i < n_samples; ++i)
+        for (Index k = 0; k < v.width; ++k) {
+            const double size = std::abs(v.data[i * v.width + k]);
+            if (!(size <= steps[k])) steps[k] = size;
+        }
+    for (Index k = 0; k < v.width; ++k) steps[k] /= kSteps;
+    for (Index i = 0; i < n_samples; ++i)
+        for (Index k = 0; k < v.width; ++k) {
+            if (!(steps[k] > 0.0 && std::isfinite(steps[k]))) continue;
+            const auto q = static_cast<Index>(std::nearbyint(v.data[i * v.width + k] / steps[k]));
+            const Index high = (q + 128) >> 8;
+            std::int8_t* at = out + ((i / kQuad) * registers + 2 * (k / kLanes)) * kRegister +
+                              kQuad * (k % kLanes) + i % kQuad;
+            at[0] = static_cast<std::int8_t>(high);
+            at[kRegister] = static_cast<std::int8_t>(q - 256 * high);
+        }
+}
+
+Found genotype_search(const Genotypes& x, const Several& v, const Digits& digits,
+                      const Shifted& shifted, const double* bounds) {
+    const Index width = v.width, registers = digits.registers, lanes = registers * kLanes;
+    std::vector<std::int32_t> sums(as_size(kBlock * lanes));
+    std::vector<double> rough(as_size(kBlock * width)), z(as_size(width));
+    Found found;
+    for (Index first = 0; first < x.count; first += kBlock) {
+        const Index count = std::min(kBlock, x.count - first);
+        std::fill(rough.begin(), rough.end(), 0.0);
+        for (Index row = 0; row < x.n_samples; row += kSpan) {
+            std::fill(sums.begin(), sums.end(), 0);
+            bytes_of_block(x, first, count, row, std::min(row + kSpan, x.n_samples), digits,
+                           sums.data());
+            for (Index j = 0; j < count; ++j)
+                for (Index k = 0; k < width; ++k) {
+                    const std::int32_t* high =
+                        sums.data() + j * lanes + 2 * (k / kLanes) * kLanes + k % kLanes;
+                    rough[as_size(j * width + k)] +=
+                        digits.steps[k] * (256.0 * high[0] + high[kLanes]);
+                }
+        }
+        for (Index j = 0; j < count; ++j) {
+            const Index column = first + j;
+            const std::uint8_t* data = x.data + column * x.stride;
+            const double mean = x.means[column], center = shifted.centers[column];
+            const double factor = shifted.factors[column];
+            double* near = rough.data() + j * width;
+            add_missing(data, x.n_samples, mean, v, near);
+            bool asked = false;
+            for (Index k = 0; k < v.count; ++k) {
+                const double size = std::abs((near[k] - center * shifted.totals[k]) * factor);
+                const double off = 0.500001 * shifted.copies[column] * digits.steps[k];
+                asked |= !(size + off * std::abs(factor) < bounds[k] * (1.0 - 1e-9));
+            }
+            if (!asked) continue;
+            const double values[4] = {2.0, mean, 1.0, 0.0};
+            exact(data, x.n_samples, values, v, z.data());
+            asked = false;
+            for (Index k = 0; k < v.count; ++k) {
+                z[as_size(k)] = (z[as_size(k)] - center * shifted.totals[k]) * factor;
+                asked |= !(std::abs(z[as_size(k)]) < bounds[k] * (1.0 - 1e-15));
+            }
+            if (!asked) continue;
+            found.columns.push_back(column);
+            found.values.insert(found.values.end(), z.begin(), z.end());
+        }
+    }
+    return found;
+}
+
+}  // namespace atomlearn
