@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from atomlearn._kernels import CodedColumns, code_histograms, joint_histogram
 from atomlearn.core.data.blocks import DenseBlock, check_same_rows
-from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces import Array, Block, Columns, Scores
+from atomlearn.core.interfaces import Array, Block, Columns
 
 
 class CodedBlock(Block):
@@ -39,9 +38,6 @@ class CodedBlock(Block):
     @property
     def dtype(self) -> np.dtype[Any]:
         return np.dtype(np.float64)
-
-    def scores(self, v: Array) -> Scores:
-        return ArrayScores(self.transpose_dot(v))
 
     def dot(self, weights: Array) -> Array:
         result = np.zeros(self.shape[0])

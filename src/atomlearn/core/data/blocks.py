@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.core.data.compressed import take_compressed, weighted_squares
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Rows, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Rows
 
 
 def prefers_dense(n_samples: int, n_columns: int, nonzeros: int) -> bool:
@@ -88,9 +87,6 @@ class DenseBlock(Block):
     def stored(self) -> NDArray[Any]:
         """Return A itself, read-only use."""
         return self._array
-
-    def scores(self, v: Array) -> Scores:
-        return ArrayScores(self.transpose_dot(v))
 
     def dot(self, weights: Array) -> Array:
         return _kernels.predict_dense(self._array, weights)
@@ -302,9 +298,6 @@ class SparseBlock(Block):
 
     def dense(self) -> Array:
         return self.matrix().toarray(order="F")
-
-    def scores(self, v: Array) -> Scores:
-        return ArrayScores(self.transpose_dot(v))
 
     def dot(self, weights: Array) -> Array:
         return _kernels.predict_csc(*self._parts, weights, self._n_samples)

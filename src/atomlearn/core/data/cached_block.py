@@ -17,7 +17,7 @@ from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.growing_gram import GrowingGram
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Block, Columns, Scores
+from atomlearn.core.interfaces import Array, Block, Columns
 
 
 @dataclass(slots=True)
@@ -105,9 +105,6 @@ class CachedBlock(Block):
     def distinct(self) -> tuple[Block, Columns]:
         base, positions = self.inner.distinct()
         return (self if base is self.inner else base), positions
-
-    def scores(self, v: Array) -> Scores:
-        return self.inner.scores(v)
 
     def dot(self, weights: Array) -> Array:
         return self.inner.dot(weights)

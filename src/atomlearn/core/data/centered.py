@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces import Array, Block, Columns, Rows, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Rows
 
 
 class CenteredBlock(Block):
@@ -43,9 +42,6 @@ class CenteredBlock(Block):
 
     def dense(self) -> Array:
         return np.asfortranarray(self._inner.dense() - self._offsets)
-
-    def scores(self, v: Array) -> Scores:
-        return ArrayScores(self.transpose_dot(v))
 
     def dot(self, weights: Array) -> Array:
         return self._inner.dot(weights) - self._offsets @ weights

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces import Array, Block, Columns, Scores
+from atomlearn.core.interfaces import Array, Block, Columns
 
 
 class RepeatedBlock(Block):
@@ -43,9 +42,6 @@ class RepeatedBlock(Block):
 
     def with_distinct(self, distinct: Block) -> RepeatedBlock:
         return RepeatedBlock(distinct, self.features, self.positions)
-
-    def scores(self, v: Array) -> Scores:
-        return ArrayScores(self.transpose_dot(v))
 
     def dot(self, weights: Array) -> Array:
         return self.base.dot(self._collected(weights, self.positions))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.arrays import Array, Columns, Rows
-from atomlearn.core.interfaces.scores import Scores
+from atomlearn.core.interfaces.scores import ArrayScores, Scores
 
 
 class Design(ABC):
@@ -286,6 +286,10 @@ class Block(Design):
     @abstractmethod
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         """Return A_S' diag(curvature) A_S, float64, S = ``positions`` (all where None)."""
+
+    def scores(self, v: Array) -> Scores:
+        """Return A'v, as scores."""
+        return ArrayScores(self.transpose_dot(v))
 
     @property
     def bare(self) -> Block:

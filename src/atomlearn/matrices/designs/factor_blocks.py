@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Deadline
 from atomlearn.matrices.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -29,9 +28,6 @@ class OperatorBlock(Block):
 
     @abstractmethod
     def transpose_dot(self, v: Array) -> Array: ...
-
-    def scores(self, v: Array) -> Scores:
-        return ArrayScores(self.transpose_dot(v))
 
     def dense(self) -> Array:
         result = np.empty(self.shape, order="F")

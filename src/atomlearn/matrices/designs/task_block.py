@@ -12,8 +12,7 @@ from scipy import sparse
 
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces import Array, Block, Columns, Scores
+from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.matrices.designs.structured import StructuredBlock
 from atomlearn.matrices.designs.task_span import TaskSpan
 from atomlearn.matrices.settings import SETTINGS
@@ -54,9 +53,6 @@ class TaskBlock(StructuredBlock):
             counts = np.bincount(self.tasks, minlength=self.n_tasks)
             self._layout = order, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         return self._layout
-
-    def scores(self, v: Array) -> Scores:
-        return ArrayScores(self.transpose_dot(v))
 
     def dot(self, weights: Array) -> Array:
         order, starts = self.by_task
