@@ -43,7 +43,13 @@ def problem_of(model: Any, X: Any, y: NDArray[Any]) -> Problem | None:
 
 
 def masks_of_parts(
-    model: Any, X: Any, y: NDArray[Any], parts: Sequence[Rows], levels: Array, most: int | None
+    model: Any,
+    X: Any,
+    y: NDArray[Any],
+    parts: Sequence[Rows],
+    levels: Array,
+    most: int | None,
+    walks: bool,
 ) -> list[Mask] | None:
     """Return the columns that each part of the rows selects at any of the levels.
 
@@ -53,13 +59,14 @@ def masks_of_parts(
     ----------
     model : estimator, X, y : its data, parts : rows of each part.
     levels : weights of the penalty, falling.
-    most : the first so many columns of each path.
+    most : the first so many columns of each path; walks : whether columns in use between two of the
+    levels may count.
     """
     model = clone(model)
     problem = problem_of(model, X, y)
     if problem is None:
         return None
-    walks = _is_lasso(problem) and isinstance(X, np.ndarray) and levels.size > 1
+    walks = walks and _is_lasso(problem) and isinstance(X, np.ndarray) and levels.size > 1
     if walks and most is not None and _is_little(most, X.size):
         array = np.asarray(X, dtype=np.float64)
         found, sure = first_columns(

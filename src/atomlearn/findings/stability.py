@@ -79,11 +79,12 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         Seed of the halves.
     alphas : array, optional
         Weights of the penalty to walk along, from the largest on, instead of the estimator's own
-        ``alpha``: a feature counts as selected by a half if it is at any of them (of the lasso with
-        ``max_features``: anywhere between the first and the last).
+        ``alpha``: a feature counts as selected by a half if it is at any of them (of the lasso
+        with ``max_features``: anywhere between the first and the last).
     max_features : int, optional
-        The most features a half may select: along ``alphas`` those that come first, else those of
-        the largest coefficients. It sets q, and with it the bounds.
+        The most features a half may select: along ``alphas`` those that come first, and by default
+        half as many as it has rows, beyond which a fit tells little; else those of the largest
+        coefficients, by default all. It sets q, and with it the bounds.
     bound : {"unimodal", "r_concave", "meinshausen_buhlmann"}
         Which bound ``expected_false_`` is.
     groups : lists of columns or labels (n_features,), optional
@@ -216,17 +217,21 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
     ) -> list[Mask]:
         """Return what each half selects: all halves at once where the model is one of ours."""
         levels = [base.alpha] if self.alphas is None and hasattr(base, "alpha") else self.alphas
+        most, walks = self.max_features, self.max_features is not None
+        if self.alphas is not None and most is None:
+            most = max(len(halves[0]) // 2, 1)
         if not routed and levels is not None:
             falling = np.sort(np.asarray(levels, dtype=np.float64))[::-1]
-            together = masks_of_parts(base, X, y, halves, falling, self.max_features)
+            together = masks_of_parts(base, X, y, halves, falling, most, walks)
             if together is not None:
                 return together
-        return [self._selected(base, X, y, rows) for rows in halves]
+        return [self._selected(base, X, y, rows, most) for rows in halves]
 
-    def _selected(self, base: Any, X: Any, y: NDArray[Any], rows: NDArray[np.int64]) -> Mask:
+    def _selected(
+        self, base: Any, X: Any, y: NDArray[Any], rows: NDArray[np.int64], most: int | None
+    ) -> Mask:
         part = rows_of(X, rows)
         model = clone(base)
-        most = self.max_features
         with warnings.catch_warnings():
             # What a half could not prove is small beside what differs from half to half.
             warnings.simplefilter("ignore", UserWarning)
