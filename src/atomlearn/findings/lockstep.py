@@ -101,7 +101,7 @@ class _Walk:
 
     def go(self, X: Array, most: int) -> None:
         """Walk until each part has ``most`` columns, or is at its last level."""
-        dropped = np.full(len(self.level), -1)
+        dropped, rough = np.full(len(self.level), -1), X.astype(np.float32)
         live = self.level > self.bottom
         for _ in range(20 * most):
             full = (self.columns >= 0).all(axis=1)
@@ -110,7 +110,7 @@ class _Walk:
             if not going.size:
                 return
             try:
-                entering, leaving = self._step(X, going, dropped[going])
+                entering, leaving = self._step(rough, going, dropped[going])
             except np.linalg.LinAlgError:
                 self.residual[going] = np.nan  # columns that depend on each other: not believed
                 return
@@ -123,18 +123,21 @@ class _Walk:
             live[going] = enters | drops
         self.residual[live] = np.nan
 
-    def _step(self, X: Array, going: Rows, dropped: Rows) -> tuple[Rows, Rows]:
+    def _step(self, rough: NDArray[np.float32], going: Rows, dropped: Rows) -> tuple[Rows, Rows]:
         """Move these parts to their next breakpoints; return who enters there, and who leaves."""
         count = int((self.columns[going] >= 0).sum(axis=1).max())
         columns, signs = self.columns[going, :count], self.signs[going, :count]
         gram = self.gram[going, :count, :count]
         w = np.linalg.solve(gram, signs[:, :, None])[:, :, 0]
-        direction = (w[:, None, :] @ self.block[going, :count])[:, 0]
-        slope = direction @ X
-        level, scores, rows = self.level[going], self.scores[going], np.arange(going.size)[:, None]
-        far = np.minimum(
-            _when(level[:, None] - scores, 1.0 - slope), _when(level[:, None] + scores, 1.0 + slope)
+        # One by one: what is large is not copied.
+        direction = np.array(
+            [one @ self.block[part, :count] for part, one in zip(going, w, strict=True)]
         )
+        # Half the digits: what is added up by them is checked in the end.
+        slope = (direction.astype(np.float32) @ rough).astype(np.float64)
+        level, scores, rows = self.level[going], self.scores[going], np.arange(going.size)[:, None]
+        far = _when(level[:, None] - scores, 1.0 - slope)
+        far = np.minimum(far, _when(level[:, None] + scores, 1.0 + slope), out=far)
         used = columns >= 0
         far[np.broadcast_to(rows, columns.shape)[used], columns[used]] = np.inf
         back = np.flatnonzero(dropped >= 0)
@@ -171,7 +174,9 @@ class _Walk:
             new -= self.inside[parts] * (new.sum(axis=1) / self.sizes[parts])[:, None]
         self.block[parts, place] = new
         count = int(place.max()) + 1
-        products = (self.block[parts, :count] @ new[:, :, None])[:, :, 0]
+        products = np.array(
+            [self.block[part, :count] @ one for part, one in zip(parts, new, strict=True)]
+        )
         self.gram[parts, place, :count] = products
         self.gram[parts, :count, place] = products
         self.columns[parts, place] = entering
@@ -205,6 +210,9 @@ class _Walk:
 
 
 def _when(distance: Array, speed: Array) -> Array:
-    """Return distance / speed, infinite where there is no approach."""
+    """Return distance / speed, infinite where there is no approach; the arguments are used up."""
+    np.maximum(distance, 0.0, out=distance)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(speed > 1e-12, np.maximum(distance, 0.0) / speed, np.inf)
+        np.divide(distance, speed, out=distance)
+    distance[speed <= 1e-12] = np.inf
+    return distance
