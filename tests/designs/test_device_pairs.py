@@ -90,10 +90,11 @@ def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_columns, "BUDGET", replace(BUDGET, held_entries=0))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("only", [False, True])
+@pytest.mark.parametrize(("storable", "only", "dtype"), [
+    (True, True, np.float32), (True, False, np.float64),
+    (False, True, np.float64), (False, False, np.float32),
+])  # fmt: skip
 @pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("storable", [True, False])
 @pytest.mark.usefixtures("small_tiles")
 class TestPolynomialOnDevice(DesignChecks):
     gathers_exactly = False

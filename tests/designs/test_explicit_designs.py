@@ -35,10 +35,16 @@ def pair(X: np.ndarray) -> tuple[Design, np.ndarray]:
     return DenseDesign(X), np.array(X, dtype=np.float64, order="C")
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
-    "view",
-    ["C", "F", "sliced", "transposed-slice", "reversed", "one-step-columns", "broadcast"],
+    ("view", "dtype"),
+    [
+        *itertools.product(["C", "F"], [np.float32, np.float64]),
+        ("sliced", np.float64),
+        ("transposed-slice", np.float32),
+        ("reversed", np.float64),
+        ("one-step-columns", np.float32),
+        ("broadcast", np.float64),
+    ],
 )
 class TestDense(DesignChecks):
     @pytest.fixture(autouse=True)
@@ -90,21 +96,28 @@ def falling(matrix: sp.csc_array) -> sp.csc_array:
     )
 
 
-@pytest.mark.parametrize(("dtype", "index"), [(np.float32, np.int32), (np.float64, np.int64)])
+SMALL, LARGE = (np.float32, np.int32), (np.float64, np.int64)
+
+
 @pytest.mark.parametrize(
-    ("container", "twist"),
+    ("container", "twist", "types"),
     [
-        *itertools.product(
-            [sp.csc_array, sp.csr_array], ["plain", "falling", "duplicates", "full"]
-        ),
-        (sp.csc_matrix, "plain"),
-        (sp.csr_matrix, "duplicates"),
+        *itertools.product([sp.csc_array, sp.csr_array], ["plain"], [SMALL, LARGE]),
+        (sp.csc_array, "falling", SMALL),
+        (sp.csr_array, "falling", LARGE),
+        (sp.csc_array, "duplicates", LARGE),
+        (sp.csr_array, "duplicates", SMALL),
+        (sp.csc_array, "full", SMALL),
+        (sp.csr_array, "full", LARGE),
+        (sp.csc_matrix, "plain", SMALL),
+        (sp.csr_matrix, "duplicates", LARGE),
     ],
 )
 class TestSparse(DesignChecks):
     @pytest.fixture(autouse=True)
-    def _setting(self, dtype: type, index: type, container: type, twist: str) -> None:
-        self.dtype, self.index, self.container, self.twist = dtype, index, container, twist
+    def _setting(self, types: tuple[type, type], container: type, twist: str) -> None:
+        self.container, self.twist = container, twist
+        self.dtype, self.index = types
 
     def build(self) -> tuple[Design, np.ndarray]:
         # Multiples of 1/8: the halves of duplicate entries add up without rounding.

@@ -62,9 +62,18 @@ class PolynomialChecks(DesignChecks):
     gathers_exactly = False
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("interaction_only", [False, True])
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    ("layout", "interaction_only", "dtype"),
+    [
+        *(("C", only, np.float64) for only in (False, True)),
+        ("F", True, np.float32),
+        ("strided", False, np.float32),
+        ("csc", False, np.float64),
+        ("csc", True, np.float32),
+        ("csr", True, np.float64),
+        ("csr", False, np.float32),
+    ],
+)
 class TestPolynomial(PolynomialChecks):
     @pytest.fixture(autouse=True)
     def _setting(self, dtype: type, interaction_only: bool, layout: str) -> None:
@@ -78,8 +87,7 @@ class TestPolynomial(PolynomialChecks):
         return design, formed(X, 0.7, 1.3, self.only)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("interaction_only", [False, True])
+@pytest.mark.parametrize(("dtype", "interaction_only"), [(np.float32, True), (np.float64, False)])
 class TestTallSparse(PolynomialChecks):
     """More entries than pairs, by rows: sums are added up while X is read."""
 
@@ -219,7 +227,7 @@ def searched(design: Polynomial, v: np.ndarray, count: int) -> tuple[np.ndarray,
 @pytest.mark.parametrize(
     "kind", ["C", "F", "strided", "csc", "csr", "leading", "rows", "standardized"]
 )
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_search_is_brute_force(kind: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if kind == "leading":  # however many entries they hold
         change(monkeypatch, "pairs.leading", leading_share=1.0, sums_per_entry=1e3)
