@@ -162,7 +162,7 @@ def test_norms_with_a_search_for_the_level_are_the_same(
     name: str, task: str, tmp_path: Path
 ) -> None:
     """Level, coefficients and labels, of the same folds."""
-    X, y = _made(3, 40, 16, task == "classes")
+    X, y = _made(3, 60, 16, task == "classes")
     if task == "three classes":
         y = np.digitize(y, np.quantile(y, [0.3, 0.6]))
     groups = tmp_path / "groups.txt"

@@ -48,8 +48,7 @@ def search(
     return found[0], found[1]
 
 
-@pytest.mark.parametrize("n_outputs", [1, 2])
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize(("loss", "n_outputs"), [("squared", 2), ("logistic", 1)])
 def test_no_improvement_of_the_mean_score_ends_all_folds(loss: str, n_outputs: int) -> None:
     whole, found = search(paths.NoImprovement(patience=3), loss=loss, n_outputs=n_outputs)
     for norm in range(2):

@@ -47,16 +47,17 @@ class Dying(DenseDesign):
         self.left -= 1
 
 
-CASES: list[tuple[Any, str, bool]] = [
-    ("l1", "squared", True),
-    ("l1", "logistic", True),
-    (norms.KSupport(5), "squared", False),
-    (norms.Groups(np.repeat(np.arange(1000), 4)), "squared", True),
+#: Norm, loss, intercept, and how many of the last readings are missing.
+CASES: list[tuple[Any, str, bool, int]] = [
+    ("l1", "squared", True, 1),
+    ("l1", "squared", True, 3),
+    ("l1", "logistic", True, 1),
+    (norms.KSupport(5), "squared", False, 3),
+    (norms.Groups(np.repeat(np.arange(1000), 4)), "squared", True, 1),
 ]
 
 
-@pytest.mark.parametrize("missing", [1, 3])
-@pytest.mark.parametrize(("norm", "loss", "intercept"), CASES)
+@pytest.mark.parametrize(("norm", "loss", "intercept", "missing"), CASES)
 def test_a_killed_path_goes_on(
     tmp_path: Path, norm: Any, loss: str, intercept: bool, missing: int
 ) -> None:

@@ -32,7 +32,7 @@ def data(loss: str, n: int = 60) -> tuple[Any, Any]:
 
 CASES: list[tuple[Any, Any, str]] = [
     (norms.Chains(4), "penalized", "squared"),
-    (norms.Chains(4), "constrained", "logistic"),
+    (norms.Chains(4), "constrained", "squared"),
     (norms.Trees(TREE), "squared", "squared"),
     (norms.Trees(TREE), "penalized", "logistic"),
     (norms.LatentGroups(CHAINS, weights="sqrt_size"), "penalized", "squared"),

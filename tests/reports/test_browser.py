@@ -167,7 +167,7 @@ KINDS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
                         frame(load_diabetes), {}),
     "low rank and sparse": (SparseLowRank(), (NOISE, None), {}),
     "completion": (MatrixCompletion(), (np.where(NOISE > 2, np.nan, NOISE), None), {}),
-    "sparse components": (SparsePCA(k=4), (NOISE, None), {}),
+    "sparse components": (SparsePCA(k=4), (NOISE[:, :10], None), {}),
     "affinity": (MatrixPursuit(), (NOISE[:40], None), {}),
     "hostile": (AtomicClassifier(alpha=0.05), (NOISE, (np.arange(100) * 7 % 3 == 0)),
                 {"feature_names": HOSTILE, "target": "</h1><script>window.alerted=1</script>"}),

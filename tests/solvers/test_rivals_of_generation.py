@@ -17,8 +17,14 @@ def data(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return X, np.where(X[:, :4].sum(axis=1) + 0.5 * rng.standard_normal(60) > 0, 1.0, -1.0)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "squared"])
-@pytest.mark.parametrize("norm", [norms.L1(), norms.Groups([[0, 1, 2, 3], [4, 5]])])
+@pytest.mark.parametrize(
+    ("loss", "norm"),
+    [
+        ("logistic", norms.L1()),
+        ("squared_hinge", norms.Groups([[0, 1, 2, 3], [4, 5]])),
+        ("squared", norms.L1()),
+    ],
+)
 def test_sdca_reaches_the_optimum(loss: str, norm: norms.Norm) -> None:
     X, y = data()
     settings = {"loss": loss, "norm": norm, "level": 1.0, "tau": 2.0}

@@ -21,29 +21,3 @@ from atomlearn.core.interfaces.norm import (
 )
 from atomlearn.core.interfaces.scores import Scores
 from atomlearn.core.interfaces.solver import Solver, State, WarmStart
-
-__all__ = [
-    "Array",
-    "Atom",
-    "Block",
-    "Columns",
-    "Deadline",
-    "Design",
-    "Expansion",
-    "Form",
-    "Lift",
-    "Loss",
-    "Mask",
-    "Master",
-    "Norm",
-    "ProxJacobian",
-    "ProxPoint",
-    "Refit",
-    "Rows",
-    "Scores",
-    "Solver",
-    "State",
-    "Term",
-    "TimeIsUp",
-    "WarmStart",
-]
