@@ -1,23 +1,18 @@
 #include "few_columns.hpp"
 
-#include <cmath>
-
 #include "blas.hpp"
+#include "many.hpp"
 #include "vectors.hpp"
 
 namespace atomlearn {
 namespace {
 
-// Entries of scaled columns that are held at a time.
-constexpr Index kPanel = 1 << 18;
+// Columns that enter a Gram matrix together.
+constexpr Index kTogether = 32;
+// Entries of columns that are copied without samples that have no curvature.
+constexpr Index kCopied = 1 << 22;
 // Below so many entries the BLAS and its threads cost more than they save.
 constexpr Index kSmall = 1 << 10;
-
-ATOMLEARN_CLONES void scaled_less_mean(double* to, const double* from, double mean,
-                                       const double* root, Index size) {
-#pragma omp simd
-    for (Index i = 0; i < size; ++i) to[i] = (from[i] - mean) * root[i];
-}
 
 class DenseColumns final : public FewColumns {
   public:
@@ -40,72 +35,66 @@ class DenseColumns final : public FewColumns {
 
     void gram(const std::vector<Index>& chosen, Index known, const double* curvature,
               const double* means, double* gram, Index stride) const override {
-        // Samples without curvature are left out, a panel of samples at a time.
-        rows_.clear();
-        root_.clear();
-        for (Index i = 0; i < n_; ++i)
-            if (curvature[i] > 0.0) {
-                rows_.push_back(i);
-                root_.push_back(std::sqrt(curvature[i]));
-            }
-        const Index live = static_cast<Index>(rows_.size()),
-                    size = static_cast<Index>(chosen.size());
-        const Index most = std::max<Index>(64, kPanel / std::max<Index>(size, 1));
-        const Index panels = std::max<Index>(1, (live + most - 1) / most);
-        const Index height = (live + panels - 1) / panels;
-        panel_.resize(as_size(height * size));
-        for (Index first = 0; first < std::max<Index>(live, 1);
-             first += std::max<Index>(height, 1)) {
-            const Index count = std::min(height, live - first);
-            for (Index c = 0; c < size; ++c)
-                scale(chosen[as_size(c)], means == nullptr ? 0.0 : means[c], first, count,
-                      panel_.data() + c * count);
-            multiply(count, size, known, first == 0 ? 0.0 : 1.0, gram, stride);
+        list_samples(curvature, chosen);
+        const Index size = static_cast<Index>(chosen.size());
+        for (Index first = known; first < size; first += kTogether) {
+            const Index count = std::min(kTogether, size - first);
+            const Several v = scaled(chosen.data() + first, count, curvature,
+                                     means == nullptr ? nullptr : means + first);
+            sums_.assign(as_size((first + count) * v.width), 0.0);
+            add_dots(at_.data(), first + count, live(), v, sums_.data());
+            for (Index i = 0; i < first + count; ++i)
+                for (Index c = std::max<Index>(i - first, 0); c < count; ++c)
+                    gram[i * stride + first + c] = gram[(first + c) * stride + i] =
+                        sums_[as_size(i * v.width + c)];
         }
     }
 
   private:
     const double* column(Index j) const { return data_ + j * n_; }
+    Index live() const { return rows_.empty() ? n_ : static_cast<Index>(rows_.size()); }
 
-    void scale(Index j, double mean, Index first, Index count, double* to) const {
-        const double* from = column(j);
-        const double* root = root_.data() + first;
-        if (static_cast<Index>(rows_.size()) == n_)
-            return scaled_less_mean(to, from + first, mean, root, count);
-        const Index* rows = rows_.data() + first;
-        for (Index i = 0; i < count; ++i) to[i] = (from[rows[i]] - mean) * root[i];
+    // The chosen columns; where many samples have no curvature, copies without these.
+    void list_samples(const double* curvature, const std::vector<Index>& chosen) const {
+        at_.clear();
+        for (const Index j : chosen) at_.push_back(column(j));
+        rows_.clear();
+        for (Index i = 0; i < n_; ++i)
+            if (curvature[i] > 0.0) rows_.push_back(i);
+        const Index count = static_cast<Index>(rows_.size()),
+                    size = static_cast<Index>(chosen.size());
+        if (count == 0 || 5 * count > 4 * n_ || count * size > kCopied) return rows_.clear();
+        panel_.resize(as_size(count * size));
+        double* to = panel_.data();
+        for (Index c = 0; c < size; ++c, to += count) {
+            const double* from = at_[as_size(c)];
+            for (Index i = 0; i < count; ++i) to[i] = from[rows_[as_size(i)]];
+            at_[as_size(c)] = to;
+        }
     }
 
-    // gram = beta gram + P'P of the panel; columns of the BLAS's upper triangle are rows here.
-    void multiply(Index count, Index size, Index known, double beta, double* gram,
-                  Index stride) const {
-        const double* fresh = panel_.data() + known * count;
-        const Index more = size - known;
-        if (blas::ready() && more * count > kSmall) {
-            blas::product(known, more, count, panel_.data(), count, fresh, count, beta,
-                          gram + known * stride, stride);
-            // The lower triangle by columns: mirrored below.
-            corner_.resize(as_size(more * more));
-            blas::add_gram(more, count, 1.0, fresh, count, 0.0, corner_.data(), more);
-            for (Index r = 0; r < more; ++r) {
-                double* row = gram + (known + r) * stride + known;
-                for (Index c = 0; c <= r; ++c)
-                    row[c] = (beta == 0.0 ? 0.0 : row[c]) + corner_[as_size(c * more + r)];
+    // Rows of D (B - 1 means'), a sample each: what is added to a column in use then counts
+    // for nothing, and its own mean need not be taken off.
+    Several scaled(const Index* chosen, Index count, const double* curvature,
+                   const double* means) const {
+        const Index width = (count + kVectorLanes - 1) / kVectorLanes * kVectorLanes, n = live();
+        scaled_.assign(as_size(n * width), 0.0);
+        for (Index c = 0; c < count; ++c) {
+            const double* from = column(chosen[c]);
+            const double mean = means == nullptr ? 0.0 : means[c];
+            for (Index i = 0; i < n; ++i) {
+                const Index at = rows_.empty() ? i : rows_[as_size(i)];
+                scaled_[as_size(i * width + c)] = curvature[at] * (from[at] - mean);
             }
-            return;
         }
-        for (Index r = known; r < size; ++r)
-            for (Index c = 0; c <= r; ++c) {
-                double& entry = gram[r * stride + c];
-                const double sum = dot(panel_.data() + r * count, panel_.data() + c * count, count);
-                entry = (beta == 0.0 ? 0.0 : entry) + sum;
-            }
+        return {scaled_.data(), width, count};
     }
 
     const double* data_;
     Index n_, count_;
     mutable std::vector<Index> rows_;
-    mutable std::vector<double> root_, panel_, corner_;
+    mutable std::vector<const double*> at_;
+    mutable std::vector<double> panel_, scaled_, sums_;
 };
 
 template <class Row>
@@ -148,11 +137,13 @@ class CompressedColumns final : public FewColumns {
                     row[places_[as_size(b)]] += value * values_[as_size(b)];
             }
         }
-        if (means == nullptr) return;
         double mass = 0.0;
         for (Index i = 0; i < n_; ++i) mass += curvature[i];
-        for (Index r = known; r < size; ++r)
-            add_multiple(gram + r * stride, -mass * means[r], means, r + 1);
+        for (Index r = known; r < size; ++r) {
+            if (means != nullptr)
+                add_multiple(gram + r * stride, -mass * means[r], means, r + 1);
+            for (Index c = 0; c < r; ++c) gram[c * stride + r] = gram[r * stride + c];
+        }
     }
 
   private:

@@ -17,9 +17,8 @@ class FewColumns {
     virtual double score(Index j, const double* v) const = 0;
     // y += factor a_j.
     virtual void add(Index j, double factor, double* y) const = 0;
-    // Rows `known` and below of the lower triangle of B'DB, row i at gram + i * stride, B the
-    // `chosen` columns less the means (null: none), D = diag(curvature) >= 0. What a row holds left
-    // of its diagonal and on it is all that is written.
+    // Rows and columns `known` and beyond of B'DB, row i at gram + i * stride, B the `chosen`
+    // columns less the means (null: none), D = diag(curvature) >= 0.
     virtual void gram(const std::vector<Index>& chosen, Index known, const double* curvature,
                       const double* means, double* gram, Index stride) const = 0;
 };

@@ -18,6 +18,8 @@ constexpr Index kColumns = 60;
 // Row-wise X: columns and rows of a tile that is copied before it is used.
 constexpr Index kStrip = 512;
 constexpr Index kStripRows = 32;
+// Times the usual work that is worth a thread between two calls of the BLAS.
+constexpr Index kBetween = 16;
 // Entries of a column of float32 that are converted together.
 constexpr Index kConverted = 256;
 
@@ -163,23 +165,34 @@ void add_block(const T* const* x, Index count, Index n, const Several& v, Index 
     }
 }
 
+Index rows_of_tile(const Several& v) {
+    return std::max<Index>(256, kTileNumbers / v.width);
+}
+
+// All rows of V, a tile that fits into the cache at a time; the pointers end behind their columns.
+template <class T>
+void add_tiles(std::vector<const T*>& x, Index count, Index length, const Several& v,
+               double* sums) {
+    const Index rows = rows_of_tile(v);
+    for (Index row = 0; row < length; row += rows) {
+        const Index n = std::min(rows, length - row);
+        for (Index c = 0; c < count; c += kColumns)
+            add_block(x.data() + c, std::min(kColumns, count - c), n, v, row, sums + c * v.width);
+        for (Index c = 0; c < count; ++c) x[static_cast<std::size_t>(c)] += n;
+    }
+}
+
 template <class T>
 void columns_of(const Majors<T>& x, Range columns, const Several& v, Sink& sink) {
-    const Index rows = std::max<Index>(256, kTileNumbers / v.width);
     // Where V does not fit into the cache, more columns share each tile of it.
-    const Index together = x.length <= rows ? kColumns : 8 * kColumns;
+    const Index together = x.length <= rows_of_tile(v) ? kColumns : 8 * kColumns;
     std::vector<double> sums(static_cast<std::size_t>(together * v.width));
     std::vector<const T*> at(static_cast<std::size_t>(together));
     for (Index first = columns.begin; first < columns.end; first += together) {
         const Index count = std::min(together, columns.end - first);
         std::fill(sums.begin(), sums.end(), 0.0);
-        for (Index row = 0; row < x.length; row += rows) {
-            for (Index c = 0; c < count; ++c) at[c] = x.at(first + c) + row;
-            const Index n = std::min(rows, x.length - row);
-            for (Index c = 0; c < count; c += kColumns)
-                add_block(at.data() + c, std::min(kColumns, count - c), n, v, row,
-                          sums.data() + c * v.width);
-        }
+        for (Index c = 0; c < count; ++c) at[c] = x.at(first + c);
+        add_tiles(at, count, x.length, v, sums.data());
         sink.take(first, count, sums.data());
     }
 }
@@ -347,6 +360,16 @@ Found over_columns(Index n_columns, Index parts, int threads, const Several& v,
 }
 
 }  // namespace
+
+void add_dots(const double* const* x, Index count, Index n, const Several& v, double* sums) {
+    // Who asks for few products asks the BLAS in between, whose threads still turn.
+    const int threads = threads_for(count * n * std::max<Index>(1, v.width / 8) / kBetween);
+    in_parallel(threads, [&](int part) {
+        const Range columns = piece(count, part, threads);
+        std::vector<const double*> at(x + columns.begin, x + columns.end);
+        add_tiles(at, columns.size(), n, v, sums + columns.begin * v.width);
+    });
+}
 
 template <class T>
 Found dense_many(const Majors<T>& x, bool rows_contiguous, const Several& v, const Wanted& wanted) {

@@ -33,6 +33,9 @@ struct Wanted {
     const double* scale;
 };
 
+// sums[c * v.width + k] += x_c'V_k for `count` columns of `n` entries, the rows of V.
+void add_dots(const double* const* x, Index count, Index n, const Several& v, double* sums);
+
 template <class T>
 Found dense_many(const Majors<T>& x, bool rows_contiguous, const Several& v, const Wanted& wanted);
 template <class T, class I>

@@ -80,6 +80,11 @@ class Fit {
             if (gap() <= limits_.gap) break;
             if (!limits_.going() || !model()) break;
             double promised = minimise_model();
+            if (promised == kInfinity && damping_ < 1.0 && !is_quadratic()) {
+                // A model without a minimum: of more curvature it has one.
+                more_damping();
+                continue;
+            }
             if (!(promised < -kRounding * value_) && !fresh_ && !is_quadratic()) {
                 // The last digits are those of the curvature here.
                 k_.damped.clear();
@@ -226,23 +231,19 @@ class Fit {
         }
         const Index count = static_cast<Index>(kept.size());
         const Index size = count + static_cast<Index>(entering_.size());
-        const Index old = k_.stride, stride = std::min(p_.count, std::max(size + size / 2, kRoom));
-        std::vector<double> gram(as_size(stride * stride));
-        for (Index r = 0; r < count; ++r)
-            for (Index c = 0; c < count; ++c)
-                gram[as_size(r * stride + c)] =
-                    at(k_.gram, kept[as_size(r)] * old + kept[as_size(c)]);
-        k_.gram.swap(gram);
-        if (stride > old) {
-            std::vector<double> factor(as_size(stride * stride));
-            for (Index r = 0; r < k_.factored; ++r)
-                std::copy_n(k_.factor.data() + r * old, k_.factored, factor.data() + r * stride);
-            k_.factor.swap(factor);
-            k_.order.resize(as_size(stride));
-        } else {
-            for (Index r = 1; r < k_.factored; ++r)
-                std::copy_n(k_.factor.data() + r * old, k_.factored, k_.factor.data() + r * stride);
+        const Index old = k_.stride, stride = std::min(p_.count, std::max(2 * size, kRoom));
+        KeptHessian::Square gram(new double[as_size(stride * stride)]),
+            factor(new double[as_size(stride * stride)]);
+        for (Index r = 0; r < count; ++r) {
+            const double* from = k_.gram.get() + kept[as_size(r)] * old;
+            for (Index c = 0; c < count; ++c) gram[as_size(r * stride + c)] = from[kept[as_size(c)]];
         }
+        for (Index r = 0; r < k_.factored; ++r)
+            std::copy_n(k_.factor.get() + r * old + r, k_.factored - r,
+                        factor.get() + r * stride + r);
+        k_.gram.swap(gram);
+        k_.factor.swap(factor);
+        k_.order.resize(std::max(k_.order.size(), as_size(stride)));
         k_.stride = stride;
         for (Index i = 0; i < k_.factored; ++i)
             k_.order[as_size(i)] = where[as_size(k_.order[as_size(i)])];
@@ -271,14 +272,11 @@ class Fit {
                                             : 0.0);
         }
         p_.columns.gram(k_.chosen, known, k_.damped.data(),
-                        p_.intercept ? k_.means.data() : nullptr, k_.gram.data(), k_.stride);
-        for (Index r = known; r < size; ++r)
-            for (Index c = 0; c < r; ++c)
-                k_.gram[as_size(c * k_.stride + r)] = k_.gram[as_size(r * k_.stride + c)];
+                        p_.intercept ? k_.means.data() : nullptr, k_.gram.get(), k_.stride);
     }
 
     // Finds end_ over the chosen columns and the way there; returns the decrease that the slopes
-    // at its beginning promise.
+    // at its beginning promise, infinity where there is no minimum.
     double minimise_model() {
         const Index size = static_cast<Index>(k_.chosen.size());
         gradient_.resize(as_size(size));
@@ -291,7 +289,7 @@ class Fit {
             at(price_, i) = p_.price[j];
             at(gradient_, i) = scores_[as_size(j)] - at(k_.means, i) * surplus_ + p_.ridge * w_[j];
         }
-        if (!by_signs(size) && !by_active_set(size)) return 0.0;
+        if (!by_signs(size) && !by_active_set(size)) return kInfinity;
         return promise(size);
     }
 
@@ -302,10 +300,10 @@ class Fit {
         Index live = 0;
         for (const double d : k_.damped) live += d > 0.0;
         const Index most = p_.ridge > 0.0 ? size : std::min(size, live - p_.intercept);
-        const SignedQuadratic quadratic{k_.gram.data(),           k_.stride,     size,
+        const SignedQuadratic quadratic{k_.gram.get(),           k_.stride,     size,
                                         gradient_.data(),         price_.data(), p_.ridge,
                                         std::max<Index>(most, 1), p_.is_signed};
-        SupportFactor state{k_.factor.data(), k_.stride, k_.order.data(), k_.factored};
+        SupportFactor state{k_.factor.get(), k_.stride, k_.order.data(), k_.factored};
         const PivotedPath done =
             pivot_path(quadratic, &p_.level, 1, state, start_.data(), end_.data());
         k_.factored = state.count;
@@ -315,10 +313,10 @@ class Fit {
     bool by_active_set(Index size) {
         k_.factored = 0;
         end_ = start_;
-        const QuadraticProgram program{k_.gram.data(), k_.stride,     size,        gradient_.data(),
+        const QuadraticProgram program{k_.gram.get(), k_.stride,     size,        gradient_.data(),
                                        true,           price_.data(), p_.coupling, p_.ridge,
                                        p_.radius,      false,         p_.level,    p_.is_signed};
-        ActiveFactor state{k_.factor.data(), k_.stride, k_.order.data(), 0, 0, 0.0};
+        ActiveFactor state{k_.factor.get(), k_.stride, k_.order.data(), 0, 0, 0.0};
         const QPOutcome outcome =
             active_set(program, state, end_.data(), limits_.batch, kMostPivots);
         return outcome.status != QPStatus::not_finite && outcome.status != QPStatus::bad_state;
@@ -367,10 +365,12 @@ class Fit {
         return 0.0;
     }
 
+    void more_damping() { damping_ = std::min(1.0, std::max(10.0 * damping_, kFirstDamping)); }
+
     // What a step's length tells of the model.
     void follow(double length, double promised) {
         if (length < 0.25)
-            damping_ = std::min(1.0, std::max(10.0 * damping_, kFirstDamping));
+            more_damping();
         else if (length == 1.0)
             damping_ = damping_ > 10.0 * kFaded ? 0.1 * damping_ : 0.0;
         const bool slow = !fresh_ && promised < kContraction * promised_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "few_columns.hpp"
@@ -29,8 +30,10 @@ struct PricedProblem {
 // curvatures that were `curvature` before damping, rows `stride` apart, and the factor of those of
 // them that its minimum used. Valid as long as columns keep their numbers.
 struct KeptHessian {
+    using Square = std::unique_ptr<double[]>;  // what is not written costs nothing
     std::vector<Index> chosen, order;
-    std::vector<double> curvature, damped, means, gram, factor;
+    std::vector<double> curvature, damped, means;
+    Square gram, factor;
     Index stride = 0, factored = 0;
     double mass = 0.0, damping = 0.0, ridge = 0.0;
     bool intercept = false;

@@ -33,14 +33,9 @@ class Pace:
 
     Parameters
     ----------
-    loose : float
-        Re-fits first reduce the gap to this fraction: where the next columns will move the point
-        anyway, the last digits of this one are thrown away.
-    work : float
-        They go on to the end only while that costs less than this fraction of a pass.
     small : int
-        Entries of a block, or steps times columns of a re-fit, below which both cost nothing that
-        could be measured beside the pass.
+        Entries of a block below which a re-fit to the end costs nothing that could be measured
+        beside the pass.
     together, columns_together : int
         Entries and columns of a design up to which all columns are taken at once, and re-fitted
         before the first pass: it then proves the optimum.
@@ -58,8 +53,6 @@ class Pace:
         Steps without progress, and without a column that wants in, after which it has stalled.
     """
 
-    loose: float = 0.1
-    work: float = 0.2
     small: int = 20_000
     together: int = 2**15
     columns_together: int = 500
@@ -104,8 +97,8 @@ class ColumnGeneration(Solver):
         gives less than the columns of its best atom; the first pass then asks for twice that.
         1: those of the one best atom, always.
     inner_ratio : float
-        The master is asked for this fraction of the outer gap; for a tenth only where going
-        further would cost more than a fraction of a pass.
+        The master is asked for this fraction of the outer gap: where the next columns will move
+        the point anyway, the last digits of this one are thrown away.
     tolerance : float
         Relative gap that will be asked of the whole; the master is not asked for much less.
     pace : Pace
@@ -143,7 +136,7 @@ class ColumnGeneration(Solver):
 
     master: Master = field(default_factory=default_master)
     batch: int | None = None
-    inner_ratio: float = 1e-3
+    inner_ratio: float = 0.05
     tolerance: float = 1e-6
     pace: Pace = Pace()
     screening: object = None
@@ -230,7 +223,7 @@ class ColumnGeneration(Solver):
             columns = np.concatenate([columns, state.candidates])
             weights = np.concatenate([weights, np.zeros(state.candidates.size)])
         restricted = problem.restricted_to(block, columns)
-        refit = self._refit(restricted, weights, state, problem.design.shape[1])
+        refit = self._refit(restricted, weights, state)
         following = ActiveState(
             columns=columns,
             weights=refit.weights,
@@ -251,29 +244,11 @@ class ColumnGeneration(Solver):
         state.refit_gap, state.exhausted = np.inf, None
         return state
 
-    def _refit(
-        self, restricted: Problem, weights: Array, state: ActiveState, n_features: int
-    ) -> Refit:
-        """Re-fit loosely, then to what would be best, unless asking the data is cheaper."""
+    def _refit(self, restricted: Problem, weights: Array, state: ActiveState) -> Refit:
+        """Re-fit to a part of the gap, where columns are many and more will come."""
         target = max(self._gap_target(state), restricted.negligible)
         intercept = state.intercept + float(state.lengths.offsets @ state.weights)
-        master = FreeNewton(self.master)
-        entries = restricted.design.shape[0] * weights.size
-        if weights.size <= self.pace.beyond_free * state.free or entries <= self.pace.small:
-            return master.solve(restricted, weights, intercept, target)
-        loose = (
-            max(target, self.pace.loose * state.certificate.gap)
-            if state.candidates.size
-            else target
-        )
-        refit = master.solve(restricted, weights, intercept, loose)
-        work = refit.steps * int(np.count_nonzero(refit.weights))
-        if refit.gap <= target or work > max(self.pace.work * n_features, self.pace.small):
-            return refit
-        steps = refit.steps
-        refit = master.solve(restricted, refit.weights, refit.intercept, target)
-        refit.steps += steps
-        return refit
+        return FreeNewton(self.master).solve(restricted, weights, intercept, target)
 
     def _gap_target(self, state: ActiveState) -> float:
         certificate = state.certificate
