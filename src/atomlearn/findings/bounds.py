@@ -12,7 +12,6 @@ of complementary halves at the threshold t is at most
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from atomlearn.core.interfaces import Array
 
@@ -86,10 +85,11 @@ def _best_tail(steps: Array, k: int, last: int, first: int, target: float, power
         possible = (rest >= -1e-12) & (rest <= most * (1 + 1e-12))
         return np.asarray(np.where(possible, 1.0 - scale * shape[:, :first].sum(axis=1), -off))
 
-    grid = np.linspace(np.log(1e-6), np.log(1e6), 121)
-    values = tails(grid)
-    at = int(np.argmax(values))
-    low, high = grid[max(at - 1, 0)], grid[min(at + 1, grid.size - 1)]
-    found = minimize_scalar(lambda x: -float(tails(np.array([x]))[0]), bounds=(low, high),
-                            method="bounded", options={"xatol": 1e-10})  # fmt: skip
-    return max(float(values[at]), float(-found.fun), 0.0)
+    low, high, best = np.log(1e-6), np.log(1e6), 0.0
+    for count in (121, *[21] * 10):  # ever nearer around the best
+        grid = np.linspace(low, high, count)
+        values = tails(grid)
+        at = int(np.argmax(values))
+        best = max(best, float(values[at]))
+        low, high = grid[max(at - 1, 0)], grid[min(at + 1, count - 1)]
+    return best
