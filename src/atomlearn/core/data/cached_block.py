@@ -58,7 +58,7 @@ class CachedBlock(Block):
            [1., 2.]])
     """
 
-    __slots__ = ("_gram", "_growing", "_outers", "hessian", "inner")
+    __slots__ = ("_gram", "_growing", "_outers", "hessian", "inner", "projected")
 
     def __init__(self, inner: Block) -> None:
         self.inner: Block = inner.bare
@@ -67,6 +67,8 @@ class CachedBlock(Block):
         self._outers: dict[bool, _OuterCache] = {}
         #: What the kernel of Newton steps left behind, see ``newton_qp``.
         self.hessian = _kernels.KeptHessian()
+        #: Q, D and the block with Q projected out in the metric D, see ``FreeNewton``.
+        self.projected: tuple[Array, Array, CachedBlock] | None = None
 
     @classmethod
     def of(cls, block: Block) -> CachedBlock:
@@ -134,6 +136,7 @@ class CachedBlock(Block):
                 longer._gram = cache
         longer._growing = self._growing
         longer.hessian, self.hessian = self.hessian, _kernels.KeptHessian()
+        longer.projected, self.projected = self.projected, None
         return longer
 
     def growing_gram(self, curvature: Array, centered: bool) -> GrowingGram:

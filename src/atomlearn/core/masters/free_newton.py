@@ -76,18 +76,21 @@ class FreeNewton(ModelNewton):
         assert basis is not None
         z = problem.loss.shifted(problem.y, at.refit.prediction, problem.weight)
         v = -loss.gradient(problem.y, z, problem.weight)
-        D = loss.curvature(problem.y, z, problem.weight)
+        # The very array, where it is: projections are kept for it.
+        D = problem.weight
+        if not loss.is_quadratic:
+            D = loss.curvature(problem.y, z, problem.weight)
         if math.isinf(loss.smoothness) and np.any(D[problem.weight > 0.0] <= 0.0):
             return None  # straight but for kinks, where there is no room that would do
         if not loss.is_quadratic:
             D = _with_room(D, v)
         if not (np.isfinite(D).all() and D.max(initial=0.0) > 0):
             return None
-        projected = _projected(block, basis, D)
+        rest = projected(block, basis, D)
         moves = np.divide(v, D, out=np.zeros_like(v), where=D > 0)
-        target = projected.dot(at.refit.weights) + moves
+        target = rest.dot(at.refit.weights) + moves
         return replace(
-            problem, design=projected, y=target, loss=Squared(), weight=D, offset=None, free=None
+            problem, design=rest, y=target, loss=Squared(), weight=D, offset=None, free=None
         )
 
 
@@ -102,7 +105,20 @@ def _with_room(D: Array, v: Array) -> Array:
     return np.maximum(D, np.abs(v) / (10.0 * farthest)) if farthest > 0 else raised(D, v)
 
 
-def _projected(block: Block, Q: Array, D: Array) -> CachedBlock:
+def projected(block: Block, Q: Array, D: Array) -> CachedBlock:
+    """Return the block with Q projected out: what is known of it is kept with the block."""
+    cached = CachedBlock.of(block)
+    basis, curvature, known = cached.projected or (None, None, None)
+    if known is None or basis is not Q or curvature is not D:
+        known = CachedBlock(DenseBlock(_left(block, Q, D)))
+    elif known.shape[1] < block.shape[1]:
+        new = np.arange(known.shape[1], block.shape[1], dtype=np.int64)
+        known = known.append(DenseBlock(_left(block.take(new), Q, D)))
+    cached.projected = Q, D, known
+    return known
+
+
+def _left(block: Block, Q: Array, D: Array) -> Array:
     """Return A - Q (Q'DQ)^+ Q'DA; columns that Q explains but for rounding are zero."""
     A = np.asarray(block.dense(), dtype=np.float64)
     DQ = D[:, None] * Q
@@ -112,4 +128,4 @@ def _projected(block: Block, Q: Array, D: Array) -> CachedBlock:
     left -= Q @ np.linalg.lstsq(Q.T @ DQ, DQ.T @ left, rcond=1e-13)[0]
     lengths = np.sqrt(np.einsum("ij,ij->j", A, A))
     left[:, np.sqrt(np.einsum("ij,ij->j", left, left)) <= 1e-13 * lengths] = 0.0
-    return CachedBlock(DenseBlock(np.asfortranarray(left)))
+    return np.asfortranarray(left)

@@ -16,8 +16,9 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Columns, Master, Scores
 from atomlearn.core.masters.choose import default_master
-from atomlearn.core.masters.free_newton import FreeNewton
+from atomlearn.core.masters.free_newton import FreeNewton, projected
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.problem.pricing import Pricing, priced
 from atomlearn.core.problem.problem import Problem
@@ -210,7 +211,7 @@ class SignRefit(PoolRefit):
     def _refit(
         self, problem: Problem, entering: Columns, weights: Array, shift: float, price: Pricing
     ) -> tuple[Array, float, Array]:
-        if self.at.size + entering.size > self.MOST:
+        if self._are_too_many(problem, entering):
             return super()._refit(problem, entering, weights, shift, price)
         self._include(entering)
         weights = np.concatenate([weights, np.zeros(entering.size)])
@@ -219,13 +220,20 @@ class SignRefit(PoolRefit):
         shift = problem.optimal_intercept(linear, shift)
         return weights, shift, linear + shift
 
+    def _are_too_many(self, problem: Problem, entering: Columns) -> bool:
+        size, free = self.at.size + entering.size, problem.loss.free_basis is not None
+        return size > self.MOST or (free and problem.y.size * size > TUNING.projected_entries)
+
     def _of_model(self, problem: Problem, weights: Array, price: Pricing) -> Array:
         """Return the minimum of the quadratic model at a point, which has the kept curvature."""
         if self._curvature is None:
             z = price.prediction
             self._curvature = problem.loss.curvature(problem.y, z, problem.weight)
             self._factor.forget()
-        growing = self.block.growing_gram(self._curvature, problem.fit_intercept)
+        block, basis = self.block, problem.loss.free_basis
+        if basis is not None:
+            block = projected(block, basis, self._curvature)
+        growing = block.growing_gram(self._curvature, problem.fit_intercept)
         [found] = l1_quadratic(
             growing.matrix,
             -price.scores.at(self.at),
@@ -234,7 +242,9 @@ class SignRefit(PoolRefit):
             np.array([problem.regularizer.amount]),
             ridge=problem.tau,
             factor=self._factor,
-            most=int(np.count_nonzero(problem.weight)) - 1 - problem.fit_intercept,
+            most=int(np.count_nonzero(problem.weight))
+            - 1
+            - (problem.fit_intercept if basis is None else basis.shape[1]),
         )
         return np.array(found)
 
@@ -292,7 +302,7 @@ class ModelRefit(SignRefit):
         if slow:
             self._curvature = None
         self._fresh = self._curvature is None
-        if self.at.size + entering.size > self.MOST:
+        if self._are_too_many(problem, entering):
             return PoolRefit._refit(self, problem, entering, weights, shift, price)
         self._include(entering)
         start = np.concatenate([weights, np.zeros(entering.size)])
@@ -321,8 +331,9 @@ class ModelRefit(SignRefit):
 def refit_of(problem: Problem, pool: Pool, tolerance: float) -> PoolRefit:
     """Return what re-fits the levels of this problem."""
     regularizer = problem.regularizer
+    fixed, _ = problem.loss.fixed()
     signed = (
-        problem.loss.coupled == 1
+        fixed.coupled == 1
         and regularizer.form == "penalized"
         and problem.metric is None
         and regularizer.norm.l1_weights(problem.design.shape[1]) is not None
@@ -330,4 +341,4 @@ def refit_of(problem: Problem, pool: Pool, tolerance: float) -> PoolRefit:
     )
     if not signed:
         return PoolRefit(pool, tolerance)
-    return (SignRefit if problem.loss.is_quadratic else ModelRefit)(pool, tolerance)
+    return (SignRefit if fixed.is_quadratic else ModelRefit)(pool, tolerance)
