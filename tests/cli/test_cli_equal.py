@@ -155,7 +155,7 @@ NORMS: dict[str, Any] = {
     [
         *((name, "numbers") for name in NORMS),
         *((name, "classes") for name in ("l1", "linf", "latentksupport:k=2")),
-        ("ksupport:k=2,6", "three classes"),
+        ("l1", "three classes"),
     ],
 )
 def test_norms_with_a_search_for_the_level_are_the_same(

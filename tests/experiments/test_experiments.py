@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import runpy
-import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -24,15 +22,18 @@ PARTS = {
 VERDICTS = {"holds", "does not hold", "data not at hand", "not run"}
 
 
+def smoke(paper: str, parts: list[str], monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Run these parts in this process, which has imported all that they need."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "argv", ["run", "--smoke", *parts])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        runpy.run_module(f"experiments.{paper}.run", run_name="__main__")
+
+
 @pytest.mark.parametrize("paper", PARTS)
-def test_smoke_sizes_run(paper: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", f"experiments.{paper}.run", "--smoke", *PARTS[paper]]
-    search = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    environment = {**os.environ, "PYTHONPATH": search, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+def test_smoke_sizes_run(paper: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    smoke(paper, PARTS[paper], monkeypatch, tmp_path)
     kept = json.loads((tmp_path / "build" / "experiments" / paper / "claims.json").read_text())
     assert sum(kept["counts"].values()) == len(kept["claims"]) > 0
 
@@ -46,16 +47,11 @@ def test_claims_that_are_kept_say_everything(paper: str) -> None:
         assert claim["ours"] or claim["verdict"] in ("data not at hand", "not run")
 
 
-def test_smoke_sizes_of_real_data(tmp_path: Path) -> None:
+def test_smoke_sizes_of_real_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The parts on real data, where it is at hand."""
     if not any(directory.exists() for directory in data_directories()):
         pytest.skip("no real data on this machine: set ATOMLEARN_DATA")
-    command = [sys.executable, "-m", "experiments.argyriou.run", "--smoke", "heart"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    smoke("argyriou", ["heart"], monkeypatch, tmp_path)
 
 
 SCRIPTS = sorted((ROOT / "experiments" / "authors").glob("*.py"))

@@ -328,6 +328,8 @@ class NormChecks:
         """Central differences at generic points; symmetric, eigenvalues in [0, 1], support."""
         checked = 0
         for seed in range(0, 40, 4):
+            if checked == 5:
+                break
             v, amount = self.sample(seed), self.amount(seed)
             jacobian = self.point(v, amount, form).jacobian()
             dense = jacobian.dense()
@@ -343,7 +345,7 @@ class NormChecks:
             ahead = np.array([self.point(v + move, amount, form).point for move in moves])
             behind = np.array([self.point(v - move, amount, form).point for move in moves])
             assert_allclose((ahead - behind) / (2.0 * self.step), dense, atol=1e-7)
-        assert checked >= 5, "most points lie at a kink: little was checked"
+        assert checked == 5, "most points lie at a kink: little was checked"
 
     def assert_between_zero_and_one(self, dense: Array, slack: float) -> None:
         """Assert that a Jacobian is symmetric with eigenvalues in [0, 1]."""
