@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy
-import sklearn
 
 from atomlearn import __version__
 from atomlearn.cli.curves import curves_of, model_curve, selected_inputs
@@ -23,6 +20,7 @@ from atomlearn.core.problem.result import Result, Status
 from atomlearn.reports.content import Content, FitSummary, HeldOut, SelectedFeature
 from atomlearn.reports.halves import Half, shares
 from atomlearn.reports.model import ModelCertificate, ModelFeature, ModelInput, SavedModel
+from atomlearn.reports.of_estimator import versions
 from atomlearn.reports.style import STYLE
 from atomlearn.storage.formats.table import Schema
 
@@ -71,7 +69,7 @@ def content_of(
         details=_details(source, plan, fitted, seconds),
         notes=(*_told(source.notes), *notes, *fitted.notes, *_notes(plan, fitted, n_features)),
         command=source.command,
-        versions=_versions(),
+        versions=versions(),
         chosen_first="selected_by" in fitted.settings,
     )
 
@@ -217,13 +215,6 @@ def _of_products(source: Source) -> str:
     if not source.features.interactions:
         return ""
     return ".fit(designs.Polynomial.interactions(X, squares=True), y)"
-
-
-def _versions() -> str:
-    return (
-        f"atomlearn {__version__} · Python {platform.python_version()} · NumPy "
-        f"{np.__version__} · SciPy {scipy.__version__} · scikit-learn {sklearn.__version__}"
-    )
 
 
 def model_of(source: Source, fitted: Fitted) -> SavedModel:

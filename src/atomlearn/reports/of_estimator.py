@@ -102,7 +102,7 @@ def report(
             drawn,
             details=(("Estimator", _shown(estimator)),),
             python=_python(estimator, rng).replace("(X, y)", "(X)").replace("X, y,", "X, None,"),
-            versions=_versions(),
+            versions=versions(),
         )
         if drawn is not None
         else content_of_estimator(
@@ -162,7 +162,7 @@ def content_of_estimator(
         details=(("Estimator", _shown(estimator)), ("Rows", f"{view.inputs.shape[0]:,}"),
                  ("Columns", f"{view.inputs.shape[1]:,}"), ("Seed", str(rng))),
         python=_python(estimator, rng),
-        versions=_versions(),
+        versions=versions(),
         files=("summary.json",),
     )  # fmt: skip
 
@@ -173,7 +173,8 @@ def _counts(codes: Any, labels: list[str] | None) -> tuple[tuple[str, int], ...]
     return tuple(zip(labels, np.bincount(codes, minlength=len(labels)).tolist(), strict=True))
 
 
-def _versions() -> str:
+def versions() -> str:
+    """Return the versions of what made a report."""
     from atomlearn import __version__
 
     return (

@@ -25,7 +25,7 @@ class MatrixNorm(Parameters, Norm):
 
     ``shape`` is (p, q): vectors of p q numbers are W row after row. None: the shape is that of
     the design (``designs.Tasks``, ``Identity``, ``Entries``), or of a 2-d array given to ``value``.
-    A subclass says how its best atoms are searched for (``search``), in which coordinates a point
+    A subclass says how its best atoms are searched for (``_search``), in which coordinates a point
     is re-fitted (``at_zero``), and what a sum of its atoms is at best (``decomposed``).
     """
 
@@ -50,7 +50,6 @@ class MatrixNorm(Parameters, Norm):
         """(p, q), None where it is not known yet."""
         return None if self.shape is None else tuple(self.shape)
 
-    @abstractmethod
     def search(
         self,
         matrix: ScoreMatrix,
@@ -63,6 +62,11 @@ class MatrixNorm(Parameters, Norm):
         ``accuracy``: the relative distance of the bounds that is worth work; more may be left.
         ``thorough``: where the oracle is NP-hard, branch and bound too.
         """
+        return self._search(matrix, count, accuracy, thorough)
+
+    @abstractmethod
+    def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
+        """As ``search``."""
 
     @abstractmethod
     def at_zero(self, term: Term, design: Design) -> Coordinates:

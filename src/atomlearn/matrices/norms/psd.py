@@ -66,13 +66,7 @@ class PSD(MatrixNorm, VectorNorm):
         least = float(np.linalg.eigvalsh(0.5 * (W + W.T))[0])
         return math.inf if least < -SETTINGS.asymmetry * W.shape[0] else size * float(np.trace(W))
 
-    def search(
-        self,
-        matrix: ScoreMatrix,
-        count: int = 1,
-        accuracy: float = SETTINGS.accuracy,
-        thorough: bool = False,
-    ) -> Found:
+    def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
         """The largest eigenpairs with positive eigenvalues."""
         n = matrix.shape[0]
         if n <= SETTINGS.dense_side or n * n <= SETTINGS.decomposed_entries:

@@ -138,13 +138,7 @@ class SparseRankOne(SparseNorm):
         whole_number("SparseRankOne", "q", self.q)
         super().check(n_features)
 
-    def search(
-        self,
-        matrix: ScoreMatrix,
-        count: int = 1,
-        accuracy: float = SETTINGS.accuracy,
-        thorough: bool = False,
-    ) -> Found:
+    def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
         """The best pairs of sparse vectors found, with bounds."""
         Z = matrix.dense()
         k, q = min(self.k, Z.shape[0]), min(self.q, Z.shape[1])
@@ -228,13 +222,7 @@ class SparsePSD(SparseNorm):
         super().check(n_features)
         check_square(self)
 
-    def search(
-        self,
-        matrix: ScoreMatrix,
-        count: int = 1,
-        accuracy: float = SETTINGS.accuracy,
-        thorough: bool = False,
-    ) -> Found:
+    def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
         """The best sparse vectors found, with bounds; those of positive value only."""
         A = SymmetricPart(matrix).dense()
         k = min(self.k, A.shape[0])

@@ -51,13 +51,7 @@ class TraceNorm(MatrixNorm, VectorNorm):
         """sum_i sigma_i(W), of a 2-d array or of a vector of p q numbers."""
         return float(np.linalg.svd(self._as_matrix(w), compute_uv=False).sum())
 
-    def search(
-        self,
-        matrix: ScoreMatrix,
-        count: int = 1,
-        accuracy: float = SETTINGS.accuracy,
-        thorough: bool = False,
-    ) -> Found:
+    def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
         """The top singular triplets."""
         return top_singular(matrix, count, accuracy)
 
