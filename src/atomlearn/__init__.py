@@ -11,18 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-_MODULES = (
-    "datasets",
-    "designs",
-    "findings",
-    "interop",
-    "losses",
-    "masters",
-    "norms",
-    "paths",
-    "reports",
-    "solvers",
-)
 #: Where a public name lives, if not among the estimators.
 _HOMES = {
     "KnockoffSelector": "findings",
@@ -85,12 +73,12 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     """Import parts on first use, so that ``import atomlearn`` is instant."""
-    if name in _MODULES:
+    if name not in __all__:
+        raise AttributeError(f"module 'atomlearn' has no attribute {name!r}")
+    if name.islower() and name not in _HOMES:
         return importlib.import_module(f"atomlearn.{name}")
-    if name in __all__:
-        home = _HOMES.get(name, "estimators")
-        return getattr(importlib.import_module(f"atomlearn.{home}"), name)
-    raise AttributeError(f"module 'atomlearn' has no attribute {name!r}")
+    home = _HOMES.get(name, "estimators")
+    return getattr(importlib.import_module(f"atomlearn.{home}"), name)
 
 
 def __dir__() -> list[str]:

@@ -115,9 +115,9 @@ def test_a_missed_atom_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     W = np.random.default_rng(0).standard_normal((4, 4))
     norm = SparseRankOne(2, 2, W.shape)
     exact, _ = gauge_by_generation(norm, W.reshape(-1))
-    search = SparseRankOne.search
+    search = SparseRankOne._search
 
-    def blind(self: SparseRankOne, matrix, count=1, accuracy=1e-9, thorough=False):
+    def blind(self: SparseRankOne, matrix, count, accuracy, thorough):
         found = search(self, matrix, count, accuracy, thorough)
         Z = matrix.dense()
         u, v = np.zeros((4, 1)), np.zeros((4, 1))
@@ -125,7 +125,7 @@ def test_a_missed_atom_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         value = abs(float(Z[0, 0]))
         return Found(u, v, np.array([value]), value, max(found.upper, value))
 
-    monkeypatch.setattr(SparseRankOne, "search", blind)
+    monkeypatch.setattr(SparseRankOne, "_search", blind)
     value, gap = gauge_by_generation(norm, W.reshape(-1))
     assert value - gap <= exact * (1 + 1e-8) <= value * (1 + 2e-8)
     assert gap > 1e-3 * value

@@ -60,9 +60,17 @@ class MatrixNorm(Parameters, Norm):
         """Return up to ``count`` of the best atoms, and bounds on the polar.
 
         ``accuracy``: the relative distance of the bounds that is worth work; more may be left.
-        ``thorough``: where the oracle is NP-hard, branch and bound too.
+        ``thorough``: where the oracle is NP-hard, branch and bound too. What was found is
+        remembered by the matrix for as long as it lives.
         """
-        return self._search(matrix, count, accuracy, thorough)
+        if not thorough:  # what a thorough search has found is better still
+            best = matrix.memo.get((repr(self), "thorough"))
+            if best is not None:
+                return best
+        key = (repr(self), "thorough") if thorough else (repr(self), count, accuracy)
+        if key not in matrix.memo:
+            matrix.memo[key] = self._search(matrix, count, accuracy, thorough)
+        return matrix.memo[key]
 
     @abstractmethod
     def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
@@ -112,25 +120,8 @@ class MatrixNorm(Parameters, Norm):
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
         """Return lower <= gauge°(z) <= upper; ``thorough``: branch and bound where NP-hard."""
         matrix = score_matrix(scores, self._shape_of(scores.n_columns))
-        found = self.found(matrix, thorough=thorough)
+        found = self.search(matrix, thorough=thorough)
         return found.lower, found.upper
-
-    def found(
-        self,
-        matrix: ScoreMatrix,
-        count: int = 1,
-        accuracy: float = SETTINGS.accuracy,
-        thorough: bool = False,
-    ) -> Found:
-        """Return ``search``, remembered by the matrix for as long as it lives."""
-        if not thorough:  # what a thorough search has found is better still
-            best = matrix.memo.get((repr(self), "thorough"))
-            if best is not None:
-                return best
-        key = (repr(self), "thorough") if thorough else (repr(self), count, accuracy)
-        if key not in matrix.memo:
-            matrix.memo[key] = self.search(matrix, count, accuracy, thorough)
-        return matrix.memo[key]
 
     def polar(self, scores: Scores) -> float:
         """The best upper bound on max <u v', Z>, which certificates are made of."""
@@ -139,7 +130,7 @@ class MatrixNorm(Parameters, Norm):
     def best_atom(self, scores: Scores) -> Atom:
         """The best atom found, as the non-zero entries of u v'."""
         shape = self._shape_of(scores.n_columns)
-        found = self.found(score_matrix(scores, shape))
+        found = self.search(score_matrix(scores, shape))
         if not found.values.size or found.values[0] <= 0:
             return Atom(np.zeros(0, dtype=np.int64), np.zeros(0))
         u, v = found.left[:, 0], found.right[:, 0]

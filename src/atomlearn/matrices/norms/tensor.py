@@ -123,7 +123,7 @@ class TensorTrace(LiftedNorm):
         lower = upper = 0.0
         for mode, weight in enumerate(self.modes()[1]):
             Z = np.moveaxis(tensor, mode, 0).reshape(tensor.shape[mode], -1)
-            found = TraceNorm(Z.shape).found(DenseMatrix(np.ascontiguousarray(Z)))
+            found = TraceNorm(Z.shape).search(DenseMatrix(np.ascontiguousarray(Z)))
             lower = max(lower, found.lower / weight)
             upper = max(upper, found.upper / weight)
         return lower, upper

@@ -15,7 +15,7 @@ import numpy as np
 
 from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Design, Norm, Scores, Term
 from atomlearn.core.norms.combine import Scaled
-from atomlearn.core.problem.factored import MatrixPart
+from atomlearn.core.problem.factored import Factored, MatrixPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +127,11 @@ class Coordinates(ABC):
     @abstractmethod
     def placed(self, part: MatrixPart) -> Placed | None:
         """Return the term where an earlier fit left it; None where that does not fit."""
+
+    def factors_of(self, part: MatrixPart) -> Factored | None:
+        """Return the factors of an earlier fit by the same kind of norm; None where it is not."""
+        fits = part.factored is not None and part.factored.shape == self.design.matrix_shape
+        return part.factored if fits and type(part.norm) is type(self.term.norm) else None
 
     def entries(self, x: Array) -> tuple[Columns, Array]:
         """Return the term by its entries, where it is kept as these; none elsewhere."""

@@ -117,7 +117,7 @@ class FactoredAtoms:
         """Return the best atom (None: none is positive), <a, z>, and bounds on the polar."""
         factor = self.term.factor
         matrix = score_matrix(scores, cast(Shape, self.design.matrix_shape))
-        found = self._norm.found(matrix, 1, accuracy, thorough)
+        found = self._norm.search(matrix, 1, accuracy, thorough)
         bounds = found.lower / factor, found.upper / factor
         if not found.values.size or found.values[0] <= 0.0:
             return None, 0.0, bounds

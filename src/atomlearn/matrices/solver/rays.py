@@ -76,7 +76,7 @@ class Rays(Coordinates):
         near = self._norm.search_near(matrix, self.left, self.right) if self.size else None
         promised = near.lower / level - 1.0 if near is not None and level > 0 else 0.0
         if near is None or promised < at.nearby or promised == 0.0:
-            found, promised = self._norm.found(matrix, at.batch, at.accuracy, at.thorough), 0.0
+            found, promised = self._norm.search(matrix, at.batch, at.accuracy, at.thorough), 0.0
             near = found if near is None else joined(found, near)
         wanting = near.above(multiplier)
         return Searched((near.lower, near.upper), wanting, wanting, promised)
@@ -111,10 +111,6 @@ class Rays(Coordinates):
         return MatrixPart(self.term.norm, self.term.factor, gauge, factored)
 
     def placed(self, part: MatrixPart) -> Placed | None:
-        factored = part.factored
-        if factored is None or factored.shape != self.design.matrix_shape:
+        if (known := self.factors_of(part)) is None:
             return None
-        if type(part.norm) is not type(self.term.norm):
-            return None
-        rays = replace(self, left=factored.left, right=factored.right)
-        return rays.compressed(factored.weights)
+        return replace(self, left=known.left, right=known.right).compressed(known.weights)

@@ -108,7 +108,7 @@ class Span(Coordinates):
     def searched(self, x: Array, at: Pricing) -> Searched:
         matrix = self.scores(x, at)
         count = max(at.batch, self.rank // 2)  # a large rank is not reached in many small steps
-        found = self._norm.found(matrix, count, at.accuracy, at.thorough)
+        found = self._norm.search(matrix, count, at.accuracy, at.thorough)
         p, q = matrix.shape
         if p * q <= SETTINGS.whole and max(p, q) <= SETTINGS.longest:
             wanting = ahead = np.eye(p), np.eye(q)
@@ -141,13 +141,10 @@ class Span(Coordinates):
         return MatrixPart(norm, factor, gauge, factored, tensor=norm.tensor, mode=norm.mode)
 
     def placed(self, part: MatrixPart) -> Placed | None:
-        factored = part.factored
-        if factored is None or factored.shape != self.design.matrix_shape:
+        if (known := self.factors_of(part)) is None:
             return None
-        if type(part.norm) is not type(self.term.norm):
-            return None
-        values = np.diag(factored.weights).reshape(-1)
-        return replace(self, left=factored.left, right=factored.right), values
+        values = np.diag(known.weights).reshape(-1)
+        return replace(self, left=known.left, right=known.right), values
 
     def check(self) -> None:
         for basis in (self.left, self.right):
