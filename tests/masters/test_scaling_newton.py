@@ -252,7 +252,7 @@ def test_kernel_and_python_path_agree(loss, intercept, monkeypatch):
         for level in (0.3, 0.01):
             problem = repeated_problem(loss, seed, intercept, level)
             start = np.zeros(48)
-            target = 1e-8 * problem.objective(start, np.zeros(40))
+            target = 1e-9 * problem.objective(start, np.zeros(40))
             refits = {}
             ways = ["columns", "gram", "python"]
             for way in ways if loss == "squared" else ways[::2]:
