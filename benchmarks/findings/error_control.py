@@ -26,6 +26,8 @@ from scipy.special import expit
 from atomlearn import AtomicRegressor, KnockoffSelector, StabilitySelector
 
 N_TRUE, FDR = 50, 0.1
+#: Data set 7 has the seeds 7, 1007, 2007, ...: the same data, other knockoffs.
+DRAWS = 1000
 #: Effects by loss, so that power is neither 0 nor 1 in most settings; twice that with factors,
 #: where a sixth of a column's variance is its own.
 SIZES = {"squared": 0.35, "logistic": 0.7}
@@ -84,12 +86,12 @@ def stability(data: Data, seed: int) -> np.ndarray:
     return model.fit(X, y).get_support()
 
 
-def knockpy(data: Data, seed: int, known: bool = False) -> np.ndarray:
+def knockpy(data: Data, seed: int, known: bool = False, **how) -> np.ndarray:
     from knockpy.knockoff_filter import KnockoffFilter
 
     np.random.seed(seed)  # noqa: NPY002  it has no generator of its own
     given = {"Sigma": data.covariance, "mu": np.zeros(data.p)} if known else {}
-    found = KnockoffFilter(fstat="lasso", ksampler="gaussian").forward(
+    found = KnockoffFilter(fstat="lasso", ksampler="gaussian", knockoff_kwargs=how).forward(
         X=data.X, y=data.y, fdr=FDR, **given
     )
     return np.asarray(found) > 0
@@ -136,6 +138,7 @@ METHODS = {
     "stability": stability,
     "knockpy": knockpy,
     "knockpy_known": partial(knockpy, known=True),
+    "knockpy_known_equi": partial(knockpy, known=True, method="equicorrelated"),
     "hidimstat": partial(hidimstat, sane=False),
     "hidimstat_sane": hidimstat,
     "hidimstat_known": partial(hidimstat, known=True),
@@ -144,7 +147,7 @@ METHODS = {
 
 def run(setting: list[str], out: Path) -> None:
     n, p, kind, loss, method, seed = setting
-    data = Data(int(n), int(p), kind, loss, int(seed))
+    data = Data(int(n), int(p), kind, loss, int(seed) % DRAWS)
     if "known" in method:
         _ = data.covariance  # given to all, so that nobody's seconds count it
     start = time.process_time()
@@ -174,13 +177,14 @@ def summarize(runs: Path, out: Path) -> None:
         for key, values in sorted(cells.items()):
             fdp, power, seconds = np.array(values).T
             error = fdp.std(ddof=1) / np.sqrt(fdp.size) if fdp.size > 1 else float("nan")
-            numbers = fdp.mean(), error, power.mean(), np.median(seconds)
+            numbers = fdp.mean(), error, power.mean(), np.nanmedian(seconds)
             writer.writerow([*key, fdp.size, *(f"{number:.3f}" for number in numbers)])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repetitions", type=int, default=200)
+    parser.add_argument("--draws", type=int, default=1, help="of knockoffs a data set")
     parser.add_argument("--rows", type=int, nargs="*", default=[500, 1000])
     parser.add_argument("--columns", type=int, nargs="*", default=[1000, 3000, 5000])
     parser.add_argument("--kinds", nargs="*", default=["0", "0.5", "0.8", "factors"])
@@ -197,7 +201,8 @@ def main() -> None:
         for n in options.rows for p in options.columns for kind in options.kinds
         for loss in options.losses for method in options.methods
     ]  # fmt: skip
-    for seed in range(options.repetitions):
+    every = range(options.repetitions)
+    for seed in [DRAWS * draw + data for draw in range(options.draws) for data in every]:
         for cell in cells:
             setting = [str(value) for value in (*cell, seed)]
             if tuple(setting) in done:
