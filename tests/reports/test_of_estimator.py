@@ -232,3 +232,38 @@ def test_rows_that_are_nearly_training_rows_count_for_nothing(tmp_path):
     assert found.verdict.verdict == "too few rows to tell"
     assert "predict y" not in found.headline.replace("whether", "")
     assert "training rows too" in " ".join(found.evidence.warnings)
+
+
+def test_other_data_than_that_of_the_fit_are_refused(tmp_path: Path) -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    model = AtomicClassifier(alpha=0.1).fit(scale(X), y)
+    page = tmp_path / "report.html"
+    with pytest.raises(ValueError, match="5 columns, and AtomicClassifier was fitted to 30"):
+        atomlearn.report(model, scale(X)[:, :5], y, page)
+    with pytest.raises(ValueError, match="the class 2, which AtomicClassifier was not fitted to"):
+        atomlearn.report(model, scale(X), np.where(X[:, 0] > 20, 2, y), page)
+    assert not page.exists()
+
+
+@pytest.mark.parametrize("y", [[0, 1], [0, 1, 0, 1], [0, 0, 0, 0, 0, 0, 1]])
+def test_few_rows_of_a_class_are_no_verdict(y: list[int], tmp_path: Path) -> None:
+    X = np.random.default_rng(0).standard_normal((len(y), 3))
+    model = AtomicClassifier(alpha=0.01).fit(X, y)
+    found = atomlearn.report(model, X, y, tmp_path / "report.html", n_resamples=2)
+    assert found.verdict.verdict == "too few rows to tell"
+
+
+def test_what_proved_nothing_claims_no_gap_and_one_column_is_enough(tmp_path: Path) -> None:
+    X, y = load_diabetes(return_X_y=True)
+    atomlearn.report(Ridge().fit(X, y), X, y, tmp_path / "report.html", n_resamples=2)
+    assert json.loads((tmp_path / "summary.json").read_text())["proved_gap"] is None
+    model = AtomicRegressor(alpha=0.1).fit(X[:, 2:3], y)
+    found = atomlearn.report(model, X[:, 2:3], y, tmp_path / "report.html", n_resamples=2)
+    assert found.verdict.better
+
+
+def test_targets_of_opposite_sign_are_predicted_both(tmp_path: Path) -> None:
+    X, y = load_diabetes(return_X_y=True)
+    Y = np.c_[y, -y]
+    model = AtomicRegressor(alpha=0.1).fit(X, Y)
+    assert atomlearn.report(model, X, Y, tmp_path / "r.html", n_resamples=2).verdict.better

@@ -172,8 +172,10 @@ def regression_verdict(
     y, z = y.reshape(y.shape[0], -1), z.reshape(z.shape[0], -1)
     if y.shape[0] < 3 or bool((np.ptp(y, axis=0) == 0).all()):
         return no_verdict("the held-out rows are below 3, or all have one value of the target")
-    if y.shape[1] > 1:  # of several targets the standardized sum: one number, one test
-        y, z = _together(y), _together(z)
+    if y.shape[1] > 1:  # of several targets what predictions vary in most: one number, one test
+        y, z = _scaled(y), _scaled(z)
+        along = np.linalg.svd(z, full_matrices=False)[2][0]
+        y, z = (y @ along)[:, None], (z @ along)[:, None]
     one, two = y[:, 0], z[:, 0]
     name = "rank correlation" if ranks else "correlation"
     if ranks:
@@ -184,10 +186,9 @@ def regression_verdict(
     return _judged(ranked, name, interval, words, one.size, SETTINGS.useful_correlation)
 
 
-def _together(values: Array) -> Array:
+def _scaled(values: Array) -> Array:
     spread = values.std(axis=0)
-    total = ((values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)).sum(axis=1)
-    return np.asarray(total[:, None])
+    return np.asarray((values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
 
 
 def survival_verdict(

@@ -201,7 +201,8 @@ class Content:
             return f"{count:,} selected {features}: no better than a guess of {self.target}"
         if self.held_out is None:
             return f"{count:,} of {of} features selected for {self.target}, not tested"
-        return f"Too few rows to tell whether {count:,} selected {features} predict {self.target}"
+        verb = "predicts" if count == 1 else "predict"
+        return f"Too few rows to tell whether {count:,} selected {features} {verb} {self.target}"
 
     @property
     def converged(self) -> bool:

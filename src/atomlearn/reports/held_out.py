@@ -29,11 +29,16 @@ def held_out_of(
         n_train, known = view.inputs.shape[0], np.zeros(len(truth), dtype=bool)
     elif fraction > 0 and not is_opened(X):
         labels = y if view.classes is not None else None
-        if labels is not None and np.unique(labels, return_counts=True)[1].min() < 2:
+        fewest = min(int(np.ceil(fraction * len(y))), int((1 - fraction) * len(y)))
+        if labels is not None and (
+            np.unique(labels, return_counts=True)[1].min() < 2 or fewest < np.unique(labels).size
+        ):
             labels = None
         train, left = train_test_split(
             np.arange(len(y)), test_size=fraction, random_state=rng, stratify=labels
         )
+        if view.classes is not None and np.unique(y[train]).size < len(view.classes):
+            return None, Evidence()  # of so few rows of a class none can be left out
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fitted = clone(estimator).fit(rows_of(X, train), y[train])

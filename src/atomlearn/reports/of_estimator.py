@@ -121,6 +121,12 @@ def content_of_estimator(
     """Return everything that the page tells."""
     view = view_of(estimator, X, names)
     values = np.asarray(y)
+    if view.classes is not None and not np.isin(values, view.classes).all():
+        strange = values[~np.isin(values, view.classes)][0]
+        raise ValueError(
+            f"y has the class {strange!r}, which {type(view.model).__name__} was not fitted to; "
+            "give the targets that it was fitted to"
+        )
     codes = values if view.classes is None else np.searchsorted(np.array(view.classes), values)
     held_out, evidence = held_out_of(estimator, view, X, values, test, test_fraction, rng)
     found = half_fits(estimator, X, values, view, n_resamples, rng)

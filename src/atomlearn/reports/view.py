@@ -56,8 +56,13 @@ def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
             "ours, and those of sklearn.linear_model"
         )
     own = getattr(model, "feature_names_in_", None)
-    inputs = as_design(data)
-    design = inputs
+    design = inputs = as_design(data)
+    expected = getattr(model, "n_features_in_", inputs.shape[1])
+    if inputs.shape[1] != expected:
+        raise ValueError(
+            f"X has {inputs.shape[1]} columns, and {type(model).__name__} was fitted to "
+            f"{expected}; give the data that it was fitted to"
+        )
     map = getattr(model, "feature_map_", None)
     if map is not None and getattr(model, "features", "linear") != "linear":
         design = map.apply(inputs)

@@ -179,7 +179,7 @@ class DenseDesign(Design):
         X, everything = self._X, slice(None)
         by_rows = abs(X.strides[0]) >= abs(X.strides[1])
         count, length = X.shape if by_rows else X.shape[::-1]
-        width = max(1, LIMITS.copied_entries // length)
+        width = max(1, LIMITS.copied_entries // max(length, 1))
         for start in range(0, count, width):
             part = slice(start, start + width)
             rows, columns = (part, everything) if by_rows else (everything, part)
