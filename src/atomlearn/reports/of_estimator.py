@@ -122,7 +122,7 @@ def content_of_estimator(
     view = view_of(estimator, X, names)
     values = np.asarray(y)
     if view.classes is not None and not np.isin(values, view.classes).all():
-        strange = values[~np.isin(values, view.classes)][0]
+        strange = values[~np.isin(values, view.classes)].tolist()[0]
         raise ValueError(
             f"y has the class {strange!r}, which {type(view.model).__name__} was not fitted to; "
             "give the targets that it was fitted to"
