@@ -152,7 +152,7 @@ class DenseBlock(Block):
 
     def _outer(self, diagonal: Array, positions: Columns) -> Array:
         n_samples = self.shape[0]
-        width, deadline = max(n_samples, 256), Deadline.current()
+        width, deadline = LIMITS.product_columns(n_samples), Deadline.current()
 
         def product(piece: slice) -> Array:
             total = np.zeros((n_samples, n_samples))

@@ -17,7 +17,7 @@ from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.growing_gram import GrowingGram
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Block, Columns
+from atomlearn.core.interfaces import Array, Block, Columns, Deadline
 
 
 @dataclass(slots=True)
@@ -208,11 +208,13 @@ class CachedBlock(Block):
         if not new.size:
             return
         block = self.inner.take(new)
-        size = cache.known.size
+        size, deadline = cache.known.size, Deadline.current()
+        deadline.check()
         gram = np.empty((size + new.size, size + new.size))
         gram[:size, :size] = cache.gram
         gram[:size, size:] = cache.columns.cross_gram(cache.curvature, block)
         gram[size:, :size] = gram[:size, size:].T
+        deadline.check()
         gram[size:, size:] = block.gram(cache.curvature)
         cache.where[new] = size + np.arange(new.size)
         cache.known = np.concatenate([cache.known, new])

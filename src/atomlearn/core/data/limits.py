@@ -56,5 +56,9 @@ class Limits:
         """Return how many rows of ``size`` columns are multiplied at a time."""
         return max(1024, min(self.converted_rows, self.looked // max(size, 1) ** 2))
 
+    def product_columns(self, n_samples: int) -> int:
+        """Return how many columns are multiplied with themselves at a time."""
+        return max(256, min(n_samples, self.looked // max(n_samples, 1) ** 2))
+
 
 LIMITS = Limits()

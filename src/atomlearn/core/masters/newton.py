@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from atomlearn.core.interfaces import Array, Master, ProxPoint, Refit
+from atomlearn.core.interfaces import Array, Master, ProxPoint, Refit, TimeIsUp
 from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
 from atomlearn.core.masters.candidate import Candidate, block_of, certified, check_restricted
 from atomlearn.core.masters.newton_system import NewtonSystem, resolvent
@@ -191,7 +191,7 @@ def newton_step(problem: Problem, at: Candidate, step: float) -> Candidate | Non
     system = NewtonSystem(block, curvature, gains, step, step_intercept)
     try:
         change = system.direction(block.dot(base))
-    except LinAlgError:  # the one that is added to the diagonal drowned in rounding
+    except (LinAlgError, TimeIsUp):  # the one on the diagonal drowned in rounding, or no time
         return None
     direction = -base - step * gains.apply(block.transpose_dot(curvature * change))
     moved = block.dot(direction)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
-from atomlearn.core.interfaces import Array, Block, ProxJacobian
+from atomlearn.core.interfaces import Array, Block, Deadline, ProxJacobian
 from atomlearn.core.masters.tuning import TUNING
 
 
@@ -66,6 +66,7 @@ class NewtonSystem:
         scale[-1] = np.sqrt(self.step_intercept)
         matrix = scale[:, None] * augmented * scale
         matrix[np.diag_indices(size)] += 1.0
+        Deadline.current().check()
         factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
         target = np.append(products, weighted.sum())
         low_rank = np.zeros(size)
@@ -96,6 +97,7 @@ class NewtonSystem:
         matrix *= root
         matrix *= root[:, None]
         matrix[np.diag_indices(curved.size)] += 1.0
+        Deadline.current().check()
         factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
         target = root * residual[curved]
         factors = self.jacobian.dense_factors()

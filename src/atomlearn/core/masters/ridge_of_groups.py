@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from atomlearn.core.interfaces import Array, Block
+from atomlearn.core.interfaces import Array, Block, Deadline
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.problem.problem import Problem
@@ -175,6 +175,7 @@ class ColumnSystem:
         gram *= self._root
         gram *= self._root[:, None]
         gram[np.diag_indices(used.size)] += 1.0
+        Deadline.current().check()
         self._factor = cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
 
     def minimum(self, response: Array) -> tuple[Array, float]:
@@ -197,8 +198,10 @@ class ColumnSystem:
             means = self._block.transpose_dot(self._curvature)[both]
             gram -= np.outer(means, means / self._total)
         rows = np.searchsorted(both, columns)
+        Deadline.current().check()
         image = np.asarray((mixing.T @ gram[rows]).T)
         plain = np.asarray(mixing.T @ image[rows])
+        Deadline.current().check()
         inner = self._root[:, None] * image[np.searchsorted(both, self._used)]
         plain -= inner.T @ cho_solve(self._factor, inner, check_finite=False)
         return np.asarray(0.5 * (plain + plain.T))
@@ -223,6 +226,7 @@ class SampleSystem:
             outer -= np.outer(mean, self._root)
             outer -= np.outer(self._root, self._root @ outer / self._total)
         outer[np.diag_indices(outer.shape[0])] += 1.0
+        Deadline.current().check()
         self._factor = cho_factor(outer, lower=True, overwrite_a=True, check_finite=False)
 
     def _centered(self, x: Array) -> Array:
@@ -250,5 +254,6 @@ class SampleSystem:
         chosen = self._block.take(columns)
         image = np.asarray(mixing.T @ chosen.dense().T).T
         image = self._centered(self._root[:, None] * image)
+        Deadline.current().check()
         result = image.T @ cho_solve(self._factor, image, check_finite=False)
         return np.asarray(0.5 * (result + result.T))

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from atomlearn.core.interfaces import Array, Master, Refit
+from atomlearn.core.interfaces import Array, Master, Refit, TimeIsUp
 from atomlearn.core.masters.candidate import Candidate, block_of, certified, finished
 from atomlearn.core.masters.level_search import by_level
 from atomlearn.core.masters.newton import SemismoothNewton
@@ -124,8 +124,13 @@ class ScalingNewton(Master):
         """Solve the penalized form, as far as rounding and the sizes of systems allow."""
         best, steps = self._start(problem, weights, intercept, gap_target)
         if best.refit.gap > gap_target and weights.size and not problem.deadline.passed:
-            best, more = _Descent(problem, best).run(gap_target, self.max_steps)
-            steps += more
+            descent = _Descent(problem, best)
+            try:
+                steps += descent.run(gap_target, self.max_steps)
+            except TimeIsUp:
+                # Within a large system: the points before it are as good as they were.
+                steps += 1
+            best = descent.best
         best.refit.steps = steps
         return best.refit
 
@@ -167,26 +172,27 @@ class _Descent:
         # At the optimum u_g = t_g q_g with ||q_g|| = limit_g.
         self.scalings = partition.norms(best.refit.weights) / self.limit
 
-    def run(self, gap_target: float, max_steps: int) -> tuple[Candidate, int]:
+    def run(self, gap_target: float, max_steps: int) -> int:
+        """Descend, and return the number of steps; ``best`` is the best point, also if raised."""
         refit = self.best.refit
         if self.ridge.system_size(self.scalings) > TUNING.largest_system:
-            return self.best, 0
+            return 0
         linear = refit.prediction - refit.intercept
         at = self.ridge.solve(self.scalings, linear, refit.intercept)
         for step in range(1, max_steps + 1):
             following = None if at is None else self._step(at)
             if following is None:
-                return self.best, step
+                return step
             at = following
             trial = certified(self.problem, at.weights, at.linear, at.intercept)
             stalled = trial.refit.gap >= self.best.refit.gap
             if trial.improves(self.best):
                 self.best = trial
             elif stalled and step > 20:
-                return self.best, step
+                return step
             if self.best.refit.gap <= gap_target or self.problem.deadline.passed:
-                return self.best, step
-        return self.best, max_steps
+                return step
+        return max_steps
 
     def _step(self, at: RidgePoint) -> RidgePoint | None:
         """Return the next point, or None where no step descends (rounding) or systems are large."""
