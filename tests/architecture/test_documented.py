@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.oracles.sources import trees
+
 DOORS = ("designs", "losses", "masters", "norms", "paths", "problem", "reports", "solvers")
 #: Rooms whose classes hold data, or what a run tells: no paper to name.
 NO_PAPER = (
@@ -104,8 +106,8 @@ def test_public_classes_say_where_they_come_from_and_how_they_are_used(value: ty
 def docstrings() -> list[tuple[Path, str]]:
     return [
         (path, ast.get_docstring(node) or "")
-        for path in sorted((SOURCES / "atomlearn").rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for path, tree in trees().items()
+        for node in ast.walk(tree)
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
     ]
 
@@ -151,8 +153,7 @@ BOUNDS = {
 
 def test_settings_say_what_measured_them() -> None:
     """Each structure of numbers names a script that is there, or is one of bounds."""
-    for path in sorted((SOURCES / "atomlearn").rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+    for path, tree in trees().items():
         classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
         for node in tree.body:
             value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None

@@ -9,7 +9,8 @@ import ast
 from functools import cache
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parents[2] / "src" / "atomlearn"
+from tests.oracles.sources import PACKAGE, trees
+
 MOST_LINES_OF_A_FILE = 400
 #: Lines of a function without its docstring, its signature included.
 MOST_LINES_OF_A_FUNCTION = 50
@@ -27,14 +28,6 @@ MOST_PROTOCOLS = 0
 #: Lines of code of the package and of its core: without prose, comments and blank lines.
 MOST_CODE = 48_090
 MOST_CODE_OF_THE_CORE = 15_562
-
-
-@cache
-def trees() -> dict[Path, ast.Module]:
-    """Return the syntax of every file, read once."""
-    return {
-        path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py"))
-    }
 
 
 def lines_of_files() -> dict[str, int]:

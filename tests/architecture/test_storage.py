@@ -53,6 +53,8 @@ def is_storage(module: str) -> bool:
 
 def names_scipy_sparse(source: str) -> list[int]:
     """Return the lines that import scipy.sparse, or reach it as an attribute of scipy."""
+    if "sparse" not in source:
+        return []
     lines = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):

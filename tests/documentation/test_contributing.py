@@ -6,6 +6,8 @@ import ast
 import re
 from pathlib import Path
 
+from tests.oracles.sources import trees
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "atomlearn"
 
@@ -14,8 +16,8 @@ def test_the_four_walks_go_through_what_is_there() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     walks = text[text.index("## Four walks") : text.index("## What a change")]
     defined = set()
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for tree in trees().values():
+        for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 defined.add(node.name)
             elif isinstance(node, ast.Name):

@@ -7,7 +7,6 @@ import importlib.util
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -16,6 +15,7 @@ import pandas as pd
 import pytest
 
 import atomlearn
+from atomlearn.cli import main
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -78,7 +78,7 @@ def test_the_chart_says_what_the_package_has() -> None:
 
 
 @pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
-def test_the_model_file_is_read_by_base_r(tmp_path: Path) -> None:
+def test_the_model_file_is_read_by_base_r(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The lines of the page, as they stand, on a model with products and awkward names."""
     rng = np.random.default_rng(0)
     names = ["age", 'the "dose"', "x\\y", "d: [mg]"]
@@ -88,9 +88,8 @@ def test_the_model_file_is_read_by_base_r(tmp_path: Path) -> None:
     table.assign(sick=y).to_csv(tmp_path / "train.csv", index=False)
     table.to_csv(tmp_path / "new_patients.csv", index=False)
     command = ["select", "train.csv", "--target", "sick", "--interactions"]
-    ours_command = str(Path(sys.executable).with_name("atomlearn"))
-    select = [ours_command, *command, "--n-features", "4", "--out", "selected"]
-    subprocess.run(select, cwd=tmp_path, check=True, capture_output=True)
+    monkeypatch.chdir(tmp_path)
+    assert main([*command, "--n-features", "4", "--out", "selected"]) == 0
     text = (DOCS / "interop.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^```r\n(read_model.*?)^```", text, re.MULTILINE | re.DOTALL)
     (tmp_path / "read.R").write_text(block, encoding="utf-8")
@@ -98,8 +97,7 @@ def test_the_model_file_is_read_by_base_r(tmp_path: Path) -> None:
         ["Rscript", "--vanilla", "read.R"], cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    predict = ["predict", "selected/model.json", "new_patients.csv", "--out", "ours.csv"]
-    subprocess.run([ours_command, *predict], cwd=tmp_path, check=True, capture_output=True)
+    assert main(["predict", "selected/model.json", "new_patients.csv", "--out", "ours.csv"]) == 0
     theirs, ours = (pd.read_csv(tmp_path / name) for name in ("scores.csv", "ours.csv"))
     np.testing.assert_allclose(
         theirs["probability"], ours.filter(like="probability").iloc[:, -1], rtol=1e-9
