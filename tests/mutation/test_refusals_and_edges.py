@@ -10,8 +10,16 @@ from numpy.testing import assert_allclose
 
 from atomlearn import designs, losses, norms, solve
 from atomlearn.core.data import dense, moments, standardized
+from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.centered import rows_of
+from atomlearn.core.data.entries import one_weight_each
+from atomlearn.core.data.found import FoundScores
+from atomlearn.core.data.growing_gram import GrowingGram
 from atomlearn.core.data.standardized import scaled_design
+from atomlearn.core.losses.deviance import deviance_explained
 from atomlearn.core.losses.survival_target import RECORD, checked_survival
+from atomlearn.core.masters.newton import search
+from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.problem.card import HEIGHT, WIDTH, small_path
 from atomlearn.core.problem.factored import Factored
 from atomlearn.core.problem.free import freed
@@ -21,6 +29,7 @@ from atomlearn.core.solvers.atom_generation import with_candidates
 from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.core.solvers.refit import truncation
 from atomlearn.interfaces import Atom, Design, WarmStart
+from atomlearn.solvers import FeatureGeneration
 
 
 @pytest.fixture
@@ -195,3 +204,91 @@ def test_candidates_that_are_held_are_not_added_again(table):
 def test_zero_is_left_where_it_is_by_a_prox_of_no_size():
     point = norms.L2().prox_point(np.zeros(3), 0.0, "penalized")
     assert_allclose(point.jacobian().apply(np.array([1.0, 2.0, 3.0])), [1.0, 2.0, 3.0])
+
+
+def test_targets_that_are_constant_are_explained_when_none_is_missed():
+    y, ones = np.full(4, 2.0), np.ones(4)
+    assert deviance_explained(losses.Squared(), y, y, ones) == 1.0
+    assert deviance_explained(losses.Squared(), y, y + 0.1, ones) == 0.0
+
+
+def test_searches_begin_where_they_stand():
+    """Where the slope at the start is not negative there is no way down, whatever comes after."""
+    asked = []
+
+    def slope(length):
+        asked.append(length)
+        return -1.0 + 2.0 * length, length
+
+    assert search(slope) == pytest.approx(0.5, abs=0.2)
+    assert asked[0] == 0.0
+    assert search(lambda length: (1.0 - 2.0 * length, length)) is None
+
+
+def test_points_beyond_the_ball_have_no_value():
+    ball = Regularizer(norms.L1(), "constrained", 2.0)
+    assert ball.value(2.0 * (1 + 1e-10)) == 0.0
+    assert ball.value(2.0 * (1 + 1e-8)) == np.inf
+
+
+def test_factored_matrices_have_the_rank_of_their_weights():
+    rng = np.random.default_rng(0)
+    assert Factored(rng.normal(size=(6, 2)), np.ones(2), rng.normal(size=(5, 2))).rank == 2
+
+
+def test_blocks_without_rows_of_their_own_are_cut_when_dense():
+    class Bare(DenseBlock):
+        """As a block of somebody else: rows are cut by nobody."""
+
+        def with_rows(self, rows):
+            return None
+
+    X = np.asfortranarray(np.arange(8.0).reshape(4, 2))
+    assert_allclose(rows_of(Bare(X), np.array([3, 1, 1])).dense(), X[[3, 1, 1]])
+
+
+def test_scores_of_columns_that_were_not_kept_are_not_told():
+    z = FoundScores(np.array([2, 5]), np.array([1.0, -3.0]), 0.9, 100)
+    assert z.at(np.array([5, 2])).tolist() == [-3.0, 1.0]
+    with pytest.raises(LookupError, match="those of each column"):
+        z.at(np.array([2, 3]))
+
+
+def test_factors_are_forgotten_when_the_prices_change():
+    gram = GrowingGram.known(np.ones(3), 2.0 * np.eye(2))
+    factor = gram.factor(1.0, 0.0, np.ones(2))
+    forgotten = []
+    gram._factor = SimpleNamespace(forget=lambda: forgotten.append(True))
+    assert factor is not None
+    gram.factor(1.0, 0.0, np.ones(2))
+    assert not forgotten
+    gram.factor(1.0, 0.0, np.array([1.0, 2.0]))
+    assert len(forgotten) == 1
+    gram.factor(0.5, 0.0, np.array([1.0, 2.0]))
+    assert len(forgotten) == 2
+
+
+def test_feature_generation_refuses_the_penalized_form(table):
+    X, y = table
+    with pytest.raises(ValueError, match="solves the squared k-support norm"):
+        solve(X, y, norm=norms.KSupport(2), level=0.1, solver=FeatureGeneration())
+
+
+def test_weights_of_another_length_are_refused():
+    with pytest.raises(ValueError, match=r"must have shape \(3,\), got \(2,\)"):
+        one_weight_each(np.ones(2), 3)
+
+
+def test_levels_beyond_a_batch_go_on_from_the_last_point():
+    """More levels than are solved at once: the second batch begins with weights that moved."""
+    rng = np.random.default_rng(5)
+    A = rng.normal(size=(30, 6))
+    H, slope = np.ascontiguousarray(A.T @ A), -A.T @ rng.normal(size=30)
+    levels = np.geomspace(1.0, 0.01, 70) * np.abs(slope).max()
+    start = rng.normal(size=6)
+    W = l1_quadratic(H, slope + H @ start, np.ones(6), start, levels)
+    assert len(W) == 70
+    for level, w in zip(levels, W, strict=True):
+        z = -(slope + H @ w)
+        assert np.abs(z).max() <= level * (1 + 1e-8)
+        assert_allclose(z[w != 0], level * np.sign(w[w != 0]), rtol=1e-7)

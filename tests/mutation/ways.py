@@ -24,6 +24,7 @@ WAYS: dict[str, dict[str, str]] = {
         "4 * keep.size <= 3 * weights.size": QUICKER,
         "stored < 2**31": "needs 2^31 stored entries to show",
     },
+    "data/held.py": {"granted: int": SETTINGS},
     "data/numpy_files.py": {'hold(what, "its header"': "NumPy refuses a cut header as well"},
     "data/standardized.py": {"            (squares != 0) | (means != 0)": WASTE},
     "losses/pieces.py": {"return n_samples <= PIECE or": QUICKER},
@@ -42,10 +43,11 @@ WAYS: dict[str, dict[str, str]] = {
     "masters/model_newton.py": {
         "self.master.solve(model, weights, 0.0": "a problem without an intercept",
     },
-    "masters/nonnegative.py": {"tiny = 1e-12 *": ROUNDING},
+    "masters/nonnegative.py": {"tiny = 1e-12 *": ROUNDING, "patience -= 1": QUICKER},
     "masters/sequential_qp.py": {"idle < TUNING.damped_patience": QUICKER},
     "masters/sign_pivoting.py": {"if not rows.size and status is not": QUICKER},
     "masters/working_sets.py": {"4 * chosen.size >= 3 * size": QUICKER},
+    "norms/at_most.py": {"if count <= atom.size": SAME},
     "norms/forms.py": {"abs(excess) <= 4e-16 * scale": ROUNDING},
     "norms/lift.py": {"wanted = min(max(least, count), rating.size)": WASTE},
     "norms/parameters.py": {"_all_values(self)[1:]": WASTE},
@@ -57,6 +59,7 @@ WAYS: dict[str, dict[str, str]] = {
     },
     "problem/problem.py": {"if not self.tau or not weights.size": WASTE},
     "problem/result.py": {"self.search_gap <= enough < self.gap": SAME},
+    "solvers/fingerprint.py": {"if depth > 20": "how deep is too deep"},
     "solvers/column_generation.py": {"best.size >= count and self.batch != 1": QUICKER},
 }
 
