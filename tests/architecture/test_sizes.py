@@ -27,7 +27,7 @@ MOST_CONSTANTS = 180
 MOST_PROTOCOLS = 0
 #: Lines of code of the package and of its core: without prose, comments and blank lines.
 MOST_CODE = 48_090
-MOST_CODE_OF_THE_CORE = 15_562
+MOST_CODE_OF_THE_CORE = 15_550
 
 
 def lines_of_files() -> dict[str, int]:

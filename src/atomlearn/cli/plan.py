@@ -9,8 +9,7 @@ from typing import Any, cast
 from numpy.typing import NDArray
 
 from atomlearn.cli.errors import CommandError
-from atomlearn.core.interfaces import Form, Norm
-from atomlearn.core.interfaces.loss import Task
+from atomlearn.core.interfaces import Form, Norm, Task
 from atomlearn.core.losses import as_loss, loss_names
 from atomlearn.norms import as_norm
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.interfaces import Design, Form, Loss, Norm, Solver, WarmStart
-from atomlearn.core.interfaces.numbers import is_whole
+from atomlearn.core.interfaces import Design, Form, Loss, Norm, Solver, WarmStart, is_whole
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.numbers import is_number
+from atomlearn.core.interfaces import is_number
 from atomlearn.core.paths.relax import relaxed
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result

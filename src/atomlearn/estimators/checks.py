@@ -13,9 +13,7 @@ from sklearn.utils.validation import validate_data
 from atomlearn import solvers
 from atomlearn.core.data.convert import as_compressed, held_design
 from atomlearn.core.data.frames import frame_to_array, is_table
-from atomlearn.core.interfaces import Array, Columns, Design, Loss, Norm, Solver
-from atomlearn.core.interfaces.loss import Task
-from atomlearn.core.interfaces.numbers import is_whole
+from atomlearn.core.interfaces import Array, Columns, Design, Loss, Norm, Solver, Task, is_whole
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport

@@ -11,8 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from atomlearn.core.interfaces import Array, Loss, Norm
-from atomlearn.core.interfaces.numbers import is_number
+from atomlearn.core.interfaces import Array, Loss, Norm, is_number
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.partition import Partition

@@ -18,8 +18,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from atomlearn.core.interfaces import Array, Mask
-from atomlearn.core.interfaces.numbers import is_number
+from atomlearn.core.interfaces import Array, Mask, is_number
 from atomlearn.core.norms.groups import Groups
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.bounds import meinshausen_buhlmann, r_concave, unimodal

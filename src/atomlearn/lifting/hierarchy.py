@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Columns
-from atomlearn.core.interfaces.numbers import positive_number
+from atomlearn.core.interfaces import Array, Columns, positive_number
 from atomlearn.lifting.latent import LatentNorm
 from atomlearn.lifting.membership import Membership
 

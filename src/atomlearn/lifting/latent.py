@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Atom, Columns, Lift, Norm, Scores
-from atomlearn.core.interfaces.numbers import whole_number
+from atomlearn.core.interfaces import Array, Atom, Columns, Lift, Norm, Scores, whole_number
 from atomlearn.core.norms.combine import Scaled, scaled
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.names import needs_names, resolved

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Columns, Lift, Scores
-from atomlearn.core.interfaces.numbers import whole_number
+from atomlearn.core.interfaces import Columns, Lift, Scores, whole_number
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.names import needs_names, resolved
 from atomlearn.core.norms.vectors import l2_norm

@@ -13,8 +13,7 @@ from scipy.interpolate import BSpline
 
 from atomlearn._kernels import CodedColumns, code_histograms
 from atomlearn._kernels.codes import MOST_LEVELS
-from atomlearn.core.interfaces import Array
-from atomlearn.core.interfaces.numbers import is_whole
+from atomlearn.core.interfaces import Array, is_whole
 from atomlearn.core.problem.checks import positive
 from atomlearn.maps.levels import Binning, Levels
 from atomlearn.maps.settings import SETTINGS

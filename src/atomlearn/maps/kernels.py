@@ -15,8 +15,7 @@ from scipy.spatial.distance import cdist
 from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.data.parts import RowSubset
-from atomlearn.core.interfaces import Array, Columns, Design
-from atomlearn.core.interfaces.numbers import whole_number
+from atomlearn.core.interfaces import Array, Columns, Design, whole_number
 from atomlearn.maps.feature_map import MappedDesign, TermMap
 from atomlearn.maps.kernel_map import KernelFunction, KernelMap, checked_kernels, factored, shares
 

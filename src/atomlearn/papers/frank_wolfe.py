@@ -13,8 +13,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Atom, Columns, Solver, State, WarmStart
-from atomlearn.core.interfaces.numbers import whole_number
+from atomlearn.core.interfaces import Array, Atom, Columns, Solver, State, WarmStart, whole_number
 from atomlearn.core.problem.factored import MatrixPart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status

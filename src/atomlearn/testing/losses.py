@@ -13,8 +13,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Loss
-from atomlearn.core.interfaces.loss import Task
+from atomlearn.core.interfaces import Array, Loss, Task
 from atomlearn.core.losses.shift import optimal_shift
 from atomlearn.testing import tolerances
 from atomlearn.testing.loss_oracles import targets_of

@@ -9,7 +9,7 @@ from atomlearn.core.interfaces.arrays import Array, Columns, Mask, Rows
 from atomlearn.core.interfaces.deadline import Deadline, TimeIsUp
 from atomlearn.core.interfaces.design import Block, Design
 from atomlearn.core.interfaces.lift import Expansion, Lift
-from atomlearn.core.interfaces.loss import Loss
+from atomlearn.core.interfaces.loss import Loss, Task
 from atomlearn.core.interfaces.master import Master, Refit
 from atomlearn.core.interfaces.norm import (
     Atom,
@@ -19,5 +19,6 @@ from atomlearn.core.interfaces.norm import (
     ProxPoint,
     Term,
 )
+from atomlearn.core.interfaces.numbers import is_number, is_whole, positive_number, whole_number
 from atomlearn.core.interfaces.scores import Scores
-from atomlearn.core.interfaces.solver import Solver, State, WarmStart
+from atomlearn.core.interfaces.solver import Arrays, Solver, State, WarmStart

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, xlogy
 
-from atomlearn.core.interfaces import Array, Loss
-from atomlearn.core.interfaces.loss import Task
+from atomlearn.core.interfaces import Array, Loss, Task
 from atomlearn.core.losses.concordance import concordance
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
 from atomlearn.core.losses.risk_sets import RiskSets

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, logit
 
-from atomlearn.core.interfaces import Array, Loss
-from atomlearn.core.interfaces.loss import Task
+from atomlearn.core.interfaces import Array, Loss, Task
 from atomlearn.core.losses.domain import EDGE_TOLERANCE, per_unit_weight, weighted_sum
 from atomlearn.core.losses.multinomial import Multinomial
 from atomlearn.core.losses.targets import binary_target

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import log_softmax, xlog1py, xlogy
 
-from atomlearn.core.interfaces import Array, Loss
-from atomlearn.core.interfaces.loss import Task
-from atomlearn.core.interfaces.numbers import whole_number
+from atomlearn.core.interfaces import Array, Loss, Task, whole_number
 from atomlearn.core.losses.domain import EDGE_TOLERANCE, per_unit_weight
 from atomlearn.core.losses.targets import regression_target
 

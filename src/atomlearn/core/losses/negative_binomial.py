@@ -8,8 +8,7 @@ from typing import ClassVar, final
 import numpy as np
 from scipy.special import expit, xlogy
 
-from atomlearn.core.interfaces import Array
-from atomlearn.core.interfaces.numbers import positive_number
+from atomlearn.core.interfaces import Array, positive_number
 from atomlearn.core.losses.domain import (
     EDGE_TOLERANCE,
     per_unit_weight,

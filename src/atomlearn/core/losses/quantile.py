@@ -7,8 +7,7 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Loss
-from atomlearn.core.interfaces.numbers import positive_number
+from atomlearn.core.interfaces import Array, Loss, positive_number
 from atomlearn.core.losses.deviance import deviance_explained
 from atomlearn.core.losses.domain import EDGE_TOLERANCE, per_unit_weight, weighted_sum
 from atomlearn.core.losses.quantiles import quantile_along, weighted_quantile

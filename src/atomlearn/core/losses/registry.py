@@ -9,8 +9,7 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
-from atomlearn.core.interfaces import Loss
-from atomlearn.core.interfaces.loss import Task
+from atomlearn.core.interfaces import Loss, Task
 from atomlearn.core.losses.cox import Cox as Cox
 from atomlearn.core.losses.gamma import Gamma as Gamma
 from atomlearn.core.losses.huber import Huber as Huber

@@ -7,8 +7,7 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Loss
-from atomlearn.core.interfaces.loss import Task
+from atomlearn.core.interfaces import Array, Loss, Task
 from atomlearn.core.losses.domain import EDGE_TOLERANCE, per_unit_weight, weighted_sum
 from atomlearn.core.losses.targets import binary_target
 

@@ -8,8 +8,7 @@ from typing import ClassVar, final
 import numpy as np
 from scipy.special import xlogy
 
-from atomlearn.core.interfaces import Array
-from atomlearn.core.interfaces.numbers import positive_number
+from atomlearn.core.interfaces import Array, positive_number
 from atomlearn.core.losses.log_link import PowerVariance
 from atomlearn.core.losses.targets import positive_target
 

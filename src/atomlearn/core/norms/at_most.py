@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Columns, Form, ProxPoint, Scores
-from atomlearn.core.interfaces.numbers import whole_number
+from atomlearn.core.interfaces import Array, Columns, Form, ProxPoint, Scores, whole_number
 from atomlearn.core.norms.at_most_point import Caps, at_most_point
 from atomlearn.core.norms.lift import GroupedNorm
 from atomlearn.core.norms.names import named_groups

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.interfaces import Array, Columns, Form, ProxPoint, Scores
-from atomlearn.core.interfaces.numbers import whole_number
+from atomlearn.core.interfaces import Array, Columns, Form, ProxPoint, Scores, whole_number
 from atomlearn.core.norms.ksupport_point import ksupport_point
 from atomlearn.core.norms.lift import GroupedNorm, best_groups, groups_above, lifted_point
 from atomlearn.core.norms.names import named_groups

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.data.convert import as_design
-from atomlearn.core.interfaces.numbers import whole_number
+from atomlearn.core.interfaces import whole_number
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 

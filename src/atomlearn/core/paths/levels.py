@@ -8,8 +8,7 @@ from typing import get_args
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Form, Norm, Scores
-from atomlearn.core.interfaces.numbers import is_number, whole_number
+from atomlearn.core.interfaces import Array, Form, Norm, Scores, is_number, whole_number
 from atomlearn.core.problem.problem import Problem
 
 #: Last level over first one, by form (first over last for radii): about the same range of fits.

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Columns
-from atomlearn.core.interfaces.numbers import is_number
+from atomlearn.core.interfaces import Array, Columns, is_number
 
 if TYPE_CHECKING:
     from atomlearn.core.interfaces.loss import Loss

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.data.numpy_files import load_npz
-from atomlearn.core.interfaces import Solver
-from atomlearn.core.interfaces.solver import Arrays
+from atomlearn.core.interfaces import Arrays, Solver
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Record
 from atomlearn.core.solvers.fingerprint import fingerprint, sample

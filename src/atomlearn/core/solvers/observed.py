@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from atomlearn.core.interfaces import Solver, State, WarmStart
-from atomlearn.core.interfaces.solver import Arrays
+from atomlearn.core.interfaces import Arrays, Solver, State, WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.progress import Observer
 

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from atomlearn.core.interfaces import Solver, State, WarmStart
-from atomlearn.core.interfaces.solver import Arrays
+from atomlearn.core.interfaces import Arrays, Solver, State, WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Record, Status
 from atomlearn.core.solvers.warm_starts import checked_warm_start

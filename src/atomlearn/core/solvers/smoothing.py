@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Loss, Solver, State, WarmStart
-from atomlearn.core.interfaces.solver import Arrays
+from atomlearn.core.interfaces import Array, Arrays, Loss, Solver, State, WarmStart
 from atomlearn.core.problem.gaps import gap_at
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Certificate, Status

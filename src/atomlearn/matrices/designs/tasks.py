@@ -10,8 +10,7 @@ import numpy as np
 from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
-from atomlearn.core.interfaces.numbers import is_whole
+from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores, is_whole
 from atomlearn.matrices.designs.base import MatrixDesign
 from atomlearn.matrices.designs.task_block import TaskBlock
 from atomlearn.matrices.designs.task_span import TaskSpan

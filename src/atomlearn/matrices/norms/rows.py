@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Columns, Norm, Scores
-from atomlearn.core.interfaces.numbers import whole_number
+from atomlearn.core.interfaces import Columns, Norm, Scores, whole_number
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l1 import L1

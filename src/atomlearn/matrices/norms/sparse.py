@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Design, Term
-from atomlearn.core.interfaces.numbers import whole_number
+from atomlearn.core.interfaces import Array, Design, Term, whole_number
 from atomlearn.core.norms.vectors import to_float64
 from atomlearn.matrices.designs.reshaped import as_matrix_design
 from atomlearn.matrices.found import Found, joined, merged, positive_part

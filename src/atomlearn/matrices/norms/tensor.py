@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Lift, Scores, Solver, Term
-from atomlearn.core.interfaces.numbers import positive_number
+from atomlearn.core.interfaces import Lift, Scores, Solver, Term, positive_number
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.combine import Scaled
 from atomlearn.lifting.expansion import Selection, stacked
