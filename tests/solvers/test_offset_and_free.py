@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import PoissonRegressor
 
-from atomlearn import masters, norms, problem, solve, solvers
+from atomlearn import designs, losses, masters, norms, paths, problem, solve, solvers
 from atomlearn.designs import as_design
 from atomlearn.losses import FreeColumns, Huber, as_loss
 from atomlearn.solvers.stopping import Passes
@@ -303,3 +303,42 @@ def test_free_columns_far_from_zero_of_huber_converge():
     result = solve(X, y, loss="huber", norm="l1", form="squared", level=0.01, unpenalized=[0, 3],
                    gap=1e-5, stop=Passes(50))  # fmt: skip
     assert result.converged
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_free_column_that_tells_a_class_leaves_those_samples_out(classes: int) -> None:
+    """Its best coefficients are infinite; the least loss is that of the others, and is proved."""
+    rng = np.random.default_rng(3)
+    X, labels = rng.normal(size=(60, 8)), rng.integers(0, classes, 60)
+    told = (labels == 0) & (rng.random(60) < 0.5)
+    Y = np.eye(classes)[labels]
+    loss, norm = losses.Multinomial(classes), norms.RowGroups()
+    whole = solve(
+        designs.Tasks(np.column_stack([X, told]), classes), Y.ravel(), loss=loss, norm=norm,
+        level=2.0, unpenalized=np.arange(8 * classes, 9 * classes), gap=1e-8, time_limit=20,
+    )  # fmt: skip
+    rest = solve(
+        designs.Tasks(X[~told], classes), Y[~told].ravel(), loss=loss, norm=norm, level=2.0,
+        gap=1e-10,
+    )  # fmt: skip
+    assert whole.status.name == "CONVERGED"
+    np.testing.assert_allclose(whole.objective, rest.objective, rtol=1e-8)
+    found = np.asarray(whole.coef)[:8]
+    np.testing.assert_allclose(found, np.asarray(rest.coef), atol=1e-4)
+    assert np.abs(np.asarray(whole.coef)).max() < 100.0  # nothing drifts where nothing changes
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_paths_beside_free_columns_are_those_of_single_fits(loss: str) -> None:
+    """What is projected out of the working set is kept from level to level, and extended."""
+    rng = np.random.default_rng(4)
+    X, Z = rng.normal(size=(80, 120)), rng.normal(size=(80, 2))
+    z = X[:, :5].sum(axis=1) + Z @ [2.0, -1.0] + 3.0
+    y = z + rng.normal(size=80) if loss == "squared" else np.sign(z + rng.normal(size=80))
+    given = {"loss": loss, "norm": norms.L1(), "intercept": True, "unpenalized": [120, 121]}
+    X = np.column_stack([X, Z])
+    found = paths.path(X, y, n_levels=12, ratio=0.05, gap=1e-9, **given)
+    for level, result in zip(found.levels, found.results, strict=True):
+        alone = solve(X, y, level=level, gap=1e-10, **given)
+        assert result.relative_gap <= 1e-9
+        np.testing.assert_allclose(result.objective, alone.objective, rtol=2e-9)

@@ -73,6 +73,12 @@ class FreeColumns(Around):
         self.columns = columns
         self.intercept = intercept
         self.basis, self._back = _basis(columns, intercept)
+        if inner.levelled > 1 and not intercept:
+            # What moves all predictions of a row alike changes nothing, and leads nowhere.
+            rows = columns.reshape(-1, inner.levelled, columns.shape[1])
+            level = (rows - rows.mean(axis=1, keepdims=True)).reshape(columns.shape)
+            self.basis, _ = _basis(level, intercept)
+            self._back = np.linalg.lstsq(level, self.basis, rcond=COLLINEAR)[0]
 
     @property
     def free_basis(self) -> Array:
@@ -129,8 +135,8 @@ class FreeColumns(Around):
         if dual is not None:
             return self._balanced(dual)
         dual = self.inner.gradient(y, z, weight)
-        # A loss that couples samples has a domain that factors lead out of; what is left counts.
-        return self._balanced(dual) if self.inner.coupled == 1 else dual
+        # A loss that couples all samples has a domain that factors lead out of; the rest counts.
+        return self._balanced(dual) if self.inner.coupled else dual
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return f*(u) where Q'u is zero to rounding, else ``inf``."""
@@ -309,18 +315,24 @@ class FreeColumns(Around):
         return np.asarray(-(vectors @ ((vectors.T @ slope) / values)))
 
     def _balanced(self, dual: Array) -> Array:
-        """Return u with Q'u = 0 to rounding: u_i (1 - sign(u_i) (Q t)_i), then shrunk alike."""
-        Q, magnitudes = self.basis, np.abs(dual)
-        M = Q.T @ (magnitudes[:, None] * Q)
-        most = 1.0
+        """Return u with Q'u = 0 to rounding: each row of it shrunk, then all alike.
+
+        A row, u_i or those that the loss couples, is multiplied with 1 - t'Q_i'u_i / |u_i|.
+        """
+        Q, coupled, most = self.basis, self.inner.coupled, 1.0
         for _ in range(2):
             surplus = Q.T @ dual
             if not surplus.any():
                 break
-            t = np.linalg.lstsq(M, surplus, rcond=1e-14)[0]
-            factors = 1.0 - np.sign(dual) * (Q @ t)
-            dual = dual * factors
-            most *= max(1.0, float(factors.max()))
+            rows = dual.reshape(-1, coupled)
+            sizes = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+            pulls = (dual[:, None] * Q).reshape(sizes.size, coupled, -1).sum(axis=1)
+            unit = np.divide(pulls, sizes, out=np.zeros_like(pulls), where=sizes > 0.0)
+            factors = 1.0 - unit @ np.linalg.lstsq(unit.T @ pulls, surplus, rcond=1e-14)[0]
+            dual = (rows * factors[:, None]).reshape(-1)
+            # Rows next to 0, as where a column tells a class, may grow: they stay in the domain.
+            large = sizes[:, 0] > 1e-6 * sizes.max()
+            most *= max(1.0, float(factors[large].max()))
         return dual / most if most > 1.0 else dual
 
 
