@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -96,11 +97,8 @@ class FreeColumns(Around):
 
     def part(self, rows: Rows | slice) -> Loss:
         """Return the loss of these samples, with coefficients of their own."""
-        if isinstance(rows, slice) and rows.indices(self.columns.shape[0]) == (
-            0,
-            self.columns.shape[0],
-            1,
-        ):
+        n = self.columns.shape[0]
+        if isinstance(rows, slice) and rows.indices(n) == (0, n, 1):
             return self
         return FreeColumns(self.inner.part(rows), self.columns[rows], self.intercept)
 
@@ -115,10 +113,9 @@ class FreeColumns(Around):
         return None if smooth is None else self._of(smooth)
 
     def _of(self, inner: Loss) -> FreeColumns:
-        other: FreeColumns = object.__new__(FreeColumns)
+        other = copy(self)
         other.describe(inner)
-        other.columns, other.intercept = self.columns, self.intercept
-        other.basis, other._back = self.basis, self._back
+        other._last = None
         return other
 
     def translation(self, y: Array, weight: Array) -> float:

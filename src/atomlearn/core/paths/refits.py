@@ -230,9 +230,9 @@ class SignRefit(PoolRefit):
             z = price.prediction
             self._curvature = problem.loss.curvature(problem.y, z, problem.weight)
             self._factor.forget()
-        block, basis = self.block, problem.loss.free_basis
+        block, basis, rank = self.block, problem.loss.free_basis, int(problem.fit_intercept)
         if basis is not None:
-            block = projected(block, basis, self._curvature)
+            block, rank = projected(block, basis, self._curvature), basis.shape[1]
         growing = block.growing_gram(self._curvature, problem.fit_intercept)
         [found] = l1_quadratic(
             growing.matrix,
@@ -242,9 +242,7 @@ class SignRefit(PoolRefit):
             np.array([problem.regularizer.amount]),
             ridge=problem.tau,
             factor=self._factor,
-            most=int(np.count_nonzero(problem.weight))
-            - 1
-            - (problem.fit_intercept if basis is None else basis.shape[1]),
+            most=int(np.count_nonzero(problem.weight)) - 1 - rank,
         )
         return np.array(found)
 
