@@ -112,11 +112,8 @@ def is_priced(problem: Problem) -> bool:
     size = problem.design.shape[1]
     # Gradient steps see a coupling as a diagonal, and a curvature without a bound as its largest.
     steep = coupled or math.isinf(problem.loss.smoothness)
-    few = (
-        steep
-        or size <= TUNING.columns_together
-        or (kernel_columns(problem) is not None and not is_compressible(problem))
-    )
+    known = kernel_columns(problem) is not None and not is_compressible(problem)
+    few = steep or known or size <= TUNING.columns_together
     return plain and few and prices_of(problem) is not None
 
 
