@@ -49,6 +49,8 @@ class Pace:
         The same bound in atoms, for norms whose atoms have many columns.
     asked_entries : int
         Bound on the entries of the columns that one pass asks for: half a GB in float64.
+    further : float
+        Of the gap that is asked, where the square of a block's columns is below all columns.
     patience : int
         Steps without progress, and without a column that wants in, after which it has stalled.
     """
@@ -60,6 +62,7 @@ class Pace:
     share: int = 1000
     atoms: int = 5
     asked_entries: int = 2**26
+    further: float = 0.02
     patience: int = 3
 
 
@@ -223,7 +226,7 @@ class ColumnGeneration(Solver):
             columns = np.concatenate([columns, state.candidates])
             weights = np.concatenate([weights, np.zeros(state.candidates.size)])
         restricted = problem.restricted_to(block, columns)
-        refit = self._refit(restricted, weights, state)
+        refit = self._refit(restricted, weights, state, problem.design.shape[1])
         following = ActiveState(
             columns=columns,
             weights=refit.weights,
@@ -244,13 +247,15 @@ class ColumnGeneration(Solver):
         state.refit_gap, state.exhausted = np.inf, None
         return state
 
-    def _refit(self, restricted: Problem, weights: Array, state: ActiveState) -> Refit:
+    def _refit(
+        self, restricted: Problem, weights: Array, state: ActiveState, n_features: int
+    ) -> Refit:
         """Re-fit to a part of the gap, where columns are many and more will come."""
-        target = max(self._gap_target(state), restricted.negligible)
+        target = max(self._gap_target(state, n_features), restricted.negligible)
         intercept = state.intercept + float(state.lengths.offsets @ state.weights)
         return FreeNewton(self.master).solve(restricted, weights, intercept, target)
 
-    def _gap_target(self, state: ActiveState) -> float:
+    def _gap_target(self, state: ActiveState, n_features: int) -> float:
         certificate = state.certificate
         wanted = self.inner_ratio * certificate.gap
         enough = 0.5 * self.tolerance * abs(certificate.objective)
@@ -266,6 +271,8 @@ class ColumnGeneration(Solver):
             # Well beyond, where that costs nothing: what should not differ (weights and repeated
             # samples, one order of columns and another) then differs by rounding alone.
             return max(1e-4 * enough, min(enough, 1e-11 * abs(certificate.objective)))
+        if taken * taken <= n_features:
+            wanted *= self.pace.further  # a re-fit costs next to nothing beside a pass
         # Where the last step is near, going all the way saves a pass.
         return wanted if wanted > 30 * enough else enough
 
