@@ -121,13 +121,7 @@ def content_of_estimator(
     """Return everything that the page tells."""
     view = view_of(estimator, X, names)
     values = np.asarray(y)
-    if view.classes is not None and not np.isin(values, view.classes).all():
-        strange = values[~np.isin(values, view.classes)].tolist()[0]
-        raise ValueError(
-            f"y has the class {strange!r}, which {type(view.model).__name__} was not fitted to; "
-            "give the targets that it was fitted to"
-        )
-    codes = values if view.classes is None else np.searchsorted(np.array(view.classes), values)
+    codes = _codes(view, values)
     held_out, evidence = held_out_of(estimator, view, X, values, test, test_fraction, rng)
     found = half_fits(estimator, X, values, view, n_resamples, rng)
     selected = with_twins(view, X, values, selected_of(view))
@@ -171,6 +165,19 @@ def content_of_estimator(
         versions=versions(),
         files=("summary.json",),
     )  # fmt: skip
+
+
+def _codes(view: View, values: Any) -> Any:
+    """Return the places of classes among those of the fit; numbers as they are."""
+    if view.classes is None:
+        return values
+    if not np.isin(values, view.classes).all():
+        strange = values[~np.isin(values, view.classes)].tolist()[0]
+        raise ValueError(
+            f"y has the class {strange!r}, which {type(view.model).__name__} was not fitted to; "
+            "give the targets that it was fitted to"
+        )
+    return np.searchsorted(np.array(view.classes), values)
 
 
 def _counts(codes: Any, labels: list[str] | None) -> tuple[tuple[str, int], ...]:
