@@ -1,17 +1,21 @@
 """What a fit costs, from bytes, bandwidths and flops: formulas, and a simulation of a cluster.
 
 python benchmarks/scaling_model.py
+python benchmarks/scaling_model.py --cores 2 16 32 64 --bandwidth 150
 python benchmarks/scaling_model.py --rows 1e9 --columns 1e9 --per-row 100 --workers 1024 \\
     --grid 32x32 --keep-scores
 
-docs/scaling.md explains the formulas. The simulation draws slow workers and lost ones, pass by
-pass; everything else is the formulas. Standard library and NumPy only.
+docs/scaling.md explains the formulas. ``--cores`` measures what this machine reads and multiplies,
+and tells a reading of 16 vectors on others of so many cores and GB/s. The simulation draws slow
+workers and lost ones, pass by pass; everything else is the formulas.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -193,6 +197,33 @@ def report(name: str, data: Data, machine: Machine, layout: Layout, passes: int)
     )
 
 
+def cores(counts: list[int], bandwidth: float, n: int = 1000, p: int = 100_000) -> None:
+    """Print max(8 n p / B, 32 n p / (c F)) with F measured here, and what was measured."""
+    from atomlearn import _kernels
+
+    rng, threads = np.random.default_rng(0), _kernels.max_threads()
+    X, V = np.ones((n, p), order="F"), rng.standard_normal((n, 16))
+
+    def least(call: Callable[[], object]) -> float:
+        times = []
+        for _ in range(5):
+            began = time.perf_counter()
+            call()
+            times.append(time.perf_counter() - began)
+        return min(times)
+
+    one = least(lambda: _kernels.many_dense(X, V[:, :1]))
+    many = least(lambda: _kernels.found_dense(X, V, np.full(16, np.inf)))
+    flops = 32.0 * n * p / many / threads
+    print(
+        f"{n} x {p:,}, {threads} threads: one vector {one:.3f} s ({8e-9 * n * p / one:.1f} GB/s), "
+        f"16 vectors {many:.3f} s ({1e-9 * flops:.1f} GFlop/s a core)"
+    )
+    for count in counts:
+        seconds = max(8e-9 * n * p / bandwidth, 32.0 * n * p / (count * flops))
+        print(f"{count} cores at {bandwidth:g} GB/s: a reading of 16 vectors {seconds:.4f} s")
+
+
 def main() -> None:
     """Print the cases, or the one that was asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -206,7 +237,12 @@ def main() -> None:
     parser.add_argument("--read", type=float, default=5.0, help="GB/s of a worker")
     parser.add_argument("--network", type=float, default=1.25, help="GB/s of a machine")
     parser.add_argument("--passes", type=int, default=20)
+    parser.add_argument("--cores", type=int, nargs="+", help="tell readings of 16 vectors on them")
+    parser.add_argument("--bandwidth", type=float, default=150.0, help="GB/s of their memory")
     given = parser.parse_args()
+    if given.cores:
+        cores(given.cores, given.bandwidth)
+        return
     if given.rows is None or given.columns is None:
         for name, case in CASES.items():
             report(name, *case, given.passes)

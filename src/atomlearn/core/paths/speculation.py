@@ -76,6 +76,7 @@ class Speculation:
         self.refitted = True
         self.sweep: Sweep | None = None
         self.swept_before = False
+        self.share = GUESS.share
         self.worth = Worth(reading)
 
     @property
@@ -193,7 +194,7 @@ class Speculation:
             # Nothing is known of scores that are all zero: then each column would be large.
             tiny = np.finfo(np.float64).tiny
             references = np.array([point.reference for point in points])
-            bounds = np.maximum(GUESS.share * references, tiny)
+            bounds = np.maximum(self.share * references, tiny)
         return Asked([point.dual for point in points], bounds)
 
     def learn(self, batch: list[Level], answer: Answer) -> None:
@@ -218,6 +219,8 @@ class Speculation:
             if level.status is None:
                 wrong.append(level)
         joined = self._join(batch, answer) if wrong else 0
+        if sum(level.work for level in wrong) > self.worth.reading:
+            self.share = max(GUESS.least_share, GUESS.wider * self.share)
         for level in wrong:
             if self.deadline.passed:
                 level.status = Status.TIME_LIMIT
@@ -266,7 +269,7 @@ class Speculation:
             shifted = level.problem.shifted(
                 scores, self.pool.columns[point.positions], point.weights
             )
-            columns = norm.rated(shifted, GUESS.share * point.reference)
+            columns = norm.rated(shifted, self.share * point.reference)
             found.append(columns)
             ranks.append(np.arange(columns.size))
         if not found:
