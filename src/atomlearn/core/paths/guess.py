@@ -13,9 +13,9 @@ class Guess:
 
     levels : solved and priced together. Measured on dense and sparse data: 16 take a tenth of the
     readings that one takes, more spoil re-fits by columns that are not needed. share : columns
-    rated so much of the reference join the pool; wider, least_share : after wrong guesses that
-    cost more than a reading it is this part of that, down to the other: a k-support path takes 11
-    readings and half the time, not 13; joining : at most so many a reading; readings :
+    rated so much of the reference join the pool; wider : so much after wrong guesses
+    that cost more than a reading (k-support paths then take fewer of both); joining : at most so
+    many a reading; readings :
     of one level without proof, after which it is solved by itself; whole : entries of X up to
     which the pool holds all of it (128 MB); elsewhere : what reading an entry costs that is not an
     array in memory (a store, a cluster, columns made on the way), at a guess.
@@ -23,8 +23,7 @@ class Guess:
 
     levels: int = 16
     share: float = 0.8
-    wider: float = 0.75
-    least_share: float = 0.5
+    wider: float = 0.6
     joining: int = 3000
     readings: int = 8
     whole: int = 2**24

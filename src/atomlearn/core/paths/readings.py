@@ -139,9 +139,5 @@ def _read(design: Design, together: Sequence[Asked]) -> list[Answer]:
     V = np.column_stack([v for asked in together for v in asked.vectors])
     bounds = [asked.bounds for asked in together if asked.bounds is not None]
     scores = design.scores_above(V, np.concatenate(bounds)) if bounds else design.scores_many(V)
-    answers, start = [], 0
-    for asked in together:
-        end = start + len(asked.vectors)
-        answers.append(Answer(scores[start:end], V.shape[1]))
-        start = end
-    return answers
+    rest = iter(scores)
+    return [Answer([next(rest) for _ in asked.vectors], V.shape[1]) for asked in together]

@@ -220,7 +220,7 @@ class Speculation:
                 wrong.append(level)
         joined = self._join(batch, answer) if wrong else 0
         if sum(level.work for level in wrong) > self.worth.reading:
-            self.share = max(GUESS.least_share, GUESS.wider * self.share)
+            self.share = GUESS.wider
         for level in wrong:
             if self.deadline.passed:
                 level.status = Status.TIME_LIMIT
