@@ -238,9 +238,9 @@ def test_other_data_than_that_of_the_fit_are_refused(tmp_path: Path) -> None:
     X, y = load_breast_cancer(return_X_y=True)
     model = AtomicClassifier(alpha=0.1).fit(scale(X), y)
     page = tmp_path / "report.html"
-    with pytest.raises(ValueError, match="5 columns, and AtomicClassifier was fitted to 30"):
+    with pytest.raises(ValueError, match="5 features, but AtomicClassifier is expecting 30"):
         atomlearn.report(model, scale(X)[:, :5], y, page)
-    with pytest.raises(ValueError, match="the class 2, which AtomicClassifier was not fitted to"):
+    with pytest.raises(ValueError, match="the class 2, and the model knows"):
         atomlearn.report(model, scale(X), np.where(X[:, 0] > 20, 2, y), page)
     assert not page.exists()
 

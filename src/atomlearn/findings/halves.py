@@ -43,14 +43,9 @@ def problem_of(model: Any, X: Any, y: NDArray[Any]) -> Problem | None:
 
 
 def masks_of_parts(
-    model: Any,
-    X: Any,
-    y: NDArray[Any],
-    parts: Sequence[Rows],
-    levels: Array,
-    most: int | None,
+    model: Any, X: Any, y: NDArray[Any], parts: Sequence[Rows], levels: Array, most: int | None,
     walks: bool,
-) -> list[Mask] | None:
+) -> list[Mask] | None:  # fmt: skip
     """Return the columns that each part of the rows selects at any of the levels.
 
     None where the model is not one that can be fitted to several parts at once.
@@ -67,7 +62,8 @@ def masks_of_parts(
     if problem is None:
         return None
     walks = walks and _is_lasso(problem) and isinstance(X, np.ndarray) and levels.size > 1
-    if walks and most is not None and _is_little(most, X.size):
+    # Their systems are solved afresh at each step.
+    if walks and most and most <= min(SETTINGS.most_walked, SETTINGS.work_of_walks // X.size):
         array = np.asarray(X, dtype=np.float64)
         found, sure = first_columns(
             array, problem.y, parts, most, levels[0], levels[-1], problem.fit_intercept
@@ -81,11 +77,6 @@ def masks_of_parts(
             masks[k] = mask
         return masks
     return _by_paths(problem, parts, levels, most, model._settings())
-
-
-def _is_little(most: int, size: int) -> bool:
-    """Whether all parts may walk in lockstep: their systems are solved afresh at each step."""
-    return most <= SETTINGS.most_walked and most * size <= SETTINGS.work_of_walks
 
 
 def _is_lasso(problem: Problem) -> bool:

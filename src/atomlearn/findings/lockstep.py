@@ -131,9 +131,7 @@ class _Walk:
         gram = self.gram[going, :count, :count]
         w = np.linalg.solve(gram, signs[:, :, None])[:, :, 0]
         # One by one: what is large is not copied.
-        direction = np.array(
-            [one @ self.block[part, :count] for part, one in zip(going, w, strict=True)]
-        )
+        direction = np.array([w[i] @ self.block[k, :count] for i, k in enumerate(going)])
         # Half the digits: what is added up by them is checked in the end.
         slope = (direction.astype(np.float32) @ rough).astype(np.float64)
         level, scores, rows = self.level[going], self.scores[going], np.arange(going.size)[:, None]
@@ -175,9 +173,7 @@ class _Walk:
             new -= self.inside[parts] * (new.sum(axis=1) / self.sizes[parts])[:, None]
         self.block[parts, place] = new
         count = int(place.max()) + 1
-        products = np.array(
-            [self.block[part, :count] @ one for part, one in zip(parts, new, strict=True)]
-        )
+        products = np.array([self.block[k, :count] @ new[i] for i, k in enumerate(parts)])
         self.gram[parts, place, :count] = products
         self.gram[parts, :count, place] = products
         self.columns[parts, place] = entering

@@ -216,9 +216,8 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
     ) -> list[Mask]:
         """Return what each half selects: all halves at once where the model is one of ours."""
         levels = [base.alpha] if self.alphas is None and hasattr(base, "alpha") else self.alphas
-        most, walks = self.max_features, self.max_features is not None
-        if self.alphas is not None and most is None:
-            most = max(len(halves[0]) // 2, 1)
+        walks = self.max_features is not None
+        most = self.max_features if walks or self.alphas is None else max(len(halves[0]) // 2, 1)
         if not routed and levels is not None:
             falling = np.sort(np.asarray(levels, dtype=np.float64))[::-1]
             together = masks_of_parts(base, X, y, halves, falling, most, walks)

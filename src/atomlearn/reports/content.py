@@ -237,4 +237,4 @@ class Content:
     @property
     def relative_gap(self) -> float:
         """The largest proved relative gap of all fits."""
-        return max((fit.relative_gap for fit in self.fits), default=0.0)
+        return max((fit.relative_gap for fit in self.fits), default=float("inf"))

@@ -28,12 +28,9 @@ def held_out_of(
         fitted, rows, truth = estimator, test[0], np.asarray(test[1])
         n_train, known = view.inputs.shape[0], np.zeros(len(truth), dtype=bool)
     elif fraction > 0 and not is_opened(X):
-        labels = y if view.classes is not None else None
         fewest = min(int(np.ceil(fraction * len(y))), int((1 - fraction) * len(y)))
-        if labels is not None and (
-            np.unique(labels, return_counts=True)[1].min() < 2 or fewest < np.unique(labels).size
-        ):
-            labels = None
+        counts = np.unique(y, return_counts=True)[1] if view.classes is not None else np.zeros(1)
+        labels = y if counts.min() > 1 and counts.size <= fewest else None
         train, left = train_test_split(
             np.arange(len(y)), test_size=fraction, random_state=rng, stratify=labels
         )

@@ -168,15 +168,10 @@ def content_of_estimator(
 
 
 def _codes(view: View, values: Any) -> Any:
-    """Return the places of classes among those of the fit; numbers as they are."""
     if view.classes is None:
         return values
-    if not np.isin(values, view.classes).all():
-        strange = values[~np.isin(values, view.classes)].tolist()[0]
-        raise ValueError(
-            f"y has the class {strange!r}, which {type(view.model).__name__} was not fitted to; "
-            "give the targets that it was fitted to"
-        )
+    if strange := values[~np.isin(values, view.classes)].tolist():
+        raise ValueError(f"y has the class {strange[0]!r}, and the model knows {view.classes}")
     return np.searchsorted(np.array(view.classes), values)
 
 

@@ -30,9 +30,7 @@ def summary_of(content: Content) -> dict[str, Any]:
     }
     return found | {
         "headline": content.headline,
-        "proved_gap": content.headline_gap
-        if content.fits and math.isfinite(content.headline_gap)
-        else None,
+        "proved_gap": content.headline_gap if math.isfinite(content.headline_gap) else None,
         "asked_gap": content.goal,
         "fitted_exactly": content.headline_gap <= content.goal,
         "n_selected": len(content.selected),

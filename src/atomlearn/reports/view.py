@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sklearn.base import is_classifier
+from sklearn.utils.validation import _check_n_features
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
 from atomlearn.core.interfaces import Array, Design, Rows
@@ -57,12 +58,7 @@ def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
         )
     own = getattr(model, "feature_names_in_", None)
     design = inputs = as_design(data)
-    expected = getattr(model, "n_features_in_", inputs.shape[1])
-    if inputs.shape[1] != expected:
-        raise ValueError(
-            f"X has {inputs.shape[1]} columns, and {type(model).__name__} was fitted to "
-            f"{expected}; give the data that it was fitted to"
-        )
+    _check_n_features(model, inputs, reset=False)
     map = getattr(model, "feature_map_", None)
     if map is not None and getattr(model, "features", "linear") != "linear":
         design = map.apply(inputs)
