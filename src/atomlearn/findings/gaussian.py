@@ -252,7 +252,8 @@ def _lanczos(matrix: Any, start: Array, steps: int) -> tuple[Array, Array, float
             break
         vectors.append(image / beside[-1])
     values, states = la.eigh_tridiagonal(np.array(diagonal), np.array(beside[:-1]))
-    return values, states[0] ** 2, float(values[-1] + beside[-1] * abs(states[-1, -1]))
+    top = float(values[-1] + beside[-1] * abs(states[-1, -1]))
+    return np.asarray(values, dtype=np.float64), np.asarray(states[0] ** 2), top
 
 
 def _chosen(nodes: Array, weights: Array, total: float, edge: float, method: str) -> float:
