@@ -244,6 +244,17 @@ class Problem:
         """Objective that rounding cannot tell from 0: that of residuals of a few eps times y."""
         return float(np.finfo(np.float64).eps) ** 2 * 64.0 * self.loss_at_zero()
 
+    def is_perfect(self, certificate: Certificate) -> bool:
+        """Return whether the objective is 0 up to rounding: so is, then, what is left of the gap.
+
+        It may be more than negligible where what floats lose is more, as where columns are far from
+        zero, but is then that of residuals of 1e-12 times y.
+        """
+        lost = min(
+            certificate.rounding, float(np.finfo(np.float64).eps) ** 1.5 * self.loss_at_zero()
+        )
+        return bool(certificate.objective <= max(self.negligible, lost))
+
     def loss_at_zero(self) -> float:
         """Return f(0), the scale of what is negligible, without what is free."""
         return pieces.value(self.loss.bare, self.y, np.zeros(self.y.size), self.weight)

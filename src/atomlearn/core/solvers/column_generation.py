@@ -294,7 +294,7 @@ class ColumnGeneration(Solver):
         state.certificate = price.certificate
         state.candidates = self._candidates(state, price)
         state.patience = math.inf if state.candidates.size else self.pace.patience
-        if state.columns.size and state.certificate.objective <= problem.negligible:
+        if state.columns.size and problem.is_perfect(state.certificate):
             state.exhausted = Status.PERFECT_FIT
         return state
 

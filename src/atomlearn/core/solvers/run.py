@@ -147,7 +147,7 @@ def _loop(
                 best = state
             problem = problem.until(clock.watched(observers, progress, problem.deadline))
             status = stop.reason(progress) or state.exhausted
-            if status is None and state.iteration and _is_perfect(problem, state):
+            if status is None and state.iteration and problem.is_perfect(state.certificate):
                 status = Status.PERFECT_FIT
             status = status or stall.reason(state)
             if status is None and problem.deadline.passed:
@@ -161,11 +161,6 @@ def _loop(
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     return (state if status in LAST_POINT else best), status
-
-
-def _is_perfect(problem: Problem, state: State) -> bool:
-    """Return whether the objective is 0 up to rounding: what is left of the gap is rounding too."""
-    return bool(state.certificate.objective <= problem.negligible)
 
 
 def _way_back(lift: Lift | None, origin: float) -> Callable[[WarmStart], WarmStart]:
