@@ -128,7 +128,9 @@ def test_agrees_with_the_python_path(gram):
         problem = Problem.build(block, y, as_loss("squared"), regularizer)
         start = certified(problem, np.zeros(members.size), None, 0.0)
         target = 1e-10 * start.refit.objective
-        twin, _ = _Descent(problem, start).run(target, 100)
+        descent = _Descent(problem, start)
+        descent.run(target, 100)
+        twin = descent.best
         _, u, _ = solve(B, y, starts, members, level * weights, gram, target)
         mine = certified(problem, u, None, 0.0).refit
         assert mine.gap <= 1.01 * target

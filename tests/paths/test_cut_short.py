@@ -20,7 +20,8 @@ Y = X[:, :3].sum(axis=1) + RNG.standard_normal(80)
 
 def cut(model: AtomicRegressorCV, status: Status = Status.INTERRUPTED) -> AtomicRegressorCV:
     """Fit a model whose search is cut short: it is a model, and says so."""
-    with pytest.warns(ConvergenceWarning, match=f"cut short .{status.name}"):
+    by = {Status.INTERRUPTED: "Ctrl-C", Status.TIME_LIMIT: "the time limit"}[status]
+    with pytest.warns(ConvergenceWarning, match=f"cut short by {by}"):
         model.fit(X, Y)
     assert model.status_ is status
     assert model.predict(X).shape == Y.shape

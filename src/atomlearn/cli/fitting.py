@@ -23,7 +23,7 @@ from atomlearn.cli.watching import Watch
 from atomlearn.core.data.parts import RowSubset, part_of
 from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces import Array, Columns, Design, Norm, Rows
-from atomlearn.core.paths.cross_validation import CrossValidation, Rule
+from atomlearn.core.paths.cross_validation import Rule
 from atomlearn.core.paths.levels import largest_useful_level
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.estimators.units import Units, as_they_are, standardized, too_many
@@ -251,41 +251,46 @@ def _cross_validate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     )
     try:
         model.fit(data.design, y, **data.of_rows)
-    except KeyboardInterrupt as stop:
-        return _cut_short(data, plan, watch, rule, getattr(stop, "found", None))
+    except KeyboardInterrupt:
+        return _nothing_tried(data, plan, watch)
+    by = _chosen_by(model, n_folds, y.size, watch)
     if data.given.on_disk:
-        by = f"{n_folds}-fold cross-validation on {y.size} rows"
         watch.searches = 0
         found = replace(plan, norms=(model.norm_,), alpha=model.alpha_, chosen_by=by)
-        return replace(_estimate(data, found, watch), chosen=(model.norm_, model.alpha_))
-    plan = replace(plan, chosen_by=f"{n_folds}-fold cross-validation on {y.size} rows")
-    settings = _settings(model.norm_, model.alpha_, plan, target)
-    unknown = (None,) * len(model.results_)
-    return Outcome(model.results_, model, settings, unknown, (model.norm_, model.alpha_))
-
-
-def _cut_short(
-    data: Data, plan: Plan, watch: Watch, rule: Rule, found: CrossValidation | None
-) -> Outcome:
-    """After Ctrl-C in the search: the best of what it had tried; before it had, a guess."""
-    watch.searches, watch.labels = 0, []
-    if found is None:
-        model = search_of(data.target)(plan.norms[0], **_options(data, plan, watch))
-        checked = model._checked(data.design, data.y, data.given.weight)
-        alpha = 0.2 * largest_useful_level(model._problems(checked, plan.norms[0], 1.0)[0])
-        norm = plan.norms[0]
-        by = "nothing: the search was interrupted, and this is a fifth of the largest useful one"
-        watch.say("  interrupted: no alpha was chosen; a fifth of the largest useful one is taken")
+        outcome = replace(_estimate(data, found, watch), chosen=(model.norm_, model.alpha_))
     else:
-        known = np.isfinite(found.mean)
-        chosen, level = found.choose(rule)
-        norm, alpha = plan.norms[chosen], float(found.levels[chosen, level])
-        by = (
-            f"{found.scores.shape[2]}-fold cross-validation, interrupted after {known.sum()} of "
-            f"{known.size} levels"
-        )
-        watch.say(f"  interrupted: alpha {alpha:.3g} is the best of {known.sum()} that were tried")
-    outcome = _estimate(data, replace(plan, norms=(norm,), alpha=alpha, chosen_by=by), watch)
+        settings = _settings(model.norm_, model.alpha_, replace(plan, chosen_by=by), target)
+        unknown = (None,) * len(model.results_)
+        outcome = Outcome(model.results_, model, settings, unknown, (model.norm_, model.alpha_))
+    return _interrupted(outcome) if model.status_ is Status.INTERRUPTED else outcome
+
+
+def _chosen_by(model: Any, n_folds: int, n_rows: int, watch: Watch) -> str:
+    """Return how alpha was chosen, and say where the search was cut short."""
+    ended = {Status.INTERRUPTED: "interrupted", Status.TIME_LIMIT: "out of time"}
+    if model.status_ not in ended or model._searched.is_converged:
+        return f"{n_folds}-fold cross-validation on {n_rows} rows"
+    table, said = model.cv_results_, ended[model.status_]
+    known = np.isfinite(table["mean_test_score"])
+    folds = sum(name.startswith("split") for name in table)
+    watch.say(f"  {said}: alpha {model.alpha_:.3g} is the best of {known.sum()} that were tried")
+    return f"{folds}-fold cross-validation, {said} after {known.sum()} of {known.size} levels"
+
+
+def _nothing_tried(data: Data, plan: Plan, watch: Watch) -> Outcome:
+    """After Ctrl-C before any level was scored: the fit at a guess."""
+    watch.searches, watch.labels, norm = 0, [], plan.norms[0]
+    model = search_of(data.target)(norm, **_options(data, plan, watch))
+    checked = model._checked(data.design, data.y, data.given.weight)
+    alpha = 0.2 * largest_useful_level(model._problems(checked, norm, 1.0)[0])
+    by = "nothing: the search was interrupted, and this is a fifth of the largest useful one"
+    watch.say("  interrupted: no alpha was chosen; a fifth of the largest useful one is taken")
+    return _interrupted(
+        _estimate(data, replace(plan, norms=(norm,), alpha=alpha, chosen_by=by), watch)
+    )
+
+
+def _interrupted(outcome: Outcome) -> Outcome:
     for result in outcome.results:
         result.status = Status.INTERRUPTED
     return outcome

@@ -89,7 +89,10 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
         if interrupted:
             # After Ctrl-C the other outputs only get their starting point.
             model.set_params(stop=Iterations(0), observers=())
-        interrupted = _fit(model, data, values, watch) or interrupted
+        model.fit(data.design, values, **data.of_rows)
+        if model.size_choice_ is not None and model.size_choice_.interrupted:
+            watch.say(f"  interrupted: {model.n_wanted_} features, of the numbers that were tried")
+            interrupted = True
         models.append(model)
         if interrupted:
             model.results_[0].status = Status.INTERRUPTED
@@ -115,20 +118,6 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
         together=together,
         selected=_selected(models, plan),
     )
-
-
-def _fit(model: FeatureGenerator, data: Data, values: NDArray[Any], watch: Watch) -> bool:
-    """Fit; whether Ctrl-C ended the search for a number of features, whose best is taken then."""
-    try:
-        model.fit(data.design, values, **data.of_rows)
-    except KeyboardInterrupt as stop:
-        found = getattr(stop, "found", None)
-        if found is None:
-            raise
-        watch.say(f"  interrupted: {found.chosen} features, of the numbers that were tried")
-        model.set_params(n_features=found.chosen).fit(data.design, values, **data.of_rows)
-        return True
-    return False
 
 
 def _selected(models: Sequence[FeatureGenerator], plan: Plan) -> Columns:

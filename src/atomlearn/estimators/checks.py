@@ -252,5 +252,6 @@ def warn_of_cut(model: Any, scores: Array, status: Status) -> None:
     """Warn where Ctrl-C or a time limit ended the search; unknown mean scores are NaN."""
     known = f"chosen among {np.isfinite(scores).sum()} of {scores.size} candidates"
     if not status.is_converged:
-        said = f"{type(model).__name__}: the search was cut short ({status.name}): {known}"
+        by = "Ctrl-C" if status is Status.INTERRUPTED else "the time limit"
+        said = f"{type(model).__name__}: the search was cut short by {by}: {known}"
         warnings.warn(said, ConvergenceWarning, stacklevel=5)
