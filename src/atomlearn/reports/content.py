@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from atomlearn.core.problem.result import Record
+from atomlearn.core.problem.result import Record, Status
 from atomlearn.findings.verdict import Verdict, no_verdict
 from atomlearn.reports.evidence import Evidence
 
@@ -236,5 +237,11 @@ class Content:
 
     @property
     def relative_gap(self) -> float:
-        """The largest proved relative gap of all fits."""
-        return max((fit.relative_gap for fit in self.fits), default=float("inf"))
+        """The largest proved relative gap of all fits.
+
+        Relative to an objective that is 0 up to rounding there is none: there it is what a float
+        can tell at all.
+        """
+        perfect, least = str(Status.PERFECT_FIT), sys.float_info.epsilon
+        gaps = (least if fit.status == perfect else fit.relative_gap for fit in self.fits)
+        return max(gaps, default=float("inf"))

@@ -16,7 +16,7 @@ from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.refits import Point
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import TINY, Certificate
+from atomlearn.core.problem.result import Certificate
 from atomlearn.core.problem.rounding import growth
 
 #: Columns beyond which a Gram matrix of all of them costs more than it saves; and so many may
@@ -113,7 +113,7 @@ class Sweep:
         gap = objective + 0.5 * ridge + Q - inner + objective / levels * beyond
         if not problem.tau:
             # The classical alternative: the dual point scaled into polar <= level.
-            c = np.minimum(levels / np.maximum(polar, TINY), 1.0)
+            c = levels / np.maximum(polar, levels)
             gap = np.where(beyond > 0, np.minimum(gap, objective + c * c * Q - c * inner), gap)
         gap = np.clip(np.where(np.isnan(gap), np.inf, gap), 0.0, objective)
         raised = self._raised()
