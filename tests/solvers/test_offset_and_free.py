@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import PoissonRegressor
 
-from atomlearn import designs, losses, masters, norms, paths, problem, solve, solvers
+from atomlearn import (
+    AtomicClassifierCV,
+    designs,
+    losses,
+    masters,
+    norms,
+    paths,
+    problem,
+    solve,
+    solvers,
+)
 from atomlearn.designs import as_design
 from atomlearn.losses import FreeColumns, Huber, as_loss
 from atomlearn.solvers.stopping import Passes
@@ -342,3 +353,16 @@ def test_paths_beside_free_columns_are_those_of_single_fits(loss: str) -> None:
         alone = solve(X, y, level=level, gap=1e-10, **given)
         assert result.relative_gap <= 1e-9
         np.testing.assert_allclose(result.objective, alone.objective, rtol=2e-9)
+
+
+def test_a_free_column_that_separates_the_classes_ends_a_search_of_levels() -> None:
+    """No curvature is left there: no step divides by it, and no warning comes of it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 6))
+    y = X[:, 0] + 0.3 * rng.normal(size=80)
+    table = np.column_stack([5.0 * y, X])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = AtomicClassifierCV(norms.L1(), unpenalized=[0], n_alphas=10).fit(table, y > 0)
+    assert model.score(table, y > 0) == 1.0
+    assert not model.coef_[0, 1:].any()

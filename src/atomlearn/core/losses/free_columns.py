@@ -306,7 +306,7 @@ class FreeColumns(Around):
             H = H + (damping or 1.0) * largest * (Q.T @ (weight[:, None] * Q))
         values, vectors = np.linalg.eigh(H)
         largest = float(values.max(initial=0.0))
-        if not (np.isfinite(largest) and largest > 0):
+        if not (np.isfinite(largest) and 1e-13 * largest > 0):
             return np.asarray(-slope / max(float(weight.max()), 1e-300))
         values = np.maximum(values, 1e-13 * largest)
         return np.asarray(-(vectors @ ((vectors.T @ slope) / values)))
@@ -319,7 +319,7 @@ class FreeColumns(Around):
         Q, coupled, most = self.basis, self.inner.coupled, 1.0
         for _ in range(2):
             surplus = Q.T @ dual
-            if not surplus.any():
+            if not surplus.any() or not np.isfinite(surplus).all():
                 break
             rows = dual.reshape(-1, coupled)
             sizes = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
@@ -329,7 +329,7 @@ class FreeColumns(Around):
             dual = (rows * factors[:, None]).reshape(-1)
             # Rows next to 0, as where a column tells a class, may grow: they stay in the domain.
             large = sizes[:, 0] > 1e-6 * sizes.max()
-            most *= max(1.0, float(factors[large].max()))
+            most *= float(factors[large].max(initial=1.0))
         return dual / most if most > 1.0 else dual
 
 
