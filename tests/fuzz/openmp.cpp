@@ -93,13 +93,29 @@ bool GOMP_loop_nonmonotonic_dynamic_start(long start, long end, long step, long 
     return take(from, to);
 }
 
-bool GOMP_loop_nonmonotonic_dynamic_next(long* from, long* to) { return take(from, to); }
-void GOMP_loop_end() { team->barrier(); }
+bool GOMP_loop_nonmonotonic_dynamic_next(long* from, long* to) {
+    return take(from, to);
+}
+void GOMP_loop_end() {
+    team->barrier();
+}
 void GOMP_loop_end_nowait() {}
-void GOMP_barrier() { team->barrier(); }
-int omp_get_max_threads() { return most; }
-int omp_get_num_threads() { return team ? team->size : 1; }
-int omp_get_thread_num() { return team ? number : 0; }
-int omp_in_parallel() { return team && team->size > 1; }
-void omp_set_num_threads(int threads) { most = threads; }
+void GOMP_barrier() {
+    team->barrier();
+}
+int omp_get_max_threads() {
+    return most;
+}
+int omp_get_num_threads() {
+    return team ? team->size : 1;
+}
+int omp_get_thread_num() {
+    return team ? number : 0;
+}
+int omp_in_parallel() {
+    return team && team->size > 1;
+}
+void omp_set_num_threads(int threads) {
+    most = threads;
+}
 }

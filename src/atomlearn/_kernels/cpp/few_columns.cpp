@@ -140,8 +140,7 @@ class CompressedColumns final : public FewColumns {
         double mass = 0.0;
         for (Index i = 0; i < n_; ++i) mass += curvature[i];
         for (Index r = known; r < size; ++r) {
-            if (means != nullptr)
-                add_multiple(gram + r * stride, -mass * means[r], means, r + 1);
+            if (means != nullptr) add_multiple(gram + r * stride, -mass * means[r], means, r + 1);
             for (Index c = 0; c < r; ++c) gram[c * stride + r] = gram[r * stride + c];
         }
     }

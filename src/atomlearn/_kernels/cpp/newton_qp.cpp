@@ -236,7 +236,8 @@ class Fit {
             factor(new double[as_size(stride * stride)]);
         for (Index r = 0; r < count; ++r) {
             const double* from = k_.gram.get() + kept[as_size(r)] * old;
-            for (Index c = 0; c < count; ++c) gram[as_size(r * stride + c)] = from[kept[as_size(c)]];
+            for (Index c = 0; c < count; ++c)
+                gram[as_size(r * stride + c)] = from[kept[as_size(c)]];
         }
         for (Index r = 0; r < k_.factored; ++r)
             std::copy_n(k_.factor.get() + r * old + r, k_.factored - r,
@@ -300,9 +301,14 @@ class Fit {
         Index live = 0;
         for (const double d : k_.damped) live += d > 0.0;
         const Index most = p_.ridge > 0.0 ? size : std::min(size, live - p_.intercept);
-        const SignedQuadratic quadratic{k_.gram.get(),           k_.stride,     size,
-                                        gradient_.data(),         price_.data(), p_.ridge,
-                                        std::max<Index>(most, 1), p_.is_signed};
+        const SignedQuadratic quadratic{k_.gram.get(),
+                                        k_.stride,
+                                        size,
+                                        gradient_.data(),
+                                        price_.data(),
+                                        p_.ridge,
+                                        std::max<Index>(most, 1),
+                                        p_.is_signed};
         SupportFactor state{k_.factor.get(), k_.stride, k_.order.data(), k_.factored};
         const PivotedPath done =
             pivot_path(quadratic, &p_.level, 1, state, start_.data(), end_.data());
@@ -314,8 +320,8 @@ class Fit {
         k_.factored = 0;
         end_ = start_;
         const QuadraticProgram program{k_.gram.get(), k_.stride,     size,        gradient_.data(),
-                                       true,           price_.data(), p_.coupling, p_.ridge,
-                                       p_.radius,      false,         p_.level,    p_.is_signed};
+                                       true,          price_.data(), p_.coupling, p_.ridge,
+                                       p_.radius,     false,         p_.level,    p_.is_signed};
         ActiveFactor state{k_.factor.get(), k_.stride, k_.order.data(), 0, 0, 0.0};
         const QPOutcome outcome =
             active_set(program, state, end_.data(), limits_.batch, kMostPivots);

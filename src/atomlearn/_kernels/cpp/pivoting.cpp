@@ -139,7 +139,7 @@ class Pivoting {
         Index used = 0;
         for (const double sign : signs_) used += sign != 0.0;
         const Index room = std::max<Index>(1, (q_.most - used) / 2);
-        if (q_.most < q_.size && static_cast<Index>(entering_.size()) > room) {
+        if (q_.most<q_.size&& static_cast<Index>(entering_.size())> room) {
             std::stable_sort(entering_.begin(), entering_.end(), [&](Index a, Index b) {
                 return std::abs(gradient_[as_size(a)]) * q_.price[b] >
                        std::abs(gradient_[as_size(b)]) * q_.price[a];
@@ -198,8 +198,8 @@ class Pivoting {
         blas::solve_lower(behind, gone, state_.factor + first * (state_.stride + 1), state_.stride,
                           absent_images_.data(), behind);
         absent_factor_.resize(as_size(gone * gone));
-        blas::add_gram(gone, behind, 1.0, absent_images_.data(), behind, 0.0,
-                       absent_factor_.data(), gone);
+        blas::add_gram(gone, behind, 1.0, absent_images_.data(), behind, 0.0, absent_factor_.data(),
+                       gone);
         return blas::cholesky(gone, absent_factor_.data(), gone);
     }
 
