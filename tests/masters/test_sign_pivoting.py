@@ -44,14 +44,11 @@ def test_the_factor_follows_any_sequence_of_supports() -> None:
     for _ in range(60):
         c, price = A.T @ rng.standard_normal(80), rng.uniform(1, 10, 60)
         [w] = l1_quadratic(H, H @ w + 0.1 * w - c, price, w, ONE, ridge=0.1, factor=factor)
-        used = np.flatnonzero(w)
+        used = factor.active
+        assert set(used) == set(np.flatnonzero(w))
         right = c[used] - price[used] * np.sign(w[used])
         exact = np.linalg.solve(H[np.ix_(used, used)] + 0.1 * np.eye(used.size), right)
         np.testing.assert_allclose(w[used], exact, rtol=1e-9)
-        # What has left may still be there.
-        assert set(used) <= set(factor.active)
-        assert factor.count <= 60
-        used = factor.active
         upper = np.triu(factor.factor[: used.size, : used.size])
         np.testing.assert_allclose(
             upper.T @ upper, H[np.ix_(used, used)] + 0.1 * np.eye(used.size), rtol=1e-9, atol=1e-9

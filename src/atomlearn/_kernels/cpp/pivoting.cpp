@@ -8,6 +8,7 @@
 
 #include "blas.hpp"
 #include "factor.hpp"
+#include "ridge_systems.hpp"
 #include "vectors.hpp"
 
 namespace atomlearn {
@@ -22,8 +23,8 @@ constexpr double kSlack = 1e-11;
 constexpr double kLeastPivot = 1e-13;
 // Residuals of a system beyond this part of the prices are corrected once.
 constexpr double kExact = 1e-11;
-// Systems for which what left is projected off before a factor without it would have cost as much.
-constexpr double kSystems = 4.0;
+// Operations of a blocked factorization in the time of one rotation of two entries.
+constexpr double kBlasGain = 16.0;
 
 struct PivotOutcome {
     PivotStatus status = PivotStatus::no_progress;
@@ -133,13 +134,12 @@ class Pivoting {
         return static_cast<Index>(entering_.size());
     }
 
-    // Gives signs to those that want in: where not all may be used at a time, at most half of the
-    // room there is, the largest first.
+    // Gives signs to those that want in: at most half of the room there is, the largest first.
     void enter() {
         Index used = 0;
         for (const double sign : signs_) used += sign != 0.0;
         const Index room = std::max<Index>(1, (q_.most - used) / 2);
-        if (q_.most<q_.size&& static_cast<Index>(entering_.size())> room) {
+        if (static_cast<Index>(entering_.size()) > room) {
             std::stable_sort(entering_.begin(), entering_.end(), [&](Index a, Index b) {
                 return std::abs(gradient_[as_size(a)]) * q_.price[b] >
                        std::abs(gradient_[as_size(b)]) * q_.price[a];
@@ -156,54 +156,41 @@ class Pivoting {
             if (signs_[as_size(j)] != 0.0) support_.push_back(j);
     }
 
-    // Brings the factor to the support: triangular solves for what enters. What left stays, and is
-    // projected off, while that costs less than to make what stands behind it once more.
+    // Brings the factor to the support: triangular solves for what enters, rotations for what left,
+    // or what comes behind the first that left once more, where the BLAS needs less time for it.
     bool reach() {
-        fresh_.clear();
-        for (const Index j : support_)
-            if (place_[as_size(j)] < 0) fresh_.push_back(j);
-        list_absent();
-        if (absent_.empty()) return append();
-        const Index first = absent_.front(), gone = static_cast<Index>(absent_.size());
-        const double ahead = static_cast<double>(first),
-                     behind = static_cast<double>(state_.count - first),
-                     again = behind - static_cast<double>(gone);
-        const double made = again * (ahead * ahead + again * (ahead + again / 3.0));
-        const Index size = state_.count + static_cast<Index>(fresh_.size());
-        if (size <= std::min(q_.most, state_.stride) &&
-            made > kSystems * static_cast<double>(gone) * behind * behind && append() && project())
-            return true;
-        while (state_.count > first) place_[as_size(state_.order[--state_.count])] = -1;
-        fresh_.clear();
-        for (const Index j : support_)
-            if (place_[as_size(j)] < 0) fresh_.push_back(j);
-        absent_.clear();
+        Index first = state_.count, left = 0;
+        double rotated = 0.0;
+        for (Index i = state_.count; i-- > 0;) {
+            if (signs_[as_size(state_.order[i])] != 0.0) continue;
+            const double behind = static_cast<double>(state_.count - i);
+            rotated += behind * behind;
+            first = i;
+            ++left;
+        }
+        const double ahead = static_cast<double>(first);
+        const double again = static_cast<double>(state_.count - first - left);
+        if (again * (ahead * ahead + again * (ahead + again / 3.0)) < kBlasGain * rotated) {
+            while (state_.count > first) place_[as_size(state_.order[--state_.count])] = -1;
+            return append();
+        }
+        for (Index i = state_.count; i-- > first;)
+            if (signs_[as_size(state_.order[i])] == 0.0) remove(i);
         return append();
     }
 
-    // The places in the factor that are not used.
-    void list_absent() {
-        absent_.clear();
-        for (Index i = 0; i < state_.count; ++i)
-            if (signs_[as_size(state_.order[i])] == 0.0) absent_.push_back(i);
-    }
-
-    // W = L^-1 E of what is absent, from its first row that is not zero, and the factor of W'W.
-    bool project() {
-        const Index first = absent_.front(), behind = state_.count - first,
-                    gone = static_cast<Index>(absent_.size());
-        absent_images_.assign(as_size(behind * gone), 0.0);
-        for (Index c = 0; c < gone; ++c)
-            absent_images_[as_size(c * behind + absent_[as_size(c)] - first)] = 1.0;
-        blas::solve_lower(behind, gone, state_.factor + first * (state_.stride + 1), state_.stride,
-                          absent_images_.data(), behind);
-        absent_factor_.resize(as_size(gone * gone));
-        blas::add_gram(gone, behind, 1.0, absent_images_.data(), behind, 0.0, absent_factor_.data(),
-                       gone);
-        return blas::cholesky(gone, absent_factor_.data(), gone);
+    void remove(Index place) {
+        factor_delete(state_.factor, state_.stride, state_.count, place);
+        place_[as_size(state_.order[place])] = -1;
+        std::copy(state_.order + place + 1, state_.order + state_.count, state_.order + place);
+        --state_.count;
+        for (Index i = place; i < state_.count; ++i) place_[as_size(state_.order[i])] = i;
     }
 
     bool append() {
+        fresh_.clear();
+        for (const Index j : support_)
+            if (place_[as_size(j)] < 0) fresh_.push_back(j);
         const Index old = state_.count, count = static_cast<Index>(fresh_.size());
         if (count == 0) return true;
         if (old + count > state_.stride) return false;
@@ -242,21 +229,9 @@ class Pivoting {
         return true;
     }
 
-    // x = (H_SS + ridge I)^-1 x in the order of the factor; what is absent there means nothing.
+    // x = (H_SS + ridge I)^-1 x in the order of the factor.
     void solve_in_place(std::vector<double>& x) {
-        solve_transposed(state_.factor, state_.stride, state_.count, x.data());
-        if (!absent_.empty()) {
-            const Index first = absent_.front(), behind = state_.count - first,
-                        gone = static_cast<Index>(absent_.size());
-            double* below = x.data() + first;
-            pull_.resize(as_size(gone));
-            for (Index c = 0; c < gone; ++c)
-                pull_[as_size(c)] = dot(absent_images_.data() + c * behind, below, behind);
-            blas::cholesky_solve(gone, absent_factor_.data(), gone, pull_.data());
-            for (Index c = 0; c < gone; ++c)
-                add_multiple(below, -pull_[as_size(c)], absent_images_.data() + c * behind, behind);
-        }
-        solve_plain(state_.factor, state_.stride, state_.count, x.data());
+        factor_solve(state_.factor, state_.stride, state_.count, x.data());
     }
 
     // The solution for this support and signs, and linear - (H + ridge I) w there.
@@ -294,9 +269,8 @@ class Pivoting {
     SignedQuadratic q_;
     SupportFactor& state_;
     std::vector<double> signs_, trial_, gradient_, linear_;
-    std::vector<Index> place_, support_, leaving_, entering_, fresh_, absent_;
+    std::vector<Index> place_, support_, leaving_, entering_, fresh_;
     std::vector<double> cross_, corner_, system_, used_, scaled_;
-    std::vector<double> absent_images_, absent_factor_, pull_;
 };
 
 }  // namespace
