@@ -262,15 +262,16 @@ def _cross_validate(data: Data, plan: Plan, watch: Watch) -> Outcome:
         settings = _settings(model.norm_, model.alpha_, replace(plan, chosen_by=by), target)
         unknown = (None,) * len(model.results_)
         outcome = Outcome(model.results_, model, settings, unknown, (model.norm_, model.alpha_))
-    return _interrupted(outcome) if model.status_ is Status.INTERRUPTED else outcome
+    cut = Status.INTERRUPTED in (model._searched, model.status_)
+    return _interrupted(outcome) if cut else outcome
 
 
 def _chosen_by(model: Any, n_folds: int, n_rows: int, watch: Watch) -> str:
     """Return how alpha was chosen, and say where the search was cut short."""
-    ended = {Status.INTERRUPTED: "interrupted", Status.TIME_LIMIT: "out of time"}
-    if model.status_ not in ended or model._searched.is_converged:
+    if model._searched.is_converged:
         return f"{n_folds}-fold cross-validation on {n_rows} rows"
-    table, said = model.cv_results_, ended[model.status_]
+    said = "interrupted" if model._searched is Status.INTERRUPTED else "out of time"
+    table = model.cv_results_
     known = np.isfinite(table["mean_test_score"])
     folds = sum(name.startswith("split") for name in table)
     watch.say(f"  {said}: alpha {model.alpha_:.3g} is the best of {known.sum()} that were tried")

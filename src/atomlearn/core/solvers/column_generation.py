@@ -50,7 +50,8 @@ class Pace:
     asked_entries : int
         Bound on the entries of the columns that one pass asks for: half a GB in float64.
     further : float
-        Of the gap that is asked, where the square of a block's columns is below all columns.
+        Factor on ``inner_ratio`` for blocks of few columns, columns^2 <= n_features: there a re-fit
+        costs next to nothing beside a pass.
     patience : int
         Steps without progress, and without a column that wants in, after which it has stalled.
     """
