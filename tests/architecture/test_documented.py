@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import atomlearn
 from tests.oracles.sources import trees
 
 DOORS = ("designs", "losses", "masters", "norms", "paths", "problem", "reports", "solvers")
@@ -74,9 +75,8 @@ def public_classes() -> list[type]:
             value = getattr(module, name)
             if inspect.isclass(value):
                 found.setdefault(f"{value.__module__}.{value.__name__}", value)
-    estimators = importlib.import_module("atomlearn.estimators")
-    for name in estimators.__all__:
-        value = getattr(estimators, name)
+    for name in atomlearn.__all__:
+        value = getattr(atomlearn, name)
         if inspect.isclass(value):
             found.setdefault(f"{value.__module__}.{value.__name__}", value)
     return list(found.values())

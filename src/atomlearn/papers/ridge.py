@@ -104,8 +104,12 @@ class NewtonSystem(RidgeSystem):
         """Return c/2 ||w - w0||^2."""
 
     @abstractmethod
-    def _newton_step(
-        self, problem: Problem, offset: Array, point: RidgePoint, z: Array, c: float
+    def _matrix(self, problem: Problem, curvature: Array, c: float) -> Array:
+        """Return the matrix of the Newton system; it may be overwritten."""
+
+    @abstractmethod
+    def _move(
+        self, problem: Problem, offset: Array, point: RidgePoint, derivative: Array, factor: Factor
     ) -> tuple[RidgePoint, float, float]:
         """Return the Newton move, the slope along it and the size of the residual."""
 
@@ -117,7 +121,13 @@ class NewtonSystem(RidgeSystem):
         first = 0.0
         for _ in range(TUNING.inner_steps):
             z = self._predict(offset, point)
-            move, slope, size = self._newton_step(problem, offset, point, z, c)
+            curvature = loss.curvature(y, z, s)
+            if self.factor is None or not self.factor.serves(curvature, c):
+                matrix = self._matrix(problem, curvature, c)
+                lu = lu_factor(matrix, overwrite_a=True, check_finite=False)
+                self.factor = Factor(lu, curvature, c)
+            derivative = problem.loss_gradient(z)
+            move, slope, size = self._move(problem, offset, point, derivative, self.factor)
             first = max(first, size)
             if size <= accuracy * first:
                 break
@@ -164,26 +174,24 @@ class SampleSpace(NewtonSystem):
     def _quadratic(self, offset: Array, point: RidgePoint, c: float) -> float:
         return 0.5 * float(point.unknown @ point.image)
 
-    def _newton_step(
-        self, problem: Problem, offset: Array, point: RidgePoint, z: Array, c: float
+    def _matrix(self, problem: Problem, curvature: Array, c: float) -> Array:
+        matrix = (curvature / c)[:, None] * self.outer
+        matrix[np.diag_indices_from(matrix)] += 1.0
+        return matrix
+
+    def _move(
+        self, problem: Problem, offset: Array, point: RidgePoint, derivative: Array, factor: Factor
     ) -> tuple[RidgePoint, float, float]:
         """Solve (I + D K / c) dtheta = f'(z) - theta + D 1 db with 1'(theta + dtheta) = 0."""
-        derivative = problem.loss_gradient(z)
-        curvature = problem.loss.curvature(problem.y, z, problem.weight)
-        if self.factor is None or not self.factor.serves(curvature, c):
-            matrix = (curvature / c)[:, None] * self.outer
-            matrix[np.diag_indices_from(matrix)] += 1.0
-            lu = lu_factor(matrix, overwrite_a=True, check_finite=False)
-            self.factor = Factor(lu, curvature, c)
         residual = derivative - point.unknown
-        change, shift = lu_solve(self.factor.lu, residual), 0.0
+        change, shift = lu_solve(factor.lu, residual), 0.0
         if problem.fit_intercept:
-            spread = lu_solve(self.factor.lu, curvature)
+            spread = lu_solve(factor.lu, factor.curvature)
             total = float(spread.sum())
             if total > 0:
                 shift = -float(point.unknown.sum() + change.sum()) / total
                 change = change + shift * spread
-        image = self.outer @ change / c
+        image = self.outer @ change / factor.c
         slope = shift * float(derivative.sum()) - float(residual @ image)
         return RidgePoint(change, image, shift), slope, float(np.linalg.norm(residual))
 
@@ -259,19 +267,14 @@ class CoordinateSpace(NewtonSystem):
         distance = point.unknown - offset
         return 0.5 * c * float(distance @ distance)
 
-    def _newton_step(
-        self, problem: Problem, offset: Array, point: RidgePoint, z: Array, c: float
+    def _move(
+        self, problem: Problem, offset: Array, point: RidgePoint, derivative: Array, factor: Factor
     ) -> tuple[RidgePoint, float, float]:
         """Solve (X'DX + c I) dw + X'D1 db = -gradient, bordered by the intercept."""
-        derivative = problem.loss_gradient(z)
-        curvature = problem.loss.curvature(problem.y, z, problem.weight)
-        if self.factor is None or not self.factor.serves(curvature, c):
-            lu = lu_factor(self._matrix(problem, curvature, c), check_finite=False)
-            self.factor = Factor(lu, curvature, c)
-        gradient = self.block.transpose_dot(derivative) + c * (point.unknown - offset)
+        gradient = self.block.transpose_dot(derivative) + factor.c * (point.unknown - offset)
         of_b = float(derivative.sum()) if problem.fit_intercept else 0.0
         full = np.append(gradient, of_b)
-        move = -lu_solve(self.factor.lu, full)
+        move = -lu_solve(factor.lu, full)
         image = self.block.dot(move[:-1])
         step = RidgePoint(move[:-1], image, float(move[-1]))
         return step, float(full @ move), float(np.linalg.norm(full))
