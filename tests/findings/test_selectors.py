@@ -64,7 +64,8 @@ def autoregressive(n: int, p: int, rho: float, seed: int) -> np.ndarray:
 def test_swapping_leaves_the_covariance_as_it_is(kind: str, method: str) -> None:
     """Cov(x~) = Cov(x), Cov(x_i, x~_j) = Cov(x_i, x_j) for i != j: over many rows, to sampling."""
     # Factors are estimated by averages over columns: of few columns they are not exact.
-    n, p = 10_000, 60 if kind == "factors" else 12
+    # A known precision with few entries is kept as one from some columns on.
+    n, p = 20_000, {"factors": 60, "known": 120}.get(kind, 12)
     X = autoregressive(n, p, 0.6, seed=1)
     if kind == "factors":
         rng = np.random.default_rng(2)
@@ -147,7 +148,7 @@ def test_true_features_are_found_and_exchanging_columns_changes_nothing_else() -
     from atomlearn.findings.importance import coefficients
 
     seed = int(generator(0).integers(2**31))
-    found, _ = coefficients(sizes, y, norms.L1(), "auto", 30, None, seed)
+    found, _ = coefficients(sizes, y, norms.L1(), "auto", KnockoffSelector().n_alphas, None, seed)
     W = (found[:80] - found[80:]) * np.where(swapped, -1.0, 1.0)
     np.testing.assert_allclose(W, one, atol=2e-3 * np.abs(both).max())
 

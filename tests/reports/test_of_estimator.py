@@ -13,7 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
-from sklearn.linear_model import LassoCV, LogisticRegression, Ridge
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import Lasso, LassoCV, LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 from sklearn.tree import DecisionTreeClassifier
@@ -23,6 +25,7 @@ from atomlearn import (
     AtomicClassifier,
     AtomicClassifierCV,
     AtomicRegressor,
+    AtomicSurvival,
     FeatureGenerator,
     StabilitySelector,
     norms,
@@ -267,3 +270,55 @@ def test_targets_of_opposite_sign_are_predicted_both(tmp_path: Path) -> None:
     Y = np.c_[y, -y]
     model = AtomicRegressor(alpha=0.1).fit(X, Y)
     assert atomlearn.report(model, X, Y, tmp_path / "r.html", n_resamples=2).verdict.better
+
+
+def test_a_page_that_has_no_place_is_refused_before_any_work(tmp_path: Path) -> None:
+    X, y = diabetes()
+    model = Ridge().fit(X, y)
+    for place in (tmp_path / "missing" / "report.html", tmp_path):
+        with pytest.raises(ValueError, match=str(place)):
+            atomlearn.report(model, X, y, place)
+    assert not list(tmp_path.iterdir())
+
+
+def test_times_are_told_by_the_hazard(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 4))
+    y = np.array(
+        list(zip(rng.random(80) < 0.8, rng.exponential(np.exp(-X[:, 0])), strict=True)),
+        dtype=[("event", bool), ("time", float)],
+    )
+    content, page = page_of(AtomicSurvival(alpha=0.1), X, y, tmp_path, n_resamples=0)
+    assert content.task == "survival"
+    assert "raises the hazard" in page
+
+
+def test_targets_are_named_as_the_data_names_them(tmp_path: Path) -> None:
+    X, y = diabetes()
+    both = pd.DataFrame({"progression": y, "its opposite": -y + X["s6"]})
+    content, page = page_of(Ridge(), X, both, tmp_path, n_resamples=0)
+    assert content.outputs == ("progression", "its opposite")
+    assert "Strongest target" in page
+    content, _ = page_of(Ridge(), X, y.rename("progression"), tmp_path, n_resamples=0)
+    assert content.headline == "10 of 10 features predict progression"
+    assert repr(content).startswith(content.headline)
+    assert len(repr(content)) < 300
+
+
+def test_what_a_search_chose_is_told_and_halves_search_again(tmp_path: Path) -> None:
+    X, y = diabetes()
+    search = GridSearchCV(Lasso(), {"alpha": [1.0, 10.0]}, cv=3)
+    content, _ = page_of(search, X, y, tmp_path, n_resamples=4)
+    assert len(content.selected) == np.count_nonzero(search.best_estimator_.coef_)
+    assert all(item.stability is not None for item in content.selected)
+    with pytest.raises(TypeError, match="RandomForestRegressor has no coef_"):
+        page_of(RandomForestRegressor(2), X, y, tmp_path)
+
+
+@pytest.mark.parametrize("n_rows", [1, 3])
+def test_few_rows_have_no_stability(n_rows: int, tmp_path: Path) -> None:
+    X, y = diabetes()
+    model = AtomicRegressor(alpha=0.1).fit(X, y)
+    content = atomlearn.report(model, X[:n_rows], y[:n_rows], tmp_path / "report.html")
+    assert content.verdict.verdict == "too few rows to tell"
+    assert {item.stability for item in content.selected} == {None}

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
 from atomlearn.core.interfaces import Array
-from atomlearn.findings.precision import sparse_precision
+from atomlearn.findings.precision import inverse_of, sparse_precision
 from atomlearn.findings.settings import SETTINGS
 
 #: What ``covariance`` may be beside an array.
@@ -142,22 +142,17 @@ def knockoffs_of(X: Array, covariance: str | ArrayLike = "auto", method: str = "
 
 
 def _known(X: Array, covariance: Array, method: str) -> Knockoffs:
-    n_columns = X.shape[1]
-    if covariance.shape != (n_columns, n_columns):
+    if covariance.shape != (X.shape[1],) * 2:
         raise ValueError(
-            f"covariance has shape {covariance.shape}, and X has {n_columns} columns; give one row "
-            "and one column a column of X"
+            f"covariance has shape {covariance.shape}, and X has {X.shape[1]} columns; give one "
+            "row and one column a column of X"
         )
-    try:
-        factor = la.cholesky(0.5 * (covariance + covariance.T), lower=True)
-    except la.LinAlgError as error:
+    precision = inverse_of(covariance)
+    if precision is None:
         raise ValueError(
             "covariance must be positive definite; add a small ridge to its diagonal, or let it be "
             'estimated: covariance="auto"'
-        ) from error
-    half = la.lapack.dpotri(factor, lower=1)[0]  # the other half is 0, and stays so
-    precision = half + half.T
-    precision[np.diag_indices_from(half)] = half.diagonal()
+        )
     return _of_precision(X, precision, method, "known", "covariance as given")
 
 

@@ -151,7 +151,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         method: str = "mvr",
         groups: Any = None,
         loss: str | Loss = "auto",
-        n_alphas: int = 30,
+        n_alphas: int = 20,
         cv: int | None = None,
     ) -> None:
         self.norm = norm
@@ -230,7 +230,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
                 raise ValueError(f"n_draws must be at least 1, got {self.n_draws!r}")
             covariance = self.covariance
             if not isinstance(covariance, str):
-                covariance = np.asarray(covariance, dtype=np.float64) / np.outer(scales, scales)
+                covariance = np.asarray(covariance, dtype=np.float64) / scales / scales[:, None]
             elif covariance not in COVARIANCES:
                 raise ValueError(f"covariance must be one of {COVARIANCES} or an array, got "
                                  f"{covariance!r}")  # fmt: skip

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg as la
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
@@ -32,6 +33,24 @@ class Precision:
     def fits(self) -> bool:
         """Whether few neighbors a column explain the correlations."""
         return self.unexplained <= SETTINGS.most_unexplained
+
+
+def inverse_of(covariance: Array) -> Array | sp.csr_array | None:
+    """Return the inverse of a positive definite matrix, None of another; sparse where it is so."""
+    symmetric = np.add(covariance, covariance.T, order="F")
+    factor, failed = la.lapack.dpotrf(symmetric, lower=1, clean=1, overwrite_a=1)
+    if failed:
+        return None
+    # Of twice the covariance; the other half stays 0. Rows of the transpose lie in one piece.
+    half = la.lapack.dpotri(factor, lower=1, overwrite_c=1)[0].T
+    half[np.diag_indices_from(half)] *= 0.5
+    diagonal = half.diagonal()
+    least = SETTINGS.rounding * np.sqrt(diagonal.max() * diagonal)
+    at = np.nonzero(np.abs(half) > least[:, None])
+    if at[0].size < SETTINGS.few_entries * half.size:  # products with it cost next to nothing
+        half = sp.csr_array((half[at], at), shape=half.shape)
+    found: Array | sp.csr_array = 2.0 * (half + half.T)
+    return found
 
 
 def sparse_precision(X: Array) -> Precision:

@@ -39,6 +39,10 @@ class Settings:
     piece: int = 64
     #: Bytes of noise whose root is taken at a time: what stays in the cache.
     noise_together: int = 1_000_000
+    #: Entries of a known precision that are rounding, beside the largest ones, ...
+    rounding: float = 1e-12
+    #: ... and the share of the others below which it is kept as one with few entries.
+    few_entries: float = 0.02
     #: Share of pairs beyond ``least_t`` that shows that few neighbors do not explain a column;
     #: without dependence 6e-5 of them are.
     most_unexplained: float = 1e-3

@@ -28,12 +28,18 @@ from atomlearn.findings.verdict import rows_of
 BOUNDS = ("unimodal", "r_concave", "meinshausen_buhlmann")
 
 
+def unsearched(estimator: Any) -> Any:
+    """Return the estimator that a search of scikit-learn found best, any other as it is."""
+    return getattr(estimator, "best_estimator_", estimator)
+
+
 def selected_by(estimator: Any) -> tuple[Mask, Array]:
     """Return which inputs a fitted estimator uses, and the size of what it does with each.
 
     By ``get_support`` where it has one, else by coefficients that are not zero; for models of
     products and curves these are the inputs that any of them is made of.
     """
+    estimator = unsearched(estimator)
     n_inputs = int(estimator.n_features_in_)
     sizes = np.zeros(n_inputs)
     map = getattr(estimator, "feature_map_", None)

@@ -7,6 +7,15 @@ import tempfile
 from pathlib import Path
 
 
+def check_place(path: str | Path) -> None:
+    """Raise an error where no file can be written, before any work is done for it."""
+    target = Path(path)
+    if target.is_dir():
+        raise ValueError(f"path is the folder {target}; name a file in it, such as report.html")
+    if not target.parent.is_dir():
+        raise ValueError(f"path is {target}, and there is no folder {target.parent}; make it first")
+
+
 def write_text(path: str | Path, text: str) -> None:
     """Write ``text`` as UTF-8; readers see the old file or the new one, never half of one."""
     target = Path(path)

@@ -148,11 +148,12 @@ class Curve:
     high: tuple[tuple[float, ...], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Content:
     """Everything that a report tells about one selection; ``title`` : the headline, where given.
 
-    chosen_first : whether features were chosen before the fit, which is over these alone.
+    Printed, it is the headline and the verdict. chosen_first : whether features were chosen before
+    the fit, which is over these alone.
     """
 
     data: str
@@ -178,6 +179,9 @@ class Content:
     files: tuple[str, ...] = field(default=("selected.csv", "model.json"))
     title: str = ""
     chosen_first: bool = False
+
+    def __repr__(self) -> str:
+        return f"{self.headline}\n{self.verdict if self.task != 'matrix' else self.data}"
 
     @property
     def verdict(self) -> Verdict:

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces import Array, Design, Rows
 from atomlearn.designs import is_opened
-from atomlearn.findings.stability import StabilitySelector
+from atomlearn.findings.stability import StabilitySelector, unsearched
 from atomlearn.findings.twins import correlated_columns, twins
 from atomlearn.findings.verdict import rows_of
 from atomlearn.reports.content import Curve, SelectedFeature
@@ -84,13 +84,19 @@ def _of_terms(view: View, place: Rows, factors: Rows) -> tuple[Array, Array]:
     return slopes, sizes
 
 
+def halves_to_fit(view: View, X: Any, y: Any, asked: int | None) -> int:
+    """Return how many halves of the rows are fitted; none where one may lack a class, or rows."""
+    count = 20 if view.design.shape[0] * view.design.shape[1] <= STYLE.small else 0
+    fewest = min([len(y) // 4, *((y == one).sum() for one in view.classes or ())])
+    return 0 if is_opened(X) or fewest < 2 else count if asked is None else asked
+
+
 def half_fits(
     estimator: Any, X: Any, y: Any, view: View, n_resamples: int | None, rng: int
 ) -> list[Half]:
     """Return what clones select from halves, for models of curves and products; else nothing."""
-    if n_resamples is None:
-        n_resamples = 20 if view.design.shape[0] * view.design.shape[1] <= STYLE.small else 0
-    if not n_resamples or not is_mapped(view) or is_opened(X):
+    count = halves_to_fit(view, X, y, n_resamples)
+    if not count or not is_mapped(view):
         return []
 
     def fitted(rows: Rows) -> Half:
@@ -101,7 +107,7 @@ def half_fits(
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return halves(y, n_resamples, rng, fitted)
+        return halves(y, count, rng, fitted)
 
 
 def _curve(view: View, term: int) -> tuple[Array, Array]:
@@ -182,11 +188,10 @@ def with_stability(
         return tuple(replace(item, stability=share.get(item.index, 0.0)) for item in selected)
     known = getattr(estimator, "selection_probabilities_", None)
     if known is None:
-        if n_resamples is None:
-            n_resamples = 20 if view.inputs.shape[0] * view.inputs.shape[1] <= STYLE.small else 0
-        if n_resamples == 0 or is_mapped(view) or hasattr(estimator, "steps") or is_opened(X):
+        count = halves_to_fit(view, X, y, n_resamples)
+        if count == 0 or is_mapped(view) or hasattr(unsearched(estimator), "steps"):
             return selected
-        selector = StabilitySelector(clone(estimator), n_resamples, rng=rng)
+        selector = StabilitySelector(clone(estimator), count, rng=rng)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             known = selector.fit(X, y).selection_probabilities_

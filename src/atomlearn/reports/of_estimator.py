@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.designs import is_opened
+from atomlearn.reports.atomic_write import check_place
 from atomlearn.reports.content import Content, FitSummary
 from atomlearn.reports.evidence import validation_of
 from atomlearn.reports.gathered import (
@@ -38,7 +39,7 @@ from atomlearn.reports.structure_displays import groups_drawn
 from atomlearn.reports.style import STYLE
 from atomlearn.reports.summary import write_summary
 from atomlearn.reports.suspects import suspects
-from atomlearn.reports.view import View, outputs_of, view_of
+from atomlearn.reports.view import View, outputs_of, target_names, view_of
 
 
 def report(
@@ -51,7 +52,7 @@ def report(
     test_fraction: float = 0.25,
     n_resamples: int | None = None,
     feature_names: Sequence[str] | None = None,
-    target: str = "the target",
+    target: str | None = None,
     rng: int = 0,
     positions: tuple[Sequence[str], ArrayLike] | None = None,
 ) -> Content:
@@ -70,7 +71,7 @@ def report(
         1 - ``test_fraction`` of the rows and judged by the rest; 0 leaves the verdict out.
     n_resamples : int, optional
         Halves of the rows to fit for how stable the selection is; default 20 where X is small.
-    feature_names, target : names, where X and y have none.
+    feature_names, target : names; default: those that X and y have, else x0, ... and "the target".
     rng : int
         Seed of the split, the permutations and the halves.
     positions : (chromosomes, base pairs), optional
@@ -94,6 +95,7 @@ def report(
     ('better', True, True)
     """
     check_is_fitted(estimator)
+    check_place(path)
     drawn = drawn_of(estimator, X, feature_names)
     content = (
         content_of_matrix(
@@ -116,11 +118,12 @@ def report(
 
 def content_of_estimator(
     estimator: Any, X: Any, y: Any, test: Any, test_fraction: float, n_resamples: int | None,
-    names: Sequence[str] | None, target: str, rng: int, positions: Any = None,
+    names: Sequence[str] | None, target: str | None, rng: int, positions: Any = None,
 ) -> Content:  # fmt: skip
     """Return everything that the page tells."""
     view = view_of(estimator, X, names)
-    values = np.asarray(y)
+    values, of_targets = np.asarray(y), target_names(y)
+    target = target or (of_targets[0] if len(of_targets) == 1 else "the target")
     codes = _codes(view, values)
     held_out, evidence = held_out_of(estimator, view, X, values, test, test_fraction, rng)
     found = half_fits(estimator, X, values, view, n_resamples, rng)
@@ -141,16 +144,15 @@ def content_of_estimator(
             *suspects(view.inputs, codes, labels, indices, [f.name for f in selected]),
         ),
     )
-    fits = _fits(view)
+    outputs = outputs_of(view, target, of_targets)
+    fits = _fits(view, outputs)
     return Content(
         data=type(X).__name__ if not is_opened(X) else str(X),
-        target=target,
-        task="regression" if labels is None else "classification",
+        target=target, task=_task(view, values),
         n_samples=view.inputs.shape[0],
         n_inputs=view.inputs.shape[1],
         n_features=view.map.n_terms if is_mapped(view) else view.design.shape[1],
-        outputs=outputs_of(view, target),
-        selected=selected,
+        outputs=outputs, selected=selected,
         fits=fits,
         goal=float(getattr(view.model, "tol", 1e-6)) if fits else 0.0,
         held_out=held_out,
@@ -165,6 +167,11 @@ def content_of_estimator(
         versions=versions(),
         files=("summary.json",),
     )  # fmt: skip
+
+
+def _task(view: View, values: Any) -> str:
+    plain = "regression" if view.classes is None else "classification"
+    return plain if values.dtype.names is None else "survival"
 
 
 def _codes(view: View, values: Any) -> Any:
@@ -191,9 +198,8 @@ def versions() -> str:
     )
 
 
-def _fits(view: View) -> tuple[FitSummary, ...]:
+def _fits(view: View, labels: tuple[str, ...]) -> tuple[FitSummary, ...]:
     results: Sequence[Result] = getattr(view.model, "results_", ())
-    labels = outputs_of(view, "the target")
     if len(labels) != len(results):
         labels = tuple(f"fit {number + 1}" for number in range(len(results)))
     gap = getattr(view.model, "selected_gap_", None)

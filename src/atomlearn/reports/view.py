@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_n_features
 from atomlearn.core.data.coefficients import nonzero_coefficients
 from atomlearn.core.interfaces import Array, Design, Rows
 from atomlearn.designs import as_design, feature_names
+from atomlearn.findings.stability import unsearched
 from atomlearn.maps.feature_map import FeatureMap, map_of
 
 
@@ -38,11 +39,11 @@ class View:
 
 
 def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
-    model, data = estimator, X
+    # What a search of scikit-learn found.
+    model, data = unsearched(estimator), X
     given = list(names) if names is not None else feature_names(X)
-    if hasattr(estimator, "steps"):
-        model = estimator[-1]
-        front = estimator[:-1]
+    if hasattr(model, "steps"):
+        model, front = model[-1], model[:-1]
         if len(front):
             data = front.transform(X)
             try:
@@ -50,11 +51,12 @@ def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
             except (AttributeError, ValueError):
                 given = None
     if not hasattr(model, "coef_"):
-        model = getattr(model, "estimator_", getattr(model, "best_estimator_", model))
+        model = getattr(model, "estimator_", model)
     if not hasattr(model, "coef_"):
         raise TypeError(
-            f"{type(model).__name__} has no coef_; report() is about linear and additive models: "
-            "ours, and those of sklearn.linear_model"
+            f"{type(estimator).__name__} has no coef_; report() is about linear and additive "
+            "models, ours or those of sklearn.linear_model; after a selector, a pipeline that ends "
+            "with one: make_pipeline(selector, LinearRegression())"
         )
     own = getattr(model, "feature_names_in_", None)
     design = inputs = as_design(data)
@@ -69,8 +71,16 @@ def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
     return View(model, inputs, design, map, [str(n) for n in labels], columns, weights, classes)
 
 
-def outputs_of(view: View, target: str) -> tuple[str, ...]:
+def target_names(y: Any) -> list[str]:
+    """Return the names that a column or a table of targets has, none where it has none."""
+    found: list[Any] = list(getattr(y, "columns", [getattr(y, "name", None)]))
+    return found if all(str(name) == name and name.strip() for name in found) else []
+
+
+def outputs_of(view: View, target: str, names: Sequence[str] = ()) -> tuple[str, ...]:
     if view.classes is None:
+        if len(names) == view.outputs > 1:
+            return tuple(names)
         return (target,) if view.outputs == 1 else tuple(
             f"{target}[{place}]" for place in range(view.outputs))  # fmt: skip
     if view.outputs == 1:
