@@ -14,6 +14,7 @@ from sklearn.metrics import r2_score
 
 from atomlearn.core.interfaces.loss import Loss
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
+from atomlearn.core.losses.quantiles import clipped_root
 from atomlearn.losses import (
     Logistic,
     NegativeBinomial,
@@ -229,3 +230,14 @@ def test_target_messages_name_the_remedy() -> None:
 def test_a_single_label_is_accepted() -> None:
     assert Logistic().check_target([0, 0]).tolist() == [-1.0, -1.0]
     assert Logistic().check_target([1, 1]).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_root_of_clipped_slopes_is_a_root(seed):
+    rng = np.random.default_rng(seed)
+    residual = rng.standard_cauchy(40) * 10.0 ** rng.integers(-3, 4)
+    weight = rng.uniform(0.5, 2.0, size=40) * (rng.uniform(size=40) > 0.2)
+    low, high, width = slopes = -rng.uniform(0.01, 1.0), rng.uniform(0.01, 1.0), 0.1
+    b = clipped_root(residual, weight, slopes, 0.0)
+    slope = weight * np.clip((residual + b) / width, low, high)
+    assert abs(slope.sum()) <= 1e-11 * np.abs(slope).sum()

@@ -27,7 +27,7 @@ def newton_qp(
     shift: float = 0.0,
     *,
     price: Array,
-    shape: float = 0.0,
+    slopes: tuple[float, float, float] = (-1.0, 1.0, 1.0),
     level: float = 0.0,
     coupling: float = 0.0,
     ridge: float = 0.0,
@@ -54,7 +54,9 @@ def newton_qp(
     columns : (n_samples, m) array, or sparse array by columns without duplicates
         Copied where it is not float64, or dense without contiguous columns.
     target, sample_weight : (n_samples,) float64
-    loss, shape : one of ``NEWTON_LOSSES``, and Huber's delta
+    loss : one of ``NEWTON_LOSSES``
+    slopes : (low, high, width)
+        The loss named Huber's is max over a in [low, high] of a (z - y) - width/2 a^2.
     weights : (m,) feasible start
     shift : float
         The intercept at the start.
@@ -82,7 +84,7 @@ def newton_qp(
     rest = (
         _checks.weights(target, "target", n_samples),
         _checks.weights(sample_weight, "sample_weight", n_samples),
-        (NEWTON_LOSSES[loss], float(shape)),
+        (NEWTON_LOSSES[loss], *slopes),
         _checks.weights(price, "price", size),
         (float(level), float(coupling), float(ridge), float(radius), bool(signed), bool(intercept)),
         (

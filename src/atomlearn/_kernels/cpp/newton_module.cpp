@@ -62,18 +62,22 @@ class Lent {
 
 using Prices = std::tuple<double, double, double, double, bool, bool>;
 using Limits = std::tuple<double, Index, Index, Index, double, double>;
+using Kind = std::tuple<int, double, double, double>;
 
-// kind: the loss and its shape; prices: level, coupling, ridge, radius, is_signed, intercept;
-// limits: gap, batch, steps, columns, work, seconds; shift: in and out the intercept. Returns the
-// number of steps.
+// kind: the loss, and Huber's slopes: low, high, width; prices: level, coupling, ridge, radius,
+// is_signed, intercept; limits: gap, batch, steps, columns, work, seconds; shift: in and out the
+// intercept. Returns the number of steps.
 Index run(const FewColumns& columns, const Doubles& target, const Doubles& sample_weight,
-          const std::pair<int, double>& kind, const Doubles& price, const Prices& prices,
-          const Limits& limits, HeldHessian& kept, const OutDoubles& weights,
-          const OutDoubles& shift) {
+          const Kind& kind, const Doubles& price, const Prices& prices, const Limits& limits,
+          HeldHessian& kept, const OutDoubles& weights, const OutDoubles& shift) {
     const auto& [level, coupling, ridge, radius, is_signed, intercept] = prices;
     const auto& [gap, batch, steps, most_columns, work, seconds] = limits;
-    const Samples samples{target.data(), sample_weight.data(), static_cast<Index>(target.shape(0)),
-                          static_cast<SampleLoss>(kind.first), kind.second};
+    const auto& [loss, low, high, width] = kind;
+    const Samples samples{target.data(),
+                          sample_weight.data(),
+                          static_cast<Index>(target.shape(0)),
+                          static_cast<SampleLoss>(loss),
+                          {low, high, width}};
     const PricedProblem problem{columns,   static_cast<Index>(weights.shape(0)),
                                 samples,   price.data(),
                                 level,     coupling,
@@ -93,19 +97,18 @@ Index run(const FewColumns& columns, const Doubles& target, const Doubles& sampl
 }
 
 Index newton_qp_dense(const DoubleMatrix& columns, const Doubles& target,
-                      const Doubles& sample_weight, const std::pair<int, double>& kind,
-                      const Doubles& price, const Prices& prices, const Limits& limits,
-                      HeldHessian& kept, const OutDoubles& weights, const OutDoubles& shift) {
+                      const Doubles& sample_weight, const Kind& kind, const Doubles& price,
+                      const Prices& prices, const Limits& limits, HeldHessian& kept,
+                      const OutDoubles& weights, const OutDoubles& shift) {
     const auto few = dense_columns(columns.data(), static_cast<Index>(columns.shape(0)),
                                    static_cast<Index>(columns.shape(1)));
     return run(*few, target, sample_weight, kind, price, prices, limits, kept, weights, shift);
 }
 
 Index newton_qp_csc(const Doubles& data, const Vector& indices, const Vector& indptr,
-                    const Doubles& target, const Doubles& sample_weight,
-                    const std::pair<int, double>& kind, const Doubles& price, const Prices& prices,
-                    const Limits& limits, HeldHessian& kept, const OutDoubles& weights,
-                    const OutDoubles& shift) {
+                    const Doubles& target, const Doubles& sample_weight, const Kind& kind,
+                    const Doubles& price, const Prices& prices, const Limits& limits,
+                    HeldHessian& kept, const OutDoubles& weights, const OutDoubles& shift) {
     return by_index(indices, [&](const auto* rows) {
         using Row = std::remove_const_t<std::remove_pointer_t<decltype(rows)>>;
         const auto few = compressed_columns<Row>(

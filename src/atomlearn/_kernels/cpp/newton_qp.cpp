@@ -134,12 +134,10 @@ class Fit {
         if (p_.coupling > 0.0)
             return 0.5 * p_.coupling * g * g + 0.5 * polar * polar / p_.coupling - along;
         const double share = polar > p_.level ? p_.level / polar : 1.0;
-        double bend = 0.0;
-        if (share < 1.0)
-            for (Index i = 0; i < n_; ++i)
-                if (at(curvature_, i) > 0.0)
-                    bend += at(slope_, i) * at(slope_, i) / at(curvature_, i);
-        return p_.level * g - share * along + 0.5 * (1.0 - share) * (1.0 - share) * bend;
+        const double bend =
+            share < 1.0 ? p_.samples.slack(linear_.data(), slope_.data(), curvature_.data(), share)
+                        : 0.0;
+        return p_.level * g - share * along + bend;
     }
 
     // The price of a unit of the gauge at this point; in the ball, only where its bound is reached.
@@ -195,11 +193,12 @@ class Fit {
             k_.chosen.clear();
             k_.means.clear();
             k_.factored = 0;
-            k_.curvature = k_.damped = curvature_;
-            k_.damping = damping_;
-            if (damping_ > 0.0) damp();
-            k_.mass = 0.0;
-            for (const double d : k_.damped) k_.mass += d;
+            k_.curvature = curvature_;
+            damp();
+            while (!(k_.mass > 0.0) && damping_ < 1.0 && !is_quadratic()) {
+                more_damping();  // straight everywhere
+                damp();
+            }
             if (!(k_.mass > 0.0)) return false;
         }
         surplus_ = 0.0;
@@ -215,8 +214,14 @@ class Fit {
     }
 
     void damp() {
-        p_.samples.bound(linear_.data(), curvature_.data(), trial_.data());
-        for (Index i = 0; i < n_; ++i) at(k_.damped, i) += damping_ * at(trial_, i);
+        k_.damped = curvature_;
+        k_.damping = damping_;
+        if (damping_ > 0.0) {
+            p_.samples.bound(linear_.data(), curvature_.data(), trial_.data());
+            for (Index i = 0; i < n_; ++i) at(k_.damped, i) += damping_ * at(trial_, i);
+        }
+        k_.mass = 0.0;
+        for (const double d : k_.damped) k_.mass += d;
     }
 
     // Makes room for those entering, and keeps of the others those in use and in the factor.

@@ -50,14 +50,16 @@ struct Poisson {
 };
 
 struct Huber {
-    double delta;
+    ClippedSlopes of;
+    double inverse = 1.0 / of.width;
     double value(double y, double z) const {
-        const double size = std::fabs(z - y), inner = std::min(size, delta);
-        return inner * (size - 0.5 * inner);
+        const double slope = std::clamp((z - y) * inverse, of.low, of.high);
+        return slope * (z - y - 0.5 * of.width * slope);
     }
     void derivatives(double y, double z, double& first, double& second) const {
-        first = std::clamp(z - y, -delta, delta);
-        second = std::fabs(z - y) <= delta ? 1.0 : 0.0;
+        const double free = (z - y) * inverse;
+        first = std::clamp(free, of.low, of.high);
+        second = first == free ? inverse : 0.0;
     }
 };
 
@@ -73,7 +75,7 @@ void with_loss(const Samples& samples, F&& f) {
         case SampleLoss::poisson:
             return f(Poisson{});
         case SampleLoss::huber:
-            return f(Huber{samples.shape});
+            return f(Huber{samples.slopes});
     }
 }
 
@@ -97,6 +99,20 @@ void Samples::differentiate(const double* z, double* first, double* second) cons
     });
 }
 
+double Samples::slack(const double* z, const double* first, const double* second,
+                      double share) const {
+    double total = 0.0;
+    const double rest = 0.5 * (1.0 - share) * (1.0 - share);
+    for (Index i = 0; i < count; ++i) {
+        if (second[i] > 0.0)
+            total += rest * first[i] * first[i] / second[i];
+        else if (loss == SampleLoss::huber && weight[i] > 0.0)
+            total += (1.0 - share) * first[i] *
+                     (z[i] - target[i] - 0.5 * slopes.width * (1.0 + share) * first[i] / weight[i]);
+    }
+    return total;
+}
+
 void Samples::bound(const double* z, const double* second, double* upper) const {
     double most = loss == SampleLoss::logistic ? 0.25 : 1.0;
     if (loss == SampleLoss::poisson) {
@@ -104,10 +120,16 @@ void Samples::bound(const double* z, const double* second, double* upper) const 
         for (Index i = 0; i < count; ++i)
             if (weight[i] > 0.0) most = std::max(most, second[i] / weight[i]);
     }
-    for (Index i = 0; i < count; ++i) {
-        const double far = loss == SampleLoss::huber ? std::fabs(z[i] - target[i]) / shape : 1.0;
-        upper[i] = weight[i] * most / std::max(far, 1.0);
+    std::fill_n(upper, count, most);
+    if (loss == SampleLoss::huber) {
+        const double middle = 0.5 * slopes.width * (slopes.low + slopes.high);
+        const double half = 0.5 * (slopes.high - slopes.low);
+        for (Index i = 0; i < count; ++i) {
+            const double far = std::fabs(z[i] - target[i] - middle);
+            upper[i] = half / std::max(far, half * slopes.width);
+        }
     }
+    for (Index i = 0; i < count; ++i) upper[i] *= weight[i];
 }
 
 }  // namespace atomlearn

@@ -13,18 +13,25 @@ enum class SampleLoss : int {
     huber = 4
 };
 
-// sum_i s_i loss(y_i, z_i). `shape` is Huber's delta. Poisson's is half the deviance.
+// Huber's loss, and every other that is max over a in [low, high] of a r - width/2 a^2, r = z - y.
+struct ClippedSlopes {
+    double low, high, width;
+};
+
+// sum_i s_i loss(y_i, z_i). `slopes` are those of Huber's. Poisson's is half the deviance.
 struct Samples {
     const double* target;
     const double* weight;
     Index count;
     SampleLoss loss;
-    double shape;
+    ClippedSlopes slopes;
 
     // The sum at z.
     double value(const double* z) const;
     // s_i times the first and the second derivative.
     void differentiate(const double* z, double* first, double* second) const;
+    // f(z) + f*(share f'(z)) - share <f'(z), z>, to second order: exactly for Huber's.
+    double slack(const double* z, const double* first, const double* second, double share) const;
     // s_i times the curvature of a parabola above the loss that touches it at z; the largest there
     // is, where none lies above.
     void bound(const double* z, const double* second, double* upper) const;

@@ -47,8 +47,9 @@ class Loss(ABC):
     dispersed: ClassVar[bool] = True
     #: Name by which the kernel of Newton steps knows it (``NEWTON_LOSSES``); "": it does not.
     in_kernel: ClassVar[str] = ""
-    #: What that kernel has to know beside the name (Huber's delta).
-    kernel_shape: ClassVar[float] = 0.0
+    #: What that kernel has to know of losses like Huber's: (low, high, width) of
+    #: max over a in [low, high] of a (z - y) - width/2 a^2.
+    kernel_slopes: ClassVar[tuple[float, float, float]] = (-1.0, 1.0, 1.0)
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Read ``is_classification`` of losses that were written before there was ``task``."""

@@ -30,6 +30,16 @@ def per_unit_weight(dual: Array, weight: Array) -> Array | None:
     return np.divide(dual, weight, out=np.zeros_like(dual), where=~weightless)
 
 
+def slopes_within(low: float, high: float, dual: Array, weight: Array) -> Array | None:
+    """Return u_i / s_i, cut at the edges; None where some lies outside."""
+    slope = per_unit_weight(dual, weight)
+    slack = 0.5 * (high - low) * EDGE_TOLERANCE
+    # "not all inside" rather than "any outside": a NaN is outside too.
+    if slope is None or not np.all((slope >= low - slack) & (slope <= high + slack)):
+        return None
+    return np.clip(slope, low, high, out=slope)
+
+
 def where_weighted(prediction: Array, weight: Array) -> Array:
     """Return the predictions, with 0 where s_i = 0: what an exponential makes of those is lost."""
     return prediction if weight.all() else np.where(weight > 0.0, prediction, 0.0)

@@ -8,34 +8,16 @@ from typing import ClassVar, final
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Loss, positive_number
+from atomlearn.core.losses.clipped import ClippedSlopes
 from atomlearn.core.losses.deviance import deviance_explained
-from atomlearn.core.losses.domain import EDGE_TOLERANCE, per_unit_weight, weighted_sum
+from atomlearn.core.losses.domain import slopes_within, weighted_sum
 from atomlearn.core.losses.quantiles import quantile_along, weighted_quantile
 from atomlearn.core.losses.targets import regression_target
 
 
-class _Pinball(Loss):
-    """What the pinball loss and its smooth relative share: the slopes that there are."""
-
-    q: float
-
-    def check_target(self, y: object) -> Array:
-        """Return y as float64; any finite numbers will do."""
-        return regression_target(y)
-
-    def slopes(self, dual: Array, weight: Array) -> Array | None:
-        """Return u_i / s_i, cut at the edges -q and 1 - q; None where some lies outside."""
-        slope = per_unit_weight(dual, weight)
-        # "not all inside" rather than "any outside": a NaN is outside too.
-        slack = EDGE_TOLERANCE
-        if slope is None or not np.all((slope >= -self.q - slack) & (slope <= 1 - self.q + slack)):
-            return None
-        return np.clip(slope, -self.q, 1.0 - self.q, out=slope)
-
-
 @final
 @dataclass(frozen=True)
-class Quantile(_Pinball):
+class Quantile(Loss):
     """f(z) = sum_i s_i (q max(0, y_i - z_i) + (1 - q) max(0, z_i - y_i)): the pinball loss.
 
     Its best constant is the q-quantile of y; at q = 1/2 the loss is half the absolute error.
@@ -83,6 +65,10 @@ class Quantile(_Pinball):
         if not positive_number("Quantile", "q", self.q) < 1.0:
             raise ValueError(f"Quantile: q must be between 0 and 1, got {self.q!r}")
 
+    def check_target(self, y: object) -> Array:
+        """Return y as float64; any finite numbers will do."""
+        return regression_target(y)
+
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return sum_i s_i max(-q (z_i - y_i), (1 - q) (z_i - y_i))."""
         over = prediction - y
@@ -98,7 +84,8 @@ class Quantile(_Pinball):
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return sum_i u_i y_i, ``inf`` where some u_i / s_i is not in [-q, 1 - q]."""
-        return float("inf") if self.slopes(dual, weight) is None else float(dual @ y)
+        inside = slopes_within(-self.q, 1.0 - self.q, dual, weight) is not None
+        return float(dual @ y) if inside else float("inf")
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return 0: the loss is linear but for its kinks."""
@@ -140,7 +127,7 @@ class Quantile(_Pinball):
 
 @final
 @dataclass(frozen=True)
-class SmoothQuantile(_Pinball):
+class SmoothQuantile(ClippedSlopes):
     """f(z) = sum_i s_i max over a in [-q, 1 - q] of a (z_i - y_i) - width/2 a^2.
 
     Least squares within ``width`` times a slope of y_i, the pinball loss less a constant beyond.
@@ -163,48 +150,13 @@ class SmoothQuantile(_Pinball):
     q: float
     width: float
     name: ClassVar[str] = "quantile"
-    translates: ClassVar[bool] = True
     #: 1 / width, which is kept back: columns that it would rule out are not ruled out for good.
     smoothness: ClassVar[float] = float("inf")
 
-    def _slope(self, y: Array, prediction: Array) -> Array:
-        slope = prediction - y
-        slope /= self.width
-        return np.clip(slope, -self.q, 1.0 - self.q, out=slope)
-
-    def value(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return sum_i s_i (a_i (z_i - y_i) - width/2 a_i^2) at the best slopes a."""
-        slope = self._slope(y, prediction)
-        return weighted_sum(weight, slope * (prediction - y - 0.5 * self.width * slope))
-
-    def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return s_i a_i."""
-        slope = self._slope(y, prediction)
-        slope *= weight
-        return slope
-
-    def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
-        """Return sum_i u_i y_i + width/2 u_i^2 / s_i in the box, ``inf`` elsewhere."""
-        slope = self.slopes(dual, weight)
-        if slope is None:
-            return float("inf")
-        return float(dual @ y) + 0.5 * self.width * float(dual @ slope)
-
-    def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return s_i / width where the slope is not at an edge, kinks included, else 0."""
-        slope = (prediction - y) / self.width
-        inside = (slope >= -self.q) & (slope <= 1.0 - self.q)
-        return np.where(inside, weight / self.width, 0.0)
-
-    def align(self, y: Array, prediction: Array, target: Array) -> Array:
-        """Return z_i where the slope is not at an edge, else the point beyond it nearest to t_i."""
-        # A few roundings further out, where the slope is cut as floats too.
-        slack = 4.0 * np.spacing(np.abs(y) + self.width)
-        above = np.maximum(target, y + self.width * (1.0 - self.q) + slack)
-        below = np.minimum(target, y - self.width * self.q - slack)
-        slope = self._slope(y, prediction)
-        result = np.where(slope >= 1.0 - self.q, above, prediction)
-        return np.where(slope <= -self.q, below, result)
+    @property
+    def kernel_slopes(self) -> tuple[float, float, float]:  # type: ignore[override]
+        """From -q to 1 - q, over ``width``."""
+        return -self.q, 1.0 - self.q, self.width
 
     def along(
         self, y: Array, prediction: Array, weight: Array, basis: Array
@@ -212,9 +164,3 @@ class SmoothQuantile(_Pinball):
         """Return the regression quantile of the residuals, which is within ``width`` of c."""
         found = quantile_along(self.q, y - prediction, weight, basis)
         return None if found is None else (found[0], None)
-
-    def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
-        """Return ``start`` where it has a curvature to go on from, else the quantile."""
-        if self.curvature(y, linear + start, weight).any():
-            return start
-        return weighted_quantile(y - linear, weight, self.q)

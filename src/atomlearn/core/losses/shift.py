@@ -15,6 +15,8 @@ def optimal_shift(loss: Loss, y: Array, s: Array, linear: Array, start: float = 
     b stops where the loss has no slope left.
     """
     b = start = loss.best_shift(y, linear, s, start)
+    if loss.smoothed(1.0) is not None:
+        return start  # a quantile: at a kink the slope jumps across zero
     low, high, stretch = -math.inf, math.inf, 1.0
     best, best_slope, noise = start, math.inf, 2e-16 * (4.0 + math.sqrt(y.size))
     for _ in range(200):

@@ -111,7 +111,7 @@ class SequentialQP(Master):
         return newton_qp(
             columns, problem.y, problem.weight, problem.loss.in_kernel,
             feasible(problem, prices, weights), intercept, price=prices.price,
-            shape=problem.loss.kernel_shape, level=level, coupling=coupling, ridge=problem.tau,
+            slopes=problem.loss.kernel_slopes, level=level, coupling=coupling, ridge=problem.tau,
             radius=radius, signed=prices.signed, intercept=problem.fit_intercept, gap=gap,
             batch=self.batch, most=min(self.max_steps, TUNING.inner_steps),
             most_columns=TUNING.kernel_columns, work=TUNING.model_work_of_columns,
