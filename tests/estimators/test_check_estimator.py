@@ -27,26 +27,28 @@ from atomlearn import (
 from atomlearn.designs import KernelOn
 
 #: Every class, and once every way that its data take: parameters that change numbers only are
-#: tested with the numbers.
+#: tested with the numbers, and chosen here to be quick.
 ESTIMATORS = [
     AtomicRegressor(),
     AtomicRegressor(norms.KSupport(k=2), 0.01, form="squared"),
     AtomicClassifier(),
-    AtomicRegressorCV(n_alphas=4, cv=3),
-    AtomicClassifierCV(n_alphas=3, cv=2),
+    AtomicRegressorCV(n_alphas=3, cv=2),
+    AtomicClassifierCV(n_alphas=2, cv=2),
     FeatureGenerator(),
     AtomicRegressor("rows"),
     AtomicClassifier("rows", multi_class="multinomial"),
-    SparseLowRank(),
+    SparseLowRank(tol=0.01),
     SparsePCA(k=2, n_components=1),
-    MatrixPursuit(),
+    MatrixPursuit(norms.KSupport(5)),
     FeatureGenerator(2, batch=1, features="splines", loss="squared"),
     AtomicClassifier("groups", 0.01, features="additive_gaussian"),
     AdditiveKernelSampler(),
     AdditiveKernelSampler("chi2"),
     # The default kernels, three on each column, are in the checks of the regressor.
-    MultipleKernelClassifier([KernelOn("linear"), KernelOn("rbf")], rank=10, tol=1e-11),
-    MultipleKernelRegressor(rank=10, tol=1e-11),
+    MultipleKernelClassifier(
+        [KernelOn("linear"), KernelOn("rbf")], form="penalized", loss="squared_hinge", rank=3
+    ),
+    MultipleKernelRegressor(rank=3),
 ]
 ARRAY_API = "SCIPY_ARRAY_API"
 

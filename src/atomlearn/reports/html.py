@@ -8,8 +8,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
+from functools import cache
 from importlib import resources
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from atomlearn.reports import lines, network, pairs, plots
@@ -38,15 +40,9 @@ def report_html(content: Content) -> str:
         raise ReportUnavailable(
             'report.html needs jinja2: pip install "atomlearn[report]"'
         ) from error
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    folder = resources.files("atomlearn.reports")
-    script = (folder / "report.js").read_text("utf-8")
-    template = environment.from_string((folder / "report.html.jinja").read_text("utf-8"))
-    style = (folder / "report.css").read_text("utf-8")
+    style, script = _text("report.css"), _text("report.js")
     drawings = {name: markupsafe.Markup(drawn) for name, drawn in _drawings(content).items()}
-    return template.render(
+    page: str = _template(jinja2).render(
         content=content,
         style=markupsafe.Markup(style),
         script=markupsafe.Markup(script),
@@ -69,6 +65,20 @@ def report_html(content: Content) -> str:
         most_curves=STYLE.most_curves,
         links_left_out=network.left_out(content.selected),
     )
+    return page
+
+
+def _text(name: str) -> str:
+    return (resources.files("atomlearn.reports") / name).read_text("utf-8")
+
+
+@cache
+def _template(jinja2: ModuleType) -> Any:
+    """Return the page's template, compiled once: that takes as long as a small selection."""
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string(_text("report.html.jinja"))
 
 
 def _policy(style: str, script: str) -> str:
