@@ -77,7 +77,7 @@ def test_a_killed_path_goes_on(
     again = paths.path(design, y, **shared, checkpoint=tmp_path)
     assert again.converged
     np.testing.assert_allclose(again.objectives, whole.objectives, rtol=3e-8)
-    # One more proves what was there; what guesses are worth is learned anew.
+    # One more proves what was there; what joined last is learned anew.
     assert again.passes <= 2 * whole.passes
     # A third call has nothing left to do: the reading at zero, and one that proves every level.
     third = paths.path(design, y, **shared, checkpoint=tmp_path)

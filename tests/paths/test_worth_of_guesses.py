@@ -1,4 +1,4 @@
-"""How far a path looks ahead: as far as what is likely wasted costs less than a reading."""
+"""How far a path looks ahead: what is wasted costs less than the readings that it spares."""
 
 from __future__ import annotations
 
@@ -8,18 +8,8 @@ import numpy as np
 import pytest
 
 from atomlearn import norms, paths
-from atomlearn.core.paths.guess import Worth
 from atomlearn.core.paths.refits import PoolRefit
-
-
-def test_guesses_are_worth_what_they_were() -> None:
-    worth = Worth(reading=100.0)
-    assert worth.one_more([1000.0, 20.0, 30.0])  # the first level is solved in any case
-    assert not worth.one_more([0.0, 60.0, 50.0])
-    worth.learn(900.0, proved=True)
-    assert worth.one_more([0.0, 400.0, 250.0])
-    worth.learn(1e6, proved=False)
-    assert not worth.one_more([0.0, 90.0, 20.0])
+from atomlearn.core.paths.speculation import Speculation
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
@@ -45,7 +35,7 @@ def test_guesses_waste_less_than_the_readings_that_they_spare(
     assert found.converged
     ahead = sum(work)
     work.clear()
-    monkeypatch.setattr(Worth, "one_more", lambda worth, batch: False)
+    monkeypatch.setattr(Speculation, "_goes_on", lambda path, batch: False)
     one = paths.path(X, y, n_levels=12, ratio=0.02, **shared)
     assert found.passes < one.passes
     # What was wasted in all is less than the readings that guesses spare, each at its price.

@@ -19,6 +19,7 @@ from atomlearn.core.masters.choose import default_master
 from atomlearn.core.masters.free_newton import FreeNewton, projected
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.masters.tuning import TUNING
+from atomlearn.core.paths.guess import entries
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.problem.pricing import Pricing, priced
 from atomlearn.core.problem.problem import Problem
@@ -135,7 +136,8 @@ class PoolRefit:
         n_samples, used = refit.prediction.size, int(np.count_nonzero(refit.weights))
         # Steps that all columns are free to are dense systems, those of other masters products.
         dense = min(n_samples, used) / self.DENSE if self.free(problem) else 0.0
-        self.work += refit.steps * n_samples * used * (1.0 + dense)
+        share = used / max(self.at.size, 1)
+        self.work += refit.steps * share * entries(self.block.bare) * (1.0 + dense)
         return refit.weights, refit.intercept, refit.prediction
 
     def _entering(self, price: Pricing) -> Columns:

@@ -14,7 +14,7 @@ import numpy as np
 
 from atomlearn.core.interfaces import Array, Columns, Scores, WarmStart
 from atomlearn.core.paths.ends import Reached
-from atomlearn.core.paths.guess import GUESS, Worth
+from atomlearn.core.paths.guess import GUESS
 from atomlearn.core.paths.kept import Held, KeptPath, KeptPoint
 from atomlearn.core.paths.level import Level
 from atomlearn.core.paths.pool import Pool
@@ -77,7 +77,8 @@ class Speculation:
         self.sweep: Sweep | None = None
         self.swept_before = False
         self.share = GUESS.share
-        self.worth = Worth(reading)
+        self.reading = reading
+        self.voted = np.inf
 
     @property
     def seeds(self) -> bool:
@@ -173,7 +174,7 @@ class Speculation:
         # Once the time is out, one reading says of all levels what is proved.
         late = self.deadline.passed
         for number in pending if late else pending[: GUESS.levels]:
-            if batch and not late and not self.worth.one_more([level.work for level in batch]):
+            if batch and not late and not self._goes_on(batch):
                 break
             level = self.levels[number]
             began, worked = time.monotonic(), self.refit.work
@@ -185,6 +186,13 @@ class Speculation:
             level.work = self.refit.work - worked
             batch.append(level)
         return batch
+
+    def _goes_on(self, batch: list[Level]) -> bool:
+        """Return whether one more level is guessed: it is likely right, or wrong at little cost."""
+        last = batch[-1].point
+        assert last is not None
+        cheap = sum(level.work for level in batch) <= self.reading
+        return cheap or last.reference >= GUESS.sure * self.voted
 
     def asked(self, batch: list[Level]) -> Asked:
         """Return what the levels ask of the data."""
@@ -215,11 +223,15 @@ class Speculation:
             except LookupError:  # no large score was there at all
                 self._solve_alone(level)
             level.seconds += time.monotonic() - began
-            self.worth.learn(level.work, level.status is not None)
             if level.status is None:
                 wrong.append(level)
-        joined = self._join(batch, answer) if wrong else 0
-        if sum(level.work for level in wrong) > self.worth.reading:
+        joined = self._join(batch, answer)
+        proved = [
+            level.point for level in batch if level.status is Status.CONVERGED and level.point
+        ]
+        if proved:
+            self.voted = proved[-1].reference
+        if max(level.work for level in batch) > GUESS.dear * self.reading:
             self.share = GUESS.wider
         for level in wrong:
             if self.deadline.passed:
@@ -258,7 +270,12 @@ class Speculation:
         level.learn(certificate, self.settings.gap, vectors)
 
     def _join(self, batch: list[Level], answer: Answer) -> int:
-        """Let the columns join that some level rates near its reference; return their number."""
+        """Let the columns join that some level rates near its reference; return their number.
+
+        Levels that are final vote too: they are nearest to what comes next.
+        """
+        if all(level.status is not None for level in self.levels):
+            return 0
         norm = self.original.regularizer.norm
         found, ranks = [], []
         for level, scores in zip(batch, answer.scores, strict=True):
