@@ -3,7 +3,8 @@
 wide: group lasso at 2000 x 200,000, latent groups (chains of 4), k-support at 10^6 sparse columns,
 ten levels each. ksupport: 5-fold cross-validation of five k and 50 levels. disk: 5-fold
 cross-validation of 50 levels over a store three times the address space allowed beyond what an idle
-process has, and the share of what `read` of the same bytes takes. dask: the same over chunks, with
+process has, from the cache and from the disk, and the share that `read` of the same bytes would
+take. dask: the same over chunks, with
 one worker and with two. genotypes: the same over 10,000 x 500,000 genotypes at two bits,
 to where the held-out loss rises. shapes:
 100 levels to 0.001, 5 folds, of AtomicRegressorCV and of LassoCV at ordinary sizes.
@@ -93,7 +94,7 @@ import resource, sys, time
 import numpy as np
 from atomlearn import AtomicRegressorCV
 from atomlearn.designs import OnDisk
-path, extra, levels = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+path, extra, levels, cold = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
 design = OnDisk(path)
 rng = np.random.default_rng(0)
 signal = design.gather(np.arange(0, 4000, 100)).dot(np.ones(40))
@@ -104,6 +105,10 @@ def status(key):
     return int(next(l for l in lines if l.startswith(key)).split()[1]) * 1024
 idle, space = status("VmRSS"), status("VmSize")
 resource.setrlimit(resource.RLIMIT_AS, (space + extra, -1))
+if cold == "True":
+    from benchmarks.readings import forgotten
+    once = OnDisk._pass
+    OnDisk._pass = lambda self, work: (forgotten(path), once(self, work))[1]
 began = time.perf_counter()
 model = AtomicRegressorCV(n_alphas=levels, alpha_ratio=0.05, cv=5).fit(design, y)
 seconds = time.perf_counter() - began
@@ -112,22 +117,38 @@ print(seconds, model.n_passes_, idle, status("VmHWM"), np.count_nonzero(model.co
 """
 
 
+def forgotten(store: Path | str) -> None:
+    """Have the system forget the values of a store, so that the next reading is of the disk."""
+    with (Path(store) / "values.bin").open("rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
 def disk(table: Table, folder: Path, options: Options) -> None:
-    """A cross-validation in a third of the memory that the store takes."""
+    """A cross-validation in a third of the memory that the store takes, cached or not."""
     n, p, levels = (500, 20_000, 10) if options.smoke else (1000, 500_000, 50)
-    out = random_store(folder, n, p)
-    size = OnDisk(out).n_bytes
-    run = subprocess.run(
-        [sys.executable, "-c", _LIMITED, str(out), str(max(size // 3, 2**28)), str(levels)],
-        capture_output=True, text=True, check=True, env=os.environ | {"MALLOC_ARENA_MAX": "2"},
-    )  # fmt: skip
-    seconds, count, idle, peak, selected, gap = (float(word) for word in run.stdout.split())
-    reading = best(lambda: read_all(out / "values.bin", _kernels.max_threads()), options.times(3))
-    table.add(
-        part="disk", what="5-fold lasso", size=f"{n} x {p}", levels=levels, readings=count,
-        seconds=seconds, worst_gap=gap, selected=int(selected), gb=size / 1e9,
-        peak_gb=(peak - idle) / 1e9, share=count * reading / seconds,
-    )  # fmt: skip
+    out = folder / "limited.store"
+    if not out.exists():
+        out = random_store(folder, n, p)
+    size, threads = OnDisk(out).n_bytes, _kernels.max_threads()
+    for cold in (False, True):
+        run = subprocess.run(
+            [sys.executable, "-c", _LIMITED, str(out), str(max(size // 3, 2**28)), str(levels),
+             str(cold)],
+            capture_output=True, text=True, check=True, env=os.environ | {"MALLOC_ARENA_MAX": "2"},
+        )  # fmt: skip
+        seconds, count, idle, peak, selected, gap = (float(word) for word in run.stdout.split())
+        times = []
+        for _ in range(options.times(3)):
+            if cold:
+                forgotten(out)
+            times.append(best(lambda: read_all(out / "values.bin", threads), 1))
+        table.add(
+            part="disk", what="5-fold lasso, " + ("disk" if cold else "cache"), size=f"{n} x {p}",
+            levels=levels, readings=count, seconds=seconds, worst_gap=gap, selected=int(selected),
+            gb=size / 1e9, peak_gb=(peak - idle) / 1e9, reading_gb_s=1e-9 * size / min(times),
+            share=count * min(times) / seconds,
+        )  # fmt: skip
 
 
 def cluster_of(table: Table, folder: Path, options: Options) -> None:
