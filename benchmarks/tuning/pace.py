@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn import norms, solve
+from atomlearn import losses, norms, solve
 from atomlearn.core.solvers.column_generation import Pace
 from atomlearn.solvers import ColumnGeneration
 from benchmarks.harness.options import Options
@@ -34,6 +34,8 @@ def problems(scale: int) -> dict[str, Solve]:
     y = X[:, :20].sum(axis=1) + rng.standard_normal(n)
     z, signs = np.abs(X.T @ y).max(), np.sign(y)
     slopes = np.abs(X.T @ signs).max() / 2
+    times = losses.survival_target(rng.random(n) < 0.7, rng.exponential(np.exp(-0.2 * y)))
+    hazards = np.abs(X.T @ losses.Cox().gradient(times, np.zeros(n), np.ones(n))).max()
     support, groups = norms.KSupport(10), norms.Groups(np.arange(p) // 5)
     asked: dict[str, Any] = {"intercept": True}
     return {
@@ -41,6 +43,9 @@ def problems(scale: int) -> dict[str, Solve]:
         "l1, weak": lambda solver: solve(X, y, level=0.005 * z, solver=solver, **asked),
         "l1, logistic": lambda solver: solve(
             X, signs, loss="logistic", level=0.05 * slopes, solver=solver, **asked
+        ),
+        "l1, Cox, weak": lambda solver: solve(
+            X, times, loss="cox", level=0.01 * hazards, solver=solver
         ),
         "k-support": lambda solver: solve(
             X, y, norm=support, level=0.3, form="squared", solver=solver, **asked

@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 
 from atomlearn import norms, solve
 from atomlearn.core.losses.concordance import concordance
+from atomlearn.core.solvers.column_generation import ColumnGeneration, Pace
 from atomlearn.losses import Cox, as_loss, survival_target
 
 Array = NDArray[np.float64]
@@ -200,3 +201,20 @@ def test_concordance_counts_every_comparable_pair() -> None:
                 pairs += 1
                 right += 1.0 if risk[i] > risk[j] else 0.5 if risk[i] == risk[j] else 0.0
     assert concordance(y, risk) == right / pairs
+
+
+def test_a_low_level_is_approached_by_higher_ones() -> None:
+    rng = np.random.default_rng(3)
+    X = np.asfortranarray(rng.standard_normal((60, 800)))
+    y = survival_target(rng.random(60) < 0.7, rng.exponential(np.exp(-X[:, 0])))
+    level = 0.02 * np.abs(X.T @ Cox().gradient(y, np.zeros(60), np.ones(60))).max()
+    used, objectives = [], []
+    for factor in (6.0, np.inf):
+        pace = Pace(nearer=factor)
+        first = solve(X, y, loss="cox", level=level, solver=ColumnGeneration(pace=pace), max_iter=1)
+        whole = solve(X, y, loss="cox", level=level, solver=ColumnGeneration(pace=pace), gap=1e-8)
+        assert whole.converged
+        used.append(np.count_nonzero(first.coef))
+        objectives.append(whole.objective)
+    assert 0 < used[0] < used[1]
+    assert objectives[0] == pytest.approx(objectives[1], rel=1e-7)

@@ -6,13 +6,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Loss
+from atomlearn.core.interfaces import Array
+from atomlearn.core.losses.deviance import Explained
 from atomlearn.core.losses.domain import slopes_within, weighted_sum
 from atomlearn.core.losses.quantiles import clipped_root
 from atomlearn.core.losses.targets import regression_target
 
 
-class ClippedSlopes(Loss):
+class ClippedSlopes(Explained):
     """f(z) = sum_i s_i max over a in [low, high] of a (z_i - y_i) - width/2 a^2.
 
     ``kernel_slopes`` : low < 0 < high, and the width.

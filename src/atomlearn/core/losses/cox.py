@@ -68,6 +68,9 @@ class Cox(Loss):
     _last: tuple[bytes, Array, list[RiskSets]] | None = field(
         default=None, init=False, repr=False, compare=False
     )
+    _there: tuple[list[RiskSets], Array, list[RiskSets]] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
     name: ClassVar[str] = "cox"
     task: ClassVar[Task] = "survival"
     dispersed: ClassVar[bool] = False
@@ -92,8 +95,18 @@ class Cox(Loss):
         return checked_survival(y)
 
     def strata(self, y: Any, prediction: Array, weight: Array) -> list[RiskSets]:
-        """Return the risk sets of each stratum with an event."""
-        return [sets.at(prediction) for sets in self._at_zero(y, weight)]
+        """Return the risk sets of each stratum with an event.
+
+        Those of the last call at the same prediction: value, gradient and proof ask in turn.
+        """
+        zero = self._at_zero(y, weight)
+        if self._there is not None:
+            of_zero, of_prediction, kept = self._there
+            if of_zero is zero and np.array_equal(of_prediction, prediction):
+                return kept
+        found = [sets.at(prediction) for sets in zero]
+        object.__setattr__(self, "_there", (zero, prediction.copy(), found))
+        return found
 
     def _at_zero(self, y: Any, weight: Array) -> list[RiskSets]:
         """Return the risk sets at z = 0, those of the last call where it was of equal numbers."""
@@ -112,15 +125,15 @@ class Cox(Loss):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the risk sets out: a model that is kept does not carry its data."""
-        return self.__dict__ | {"_last": None}
+        return self.__dict__ | {"_last": None, "_there": None}
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return f(z), never negative."""
-        seen = _seen(y, weight)
-        total = 0.0
-        for sets in self.strata(y, prediction, weight):
-            total += max(0.0, sets.value(float(seen[sets.rows] @ prediction[sets.rows])))
-        return total
+        z, seen = prediction, _seen(y, weight)
+        return sum(
+            max(0.0, sets.value(float(seen[sets.rows] @ z[sets.rows])))
+            for sets in self.strata(y, z, weight)
+        )
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return the weight of events expected of each sample, less that seen."""
@@ -130,16 +143,13 @@ class Cox(Loss):
         """Return sum_m omega_m p_mi, a diagonal that bounds the Hessian from above."""
         result = np.zeros(y.size)
         for sets in self.strata(y, prediction, weight):
-            result[sets.rows] = sets.expected()
+            result[sets.rows] = sets.expected
         return result
 
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
         """Return sum_m omega_m p_m and K, whose columns are sqrt(omega_m) p_m."""
         strata = self.strata(y, prediction, weight)
-        result = np.zeros(y.size)
-        for sets in strata:
-            result[sets.rows] = sets.expected()
-        return result, Coupling(strata, y.size)
+        return self.curvature(y, prediction, weight), Coupling(strata, y.size)
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return f*(u), ``inf`` outside its domain, and everywhere with left truncation."""
@@ -201,7 +211,8 @@ class Coupling:
         columns = A[:, None] if A.ndim == 1 else A
         if self.transposed:
             parts = [sets.pulled(columns) for sets in self.strata]
-            result = np.vstack(parts) if parts else np.zeros((0, columns.shape[1]))
+            none = np.zeros((0, columns.shape[1]))
+            result = parts[0] if len(parts) == 1 else np.vstack([none, *parts])
         else:
             result, start = np.zeros((self.n_samples, columns.shape[1])), 0
             for sets in self.strata:
@@ -210,12 +221,8 @@ class Coupling:
                 start = end
         return result[:, 0] if A.ndim == 1 else result
 
-    def toarray(self) -> Array:
-        """Return K itself."""
-        return np.asarray(self @ np.eye(self.shape[1]))
-
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return self.toarray().astype(dtype or np.float64)
+        return (self @ np.eye(self.shape[1])).astype(dtype or np.float64)
 
 
 def _seen(y: Any, weight: Array) -> Array:
@@ -247,7 +254,7 @@ def _conjugate(sets: RiskSets, events: Array, s: Array, slack: float) -> float:
     both = C + ahead
     result += float((xlogy(C, C) + xlogy(ahead, ahead) - xlogy(both, both)).sum())
     result += float(_of_shares(sets, D, both, np.maximum(after, 0.0)).sum())
-    return result + sets.least()
+    return result + sets.least
 
 
 def _of_shares(sets: RiskSets, D: Array, both: Array, after: Array) -> Array:

@@ -19,3 +19,16 @@ def deviance_explained(loss: Loss, y: Array, prediction: Array, weight: Array) -
     if not around > 0.0:
         return 1.0 if missed == 0.0 else 0.0
     return 1.0 - missed / around
+
+
+class Explained(Loss):
+    """A loss whose fits are scored by D^2, the share of the deviance that they explain."""
+
+    def score(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return D^2, the share of the loss of the best constant that is explained."""
+        return deviance_explained(self, y, prediction, weight)
+
+    @property
+    def score_name(self) -> str:
+        """What ``score`` is called."""
+        return "D^2"

@@ -174,7 +174,10 @@ class FreeColumns(Around):
         values, vectors = np.linalg.eigh(self.basis.T @ HQ)
         kept = values > 1e-12 * float(np.abs(values).max(initial=0.0))
         own = HQ @ (vectors[:, kept] / np.sqrt(values[kept]))
-        return c, sparse.hstack([_stored(K), sparse.csc_array(own)], format="csc")
+        # Of a loss that knows its products alone, K is made of them.
+        stored: Any = K if sparse.issparse(K) else np.asarray(K)
+        both = [sparse.csc_array(stored), sparse.csc_array(own)]
+        return c, sparse.hstack(both, format="csc")
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
         """Return what <Q'u, c> may be, of a point and of the optimum, as Q'u is zero to rounding.
@@ -331,12 +334,6 @@ class FreeColumns(Around):
             large = sizes[:, 0] > 1e-6 * sizes.max()
             most *= float(factors[large].max(initial=1.0))
         return dual / most if most > 1.0 else dual
-
-
-def _stored(K: Any) -> Any:
-    """Return K as a sparse array; of a loss that knows its products alone, made of them."""
-    stored: Any = K if sparse.issparse(K) else np.asarray(K)
-    return sparse.csc_array(stored)
 
 
 def _basis(columns: Array, intercept: bool) -> tuple[Array, Array]:

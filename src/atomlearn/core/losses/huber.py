@@ -7,7 +7,6 @@ from typing import ClassVar, final
 
 from atomlearn.core.interfaces import Array, Loss, positive_number
 from atomlearn.core.losses.clipped import ClippedSlopes
-from atomlearn.core.losses.deviance import deviance_explained
 from atomlearn.core.losses.quantiles import weighted_quantile
 
 
@@ -68,12 +67,3 @@ class Huber(ClippedSlopes):
     def translation(self, y: Array, weight: Array) -> float:
         """Return the weighted median of y."""
         return weighted_quantile(y, weight, 0.5)
-
-    def score(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return the share of the loss of the best constant that is explained."""
-        return deviance_explained(self, y, prediction, weight)
-
-    @property
-    def score_name(self) -> str:
-        """What ``score`` is called."""
-        return "D^2"

@@ -9,6 +9,7 @@ from scipy import sparse
 from scipy.special import softmax
 
 from atomlearn.core.interfaces import Array, Loss
+from atomlearn.core.losses.around import Around
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
 
@@ -17,7 +18,7 @@ from atomlearn.core.losses.shift import optimal_shift, without_surplus
 IMPOSSIBLE = -1e30
 
 
-class FreeIntercepts(Loss):
+class FreeIntercepts(Around):
     """f~(Z) = min over b of f(Z + 1 b'), Z (n_rows, n_tasks) read row after row; convex in Z.
 
     Its conjugate is that of f where all columns of the dual matrix sum to zero, and infinite
@@ -55,12 +56,8 @@ class FreeIntercepts(Loss):
     is_quadratic = False
 
     def __init__(self, inner: Loss, n_tasks: int) -> None:
-        self.inner = inner
+        self.describe(inner)
         self.n_tasks = n_tasks
-        self.name: str = inner.name  # type: ignore[misc]
-        self.task = inner.task  # type: ignore[misc]
-        self.smoothness: float = inner.smoothness  # type: ignore[misc]
-        self.levelled: int = inner.levelled  # type: ignore[misc]
 
     @property
     def n_intercepts(self) -> int:
@@ -71,10 +68,6 @@ class FreeIntercepts(Loss):
     def coupled(self) -> int:
         """All: they share the intercepts."""
         return 0
-
-    def check_target(self, y: object) -> Array:
-        """Return the targets, row after row, as the loss itself does."""
-        return self.inner.check_target(y)
 
     def intercepts(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return the minimizing b (n_tasks,); far below the others where the best is -infinity."""

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from atomlearn.core.interfaces import Array, Loss
-from atomlearn.core.losses.deviance import deviance_explained
+from atomlearn.core.interfaces import Array
+from atomlearn.core.losses.deviance import Explained
 from atomlearn.core.losses.domain import per_unit_weight, weighted_sum, where_weighted
 
 #: Exponents at which slopes stop: exp(700) is nearly the largest float. A slope cut there is still
@@ -45,7 +45,7 @@ def vanishing(linear: Array, rate: float = 1.0) -> float:
     return -(float(linear.max(initial=0.0)) + 750.0 / rate)
 
 
-class LogLink(Loss):
+class LogLink(Explained):
     """A loss whose mean is exp(z): what all of them share; not for direct use."""
 
     def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
@@ -55,15 +55,6 @@ class LogLink(Loss):
     def link(self, mean: NDArray[Any]) -> NDArray[Any]:
         """Return log of the mean."""
         return logarithm(mean)
-
-    def score(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return D^2, the share of the deviance of the best constant that is explained."""
-        return deviance_explained(self, y, prediction, weight)
-
-    @property
-    def score_name(self) -> str:
-        """What ``score`` is called."""
-        return "D^2"
 
 
 class PowerVariance(LogLink):

@@ -7,9 +7,9 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Loss, positive_number
+from atomlearn.core.interfaces import Array, positive_number
 from atomlearn.core.losses.clipped import ClippedSlopes
-from atomlearn.core.losses.deviance import deviance_explained
+from atomlearn.core.losses.deviance import Explained
 from atomlearn.core.losses.domain import slopes_within, weighted_sum
 from atomlearn.core.losses.quantiles import quantile_along, weighted_quantile
 from atomlearn.core.losses.targets import regression_target
@@ -17,7 +17,7 @@ from atomlearn.core.losses.targets import regression_target
 
 @final
 @dataclass(frozen=True)
-class Quantile(Loss):
+class Quantile(Explained):
     """f(z) = sum_i s_i (q max(0, y_i - z_i) + (1 - q) max(0, z_i - y_i)): the pinball loss.
 
     Its best constant is the q-quantile of y; at q = 1/2 the loss is half the absolute error.
@@ -114,15 +114,6 @@ class Quantile(Loss):
     def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
         """Return the weighted q-quantile of the residuals, the minimum itself."""
         return weighted_quantile(y - linear, weight, self.q)
-
-    def score(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return the share of the loss of the best constant that is explained."""
-        return deviance_explained(self, y, prediction, weight)
-
-    @property
-    def score_name(self) -> str:
-        """What ``score`` is called."""
-        return "D^2"
 
 
 @final

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,10 +32,12 @@ class RiskSets:
     counts: Array
     totals: Array
     entries: Rows | None
-    before: Rows | None
+    before: Any
     last: Rows
-    first: Rows | None
+    first: Any
     efron: bool
+    #: Numbers that a core keeps at hand, one MB.
+    CACHED: ClassVar[int] = 2**17
 
     @classmethod
     def of_stratum(cls, y: NDArray[Any], weight: Array, rows: Rows, efron: bool) -> RiskSets | None:
@@ -68,7 +70,7 @@ class RiskSets:
             efron=efron,
         )
         # What is kept of it, for those at other predictions too.
-        _ = made.shares, made.weights, made.is_tied, made.by_time, made._least
+        _ = made.shares, made.weights, made.is_tied, made.by_time, made.least
         return made
 
     def at(self, prediction: Array) -> RiskSets:
@@ -106,11 +108,11 @@ class RiskSets:
         """Whether several events have one time."""
         return bool((self.counts > 1.0).any())
 
+    @cached_property
     def sums(self) -> tuple[Array, Array]:
-        """Return log sums of exp(x): over the risk sets, and over the events of each time."""
+        """Log sums of exp(x): over the risk sets, and over the events of each time."""
         at_risk = running(self.x)[self.ends - 1]
         if self.entries is not None:
-            assert self.before is not None
             later = running(self.x[self.entries])
             out = np.where(self.before > 0, later[np.maximum(self.before, 1) - 1], -np.inf)
             left = -np.expm1(np.minimum(out - at_risk, 0.0))
@@ -129,13 +131,13 @@ class RiskSets:
 
     def _among(self, m: int) -> float:
         """Return the log sum of one risk set, term by term."""
-        assert self.first is not None
         inside = (self.last > m) & (self.first <= m)
         return float(np.logaddexp.reduce(self.x[inside]))
 
+    @cached_property
     def terms(self) -> tuple[Rows, Array, Array, Array, Array]:
-        """Return of each term its time, share, weight, log of its sum; and log r of each time."""
-        at_risk, tied = self.sums()
+        """Of each term its time, share, weight, log of its sum; and log r of each time."""
+        at_risk, tied = self.sums
         times, share = self.shares
         weight, ratio = self.weights[0], tied - at_risk
         if not self.is_tied:
@@ -143,12 +145,9 @@ class RiskSets:
         logs = at_risk[times] + np.log1p(-share * np.exp(ratio)[times])
         return times, share, weight, logs, ratio
 
-    def least(self) -> float:
-        """Return the sum of the least values that the times can have, each by itself."""
-        return self._least
-
     @cached_property
-    def _least(self) -> float:
+    def least(self) -> float:
+        """The sum of the least values that the times can have, each by itself."""
         total = float(self.totals @ np.log(self.totals))
         if self.efron:
             times, share = self.shares
@@ -157,12 +156,13 @@ class RiskSets:
 
     def value(self, seen: float) -> float:
         """Return the loss of the stratum, ``seen`` = sum of s_i z_i over its events."""
-        _, _, weight, logs, _ = self.terms()
-        return float(weight @ logs) - seen - self.least()
+        _, _, weight, logs, _ = self.terms
+        return float(weight @ logs) - seen - self.least
 
+    @cached_property
     def expected(self) -> Array:
-        """Return sum_m omega_m p_mi of each row: the weight of events expected there."""
-        times, share, weight, logs, _ = self.terms()
+        """The sum_m omega_m p_mi of each row: the weight of events expected there."""
+        times, share, weight, logs, _ = self.terms
         hazard = self.weights[1] - logs
         if self.is_tied:
             of_terms, hazard = hazard, np.full(self.ends.size, -np.inf)
@@ -183,41 +183,52 @@ class RiskSets:
 
     def pulled(self, A: Array) -> Array:
         """Return K'A of the columns sqrt(omega_m) p_m, (terms, k), for A (n_samples, k)."""
-        times, share, weight, logs, _ = self.terms()
-        rows = A[self.rows]
-        top = float(self.x.max())
-        each = np.exp(self.x - top)[:, None] * rows
-        sums = np.cumsum(each, axis=0)[self.ends - 1]
+        (times, share, _, _, _), (each, scale) = self.terms, self._scales
+        result = np.empty((A.shape[1], times.size))
+        # So many columns at a time that what is made of them stays in the cache.
+        width = max(1, self.CACHED // self.rows.size)
+        for start in range(0, A.shape[1], width):
+            some = slice(start, start + width)
+            columns = each * np.take(A.T[some], self.rows, axis=1)
+            result[some] = self._sums_of(columns, times, share) * scale
+        return result.T
+
+    def _sums_of(self, columns: Array, times: Rows, share: Array) -> Array:
+        """Return of each term the sum over its risk set, (k, terms), for ``columns`` (k, n)."""
+        running_sums = np.cumsum(columns, axis=1)
+        sums = np.take(running_sums, self.ends - 1, axis=1)
         if self.entries is not None:
-            assert self.before is not None
-            later = np.vstack([np.zeros(A.shape[1]), np.cumsum(each[self.entries], axis=0)])
-            sums -= later[self.before]
-        result = sums[times]
-        if self.efron and (share > 0).any():
+            later = np.zeros((columns.shape[0], columns.shape[1] + 1))
+            np.cumsum(columns[:, self.entries], axis=1, out=later[:, 1:])
+            sums -= later[:, self.before]
+        if self.efron and self.is_tied:
             tied = np.zeros_like(sums)
-            np.add.at(tied, self.of, each[self.events])
-            result = result - share[:, None] * tied[times]
-        return np.asarray(result * (np.sqrt(weight) * np.exp(top - logs))[:, None])
+            np.add.at(tied.T, self.of, columns[:, self.events].T)
+            return np.asarray(sums[:, times] - share * tied[:, times])
+        return np.asarray(sums if times.size == self.ends.size else sums[:, times])
 
     def spread(self, B: Array) -> Array:
         """Return K B, (n, k) over ``rows``, for B (terms, k)."""
-        times, share, weight, logs, _ = self.terms()
-        top = float(self.x.max())
-        scaled = B * (np.sqrt(weight) * np.exp(top - logs))[:, None]
-        at = scaled
-        if times.size > self.ends.size:
-            at = np.zeros((self.ends.size, B.shape[1]))
-            np.add.at(at, times, scaled)
+        times, share, _, _, _ = self.terms
+        scaled = B * self._scales[1][:, None]
+        at = np.zeros((self.ends.size, B.shape[1]))
+        np.add.at(at, times, scaled)
         total = np.vstack([np.zeros(B.shape[1]), np.cumsum(at, axis=0)])
-        each = np.exp(self.x - top)[:, None]
         result = total[self.last]
         if self.first is not None:
-            result = result - total[self.first]
-        if self.efron and (share > 0).any():
+            result -= total[self.first]
+        if self.efron and self.is_tied:
             tied = np.zeros_like(at)
             np.add.at(tied, times, share[:, None] * scaled)
             result[self.events] -= tied[self.of]
-        return np.asarray(each * result)
+        return np.asarray(self._scales[0][:, None] * result)
+
+    @cached_property
+    def _scales(self) -> tuple[Array, Array]:
+        """exp(x) of each row, and sqrt(omega) / (the sum) of each term, both less the largest x."""
+        _, _, weight, logs, _ = self.terms
+        top = float(self.x.max())
+        return np.exp(self.x - top), np.sqrt(weight) * np.exp(top - logs)
 
 
 def running(x: Array) -> Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -52,6 +52,10 @@ class Pace:
     further : float
         Factor on ``inner_ratio`` for blocks of few columns, columns^2 <= n_features: there a re-fit
         costs next to nothing beside a pass.
+    nearer : float
+        Of losses that couple predictions, a re-fit goes no further down with the level than by
+        this factor from the least at which the point would stay: Newton steps from far away fill
+        it with columns that the optimum does not have, and take most of the time.
     patience : int
         Steps without progress, and without a column that wants in, after which it has stalled.
     """
@@ -64,6 +68,7 @@ class Pace:
     atoms: int = 5
     asked_entries: int = 2**26
     further: float = 0.02
+    nearer: float = 6.0
     patience: int = 3
 
 
@@ -253,6 +258,12 @@ class ColumnGeneration(Solver):
     ) -> Refit:
         """Re-fit to a part of the gap, where columns are many and more will come."""
         target = max(self._gap_target(state, n_features), restricted.negligible)
+        penalty, level = restricted.regularizer, state.certificate.polar / self.pace.nearer
+        far = penalty.form == "penalized" and penalty.amount < level < math.inf
+        if far and restricted.loss.coupled != 1 and not self.batch:
+            # On the way down: the long way to its own level is made in several steps.
+            restricted = replace(restricted, regularizer=replace(penalty, amount=level))
+            target = self.inner_ratio * state.certificate.objective
         intercept = state.intercept + float(state.lengths.offsets @ state.weights)
         return FreeNewton(self.master).solve(restricted, weights, intercept, target)
 
