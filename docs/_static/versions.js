@@ -2,7 +2,7 @@
    single build, or pages opened from a disk) the switch shows the version that is being read. */
 "use strict";
 (async () => {
-  const box = document.getElementById("versions");
+  const box = document.getElementById("version-read");
   const above = new URL(box.dataset.root + "../", window.location.href);
   let known = [];
   try {

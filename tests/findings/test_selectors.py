@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import Lasso, LogisticRegression, lars_path
@@ -447,3 +448,27 @@ def test_anything_that_selects_may_be_resampled() -> None:
     assert grouped.fit(X, y).selection_probabilities_.shape == (2,)
     with pytest.raises(ValueError, match="threshold must be above"):
         StabilitySelector(threshold=0.5).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"covariance": np.eye(3)}, "4 x 4 finite numbers.*got shape \\(3, 3\\)"),
+        ({"covariance": np.full((4, 4), np.nan)}, "4 x 4 finite numbers.*NaN"),
+        ({"n_draws": 2.5}, "n_draws must be a whole number"),
+    ],
+)
+def test_what_cannot_be_drawn_from_is_told(given: dict[str, Any], said: str) -> None:
+    X, y = signal(30, 4, 0)
+    with pytest.raises((TypeError, ValueError), match=said):
+        KnockoffSelector(**given).fit(X, y)
+
+
+def test_groups_of_names_are_those_of_numbers() -> None:
+    X, y = signal(100, 20, 0)
+    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(20)])
+    pairs = np.arange(20).reshape(10, 2)
+    one = KnockoffSelector(fdr=0.3, rng=0, groups=pairs.tolist()).fit(X, y)
+    named = [[f"g{j}" for j in pair] for pair in pairs.tolist()]
+    two = KnockoffSelector(fdr=0.3, rng=0, groups=named).fit(frame, y)
+    np.testing.assert_array_equal(one.statistics_, two.statistics_)

@@ -322,3 +322,13 @@ def test_few_rows_have_no_stability(n_rows: int, tmp_path: Path) -> None:
     content = atomlearn.report(model, X[:n_rows], y[:n_rows], tmp_path / "report.html")
     assert content.verdict.verdict == "too few rows to tell"
     assert {item.stability for item in content.selected} == {None}
+
+
+def test_a_selector_before_the_model_chose_from_all_columns(tmp_path: Path) -> None:
+    X, y = diabetes()
+    model = make_pipeline(StandardScaler(), StabilitySelector(Lasso(2.0), 4, rng=0), Ridge())
+    content, _ = page_of(model, X, y, tmp_path)
+    chosen = int(model[1].get_support().sum())
+    assert chosen < 10
+    assert content.headline == f"{chosen} of 10 features predict target"
+    assert content.chosen_first

@@ -71,11 +71,21 @@ def gaussian_knockoffs(
     """
     array = np.asarray(X, dtype=np.float64)
     standard, means, scales = standardized(array)
-    given = covariance
-    if not isinstance(covariance, str):
-        given = np.asarray(covariance, dtype=np.float64) / np.outer(scales, scales)
-    made = knockoffs_of(standard, given, method)
+    made = knockoffs_of(standard, rescaled(covariance, scales), method)
     return np.asarray(means + scales * made.draw(generator(rng)))
+
+
+def rescaled(covariance: Any, scales: Array) -> Any:
+    """Return a covariance that is given as that of the columns over their scales; words as is."""
+    if isinstance(covariance, str):
+        return covariance
+    values, p = np.asarray(covariance, dtype=np.float64), scales.size
+    if values.shape != (p, p) or not np.isfinite(values).all():
+        raise ValueError(
+            f"covariance must be {p} x {p} finite numbers, a row and a column for each column of "
+            f"X, got shape {values.shape}" + (" with NaN" if values.shape == (p, p) else "")
+        )
+    return values / scales / scales[:, None]
 
 
 def generator(rng: Any) -> np.random.Generator:
@@ -142,11 +152,6 @@ def knockoffs_of(X: Array, covariance: str | ArrayLike = "auto", method: str = "
 
 
 def _known(X: Array, covariance: Array, method: str) -> Knockoffs:
-    if covariance.shape != (X.shape[1],) * 2:
-        raise ValueError(
-            f"covariance has shape {covariance.shape}, and X has {X.shape[1]} columns; give one "
-            "row and one column a column of X"
-        )
     precision = inverse_of(covariance)
     if precision is None:
         raise ValueError(

@@ -11,15 +11,15 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from atomlearn.core.interfaces import Array, Loss, Norm, is_number
+from atomlearn.core.interfaces import Array, Loss, Norm, is_number, whole_number
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.partition import Partition
 from atomlearn.findings.gaussian import (
-    COVARIANCES,
     Knockoffs,
     generator,
     knockoffs_of,
+    rescaled,
     standardized,
 )
 from atomlearn.findings.importance import coefficients
@@ -88,7 +88,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         and else Ledoit-Wolf, with a warning under strong correlation. ``covariance_`` tells.
     method : {"mvr", "equicorrelated"}
         How far knockoffs are from their columns: "mvr" minimizes how well they are reconstructed.
-    groups : lists of columns or labels (n_features,), optional
+    groups : lists of columns (numbers or names) or labels (n_features,), optional
         Select groups instead, with a bound on the share of false groups.
     loss : str or Loss, default="auto"
         "auto" is "logistic" for labels, "cox" for survival times (a structured y) and "squared"
@@ -226,16 +226,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         if isinstance(given, str):
             if given != "gaussian":
                 raise ValueError(f"knockoffs must be 'gaussian' or an array, got {given!r}")
-            if isinstance(self.n_draws, bool) or int(self.n_draws) < 1:
-                raise ValueError(f"n_draws must be at least 1, got {self.n_draws!r}")
-            covariance = self.covariance
-            if not isinstance(covariance, str):
-                covariance = np.asarray(covariance, dtype=np.float64) / scales / scales[:, None]
-            elif covariance not in COVARIANCES:
-                raise ValueError(f"covariance must be one of {COVARIANCES} or an array, got "
-                                 f"{covariance!r}")  # fmt: skip
-            made: Knockoffs = knockoffs_of(X, covariance, self.method)
-            return [made.draw(rng) for _ in range(int(self.n_draws))], made.words
+            n_draws = whole_number("KnockoffSelector", "n_draws", self.n_draws)
+            made: Knockoffs = knockoffs_of(X, rescaled(self.covariance, scales), self.method)
+            return [made.draw(rng) for _ in range(n_draws)], made.words
         arrays: Sequence[Any] = given if isinstance(given, (list, tuple)) else [given]
         draws = []
         for array in arrays:
@@ -251,7 +244,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     def _partition(self, n_features: int) -> Partition | None:
         if self.groups is None:
             return None
-        norm = Groups(self.groups)
+        names = getattr(self, "feature_names_in_", None)
+        norm = Groups(self.groups) if names is None else Groups(self.groups).with_names(list(names))
         norm.check(n_features)
         return norm.parts(n_features)[0]
 

@@ -21,7 +21,8 @@ class View:
     """A fitted linear model over a design: what the page is about, without pipelines and maps.
 
     design : the columns that coefficients belong to; columns : (m,) those in use; weights :
-    (n_outputs, m); inputs : the design of the columns of X as the model sees them.
+    (n_outputs, m); inputs : the design of the columns of X as the model sees them; offered : how
+    many columns these were chosen from by a selector before the model.
     """
 
     model: Any
@@ -32,6 +33,7 @@ class View:
     columns: Rows
     weights: Array
     classes: tuple[Any, ...] | None
+    offered: int
 
     @property
     def outputs(self) -> int:
@@ -41,6 +43,7 @@ class View:
 def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
     # What a search of scikit-learn found.
     model, data = unsearched(estimator), X
+    masks: list[Any] = []
     given = list(names) if names is not None else feature_names(X)
     if hasattr(model, "steps"):
         model, front = model[-1], model[:-1]
@@ -50,6 +53,7 @@ def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
                 given = [str(name) for name in front.get_feature_names_out(given)]
             except (AttributeError, ValueError):
                 given = None
+            masks = [step.get_support() for _, step in front.steps if hasattr(step, "get_support")]
     if not hasattr(model, "coef_"):
         model = getattr(model, "estimator_", model)
     if not hasattr(model, "coef_"):
@@ -61,14 +65,16 @@ def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
     own = getattr(model, "feature_names_in_", None)
     design = inputs = as_design(data)
     _check_n_features(model, inputs, reset=False)
-    map = getattr(model, "feature_map_", None)
-    if map is not None and getattr(model, "features", "linear") != "linear":
-        design = map.apply(inputs)
-    map = map_of(design) if map is None else map
+    terms = getattr(model, "feature_map_", None)
+    if terms is not None and getattr(model, "features", "linear") != "linear":
+        design = terms.apply(inputs)
+    terms = map_of(design) if terms is None else terms
     columns, weights = nonzero_coefficients(model.coef_)
     labels = given or (list(own) if own is not None else [f"x{j}" for j in range(inputs.shape[1])])
     classes = tuple(model.classes_.tolist()) if is_classifier(model) else None
-    return View(model, inputs, design, map, [str(n) for n in labels], columns, weights, classes)
+    offered = max([inputs.shape[1], *map(len, masks)])
+    return View(model, inputs, design, terms, [str(n) for n in labels], columns, weights, classes,
+                offered)  # fmt: skip
 
 
 def target_names(y: Any) -> list[str]:
