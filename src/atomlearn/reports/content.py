@@ -175,6 +175,7 @@ class Content:
     notes: tuple[str, ...] = ()
     command: str = ""
     python: str = ""
+    scorer: str = ""
     versions: str = ""
     files: tuple[str, ...] = field(default=("selected.csv", "model.json"))
     title: str = ""

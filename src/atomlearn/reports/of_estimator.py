@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.designs import is_opened
+from atomlearn.estimators.exports import numpy_code
 from atomlearn.reports.atomic_write import check_place
 from atomlearn.reports.content import Content, FitSummary
 from atomlearn.reports.evidence import validation_of
@@ -163,7 +164,7 @@ def content_of_estimator(
         evidence=evidence,
         details=(("Estimator", _shown(estimator)), ("Rows", f"{view.inputs.shape[0]:,}"),
                  ("Columns", f"{view.inputs.shape[1]:,}"), ("Seed", str(rng))),
-        python=_python(estimator, rng),
+        python=_python(estimator, rng), scorer=_scorer(view),
         versions=versions(),
         files=("summary.json",),
     )  # fmt: skip
@@ -219,6 +220,14 @@ def _fits(view: View, labels: tuple[str, ...]) -> tuple[FitSummary, ...]:
         )
         for label, result in zip(labels, results, strict=True)
     )
+
+
+def _scorer(view: View) -> str:
+    """Return the model as a function of NumPy; nothing for models that it cannot say, or long."""
+    try:
+        return numpy_code(view.model) if view.columns.size <= STYLE.most_rows else ""
+    except (TypeError, ValueError):
+        return ""
 
 
 def _shown(estimator: Any) -> str:
