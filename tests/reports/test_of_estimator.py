@@ -60,7 +60,8 @@ def test_a_classifier_with_cross_validation_tells_everything(tmp_path: Path) -> 
     scope: dict[str, Any] = {}
     exec(content.scorer, scope)
     np.testing.assert_allclose(scope["score"](X), model.predict_proba(X), atol=1e-12)
-    for title in ("ROC on held-out", "in NumPy alone", "Precision and recall", "Calibration", "How the level was",
+    for title in ("ROC on held-out", "in NumPy alone",
+                  "Precision and recall", "Calibration", "How the level was",
                   "Coefficients along the path", "in each class", "Stability", "fitted exactly",
                   "AtomicClassifierCV("):  # fmt: skip
         assert title in page, title

@@ -27,10 +27,8 @@ def held_out_of(
     if test is not None:
         fitted, rows, truth = estimator, test[0], np.asarray(test[1])
         n_train, known = view.inputs.shape[0], np.zeros(len(truth), dtype=bool)
-    elif fraction > 0 and not is_opened(X):
+    elif fraction > 0 and not is_opened(X) and int((1 - fraction) * len(y)) > 0:
         fewest = min(int(np.ceil(fraction * len(y))), int((1 - fraction) * len(y)))
-        if fewest < 1:
-            return None, Evidence()
         counts = np.unique(y, return_counts=True)[1] if view.classes is not None else np.zeros(1)
         labels = y if counts.min() > 1 and counts.size <= fewest else None
         train, left = train_test_split(
