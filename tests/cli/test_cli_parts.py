@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import PolynomialFeatures
 
@@ -64,7 +64,6 @@ def test_positive_label_with_a_comma_and_two_classes() -> None:
     fraction=st.floats(0.1, 0.9),
     seed=st.integers(0, 10),
 )
-@settings(max_examples=60, deadline=None)
 def test_split_keeps_shares_and_every_class(counts: list[int], fraction: float, seed: int) -> None:
     y = np.repeat(np.arange(len(counts)), counts)
     target = prepare_target(y, "y", "classification", None)
@@ -119,7 +118,6 @@ def test_interactions_are_those_of_scikit_learn(sparse: bool) -> None:
 
 
 @given(n_inputs=st.integers(1, 3000), data=st.data())
-@settings(max_examples=100, deadline=None)
 def test_interaction_numbers_decode_at_any_size(n_inputs: int, data: st.DataObject) -> None:
     features = Features(None, ["x"] * n_inputs, True)
     i = data.draw(st.integers(0, n_inputs - 1))

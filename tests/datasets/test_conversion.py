@@ -212,9 +212,7 @@ def test_write_plink_is_what_the_naive_writer_writes(tmp_path: Path) -> None:
     assert design.target is None
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     X=hnp.arrays(
         st.sampled_from(["float64", "float32", "float16", "int8", "int32", "bool", "uint8"]),

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
@@ -94,7 +94,6 @@ def test_targets_of_all_kinds(tmp_path: Path) -> None:
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@settings(deadline=None, max_examples=60)
 @given(data=st.data(), n_columns=st.integers(1, 5), n_rows=st.integers(1, 8))
 @pytest.mark.parametrize("fast", [0, 2**22])
 def test_any_numbers_survive_the_file(

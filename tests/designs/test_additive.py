@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import SplineTransformer
@@ -161,7 +161,6 @@ def gram(design):
     return A @ A.T
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**31), st.integers(2, 30), st.integers(1, 4), st.integers(2, 40))
 def test_intersection_is_the_sum_of_minima(seed, n, d, n_bins):
     rng = np.random.default_rng(seed)

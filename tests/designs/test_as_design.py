@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -142,7 +142,6 @@ def test_sums_that_overflow_are_not_mistaken_for_infinity(dtype: type) -> None:
 
 
 @given(st.integers(1, 40), st.integers(1, 40), st.data())
-@settings(max_examples=60, deadline=None)
 def test_any_one_bad_entry_is_found(n: int, p: int, data: st.DataObject) -> None:
     array = np.ones((n, p), dtype=data.draw(st.sampled_from([np.float32, np.float64])))
     row, column = data.draw(st.integers(0, n - 1)), data.draw(st.integers(0, p - 1))

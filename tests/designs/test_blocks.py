@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -134,7 +134,6 @@ KINDS = st.sampled_from(["dense", "counted dense", "sparse", "centered"])
 
 
 @given(st.lists(st.tuples(KINDS, st.integers(0, 4)), min_size=1, max_size=8), st.data())
-@settings(max_examples=150, deadline=None)
 def test_any_sequence_of_appends(parts: list[tuple[str, int]], data: st.DataObject) -> None:
     """A tree of appends: every block that ever existed keeps its columns."""
     rng = np.random.default_rng(0)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from atomlearn.designs import SparseDesign, as_design
@@ -108,7 +108,6 @@ def test_damage_is_named(damage: Callable[[Any], None], container: type, index: 
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
 def test_random_damage_never_crashes(data: st.DataObject) -> None:
     matrix = healthy(
         data.draw(st.sampled_from([sp.csr_array, sp.csc_array])),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -174,7 +174,6 @@ def awkward(rng: np.random.Generator) -> Array:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), kind=st.sampled_from(WRAPPERS))
 def test_the_best_are_those_of_the_array(library: str, seed: int, kind: str) -> None:
     """The same columns, with the very same scores where the data are."""

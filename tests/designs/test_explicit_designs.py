@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from atomlearn.designs import Concatenated, Counted, DenseDesign, RowSubset, SparseDesign, as_design
@@ -235,7 +235,6 @@ CONVERSIONS = {
 
 
 @given(st.integers(1, 12), st.integers(1, 12), st.sampled_from(sorted(CONVERSIONS)), st.data())
-@settings(max_examples=150, deadline=None)
 def test_any_small_shape(n: int, p: int, kind: str, data: st.DataObject) -> None:
     """One row, one column, all zeros, ties: small whole numbers, so that everything is exact."""
     entries = st.lists(st.integers(-2, 2), min_size=n * p, max_size=n * p)

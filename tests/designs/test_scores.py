@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -16,7 +16,6 @@ VALUES = st.lists(
 
 
 @given(VALUES, st.integers(0, 35), st.data())
-@settings(max_examples=200, deadline=None)
 def test_shifted_scores_with_ties(values: list[float], count: int, data: st.DataObject) -> None:
     z = np.array(values)
     columns = np.array(
@@ -37,7 +36,6 @@ def test_shifted_scores_with_ties(values: list[float], count: int, data: st.Data
 
 
 @given(VALUES, VALUES, st.integers(0, 70))
-@settings(max_examples=100, deadline=None)
 def test_concatenated_scores_with_ties(left: list[float], right: list[float], count: int) -> None:
     z = np.array(left + right)
     scores = ConcatenatedScores([ArrayScores(np.array(left)), ArrayScores(np.array(right))])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -166,7 +166,6 @@ def wild(rng: np.random.Generator, n: int, p: int) -> Array:
     return np.asarray(np.clip(X, -3e38, 3e38).astype(np.float32))
 
 
-@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), layout=st.sampled_from(sorted(LAYOUTS)))
 def test_bounds_hold_and_the_best_are_the_best(seed: int, layout: str) -> None:
     rng = np.random.default_rng(seed)

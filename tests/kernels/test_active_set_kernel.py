@@ -8,7 +8,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
@@ -61,7 +61,6 @@ def assert_feasible(c: Array, form: dict[str, Any], p: Array) -> None:
         assert p @ c >= radius * (1 - 1e-12)
 
 
-@settings(deadline=None, max_examples=300)
 @given(
     m=st.integers(1, 7),
     n=st.integers(1, 8),
@@ -200,7 +199,6 @@ def test_the_gradient_at_the_start_stands_for_the_linear_term() -> None:
         assert_allclose(other, c, atol=1e-12)
 
 
-@settings(deadline=None, max_examples=300)
 @given(
     m=st.integers(1, 4),
     n=st.integers(1, 6),

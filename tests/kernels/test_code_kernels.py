@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -28,7 +28,6 @@ def coded(rng, n_rows, levels, index_type=None):
     return kernels.CodedColumns(bytes_, indices, np.array(indptr, index_type), n_rows, starts)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.integers(0, 2**31),
     st.integers(1, 40),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from atomlearn import _kernels as kernels
@@ -156,7 +156,6 @@ def test_pair_sums_refuse_what_they_cannot_read():
         kernels.pair_sums_dense(np.asfortranarray(X), [0, 1], [1], np.ones(6))
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     n=st.integers(0, 70),
     p=st.integers(0, 70),

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -74,7 +74,6 @@ def polar(B, y, starts, members, weights):
     return (over_groups((B.T @ y)[members], starts) / weights).max()
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(1, 40),

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from atomlearn import _kernels as kernels
@@ -86,7 +86,6 @@ def test_large_gauge_against_rationals(kind, k):
     assert_gauge_is_exact(vector(np.random.default_rng(k), kind, 3000), k)
 
 
-@settings(deadline=None, max_examples=300)
 @given(
     values=st.lists(st.integers(-(2**20), 2**20).map(lambda m: m / 64), min_size=1, max_size=25),
     k=st.integers(1, 26),
@@ -98,7 +97,6 @@ def test_any_dyadic_vector_is_exact(values, k, exponent):
     assert_gauge_is_exact(v, k)
 
 
-@settings(deadline=None, max_examples=300)
 @given(
     values=st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=12),
     k=st.integers(1, 13),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -17,7 +17,6 @@ def positions(rng, p, q, count, index):
     return rng.integers(0, q, count).astype(index), pointer.astype(index)
 
 
-@settings(deadline=None, max_examples=80)
 @given(
     p=st.integers(1, 30),
     q=st.integers(1, 30),
@@ -82,7 +81,6 @@ def test_refusals_name_the_remedy():
         kernels.matrix_product_csr(np.ones(3), at, starts, two)
 
 
-@settings(deadline=None, max_examples=80)
 @given(
     p=st.integers(1, 20),
     q=st.integers(1, 20),

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -139,7 +139,6 @@ def test_pair_sums(dtype, index):
         kernels.pair_sums_csc(*parts, [32], [0], v)
 
 
-@settings(deadline=None, max_examples=80)
 @given(
     n=st.integers(0, 30),
     p=st.integers(0, 30),

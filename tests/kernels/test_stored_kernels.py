@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -12,7 +12,6 @@ from atomlearn import _kernels
 from tests.oracles import kernels as reference
 
 
-@settings(max_examples=60, deadline=None)
 @given(n=st.integers(1, 140), p=st.integers(1, 9), seed=st.integers(0, 2**32 - 1))
 def test_genotypes_match_the_naive_twin(n: int, p: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -80,7 +79,6 @@ def test_long_columns_of_genotypes_are_unpacked_by_bytes(n: int) -> None:
         assert_array_equal(gathered, reference.gather_genotypes(data, n, means, dtype))
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     n=st.integers(1, 300),
     p=st.integers(1, 70),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -43,7 +43,6 @@ def test_top_equals_a_stable_sort(size, dtype):
             assert norm == pytest.approx(twin, rel=3e-15, abs=0), (name, count)
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     z=hnp.arrays(np.float64, st.integers(1, 60), elements=st.floats(allow_nan=False)),
     count=st.integers(1, 70),

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import r2_score
 
@@ -78,7 +78,6 @@ def exact_loss(loss: Loss, y: float, z: float) -> Decimal:
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
-@settings(deadline=None, max_examples=60)
 @given(y=labels, z=st.one_of(st.floats(-60, 60), st.sampled_from([-700.0, 800.0, 1e4])))
 def test_value_agrees_with_sixty_digits(loss: Loss, y: float, z: float) -> None:
     received = loss.value(np.array([y]), np.array([z]), np.ones(1))
@@ -87,7 +86,6 @@ def test_value_agrees_with_sixty_digits(loss: Loss, y: float, z: float) -> None:
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
-@settings(deadline=None, max_examples=200)
 @given(data=st.lists(st.tuples(labels, numbers, numbers, weights), min_size=1, max_size=20))
 def test_fenchel_young_on_any_numbers(
     loss: Loss, data: list[tuple[float, float, float, float]]
@@ -149,7 +147,6 @@ def test_squared_hinge_at_its_kink() -> None:
     assert SquaredHinge().gradient(y, z, weight)[:3].tolist() == [0.0, 0.0, 0.0]
 
 
-@settings(deadline=None, max_examples=200)
 @given(y=labels, z=numbers, target=numbers)
 def test_align_by_cases(y: float, z: float, target: float) -> None:
     loss = SquaredHinge()

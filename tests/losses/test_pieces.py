@@ -6,7 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -38,7 +38,6 @@ def sample(loss: Loss, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray, np
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
-@settings(deadline=None, max_examples=40)
 @given(
     rows=st.integers(1, 40),
     piece=st.integers(1, 30),

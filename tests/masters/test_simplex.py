@@ -7,7 +7,7 @@ from collections.abc import Callable
 import cvxpy as cp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
@@ -26,7 +26,6 @@ Function = Callable[[Array], tuple[float, Array]]
 numbers = st.floats(-1e6, 1e6, allow_nan=False)
 
 
-@settings(deadline=None, max_examples=200)
 @given(v=arrays(np.float64, st.integers(1, 30), elements=numbers))
 def test_projection_satisfies_its_optimality_conditions(v: Array) -> None:
     """x >= 0, sum x = 1, and v - x is the same number where x > 0 and no larger elsewhere."""

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
@@ -24,7 +24,6 @@ VECTORS = arrays(np.float64, st.integers(1, 12), elements=ENTRIES)
 COUNTS = st.integers(1, 14)
 AMOUNTS = st.floats(1e-6, 1e6)
 FORMS = ("penalized", "squared", "constrained")
-PROFILE = settings(max_examples=80, deadline=None, derandomize=True)
 
 
 def norms_of(k, size):
@@ -35,7 +34,6 @@ def norms_of(k, size):
     ]  # fmt: skip
 
 
-@PROFILE
 @given(VECTORS, VECTORS, COUNTS)
 def test_inner_product_is_bounded(w, z, k):
     """<w, z> <= gauge(w) gauge°(z)."""
@@ -49,7 +47,6 @@ def test_inner_product_is_bounded(w, z, k):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@PROFILE
 @given(v=VECTORS, k=COUNTS, amount=AMOUNTS)
 def test_first_order_conditions(form, v, k, amount):
     """q = v - w is in m times the subdifferential of the gauge at w."""
@@ -70,7 +67,6 @@ def test_first_order_conditions(form, v, k, amount):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@PROFILE
 @given(v=VECTORS, other=VECTORS, k=COUNTS, amount=AMOUNTS)
 def test_firmly_nonexpansive(form, v, other, k, amount):
     """||p - q||^2 <= <p - q, v - u> for p = prox(v), q = prox(u)."""
@@ -82,7 +78,6 @@ def test_firmly_nonexpansive(form, v, other, k, amount):
         assert moved @ moved <= moved @ (v - other) + slack
 
 
-@PROFILE
 @given(VECTORS, COUNTS, AMOUNTS)
 def test_moreau_identity(v, k, step):
     """prox of step * gauge + projection onto {gauge° <= step} = v: the residual is feasible."""
@@ -95,7 +90,6 @@ def test_moreau_identity(v, k, step):
             assert_allclose(residual, v if not isinstance(norm, Nonnegative) else residual)
 
 
-@PROFILE
 @given(VECTORS, COUNTS)
 def test_ksupport_lies_between_l2_and_l1(w, k):
     """max(||w||_2, ||w||_1 / sqrt k) <= ||w||_k <= ||w||_1, decreasing in k."""
@@ -106,7 +100,6 @@ def test_ksupport_lies_between_l2_and_l1(w, k):
     assert KSupport(k + 1).value(w) <= value * (1.0 + SAME)
 
 
-@PROFILE
 @given(VECTORS, COUNTS, st.floats(1e-3, 1e3))
 def test_jacobian_maps_v_to_the_point(v, k, step):
     """The squared map is homogeneous of degree one, so J v = prox(v) (Euler)."""

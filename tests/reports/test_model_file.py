@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -70,7 +70,6 @@ def test_round_trip(tmp_path: Path, classes: tuple[Any, ...] | None) -> None:
     values=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=2),
     name=st.text(st.characters(exclude_categories=["Cs"])),
 )
-@settings(max_examples=100, deadline=None)
 def test_every_float_and_every_name_survive(values: list[float], name: str) -> None:
     import tempfile
 
