@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import atomlearn
-from tests.oracles.sources import trees
+from tests.oracles.sources import nodes, trees
 
 DOORS = ("designs", "losses", "masters", "norms", "paths", "problem", "reports", "solvers")
 #: Rooms whose classes hold data, or what a run tells: no paper to name.
@@ -106,8 +106,8 @@ def test_public_classes_say_where_they_come_from_and_how_they_are_used(value: ty
 def docstrings() -> list[tuple[Path, str]]:
     return [
         (path, ast.get_docstring(node) or "")
-        for path, tree in trees().items()
-        for node in ast.walk(tree)
+        for path, found in nodes().items()
+        for node in found
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
     ]
 

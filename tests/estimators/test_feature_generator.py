@@ -255,8 +255,7 @@ def test_bad_parameters_are_refused(settings: Any, error: type, message: str) ->
 
 @pytest.mark.filterwarnings("ignore:the optimum has only")
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic", "squared"])
-@pytest.mark.parametrize("n_features", [3, 30])
-@pytest.mark.parametrize("seed", [2, 3])
+@pytest.mark.parametrize(("n_features", "seed"), [(3, 3), (30, 2)])
 def test_weights_are_repetitions(loss: str, n_features: int, seed: int) -> None:
     """Neither the number of rows nor rounding decides: not on a cut, not on the optimum."""
     rng = np.random.default_rng(seed)

@@ -10,14 +10,14 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
 def test_conversions_that_are_killed_go_on():
-    counts = kills.conversions(6)
-    assert counts["killed"] >= 6
+    counts = kills.conversions(3)
+    assert counts["killed"] >= 3
     assert counts["stores"]
 
 
 def test_solves_that_are_killed_go_on_from_their_checkpoint():
-    counts = kills.solves(6)
-    assert counts["killed"] >= 6
+    counts = kills.solves(3)
+    assert counts["killed"] >= 3
     assert counts["answers"]
 
 

@@ -75,8 +75,10 @@ def test_small_vectors_against_rationals(kind, scale, dtype):
 @pytest.mark.parametrize("kind", KINDS)
 def test_large_vectors_against_rationals(kind):
     """Large enough for samples, several rounds and compaction."""
-    rng = np.random.default_rng(100 + KINDS.index(kind))
-    for size, k, step in [(1500, 1, 1e-6), (2000, 90, 0.5), (2500, 2000, 1e10), (1300, 1299, 3.0)]:
+    number = KINDS.index(kind)
+    rng = np.random.default_rng(100 + number)
+    cases = [(1500, 1, 1e-6), (2000, 90, 0.5), (2500, 2000, 1e10), (1300, 1299, 3.0)]
+    for size, k, step in cases[number % 2 :: 2]:
         assert_prox_is_exact(vector(rng, kind, size), k, step)
 
 

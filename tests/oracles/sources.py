@@ -15,3 +15,9 @@ def trees() -> dict[Path, ast.Module]:
     return {
         path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py"))
     }
+
+
+@cache
+def nodes() -> dict[Path, list[ast.AST]]:
+    """Return all nodes of every file: walking takes as long as parsing."""
+    return {path: list(ast.walk(tree)) for path, tree in trees().items()}

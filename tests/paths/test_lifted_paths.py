@@ -17,7 +17,7 @@ from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
 
 GAP = 1e-7
-P = 4000
+P = 1600
 TREE = [list(range(b, b + 8)) for b in range(0, P, 8)]
 TREE += [list(range(b, b + 4)) for b in range(0, P, 4)]
 CHAINS = [list(range(k, k + 4)) for k in range(0, P - 3, 2)]
