@@ -1,14 +1,28 @@
-"""Settings of the whole suite: Hypothesis tries the same examples in each run.
+"""Settings of the whole suite.
 
-``HYPOTHESIS_PROFILE=drawn`` draws others, and many more.
+Hypothesis tries the same examples in each run; ``HYPOTHESIS_PROFILE=drawn`` draws others, and many
+more. Selections of the command line make no fits to halves of the rows, unless a test wants them.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from dataclasses import replace
 
+import pytest
 from hypothesis import settings
+
+from atomlearn.cli import evidence
 
 settings.register_profile("same", max_examples=40, derandomize=True, deadline=None, database=None)
 settings.register_profile("drawn", max_examples=300, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_halves() -> Iterator[None]:
+    """Ten more fits a selection would be half of their time: ``test_cli_halves.py`` has them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(evidence, "LIMITS", replace(evidence.LIMITS, halves=0))
+        yield

@@ -14,7 +14,7 @@ from atomlearn.cli.limits import LIMITS
 
 
 @pytest.fixture(autouse=True)
-def halves_in_any_time(no_halves: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def halves_in_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """As people have it, on a machine that is never too slow."""
     limits = {"halves": LIMITS.halves, "small": LIMITS.small, "seconds_of_halves": np.inf}
     monkeypatch.setattr(evidence, "LIMITS", type(LIMITS)(**limits))

@@ -132,8 +132,8 @@ def test_counts_of_sets_and_solve() -> None:
 
 
 class TestLists(NormChecks):
-    norm = LatentKSupport(2, [[0, 1, 2], [2, 3], [3, 4, 5], [6, 7]])
-    n_features = 9
+    norm = LatentKSupport(2, [[0, 1, 2], [2, 3], [4, 5]])
+    n_features = 7
     accuracy = 1e-7  # values are an upper bound, by alternating directions
     changes = {"k": 1}
 

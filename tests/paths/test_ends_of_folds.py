@@ -19,7 +19,7 @@ def search(
 ) -> tuple[Any, Any]:
     """The scores of a whole grid, and of one with an end."""
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 3000))
+    X = rng.standard_normal((60, 1000))
     found = []
     targets = [X[:, k : k + 4] @ np.ones(4) + rng.standard_normal(60) for k in range(n_outputs)]
     if loss == "logistic":
