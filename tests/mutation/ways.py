@@ -39,7 +39,6 @@ WAYS: dict[str, dict[str, str]] = {
         "np.trace(H)) / H.shape[0]": "H is square",
     },
     "masters/dual_interior.py": {"(lengths / limit).max(initial=0.0)": "used where above 1 only"},
-    "masters/level_search.py": {"self.known = {self.largest": "the first of many secants"},
     "masters/model_newton.py": {
         "self.master.solve(model, weights, 0.0": "a problem without an intercept",
     },

@@ -366,3 +366,22 @@ def test_a_free_column_that_separates_the_classes_ends_a_search_of_levels() -> N
         model = AtomicClassifierCV(norms.L1(), unpenalized=[0], n_alphas=10).fit(table, y > 0)
     assert model.score(table, y > 0) == 1.0
     assert not model.coef_[0, 1:].any()
+
+
+def test_samples_without_weight_have_no_say_in_the_scale_of_free_columns() -> None:
+    """Far out they made the basis theirs, in which the others had no digits left."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, far = rng.normal(size=(25, 12)) + np.eye(12)[0] * 3.0, 1e3 * rng.normal(size=(5, 12))
+        y, weight = rng.poisson(1.0, size=25).astype(float), np.r_[np.ones(25), np.zeros(5)]
+        penalty = problem.Regularizer(norms.L1(), "penalized", 1.0)
+        free = {"fit_intercept": True, "unpenalized": [0]}
+        plain = problem.Problem.build(as_design(X), y, as_loss("poisson"), penalty, **free)
+        X_both, y_both = as_design(np.r_[X, far]), np.r_[y, y[:5]]
+        beside = problem.Problem.build(
+            X_both, y_both, as_loss("poisson"), penalty, sample_weight=weight, **free
+        )
+        for size in (0.1, 0.5, 1.0):
+            w = size * rng.normal(size=12)
+            value = plain.loss_value(X @ w)
+            assert_allclose(beside.loss_value(np.r_[X, far] @ w), value, rtol=1e-9)

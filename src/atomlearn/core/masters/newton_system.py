@@ -102,8 +102,9 @@ class NewtonSystem:
         target = root * residual[curved]
         factors = self.jacobian.dense_factors()
         if factors.shape[1]:
-            images = np.column_stack([self.block.dot(column) for column in factors.T])
-            images = root[:, None] * images[curved]
+            used = np.flatnonzero(factors.any(axis=1))
+            images = self.block.take(used).dense()[curved] @ factors[used]
+            images *= root[:, None]
             solved = cho_solve(factor, images, check_finite=False)
             weights = self._woodbury(images.T @ solved, solved.T @ target)
             target = target - images @ weights
@@ -163,12 +164,15 @@ def resolvent(jacobian: ProxJacobian, regularization: float) -> tuple[ProxJacobi
     if not factors.shape[1]:
         return ProxJacobian(spread), ProxJacobian(diagonal * spread)
     coefficients = jacobian.coefficients / (1.0 + regularization)
-    widened = spread[:, None] * factors
-    matrix = -coefficients[:, None] * (factors.T @ widened)
+    used = np.flatnonzero(factors.any(axis=1))
+    factors = factors[used]
+    images = spread[used, None] * factors
+    matrix = -coefficients[:, None] * (factors.T @ images)
     matrix[np.diag_indices(coefficients.size)] += 1.0
     middle = _solve(matrix, np.diag(coefficients))
     values, vectors = np.linalg.eigh(0.5 * (middle + middle.T))
-    widened = widened @ vectors
+    widened = np.zeros((spread.size, coefficients.size))
+    widened[used] = images @ vectors
     return (
         ProxJacobian(spread, widened, values),
         ProxJacobian(diagonal * spread, widened, values),

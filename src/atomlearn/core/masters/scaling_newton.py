@@ -30,7 +30,6 @@ from scipy.linalg import cho_factor, cho_solve
 
 from atomlearn.core.interfaces import Array, Master, Refit, TimeIsUp
 from atomlearn.core.masters.candidate import Candidate, block_of, certified, finished
-from atomlearn.core.masters.level_search import by_level
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.nonnegative import nonnegative_minimum
 from atomlearn.core.masters.ridge_of_groups import GroupRidge, RidgePoint
@@ -68,8 +67,9 @@ def lower_than_nothing(problem: Problem, point: Candidate) -> bool:
 class ScalingNewton(Master):
     """Newton steps on the scalings of groups; for ``Groups``, and l2, which is one.
 
-    The penalized form is solved as it stands, the constrained and the squared form by a search for
-    the level of the penalized one that has the same solution.
+    For the penalized form and losses that are curved at every sample: the ridge regressions inside
+    have no good models where a loss is straight, and the other forms would need a search for the
+    level, of which each point costs as much as the semismooth steps for the form itself.
 
     A step costs a factorization of the size of the sample or of the columns in use, whichever is
     smaller, and a small non-negative quadratic program with one unknown for each group in use.
@@ -78,8 +78,8 @@ class ScalingNewton(Master):
     Parameters
     ----------
     fallback : Master
-        For other norms, for linear systems beyond 4000 unknowns, and where rounding
-        ends the steps before the target.
+        For other norms and forms, for losses that are straight somewhere, for linear systems beyond
+        4000 unknowns, and where rounding ends the steps before the target.
     max_steps : int
         Bound on Newton steps.
 
@@ -105,18 +105,18 @@ class ScalingNewton(Master):
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
-        if not is_group_problem(problem):
+        if not self._takes(problem, weights, intercept):
             return self.fallback.solve(problem, weights, intercept, gap_target)
-        if problem.regularizer.form == "penalized":
-            refit = self._penalized(problem, weights, intercept, gap_target)
-        else:
-            best = certified(problem, weights, None, intercept)
-            refit = best.refit
-            if refit.gap > gap_target and weights.size:
-                best, steps = by_level(problem, best, gap_target, self._penalized)
-                refit = best.refit
-                refit.steps = steps
+        refit = self._penalized(problem, weights, intercept, gap_target)
         return finished(refit, self.fallback, problem, gap_target) if weights.size else refit
+
+    def _takes(self, problem: Problem, weights: Array, intercept: float) -> bool:
+        """Return whether the loss has a curvature at every sample, and norm and form are right."""
+        if not is_group_problem(problem) or problem.regularizer.form != "penalized":
+            return False
+        prediction = problem.design.predict(weights) + intercept
+        curvature = problem.loss.curvature(problem.y, prediction, problem.weight)
+        return bool((curvature[problem.weight > 0.0] > 0.0).all())
 
     def _penalized(
         self, problem: Problem, weights: Array, intercept: float, gap_target: float

@@ -102,13 +102,6 @@ class Tuning:
     ridge_rounding : relative decrease at which the steps of a ridge regression end.
     largest_system : unknowns up to which steps are exact without the kernel.
 
-    The search for a level (constrained and squared form)
-
-    level_share : share of the gap each penalized problem is solved to: its gauge is as far off as
-        the square root of its gap.
-    least_level : relative to the largest useful one; below, the norm does not matter any more.
-    longest_level_step : the largest ratio of one level to the next.
-
     Examples
     --------
     >>> TUNING.few_features
@@ -175,10 +168,6 @@ class Tuning:
     least_curvature: float = 1e-10
     ridge_rounding: float = 1e-13
     largest_system: int = 4000
-
-    level_share: float = 1e-4
-    least_level: float = 1e-18
-    longest_level_step: float = 100.0
 
 
 #: What all masters use.

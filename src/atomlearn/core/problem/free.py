@@ -40,6 +40,8 @@ def freed(problem: Problem, unpenalized: object) -> Problem:
         inner, has_intercept = inner.fixed()
         intercept = intercept or has_intercept
     Z = np.asarray(problem.design.gather(free).dense(), dtype=np.float64)
+    # Samples without weight have no say, and would have one in the scale of the basis.
+    Z = np.where((problem.weight > 0.0)[:, None], Z, 0.0)
     loss = FreeColumns(inner, Z, intercept)
     return replace(problem, loss=loss, fit_intercept=False, free=free, regularizer=regularizer)
 
