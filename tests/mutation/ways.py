@@ -16,6 +16,18 @@ WASTE = "does more work than needed, with the same answer"
 
 #: File of the core: part of its line (as written there), and why. "" stands for the whole file.
 WAYS: dict[str, dict[str, str]] = {
+    "masters/scaling_newton.py": {"hessian @ now - gradient, now > 0": QUICKER},
+    "data/blocks.py": {
+        "isinstance(other, (DenseBlock, SparseBlock)) and not": QUICKER,
+        "self.nonzeros is None and other.nonzeros is None": QUICKER,
+    },
+    "masters/compressed.py": {
+        "self.master.solve(smaller, weights, 0.0": SAME,
+        "before = certified(problem, weights": SAME,
+    },
+    "masters/newton.py": {"newton = 10 * n_samples * size": QUICKER},
+    "norms/ksupport.py": {"(k - ones) >= tails": SAME},
+    "masters/accelerated_gradient.py": {"max(self.growth * lipschitz, min(local": QUICKER},
     "masters/tuning.py": {"": SETTINGS},
     "data/limits.py": {"": SETTINGS},
     "data/cached_block.py": {"longer.inner.keeps_gram and type(": WASTE},
@@ -43,12 +55,21 @@ WAYS: dict[str, dict[str, str]] = {
         "self.master.solve(model, weights, 0.0": "a problem without an intercept",
     },
     "masters/nonnegative.py": {"tiny = 1e-12 *": ROUNDING, "patience -= 1": QUICKER},
-    "masters/sequential_qp.py": {"idle < TUNING.damped_patience": QUICKER},
+    "masters/sequential_qp.py": {
+        "damping, idle, steps = 0.0, 0, begun": QUICKER,
+        "idle < TUNING.damped_patience": QUICKER,
+    },
     "masters/sign_pivoting.py": {"if not rows.size and status is not": QUICKER},
-    "masters/working_sets.py": {"4 * chosen.size >= 3 * size": QUICKER},
+    "masters/working_sets.py": {
+        "stalled = 0 if trial.refit.gap": QUICKER,
+        "4 * chosen.size >= 3 * size": QUICKER,
+    },
     "norms/at_most.py": {"if count <= atom.size": SAME},
     "norms/forms.py": {"abs(excess) <= 4e-16 * scale": ROUNDING},
-    "norms/lift.py": {"wanted = min(max(least, count), rating.size)": WASTE},
+    "norms/lift.py": {
+        "MAX_DENSE_FACTORS =": SETTINGS,
+        "wanted = min(max(least, count), rating.size)": WASTE,
+    },
     "norms/parameters.py": {"_all_values(self)[1:]": WASTE},
     "norms/vectors.py": {"1e-200 < plain < 1e200": "both lengths are right to rounding"},
     "problem/free.py": {"if unpenalized is None and not any(": WASTE},
@@ -58,7 +79,10 @@ WAYS: dict[str, dict[str, str]] = {
     },
     "problem/problem.py": {"if not self.tau or not weights.size": WASTE},
     "problem/result.py": {"self.search_gap <= enough < self.gap": SAME},
-    "solvers/fingerprint.py": {"if depth > 20": "how deep is too deep"},
+    "solvers/fingerprint.py": {
+        "isinstance(part, np.ndarray) and part.dtype": SAME,
+        "if depth > 20": "how deep is too deep",
+    },
     "solvers/column_generation.py": {"best.size >= count and self.batch != 1": QUICKER},
 }
 
