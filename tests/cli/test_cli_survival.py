@@ -78,6 +78,7 @@ def test_a_norm_at_a_level_equals_the_estimator_with_its_baseline(study: Path) -
     twin = AtomicSurvival("l1", 0.1, tol=1e-9).fit(X, survival_target(event, time))
     file = study.parent / "out" / "model.json"
     scores = predicted(file, study)
+    assert_allclose(scores, predicted(file.parent, study), rtol=0)  # the folder that was written
     assert_allclose(scores, twin.predict(X), rtol=1e-6, atol=1e-7)
     settings = read_model(file).settings
     assert_allclose(settings["baseline_times"], twin.unique_times_)

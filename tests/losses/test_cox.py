@@ -148,6 +148,8 @@ def test_targets_are_read_and_refused() -> None:
             Cox().check_target(wrong)
     with pytest.raises(ValueError, match="entry is not before"):
         survival_target([True], [1.0], entry=[1.0])
+    with pytest.raises(ValueError, match="1 samples at times < 0, the first at index 1"):
+        survival_target([True, True], [0.0, -2.0])
     with pytest.raises(ValueError, match="has no intercept"):
         solve(np.ones((2, 1)), given, loss="cox", level=1.0, intercept=True)
 

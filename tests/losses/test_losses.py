@@ -18,6 +18,7 @@ from atomlearn.core.losses.quantiles import clipped_root
 from atomlearn.losses import (
     Logistic,
     NegativeBinomial,
+    Poisson,
     Quantile,
     Squared,
     SquaredHinge,
@@ -220,6 +221,9 @@ def test_target_messages_name_the_remedy() -> None:
         Logistic().check_target([1.0, np.nan, np.inf])
     with pytest.raises(ValueError, match="type int, str"):
         Squared().check_target(np.array([1, "a"], dtype=object))
+    for text in (["3", "4"], np.array(["3", 4], dtype=object)):
+        with pytest.raises(ValueError, match=r"str|U1.*y\.astype\(float\)"):
+            Poisson().check_target(text)
     with pytest.raises(ValueError, match=r"found 0, 1, 2, 3, 4, \.\.\. \(9 distinct values\)"):
         SquaredHinge().check_target(np.arange(9))
 

@@ -252,7 +252,9 @@ def _add_predict(commands: Any) -> None:
         epilog="example:\n  atomlearn predict selected/model.json new.csv --out predictions.csv\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("model", metavar="MODEL", help="model.json of `atomlearn select`")
+    parser.add_argument(
+        "model", metavar="MODEL", help="model.json of `atomlearn select`, or its folder"
+    )
     parser.add_argument("data", metavar="DATA", help=_DATA)
     parser.add_argument("--out", metavar="FILE", help="CSV file to write (default: the terminal)")
     parser.add_argument(

@@ -31,7 +31,8 @@ from atomlearn.storage.intake.join import Samples, joined, named_frame
 
 def predict(options: argparse.Namespace) -> int:
     """Run the command; return 0."""
-    model = read_model(options.model)
+    given = Path(options.model)
+    model = read_model(given / "model.json" if given.is_dir() else given)
     inputs = read_inputs(model, Path(options.data), options)
     for note in inputs.notes:
         print(f"atomlearn: {note}", file=sys.stderr)

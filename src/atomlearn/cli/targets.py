@@ -114,9 +114,10 @@ def prepare_target(y: NDArray[Any], name: str, task: str, positive: str | None) 
 
 def survival_of(times: NDArray[Any], events: NDArray[Any], time: str, event: str) -> Target:
     """Return the target of a column of times and one that says if the event was seen."""
-    y = survival_target(_seen(events, event), _numbers(times, time))
-    if (y["time"] < 0).any():
+    numbers = _numbers(times, time)
+    if (numbers < 0.0).any():
         raise CommandError(f"--time {time} has negative times; leave these rows out")
+    y = survival_target(_seen(events, event), numbers)
     if not y["event"].any():
         raise CommandError(f"--event {event} says that no row has an event; nothing can be learned")
     return Target(f"{time} until {event}", None, y)

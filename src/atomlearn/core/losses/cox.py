@@ -114,10 +114,8 @@ class Cox(Loss):
             of_y, of_weight, kept = self._last
             if np.array_equal(weight, of_weight) and y.tobytes() == of_y:
                 return kept
-        parts, stratum = [np.arange(y.size)], y["stratum"]
-        if stratum.size and (stratum != stratum[0]).any():
-            order = np.argsort(stratum, kind="stable")
-            parts = np.split(order, np.flatnonzero(np.diff(stratum[order])) + 1)
+        order = np.argsort(y["stratum"], kind="stable")
+        parts = np.split(order, np.flatnonzero(np.diff(y["stratum"][order])) + 1)
         sets = (RiskSets.of_stratum(y, weight, rows, self.ties == "efron") for rows in parts)
         found = [each for each in sets if each is not None]
         object.__setattr__(self, "_last", (y.tobytes(), weight.copy(), found))
@@ -173,10 +171,6 @@ class Cox(Loss):
         along = factor * (float(dual @ prediction) - self.value(y, prediction, weight))
         return along if factor == 1.0 else min(along, self.conjugate(y, factor * dual, weight))
 
-    def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
-        """Return z, the log hazard ratio."""
-        return prediction
-
     def score(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return Harrell's concordance of times and risks; weights play no part."""
         return concordance(y, prediction)
@@ -210,9 +204,8 @@ class Coupling:
         A = np.asarray(other, dtype=np.float64)
         columns = A[:, None] if A.ndim == 1 else A
         if self.transposed:
-            parts = [sets.pulled(columns) for sets in self.strata]
-            none = np.zeros((0, columns.shape[1]))
-            result = parts[0] if len(parts) == 1 else np.vstack([none, *parts])
+            parts = [sets.pulled(columns) for sets in self.strata] or [columns[:0]]
+            result = parts[0] if len(parts) == 1 else np.vstack(parts)
         else:
             result, start = np.zeros((self.n_samples, columns.shape[1])), 0
             for sets in self.strata:

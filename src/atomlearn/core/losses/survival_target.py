@@ -29,7 +29,7 @@ def survival_target(event: Any, time: Any, entry: Any = None, stratum: Any = Non
     event : (n_samples,) bool
         Whether the event was seen; else the sample left, was censored, at its time.
     time : (n_samples,)
-        Time of the event or of leaving.
+        Time of the event or of leaving, 0 or later.
     entry : (n_samples,), optional
         Time after which the sample was under observation (left truncation). None: all the time.
     stratum : (n_samples,), optional
@@ -69,12 +69,13 @@ def checked_survival(y: object) -> NDArray[Any]:
     if given.size == 0:
         raise ValueError("y is empty; expected one record per sample, at least one sample")
     found = given if given.dtype == RECORD else _recorded(given)
-    late = np.flatnonzero(~(found["entry"] < found["time"]))
-    if late.size:
-        raise ValueError(
-            f"y has {late.size} samples whose entry is not before their time, the first at index "
-            f"{late[0]}; drop them, or enter them a little earlier"
-        )
+    late, before = ~(found["entry"] < found["time"]), ~(found["time"] >= 0.0)
+    for wrong, what in ((late, "whose entry is not before their time"), (before, "at times < 0")):
+        if wrong.any():
+            raise ValueError(
+                f"y has {int(wrong.sum())} samples {what}, the first at index "
+                f"{int(np.argmax(wrong))}; correct them, or drop them"
+            )
     return found
 
 

@@ -19,11 +19,13 @@ def regression_target(y: object) -> Array:
             "such as (y - y.min()) / np.timedelta64(1, 'D'), which gives days"
         )
     try:
+        if values.dtype.kind in "OUS":
+            np.abs(values)  # Text has no size, though "3" could be read as one.
         numbers = values.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"y must hold numbers; received values of type {_kinds(values)}. Convert them to "
-            "numbers, or choose a classification loss if they are labels"
+            "numbers (y.astype(float)), or choose a classification loss if they are labels"
         ) from error
     return _finite(numbers)
 
