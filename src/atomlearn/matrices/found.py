@@ -63,8 +63,11 @@ def merged(left: Array, weights: Array, right: Array) -> tuple[Array, Array, Arr
     if len(groups) == left.shape[1]:
         return left, weights, right
     symmetric = np.array_equal(left, right)
-    parts: list[tuple[Array, Array, Array]] = []
+    alone = [group[0] for group in groups.values() if len(group) == 1]
+    parts = [(left[:, alone], weights[alone], right[:, alone])]
     for group in groups.values():
+        if len(group) == 1:
+            continue
         rows, cols = np.flatnonzero(left[:, group[0]]), np.flatnonzero(right[:, group[0]])
         W = (left[:, group][rows] * weights[group]) @ right[:, group][cols].T
         if symmetric:

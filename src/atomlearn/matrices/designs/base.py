@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Block, Design
+from atomlearn.core.interfaces import Array, Block, Deadline, Design
 from atomlearn.matrices.designs.factor_blocks import RayBlock, SpanBlock
 from atomlearn.matrices.shapes import Shape
 
@@ -48,6 +48,16 @@ class MatrixDesign(Design):
     def images(self, left: Array) -> Array:
         """Return what stands for a left factor in ``predictions``."""
         return left
+
+    def predictions_of_each(self, images: Array, right: Array) -> Array:
+        """Return the predictions of each pair of columns, side by side."""
+        result = np.empty((self.n_samples, right.shape[1]), order="F")
+        deadline = Deadline.current()
+        for column in range(right.shape[1]):
+            deadline.check()
+            one = slice(column, column + 1)
+            result[:, column] = self.predictions(images[:, one], right[:, one])
+        return result
 
     def predictions_into(self, images: Array, right: Array, out: Array) -> Array:
         """Return the predictions, in ``out`` where that spares an array."""

@@ -108,13 +108,7 @@ class RayBlock(OperatorBlock):
         return np.asarray(np.einsum("ij,ij->j", self._images, pulled))
 
     def dense(self) -> Array:
-        result = np.empty(self.shape, order="F")
-        deadline = Deadline.current()
-        for column in range(self.shape[1]):
-            deadline.check()
-            one = slice(column, column + 1)
-            result[:, column] = self._design.predictions(self._images[:, one], self._right[:, one])
-        return result
+        return self._design.predictions_of_each(self._images, self._right)
 
 
 class SideBySide(OperatorBlock):

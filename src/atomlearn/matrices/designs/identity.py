@@ -88,6 +88,11 @@ class Identity(MatrixDesign):
         """Return vec(images right'), or the tensor whose unfolding it is: O(p q r)."""
         return self._fold(np.asarray(images @ right.T))
 
+    def predictions_of_each(self, images: Array, right: Array) -> Array:
+        """Return the predictions of each pair of columns, side by side."""
+        each = np.einsum("ir,jr->rij", images, right).reshape(images.shape[1], -1)
+        return np.asarray(each[:, self._fold(np.arange(self.n_samples))].T)
+
     def pulled(self, v: Array, right: Array) -> Array:
         """Return V right for V (p, q) of v."""
         return np.asarray(self._unfold(v) @ right)

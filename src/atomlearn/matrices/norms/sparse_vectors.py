@@ -193,16 +193,18 @@ def branch_vectors(
 
     alive, keep = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
     bound, u = node(alive, keep)
-    queue = [(-bound, next(tie), alive, keep, u)]
+    queue, tried = [(-bound, next(tie), alive, keep, u)], set[bytes]()
     for _ in range(SETTINGS.branch_nodes):
         if not queue or -queue[0][0] <= best.value * (1 + accuracy) or deadline.passed:
             break
         _, _, alive, keep, u = heapq.heappop(queue)
         order = np.argsort(-np.where(alive, np.abs(u) + 2.0 * keep, -1.0), kind="stable")
         support = filled(A, k, order[: min(k, int(alive.sum()))])
-        values, U, _ = exchanged(A, support[None, :])
-        if values[0] > best.value:
-            best = Branching(float(values[0]), U[:, 0], U[:, 0], best.bound)
+        if support.tobytes() not in tried:  # of nodes below it, many begin at the same support
+            tried.add(support.tobytes())
+            values, U, _ = exchanged(A, support[None, :])
+            if values[0] > best.value:
+                best = Branching(float(values[0]), U[:, 0], U[:, 0], best.bound)
         if alive.sum() <= k:
             continue
         chosen = int(np.where(alive & ~keep, np.abs(u), -1.0).argmax())
