@@ -49,9 +49,9 @@ class Pace:
         The same bound in atoms, for norms whose atoms have many columns.
     asked_entries : int
         Bound on the entries of the columns that one pass asks for: half a GB in float64.
-    further : float
-        Factor on ``inner_ratio`` for blocks of few columns, columns^2 <= n_features: there a re-fit
-        costs next to nothing beside a pass.
+    further, cheap : float
+        Re-fits go on to this share of ``inner_ratio`` where that costs next to nothing beside a
+        pass: where steps times columns are at most that share of all columns.
     nearer : float
         Of losses that couple predictions, a re-fit goes no further down with the level than by
         this factor from the least at which the point would stay: Newton steps from far away fill
@@ -68,6 +68,7 @@ class Pace:
     atoms: int = 5
     asked_entries: int = 2**26
     further: float = 0.02
+    cheap: float = 0.25
     nearer: float = 6.0
     patience: int = 3
 
@@ -257,7 +258,7 @@ class ColumnGeneration(Solver):
         self, restricted: Problem, weights: Array, state: ActiveState, n_features: int
     ) -> Refit:
         """Re-fit to a part of the gap, where columns are many and more will come."""
-        target = max(self._gap_target(state, n_features), restricted.negligible)
+        target = max(self._gap_target(state), restricted.negligible)
         penalty, level = restricted.regularizer, state.certificate.polar / self.pace.nearer
         far = penalty.form == "penalized" and penalty.amount < level < math.inf
         if far and restricted.loss.coupled != 1 and not self.batch:
@@ -265,9 +266,22 @@ class ColumnGeneration(Solver):
             restricted = replace(restricted, regularizer=replace(penalty, amount=level))
             target = self.inner_ratio * state.certificate.objective
         intercept = state.intercept + float(state.lengths.offsets @ state.weights)
-        return FreeNewton(self.master).solve(restricted, weights, intercept, target)
+        master = FreeNewton(self.master)
+        refit = master.solve(restricted, weights, intercept, target)
+        certificate = state.certificate
+        closer = max(
+            self.pace.further * target,
+            0.5 * self.tolerance * abs(certificate.objective),
+            restricted.negligible,
+        )
+        cheap = refit.steps * weights.size <= self.pace.cheap * n_features
+        if refit.gap > closer and cheap and restricted.loss.coupled == 1:
+            steps = refit.steps
+            refit = master.solve(restricted, refit.weights, refit.intercept, closer)
+            refit.steps += steps
+        return refit
 
-    def _gap_target(self, state: ActiveState, n_features: int) -> float:
+    def _gap_target(self, state: ActiveState) -> float:
         certificate = state.certificate
         wanted = self.inner_ratio * certificate.gap
         enough = 0.5 * self.tolerance * abs(certificate.objective)
@@ -283,8 +297,6 @@ class ColumnGeneration(Solver):
             # Well beyond, where that costs nothing: what should not differ (weights and repeated
             # samples, one order of columns and another) then differs by rounding alone.
             return max(1e-4 * enough, min(enough, 1e-11 * abs(certificate.objective)))
-        if taken * taken <= n_features:
-            wanted *= self.pace.further  # a re-fit costs next to nothing beside a pass
         # Where the last step is near, going all the way saves a pass.
         return wanted if wanted > 30 * enough else enough
 

@@ -91,7 +91,8 @@ class Identity(MatrixDesign):
     def predictions_of_each(self, images: Array, right: Array) -> Array:
         """Return the predictions of each pair of columns, side by side."""
         each = np.einsum("ir,jr->rij", images, right).reshape(images.shape[1], -1)
-        return np.asarray(each[:, self._fold(np.arange(self.n_samples))].T)
+        places: Any = np.arange(self.n_samples)
+        return np.asarray(each[:, self._fold(places)].T)
 
     def pulled(self, v: Array, right: Array) -> Array:
         """Return V right for V (p, q) of v."""
