@@ -78,3 +78,17 @@ def test_results_paths_and_estimators_have_cards() -> None:
 def test_progress_prints_where_there_is_no_notebook(capsys: pytest.CaptureFixture[str]) -> None:
     solve(Z, Y, level=50.0, observers=[reports.NotebookProgress()])
     assert capsys.readouterr().out.startswith("pass 1: objective")
+
+
+def test_all_targets_are_drawn_and_other_kinds_of_estimators_are_refused() -> None:
+    data = load_diabetes(as_frame=True)
+    X, both = data.data, np.c_[data.target, -data.target]
+    model = AtomicRegressor(alpha=0.5).fit(X, both)
+    drawn = reports.CoefficientDisplay.from_estimator(model, X)
+    assert drawn.outputs == ["y[0]", "y[1]"]
+    np.testing.assert_allclose(drawn.values[0], -drawn.values[1], rtol=1e-3)
+    assert len(drawn.ax_.patches) == drawn.values.size
+    with pytest.raises(TypeError, match="AtomicRegressor knows no shares of halves"):
+        reports.StabilityDisplay.from_estimator(model)
+    with pytest.raises(TypeError, match="AtomicRegressor tells no probabilities"):
+        reports.CalibrationDisplay.from_estimator(model, X, both)

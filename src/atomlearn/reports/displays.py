@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from atomlearn.core.interfaces import Array
 from atomlearn.reports.evidence import Points, calibration_points, validation_of
 from atomlearn.reports.style import STYLE
-from atomlearn.reports.view import View, view_of
+from atomlearn.reports.view import View, target_names, view_of
 
 
 def _axes(ax: Any) -> Any:
@@ -218,7 +218,10 @@ class StabilityDisplay(Display):
         n_features: int = 30, ax: Any = None, **options: Any,
     ) -> Self:  # fmt: skip
         """Draw the probabilities of a fitted ``StabilitySelector``."""
-        check_is_fitted(estimator, "selection_probabilities_")
+        check_is_fitted(estimator)
+        if not hasattr(estimator, "selection_probabilities_"):
+            raise TypeError(f"{type(estimator).__name__} knows no shares of halves; fit a "
+                            "StabilitySelector around it")  # fmt: skip
         shares = np.asarray(estimator.selection_probabilities_)
         given = feature_names if feature_names is not None else getattr(
             estimator, "feature_names_in_", None)  # fmt: skip
@@ -277,15 +280,17 @@ class CoefficientDisplay(Display):
             given = given if feature_names is None else feature_names
             names = [f"x{j}" if given is None else str(given[j]) for j in columns]
         order = np.argsort(-np.abs(weights).max(axis=0, initial=0.0), kind="stable")[:n_features]
-        classes = getattr(estimator, "classes_", None)
-        outputs = [""] if classes is None or len(weights) == 1 else [str(c) for c in classes]
+        known = [str(name) for name in getattr(estimator, "classes_", target_names(y))]
+        if len(known) != len(weights):
+            known = [f"y[{place}]" for place in range(len(weights))]
+        outputs = [""] if len(weights) == 1 else known
         shown = [str(names[at]) for at in order]
         return cls(weights[:, order], shown, outputs).plot(ax=ax, **options)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         places, n_outputs = np.arange(len(self.names)), len(self.values)
         height = 0.8 / max(n_outputs, 1)
-        for place, (row, output) in enumerate(zip(self.values, self.outputs, strict=False)):
+        for place, (row, output) in enumerate(zip(self.values, self.outputs, strict=True)):
             ax.barh(places + (place - (n_outputs - 1) / 2) * height, row, height,
                     label=output or None, **options)  # fmt: skip
         ax.set_yticks(places, self.names)
@@ -321,6 +326,9 @@ class CalibrationDisplay(Display):
         cls, estimator: Any, X: Any, y: Any, *, ax: Any = None, **options: Any
     ) -> Self:
         """Draw the calibration on these rows: not those that the estimator was fitted to."""
+        if not hasattr(estimator, "predict_proba"):
+            raise TypeError(f"{type(estimator).__name__} tells no probabilities; fit a classifier "
+                            "whose loss has some, such as AtomicClassifier()")  # fmt: skip
         told = np.asarray(estimator.predict_proba(X))
         classes = np.asarray(estimator.classes_)
         wanted = [1] if classes.size == 2 else list(range(classes.size))

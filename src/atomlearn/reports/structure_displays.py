@@ -147,7 +147,9 @@ class InteractionsDisplay(Display):
         two = pairs[:, 1] >= 0
         if not two.any():
             raise ValueError("the model selected no product; lower alpha (the level)")
-        pairs, size = pairs[two], np.asarray(weights[:, two].sum(axis=0), dtype=np.float64)
+        # Of several classes the strongest: their sum may be nothing.
+        strongest = np.abs(weights[:, two]).argmax(axis=0)
+        pairs, size = pairs[two], weights[:, two][strongest, np.arange(strongest.size)]
         total = np.bincount(pairs.ravel(), np.repeat(np.abs(size), 2), map.n_inputs)
         used = np.flatnonzero(total)
         used = np.sort(used[np.argsort(-total[used], kind="stable")[:n_columns]])
