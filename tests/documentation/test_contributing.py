@@ -6,7 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-from tests.oracles.sources import trees
+from tests.oracles.sources import nodes
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "atomlearn"
@@ -16,8 +16,8 @@ def test_the_four_walks_go_through_what_is_there() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     walks = text[text.index("## Four walks") : text.index("## What a change")]
     defined = set()
-    for tree in trees().values():
-        for node in ast.walk(tree):
+    for found in nodes().values():
+        for node in found:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 defined.add(node.name)
             elif isinstance(node, ast.Name):

@@ -123,17 +123,13 @@ def select_from(source: Source, plan: Plan, way: Way) -> int:
     content = content_of(source, plan, fitted, held_out, notes, seconds, again)
     written = _write(way.folder, source, fitted, content)
     if not way.json:
-        print(_headline(content))
+        print(f"\n{content.data}: {content.headline}")
         print("\n".join(summary_lines(content)))
         print(f"\n  {', '.join(written)} in {way.folder}/")
     for note in content.notes:
         if note not in source.notes:  # those were told when the data was read
             way.say(f"note: {note}")
     return 130 if interrupted else 0
-
-
-def _headline(content: Content) -> str:
-    return f"\n{content.data}: {content.headline}"
 
 
 def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None, list[str], bool]:

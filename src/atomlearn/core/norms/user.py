@@ -37,11 +37,10 @@ class Memory:
     def add(self, atom: Atom) -> None:
         """Remember one more atom, and forget the oldest where there are many."""
         self.former = [*self.former, (atom, l2_norm(atom.values))][-REMEMBERED:]
-        while len(self.former) > 1 and self._size() > REMEMBERED_ENTRIES:
+        while len(self.former) > 1 and (
+            sum(atom.columns.size for atom, _ in self.former) > REMEMBERED_ENTRIES
+        ):
             self.former.pop(0)
-
-    def _size(self) -> int:
-        return sum(atom.columns.size for atom, _ in self.former)
 
 
 class UserNorm(Parameters, Norm):

@@ -26,7 +26,7 @@ from atomlearn.core.paths.search_ends import AskedEnd, Ending, endings
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.shared import pool_of, speculated, speculates
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Result, Status
+from atomlearn.core.problem.result import Status
 
 #: Rule by which one (norm, level) is chosen from the scores.
 Rule = Literal["best", "one_standard_error", "aic", "bic", "ebic", "mbic"]
@@ -273,7 +273,9 @@ def _together(
     of_all = design.shape[1], design.dtype
     grids = [levels for _, levels, _ in tasks for _ in problems]
     found = [
-        PathResult(levels, one.results, *of_all, _passes_of(one.results), one.interrupted)
+        PathResult(
+            levels, one.results, *of_all, sum(r.passes for r in one.results), one.interrupted
+        )
         for levels, one in zip(grids, outcomes, strict=True)
     ]
     size = len(problems)
@@ -308,10 +310,6 @@ def _one_by_one(
         for k, (task, end) in enumerate(zip(tasks, ends, strict=True))
     )
     return found
-
-
-def _passes_of(results: Sequence[Result]) -> float:
-    return float(sum(result.passes for result in results))
 
 
 def _one_fold(

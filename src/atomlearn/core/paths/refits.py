@@ -51,7 +51,10 @@ class Point:
 
 
 class PoolRefit:
-    """Solves the problems of one path over the pool.
+    """Solves the problems of one path over the pool, from a working set of its columns.
+
+    ``at`` are the positions of the working set in the pool, ``block`` holds its columns: weights
+    here are of these, in this order.
 
     Parameters
     ----------

@@ -51,7 +51,18 @@ def guessed(path: Speculation, zero: Scores | None, reached: Reached | None) -> 
 
 
 class Speculation:
-    """The state of one path; reading : what one costs, in entries of an array in memory."""
+    """The state of one path, from its first reading of the data to its results.
+
+    original, centered : the problem at any level, as given and less the means of its columns;
+    pool, refit : the columns that may matter, and who solves a level over them; levels : all that
+    are asked for, final once they have a status; share : of a level's reference, from which a
+    column is likely to matter to the next; last_reference : that of the last level proved, which
+    says how sure a guess is; reading : what one costs, in entries of an array in memory.
+    resumed : levels of a checkpoint, which are priced but not solved again (then not
+    ``refitted``); sweep : levels solved all at once. reached : is told of each final level, in
+    their order, ``n_told`` so far, and says whether it ends the path; last : where other paths of
+    the same search end it.
+    """
 
     def __init__(
         self, problem: Problem, levels: Array, settings: Settings, pool: Pool, reading: float
@@ -67,7 +78,7 @@ class Speculation:
         self.interrupted = False
         self.reached: Reached | None = None
         self.last: Callable[[], int | None] | None = None
-        self.asked_of = 0
+        self.n_told = 0
         self.readings = 0
         self.kept = None
         if settings.checkpoint is not None:
@@ -78,7 +89,7 @@ class Speculation:
         self.swept_before = False
         self.share = GUESS.share
         self.reading = reading
-        self.voted = np.inf
+        self.last_reference = np.inf
 
     @property
     def seeds(self) -> bool:
@@ -192,7 +203,7 @@ class Speculation:
         last = batch[-1].point
         assert last is not None
         cheap = sum(level.work for level in batch) <= self.reading
-        return cheap or last.reference >= GUESS.sure * self.voted
+        return cheap or last.reference >= GUESS.sure * self.last_reference
 
     def asked(self, batch: list[Level]) -> Asked:
         """Return what the levels ask of the data."""
@@ -230,7 +241,7 @@ class Speculation:
             level.point for level in batch if level.status is Status.CONVERGED and level.point
         ]
         if proved:
-            self.voted = proved[-1].reference
+            self.last_reference = proved[-1].reference
         if max(level.work for level in batch) > GUESS.dear * self.reading:
             self.share = GUESS.wider
         for level in wrong:
@@ -248,13 +259,13 @@ class Speculation:
         last = self.last and self.last()
         if last is not None:
             del self.levels[last + 1 :]
-        for level in self.levels[self.asked_of :]:
+        for level in self.levels[self.n_told :]:
             if level.status is None:
                 return
-            self.asked_of += 1
+            self.n_told += 1
             problem = replace(self.original, regularizer=level.problem.regularizer)
             if self.reached(problem, self._result(level)):
-                del self.levels[self.asked_of :]
+                del self.levels[self.n_told :]
                 return
 
     def _certify(self, level: Level, scores: Scores, vectors: int) -> None:

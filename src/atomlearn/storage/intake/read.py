@@ -139,9 +139,9 @@ def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> Data
     refuse(frame.path, plans, gaps, lambda name: frame.line(int(np.argmax(frame.missing(name)))))
     notes += left_out(plans)
     made = encode(frame, plans)
-    covariates = tuple(
-        place for place, group in enumerate(_columns_of(made.plans)) if group in reading.covariates
-    )
+    # The column of the file behind each column of X.
+    sources = [plan.name for plan in made.plans if plan.is_used for _ in plan.made()]
+    covariates = tuple(i for i, name in enumerate(sources) if name in reading.covariates)
     columns = tuple(made.plans)
     categories = {p.name: p.values for p in columns if p.is_used and p.use == "category"}
     schema = Schema(len(made.names), tuple(made.names), categories, columns=columns)
@@ -158,11 +158,6 @@ def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> Data
         extras={role: values[kept] for role, values in extras.items()},
         notes=tuple(notes),
     )
-
-
-def _columns_of(plans: Sequence[ColumnPlan]) -> list[str]:
-    """Return the column of the file behind each column of X."""
-    return [plan.name for plan in plans if plan.is_used for _ in plan.made()]
 
 
 def _other_roles(reading: Reading) -> dict[str, str]:
