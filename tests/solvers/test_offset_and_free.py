@@ -385,3 +385,33 @@ def test_samples_without_weight_have_no_say_in_the_scale_of_free_columns() -> No
             w = size * rng.normal(size=12)
             value = plain.loss_value(X @ w)
             assert_allclose(beside.loss_value(np.r_[X, far] @ w), value, rtol=1e-9)
+
+
+def test_free_columns_forget_where_they_were_when_predictions_jump() -> None:
+    """Of counts the last best coefficients may be where every mean is exp(-200)."""
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(47, 1))
+    y, weight = rng.poisson(1.0, size=47).astype(float), np.full(47, 1.0 / 47.0)
+    for size in (400.0, 260.0, 130.0, 8.0):
+        loss = FreeColumns(losses.Poisson(), Z, True)
+        near, far = rng.normal(size=47), np.full(47, size) + size * Z[:, 0]
+        wanted = FreeColumns(losses.Poisson(), Z, True).value(y, near, weight)
+        loss.value(y, far + near, weight)
+        assert_allclose(loss.value(y, near, weight), wanted, rtol=1e-9)
+        assert_allclose(loss.value(y, near - far, weight), wanted, rtol=1e-9)
+
+
+def test_free_columns_come_back_from_where_the_loss_is_flat() -> None:
+    """There Newton's step is exp(200) too long, which halves never make short enough."""
+    rng = np.random.default_rng(1)
+    Z, y = rng.normal(size=(30, 1)), rng.poisson(1.0, size=30).astype(float)
+    weight, prediction = np.ones(30), rng.normal(size=30)
+    loss = FreeColumns(losses.Poisson(), Z, True)
+    wanted = loss.value(y, prediction, weight)
+    loss._start = lambda y, z, s: (  # type: ignore[method-assign]
+        c := loss.basis.T @ np.full(30, -200.0),
+        there := z + loss.basis @ c,
+        loss.inner.value(y, there, s),
+        None,
+    )
+    assert_allclose(loss.value(y, prediction + 1.0, weight), wanted, rtol=1e-9)

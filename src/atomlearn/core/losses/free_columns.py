@@ -255,7 +255,8 @@ class FreeColumns(Around):
                     better = not fine or float(np.abs(ahead).max()) < 0.9 * size
                     if better:
                         break
-                length *= 0.5
+                # An exponential may promise 1e80 where it is flat: far back, where it overflows.
+                length *= 0.5 if np.isfinite(reached) else 1e-3
             if not better and (fine or damping == 1.0):
                 break
             # Where curvatures vanish or change too fast, the largest there can be takes part.
@@ -272,27 +273,24 @@ class FreeColumns(Around):
     ) -> tuple[Array, Array, float, Array | None]:
         """Return c, z + Q c, f there, and a dual point where that is known to be the minimum.
 
-        The last best coefficients, where f is curved there: the next prediction is near. Else what
-        lies along Q is taken off, unless that is worse: the answer does not depend on it, but a
-        loss that is straight far out needs many steps back.
+        The lowest of three: the last best coefficients, where f is curved there, as the next
+        prediction is near; none; or what takes off what lies along Q, on which the answer does not
+        depend, but a loss that is straight far out needs many steps back.
         """
-        plain = self.inner.value(y, prediction, weight)
+        starts = [np.zeros(self.basis.shape[1]), -(self.basis.T @ prediction)]
         if self._last is not None and self._last[2].size == prediction.size:
-            c = self._last[3][0]
-            z = prediction + self.basis @ c
-            value = self.inner.value(y, z, weight)
-            if value < plain and self.inner.curvature(y, z, weight).any():
-                return c, z, value, None
+            starts.append(self._last[3][0])
+        points = [prediction + self.basis @ c for c in starts]
+        values = [self.inner.value(y, z, weight) for z in points]
+        best = int(np.argmin(values))
+        if best == 2 and self.inner.curvature(y, points[2], weight).any():
+            return starts[2], points[2], values[2], None
         known = self.inner.along(y, prediction, weight, self.basis)
         if known is not None:
             z = prediction + self.basis @ known[0]
             return known[0], z, self.inner.value(y, z, weight), known[1]
-        c = -(self.basis.T @ prediction)
-        z = prediction + self.basis @ c
-        value = self.inner.value(y, z, weight)
-        if value < plain:
-            return c, z, value, None
-        return np.zeros(c.size), prediction, plain, None
+        best = int(np.argmin(values[:2]))
+        return starts[best], points[best], values[best], None
 
     def _step(self, y: Array, z: Array, weight: Array, slope: Array, damping: float) -> Array:
         """Return -H^-1 slope, H the Hessian over the basis and a share of what bounds it."""
