@@ -11,6 +11,7 @@ which load and compile, are not timed.
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from scipy import sparse
 from atomlearn import paths
 from atomlearn.datasets import make_correlated
 from benchmarks.harness import Options, Table
+from benchmarks.harness.options import add_options
 
 Array = NDArray[np.float64]
 THREADS, N_LEVELS, EVERY = 2, 50, 7
@@ -178,15 +180,19 @@ LOGISTIC: list[tuple[str, Rival, tuple[float, ...]]] = [
 ]
 
 
-def tasks(options: Options) -> list[Task]:
-    """Return the four paths; small ones for a smoke run."""
-    X, signal = dense(80, 500) if options.smoke else dense(1000, 100_000)
-    W, spoken = words(400, 2000, 8000) if options.smoke else words(20_000, 500_000, 2_000_000)
+def tasks(options: Options, only: str = "") -> list[Task]:
+    """Return the four paths, or those whose name begins so; small ones for a smoke run."""
+    found = []
+    if "lasso, dense".startswith(only) or "l1-logistic, dense".startswith(only):
+        X, signal = dense(80, 500) if options.smoke else dense(1000, 100_000)
+        found += [("lasso, dense", X, signal, 0.01), ("l1-logistic, dense", X, signal, 0.05)]
+    if "lasso, sparse".startswith(only) or "l1-logistic, sparse".startswith(only):
+        W, spoken = words(400, 2000, 8000) if options.smoke else words(20_000, 500_000, 2_000_000)
+        found += [("lasso, sparse", W, spoken, 0.01), ("l1-logistic, sparse", W, spoken, 0.02)]
     return [
-        task("lasso, dense", X, signal, "squared", 0.01),
-        task("l1-logistic, dense", X, signal, "logistic", 0.05),
-        task("lasso, sparse", W, spoken, "squared", 0.01),
-        task("l1-logistic, sparse", W, spoken, "logistic", 0.02),
+        task(name, data, clean, "logistic" if "logistic" in name else "squared", ratio)
+        for name, data, clean, ratio in found
+        if name.startswith(only)
     ]
 
 
@@ -198,10 +204,17 @@ def warm_up(rival: Rival, loss: str) -> None:
 
 def main() -> None:
     """Run every rival at every tolerance, and keep accuracy against time."""
-    options = Options.parse(__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="paths whose name begins so")
+    parser.add_argument("--solvers", nargs="+", help="rivals by name (default: all)")
+    add_options(parser)
+    given = parser.parse_args()
+    options = Options(given.smoke, given.repeats, given.out)
     with Table("paths", options) as table:
-        for problem in tasks(options):
+        for problem in tasks(options, given.only):
             for name, rival, tolerances in LOGISTIC if problem.logistic else LASSO:
+                if given.solvers and name not in given.solvers:
+                    continue
                 row: dict[str, Any] = {"path": problem.name, "solver": name}
                 try:
                     warm_up(rival, problem.loss)
