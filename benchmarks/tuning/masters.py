@@ -62,6 +62,12 @@ def problems(scale: int) -> dict[str, Solve]:
             level=0.02 * n,
             **asked,
         ),
+        "l1, Huber": lambda: solve(
+            X, 100.0 * y, loss=losses.Huber(1.0), norm=norms.L1(), level=0.1 * n, **asked
+        ),
+        "groups, Huber": lambda: solve(
+            X, 100.0 * y, loss=losses.Huber(1.0), norm=groups, level=0.1 * n, **asked
+        ),
         "rays, logistic": lambda: solve(
             X[:, :60], signs, loss="logistic", norm=norms.L1(), level=0.05 * n, solver=rays, **asked
         ),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Tuning:
     """Sizes, shares and bounds of the masters: they decide how fast, never what is found.
 
-    ``benchmarks/tuning/masters.py`` varies each field by a factor of four to both sides over nine
+    ``benchmarks/tuning/masters.py`` varies each field by a factor of four to both sides over eleven
     small problems, and writes the ratios of times and steps to
     ``benchmarks/results/tuning_masters.csv``: no other value there is faster beyond the noise of
     about a tenth, and sizes that those problems do not reach are not tested by it. Sizes are

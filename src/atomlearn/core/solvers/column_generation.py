@@ -51,7 +51,7 @@ class Pace:
         Bound on the entries of the columns that one pass asks for: half a GB in float64.
     further, cheap : float
         Re-fits go on to this share of ``inner_ratio`` where that costs next to nothing beside a
-        pass: where steps times columns are at most that share of all columns.
+        pass: where steps times columns are at most that share of all columns, or columns^2 all.
     nearer : float
         Of losses that couple predictions, a re-fit goes no further down with the level than by
         this factor from the least at which the point would stay: Newton steps from far away fill
@@ -267,15 +267,14 @@ class ColumnGeneration(Solver):
             target = self.inner_ratio * state.certificate.objective
         intercept = state.intercept + float(state.lengths.offsets @ state.weights)
         master = FreeNewton(self.master)
+        enough = 0.5 * self.tolerance * abs(state.certificate.objective)
+        closer = self.pace.further * target
+        closer = max(closer if closer > 30 * enough else enough, restricted.negligible)
+        if state.candidates.size and weights.size**2 <= n_features:
+            target = min(target, closer)  # a Hessian of theirs costs no more than a pass
         refit = master.solve(restricted, weights, intercept, target)
-        certificate = state.certificate
-        closer = max(
-            self.pace.further * target,
-            0.5 * self.tolerance * abs(certificate.objective),
-            restricted.negligible,
-        )
         cheap = refit.steps * weights.size <= self.pace.cheap * n_features
-        if refit.gap > closer and cheap and restricted.loss.coupled == 1:
+        if min(refit.gap, target) > closer and cheap and restricted.loss.coupled == 1:
             steps = refit.steps
             refit = master.solve(restricted, refit.weights, refit.intercept, closer)
             refit.steps += steps
