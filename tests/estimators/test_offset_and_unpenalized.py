@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 from sklearn import config_context
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from atomlearn import (
@@ -156,3 +157,13 @@ def test_offsets_of_several_classes_at_once_are_those_of_scipy():
     assert features.selected_.size == 2
     with pytest.raises(ValueError, match="offset must have shape"):
         features.fit(X, y, offset=added[:, :2])
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_free_column_that_tells_the_classes_apart_is_named(classes: int) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    y = np.digitize(X[:, 1], [-0.5, 0.5][: classes - 1])
+    with pytest.warns(ConvergenceWarning, match="AtomicClassifier: x1 tells the targets apart"):
+        AtomicClassifier(alpha=0.1, unpenalized=[0, 1]).fit(X, y)
+    AtomicClassifier(alpha=0.1, unpenalized=[0]).fit(X, y)  # and no warning

@@ -36,6 +36,7 @@ from atomlearn.estimators.checks import (
     free_columns,
     grouped,
     names_of,
+    warn_of_separating,
     whole,
 )
 from atomlearn.estimators.targets import Checked
@@ -191,6 +192,7 @@ class AtomicModel(CallbackSupport, BaseEstimator):
     def _take(self, data: Checked, results: list[Result]) -> None:
         """Set what was fitted: coefficients and intercepts, in the shapes of the task."""
         coef = coefficients_of(results, data.design)
+        warn_of_separating(self, data.design, data.loss, coef)
         if data.classes is not None:
             self.classes_ = data.classes
             self.coef_, self.intercept_ = coef, np.array([result.intercept for result in results])

@@ -176,6 +176,26 @@ def names_of(estimator: Any, map: FeatureMap, columns: Columns) -> list[str]:
     return map.names(columns, None if names is None else list(names))
 
 
+def warn_of_separating(estimator: Any, design: Design, loss: Loss, coef: Any) -> None:
+    """Name the unpenalized columns whose values alone tell the targets apart.
+
+    Nothing holds their coefficients back: the best ones are infinite, as far as floats can tell
+    where they change a log odds or a log mean by more than 30 from value to value.
+    """
+    free = None if loss.translates else free_columns(estimator, design)
+    if free is None:
+        return
+    spread = np.ptp(np.asarray(design.gather(free).dense(), dtype=np.float64), axis=0)
+    own = np.column_stack([np.asarray(coef[:, [j]].sum(axis=1)) for j in free])
+    effects = np.abs(own).max(axis=0) * spread
+    far = free[effects > max(30.0, 0.5 * effects.max())]
+    if far.size:
+        names = ", ".join(names_of(estimator, map_of(design), far))
+        said = f"{type(estimator).__name__}: {names} tells the targets apart by itself and has no "
+        said += "finite best coefficient without a penalty: leave it out of unpenalized=, or of X"
+        warnings.warn(said, ConvergenceWarning, stacklevel=6)
+
+
 def amount_of(estimator: Any) -> float:
     """Return alpha, or radius where the form is constrained."""
     if estimator.form == "constrained":
