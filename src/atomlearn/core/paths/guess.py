@@ -16,8 +16,8 @@ class Guess:
     rated so much of the reference join the pool; wider : so much once a re-fit takes ``dear`` of a
     reading or more (k-support paths then take fewer of both). sure : once the re-fits of a batch
     take more than a reading, guesses go on down to so much of the reference of the last level that
-    columns joined for (k-support paths to 1e-4 of the largest level: 0.45 takes 6 to 8 readings,
-    0.4 takes 5 to 7, one level a reading 20 to 50). joining : at most so many a reading; readings :
+    columns joined for (k-support paths to 1e-4 of the largest level: 0.45 takes 6 to 9 readings,
+    0.4 takes 5 to 9, one level a reading 20 to 50). joining : at most so many a reading; readings :
     of one level without proof, after which it is solved by itself; whole : entries of X up to
     which the pool holds all of it (128 MB); elsewhere : what reading an entry costs that is not an
     array in memory (a store, a cluster, columns made on the way), at a guess.

@@ -237,9 +237,10 @@ class Speculation:
             if level.status is None:
                 wrong.append(level)
         ample = self.pool.at_once >= GUESS.joining
-        joined = self._join(batch, answer) if wrong or ample else 0
+        looks = ample and self.share < GUESS.share
+        joined = self._join(batch, answer) if wrong or looks else 0
         for level in batch:
-            if ample and level.status is Status.CONVERGED and level.point:
+            if looks and level.status is Status.CONVERGED and level.point:
                 self.last_reference = level.point.reference
         if ample and max(level.work for level in batch) > GUESS.dear * self.reading:
             self.share = GUESS.wider
@@ -282,7 +283,7 @@ class Speculation:
     def _join(self, batch: list[Level], answer: Answer) -> int:
         """Let the columns join that some level rates near its reference; return their number.
 
-        Levels that are final vote too, where there is room: they are nearest to what comes next.
+        Levels that are final vote too where re-fits are dear: they are nearest to what comes next.
         """
         if all(level.status is not None for level in self.levels):
             return 0
