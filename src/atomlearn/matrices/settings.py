@@ -32,6 +32,8 @@ class Settings:
     gram_rounding: float = 4.0 * sys.float_info.epsilon
     #: Where so many columns fit in a small dense block, that is faster than using their structure.
     few_columns: int = 100
+    #: Numbers of the images of rays that are formed in one product: a few milliseconds.
+    rays_at_once: int = 2**20
 
     # Norms and the search for their best atoms.
 
