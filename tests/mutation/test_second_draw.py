@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,15 +14,17 @@ from numpy.testing import assert_allclose
 from atomlearn import designs, losses, norms
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.data.numpy_files import load_npy
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.text_objects import read_text_objects
+from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.losses.survival_target import checked_survival
 from atomlearn.core.losses.targets import binary_target
 from atomlearn.core.masters.free_newton import projected
 from atomlearn.core.problem.factored import Factored
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.problem.rounding import EPS, Lengths, of_shift, rounding
+from atomlearn.core.problem.rounding import EPS, Lengths, _reach, of_shift, rounding
 from atomlearn.solvers import ColumnGeneration
 
 
@@ -120,3 +123,49 @@ def test_one_number_among_texts_is_no_text():
 def test_the_polar_of_no_scores_is_nothing():
     norm = norms.OWL(np.ones(3))
     assert norm.restrict(np.arange(0), 3).polar(ArrayScores(np.zeros(0))) == 0.0
+
+
+def test_errors_of_scores_reach_as_far_as_the_largest_where_no_norm_tells():
+    whole = SimpleNamespace(restrict=lambda columns, n_features: None)
+    task = SimpleNamespace(
+        regularizer=SimpleNamespace(norm=whole), design=SimpleNamespace(shape=(3, 9))
+    )
+    assert _reach(task, np.arange(3), ArrayScores(np.array([1.0, 4.0, 2.0]))) == (4.0, 0.0)
+
+
+def test_what_an_offset_is_off_by_counts_by_the_curvature():
+    task = problem_of(losses.Squared(), np.arange(1.0, 5.0))
+    at = task, np.arange(2), np.ones(2), np.zeros(4), np.zeros(4), 10.0, 1.0
+    offsets = [
+        rounding(*at, Lengths(np.ones(2), np.ones(2), np.full(2, far))) for far in (0.0, 1e9)
+    ]
+    shift = EPS * (4.0 + math.sqrt(2.0)) * 2e9
+    assert_allclose(offsets[1] - offsets[0], 0.5 * 4.0 * shift * shift, rtol=1e-6)
+
+
+def test_probabilities_one_against_rest_are_those_of_each_class():
+    decisions = np.array([[3.0, -1.0, 0.0], [-2.0, -2.0, 1.0]])
+    each = 1.0 / (1.0 + np.exp(-decisions))
+    found = np.exp(log_probabilities(losses.Logistic(), decisions))
+    assert_allclose(found, each / each.sum(axis=1, keepdims=True))
+    two = np.exp(log_probabilities(losses.Logistic(), decisions[:, :1]))
+    assert_allclose(two[:, 1], each[:, 0])
+
+
+@pytest.mark.parametrize("letter", [0xD800, 0xDC80, 0xDFFF])
+def test_half_a_letter_is_no_text(letter, tmp_path):
+    np.save(tmp_path / "names.npy", np.array([65, letter], dtype=np.uint32).view("U1"))
+    with pytest.raises(ValueError, match="text that is no text"):
+        load_npy(tmp_path / "names.npy")
+
+
+@pytest.mark.parametrize(("map_", "name"), [("project", "radius"), ("prox", "step")])
+def test_the_amount_of_a_map_has_its_name(map_, name):
+    with pytest.raises(ValueError, match=name):
+        getattr(norms.L1(), map_)(np.ones(3), -1.0)
+
+
+def test_a_part_outside_of_the_range_is_told_with_its_size():
+    Q, b = np.diag([1.0, 1.0, 0.0]), np.array([1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="a part of 3 outside of the range"):
+        designs.from_moments(Q, b)

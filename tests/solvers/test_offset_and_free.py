@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import PoissonRegressor
 
 from atomlearn import (
@@ -356,14 +357,16 @@ def test_paths_beside_free_columns_are_those_of_single_fits(loss: str) -> None:
 
 
 def test_a_free_column_that_separates_the_classes_ends_a_search_of_levels() -> None:
-    """No curvature is left there: no step divides by it, and no warning comes of it."""
+    """No curvature is left there: no step divides by it, and the column is named."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 6))
     y = X[:, 0] + 0.3 * rng.normal(size=80)
     table = np.column_stack([5.0 * y, X])
+    model = AtomicClassifierCV(norms.L1(), unpenalized=[0], n_alphas=10)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = AtomicClassifierCV(norms.L1(), unpenalized=[0], n_alphas=10).fit(table, y > 0)
+        warnings.simplefilter("error", RuntimeWarning)
+        with pytest.warns(ConvergenceWarning, match="x0 tells the targets"):
+            model.fit(table, y > 0)
     assert model.score(table, y > 0) == 1.0
     assert not model.coef_[0, 1:].any()
 

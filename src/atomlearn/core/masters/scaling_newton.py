@@ -107,21 +107,6 @@ class ScalingNewton(Master):
         """Minimise the restricted problem to ``gap_target``; see Master."""
         if not self._takes(problem, weights, intercept):
             return self.fallback.solve(problem, weights, intercept, gap_target)
-        refit = self._penalized(problem, weights, intercept, gap_target)
-        return finished(refit, self.fallback, problem, gap_target) if weights.size else refit
-
-    def _takes(self, problem: Problem, weights: Array, intercept: float) -> bool:
-        """Return whether the loss has a curvature at every sample, and norm and form are right."""
-        if not is_group_problem(problem) or problem.regularizer.form != "penalized":
-            return False
-        prediction = problem.design.predict(weights) + intercept
-        curvature = problem.loss.curvature(problem.y, prediction, problem.weight)
-        return bool((curvature[problem.weight > 0.0] > 0.0).all())
-
-    def _penalized(
-        self, problem: Problem, weights: Array, intercept: float, gap_target: float
-    ) -> Refit:
-        """Solve the penalized form, as far as rounding and the sizes of systems allow."""
         best, steps = self._start(problem, weights, intercept, gap_target)
         if best.refit.gap > gap_target and weights.size and not problem.deadline.passed:
             descent = _Descent(problem, best)
@@ -132,19 +117,25 @@ class ScalingNewton(Master):
                 steps += 1
             best = descent.best
         best.refit.steps = steps
-        return best.refit
+        return finished(best.refit, self.fallback, problem, gap_target)
+
+    def _takes(self, problem: Problem, weights: Array, intercept: float) -> bool:
+        """Return whether the loss has a curvature at every sample, and norm and form are right."""
+        if not is_group_problem(problem) or problem.regularizer.form != "penalized":
+            return False
+        prediction = problem.design.predict(weights) + intercept
+        curvature = problem.loss.curvature(problem.y, prediction, problem.weight)
+        return bool((curvature[problem.weight > 0.0] > 0.0).all())
 
     def _start(
         self, problem: Problem, weights: Array, intercept: float, gap_target: float
     ) -> tuple[Candidate, int]:
         """Return the start, or the point that the kernel reaches from it where that is better."""
         best: Candidate | None = None
-        if weights.any() or not weights.size:
+        if weights.any() or not weights.size or problem.deadline.passed:
             best = certified(problem, weights, None, intercept)
-            if best.refit.gap <= gap_target or not weights.size:
+            if best.refit.gap <= gap_target or not weights.size or problem.deadline.passed:
                 return best, 0
-        if problem.deadline.passed:
-            return best or certified(problem, weights, None, intercept), 0
         partition, limit = groups_and_limits(problem)
         group_block = GroupBlock.of(problem, partition, limit)
         reached = steps_by_kernel(group_block, weights, intercept, gap_target)
