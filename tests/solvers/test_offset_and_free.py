@@ -13,6 +13,7 @@ from sklearn.linear_model import PoissonRegressor
 
 from atomlearn import (
     AtomicClassifierCV,
+    FeatureGenerator,
     designs,
     losses,
     masters,
@@ -24,6 +25,7 @@ from atomlearn import (
 )
 from atomlearn.designs import as_design
 from atomlearn.losses import FreeColumns, Huber, as_loss
+from atomlearn.result import Status
 from atomlearn.solvers.stopping import Passes
 from atomlearn.testing.gauges import gauge_model
 from atomlearn.testing.loss_oracles import oracle_of, targets_of
@@ -418,3 +420,19 @@ def test_free_columns_come_back_from_where_the_loss_is_flat() -> None:
         None,
     )
     assert_allclose(loss.value(y, prediction + 1.0, weight), wanted, rtol=1e-9)
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_generation_ends_beside_a_covariate_that_is_the_target(labels: bool) -> None:
+    """It re-fitted rounding, 10 to 60 seconds a step of 120 samples."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 7))
+    y = np.sign(X[:, 0]) if labels else X[:, 0]
+    model = FeatureGenerator(
+        n_features=5, unpenalized=[0], loss="logistic" if labels else "squared"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model.set_params(time_limit=20.0).fit(X, y)
+    assert model.score(X, y) == 1.0
+    assert model.status_ is not Status.TIME_LIMIT

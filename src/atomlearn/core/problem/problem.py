@@ -29,7 +29,7 @@ from atomlearn.core.problem.gaps import gap_at
 from atomlearn.core.problem.pricing import Pricing, priced
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Certificate
-from atomlearn.core.problem.rounding import Lengths, Measured, of_shift, rounding
+from atomlearn.core.problem.rounding import EPS, Lengths, Measured, of_shift, rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,8 +241,12 @@ class Problem:
 
     @property
     def negligible(self) -> float:
-        """Objective that rounding cannot tell from 0: that of residuals of a few eps times y."""
-        return float(np.finfo(np.float64).eps) ** 2 * 64.0 * self.loss_at_zero()
+        """Objective that rounding cannot tell from 0: that of residuals of a few eps times y.
+
+        Of labels a thousandth of eps: they are told apart without fail, and losses only fade out.
+        """
+        least = 1e-3 * EPS if self.loss.is_classification else 64.0 * EPS**2
+        return least * self.loss_at_zero()
 
     def is_perfect(self, certificate: Certificate) -> bool:
         """Return whether the objective is 0 up to rounding: so is, then, what is left of the gap.
@@ -250,9 +254,7 @@ class Problem:
         It may be more than negligible where what floats lose is more, as where columns are far from
         zero, but is then that of residuals of 1e-12 times y.
         """
-        lost = min(
-            certificate.rounding, float(np.finfo(np.float64).eps) ** 1.5 * self.loss_at_zero()
-        )
+        lost = min(certificate.rounding, EPS**1.5 * self.loss_at_zero())
         return bool(certificate.objective <= max(self.negligible, lost))
 
     def loss_at_zero(self) -> float:

@@ -258,9 +258,11 @@ class FeatureGeneration(Solver):
         """Solve the subproblem to this relative accuracy."""
         master = FreeNewton(self._master(following, accuracy))
         restricted = self._subproblem(problem, following)
-        target = self._gap_target(following, accuracy)
+        # Beside a covariate that is the target, what is left is rounding.
+        target = max(self._gap_target(following, accuracy), restricted.negligible)
         refit = master.solve(restricted, following.omega, following.intercept, target)
-        lower = accuracy * abs(refit.objective)  # may be far below the last one, of the target
+        # May be far below the last one, of the target.
+        lower = max(accuracy * abs(refit.objective), restricted.negligible)
         if accuracy < INEXACT and lower < refit.gap <= target:
             refit = master.solve(restricted, refit.weights, refit.intercept, lower)
         following.omega, following.intercept = refit.weights, refit.intercept
