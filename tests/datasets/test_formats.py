@@ -20,6 +20,7 @@ from atomlearn.datasets import convert, read, write_plink
 from atomlearn.designs import OnDisk, as_design
 from atomlearn.reports import read_model
 from atomlearn.storage.formats.registry import FORMATS, STORE, format_of
+from atomlearn.storage.store.encoding import encode
 from tests.oracles.genotypes import filled, genotypes
 
 Array = np.ndarray[Any, Any]
@@ -186,3 +187,33 @@ def test_a_store_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     design.verify()
     assert design.feature_names == ["a", "b"]
     assert design.gather(np.arange(2)).dense().tolist() == [[1.0, 3.0], [2.0, 4.0]]
+
+
+def _masked_text(group: Any, name: str, values: list[str], missing: list[bool]) -> None:
+    made = group.create_group(name)
+    made.attrs["encoding-type"] = "nullable-string-array"
+    made["values"], made["mask"] = np.array(values, dtype=object), np.array(missing)
+
+
+def test_h5ad_of_today_keeps_text_beside_a_mask(tmp_path: Path) -> None:
+    """AnnData writes names so since pandas has text of its own."""
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "x.h5ad", "w") as file:
+        file["X"] = np.arange(6.0).reshape(3, 2)
+        obs, var = file.create_group("obs"), file.create_group("var")
+        _masked_text(var, "_index", ["one", "two"], [False, False])
+        _masked_text(obs, "_index", ["a", "b", "c"], [False] * 3)
+        _masked_text(obs, "label", ["u", "v", "u"], [False] * 3)
+        _masked_text(obs, "torn", ["u", "", "u"], [False, True, False])
+    table = read(tmp_path / "x.h5ad", target="label")
+    assert list(table.feature_names) == ["one", "two"]
+    assert table.y.tolist() == ["u", "v", "u"]
+    with pytest.raises(ValueError, match="'/obs/torn' has missing entries"):
+        read(tmp_path / "x.h5ad", target="torn")
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float32])
+def test_genotypes_of_any_type_are_encoded(dtype: Any) -> None:
+    given = np.array([[0, 2], [1, 0]], dtype=dtype)
+    assert_array_equal(encode(given, "genotype"), given.astype(np.int8))
+    assert encode(given, "genotype").dtype == np.int8

@@ -75,7 +75,7 @@ def test_blocks_are_the_whole_of_them() -> None:
         root = rng.standard_normal((size, 5))
         blocks.append(root @ root.T)
     b = rng.standard_normal(8)
-    whole = from_moments(sp.block_diag(blocks).toarray(), b)
+    whole = from_moments(sp.block_diag([sp.coo_array(block) for block in blocks]).toarray(), b)
     R, t = from_moments(blocks, b)
     assert isinstance(whole[0], DenseDesign)
     assert isinstance(R, SparseDesign)
@@ -85,7 +85,9 @@ def test_blocks_are_the_whole_of_them() -> None:
     assert_allclose(found[0].objective, found[1].objective, rtol=1e-9)
     # Blocks of a sparse Q are found wherever their columns are.
     order = rng.permutation(8)
-    mixed = sp.csr_array(sp.block_diag(blocks).tocsr()[order][:, order])
+    mixed = sp.csr_array(
+        sp.block_diag([sp.coo_array(block) for block in blocks]).tocsr()[order][:, order]
+    )
     R, t = from_moments(mixed, b[order])
     assert isinstance(R, SparseDesign)
     again = solve(R, t, norm=norms.KSupport(2), level=0.4, form="squared", gap=1e-10)

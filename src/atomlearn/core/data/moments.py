@@ -95,7 +95,9 @@ def from_moments(gram: Any, correlation: ArrayLike) -> tuple[DenseDesign | Spars
     t = np.concatenate(targets)
     if len(blocks) == 1:
         return DenseDesign(np.asfortranarray(factors[0][:, np.argsort(order)])), t
-    R: Any = sp.block_diag(factors, format="csc")[:, np.argsort(order)]
+    R: Any = sp.block_diag([sp.coo_array(factor) for factor in factors], format="csc")[
+        :, np.argsort(order)
+    ]
     return SparseDesign(sp.csc_array(R)), t
 
 

@@ -113,7 +113,17 @@ def _index(frame: Any) -> str:
     return str(frame.attrs.get("_index", "_index"))
 
 
-def _text(dataset: Any, path: Path) -> list[str]:
+def _plain(column: Any) -> Any:
+    """Return the values of a column that newer files keep beside a mask of what is missing."""
+    if "mask" not in getattr(column, "keys", tuple)():
+        return column
+    if column["mask"][:].any():
+        raise ValueError(f"{column.name!r} has missing entries; drop those samples")
+    return column["values"]
+
+
+def _text(column: Any, path: Path) -> list[str]:
+    dataset = _plain(column)
     _held(dataset, path)
     return [str(item) for item in dataset.asstr()[:]]
 
@@ -130,10 +140,11 @@ def _observation(file: Any, target: str, path: Path) -> NDArray[Any]:
 
 
 def _values(column: Any, target: str, path: Path) -> NDArray[Any]:
+    column = _plain(column)
     if hasattr(column, "keys"):
         if "categories" not in column or "codes" not in column:
             raise ValueError(f"column {target!r} of obs is {column.attrs.get('encoding-type')!r}")
-        codes, categories = column["codes"][:], column["categories"]
+        codes, categories = column["codes"][:], _plain(column["categories"])
         if (codes < 0).any():
             raise ValueError(f"column {target!r} of obs has missing entries; drop those samples")
         labels: Any = _text(categories, path) if categories.dtype.kind == "O" else categories[:]

@@ -28,7 +28,7 @@ def encode(X: NDArray[Any], kind: str, first_row: int = 0, first_column: int = 0
         missing = ~np.isfinite(X) if X.dtype.kind == "f" else np.zeros(X.shape, dtype=bool)
         values = np.where(missing, 0, X)
         _refuse(X, ~np.isin(values, (0, 1, 2)), "0, 1, 2 or missing", (first_row, first_column))
-        return np.where(missing, MISSING, values).astype(np.int8)
+        return np.where(missing, MISSING, values.astype(np.int8)).astype(np.int8)
     if X.dtype.kind == "f":
         _refuse(X, ~np.isfinite(X), "a finite number", (first_row, first_column))
     dtype = np.dtype(kind)
