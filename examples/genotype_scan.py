@@ -56,7 +56,7 @@ def mice(folder: Path, trait: str) -> tuple[PlinkBed, Array, NDArray[np.bool_]]:
         positions=np.rint(1e6 * held["mbp"]).astype(np.int64).tolist(),
         samples=held["ids"].tolist(),
     )
-    y = table[trait].to_numpy(dtype=np.float64)
+    y = np.array(table[trait], dtype=np.float64)
     sex = table["GENDER"].astype(str).to_numpy()
     known = np.isfinite(y)
     for value in np.unique(sex):
