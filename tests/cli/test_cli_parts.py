@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import PolynomialFeatures
 
 from atomlearn.cli import main
-from atomlearn.cli.features import Features
+from atomlearn.cli.features import with_products
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.scoring import confusion, held_out_scores, split
 from atomlearn.cli.targets import prepare_target
@@ -103,7 +103,7 @@ def test_interactions_are_those_of_scikit_learn(sparse: bool) -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((9, 7)) * (rng.random((9, 7)) < 0.6)
     names = list("abcdefg")
-    features = Features(sp.csr_matrix(X) if sparse else X, names, interactions=True)
+    features = with_products(sp.csr_matrix(X) if sparse else X, names)
     oracle = PolynomialFeatures(2, include_bias=False).fit(X)
     assert features.n_features == oracle.n_output_features_
     found = features.design().gather(np.arange(features.n_features)).dense()
@@ -119,7 +119,7 @@ def test_interactions_are_those_of_scikit_learn(sparse: bool) -> None:
 
 @given(n_inputs=st.integers(1, 3000), data=st.data())
 def test_interaction_numbers_decode_at_any_size(n_inputs: int, data: st.DataObject) -> None:
-    features = Features(None, ["x"] * n_inputs, True)
+    features = with_products(None, ["x"] * n_inputs)
     i = data.draw(st.integers(0, n_inputs - 1))
     j = data.draw(st.integers(i, n_inputs - 1))
     before = sum(n_inputs - row for row in range(i))

@@ -9,19 +9,26 @@ from typing import Any
 import numpy as np
 
 from atomlearn import __version__
-from atomlearn.cli.curves import curves_of, model_curve, selected_inputs
-from atomlearn.cli.evidence import evidence_of, groups_of, with_twins
+from atomlearn.cli.evidence import evidence_of, groups_of, twins_of, view_of_fit
 from atomlearn.cli.fitting import Fitted
 from atomlearn.cli.genotypes import about, alleles_of
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.source import Source
 from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.problem.result import Result, Status
+from atomlearn.core.problem.result import Status
 from atomlearn.reports.content import Content, FitSummary, HeldOut, SelectedFeature
+from atomlearn.reports.gathered import curve_of, curves, selected_of
 from atomlearn.reports.halves import Half, shares
-from atomlearn.reports.model import ModelCertificate, ModelFeature, ModelInput, SavedModel
+from atomlearn.reports.model import (
+    ModelCertificate,
+    ModelCurve,
+    ModelFeature,
+    ModelInput,
+    SavedModel,
+)
 from atomlearn.reports.of_estimator import versions
 from atomlearn.reports.style import STYLE
+from atomlearn.reports.view import View
 from atomlearn.storage.formats.table import Schema
 
 
@@ -35,7 +42,8 @@ def content_of(
     found: Sequence[Half] = (),
 ) -> Content:
     """Return everything that the report tells; ``found`` : fits to halves of the rows."""
-    selected = with_twins(source, fitted, _selected(source, fitted, found))
+    view = view_of_fit(source, fitted)
+    selected = twins_of(source, fitted, view, _selected(source, fitted, view, found))
     target, X = source.target, source.features.X
     classes = target.classes
     labels = [] if classes is None else [str(label) for label in classes]
@@ -52,7 +60,7 @@ def content_of(
         outputs=target.outputs,
         selected=selected,
         fits=tuple(
-            _summary(label, result, gap)
+            FitSummary.of(label, result, gap)
             for label, result, gap in zip(
                 ("all classes",) if fitted.together else target.outputs,
                 fitted.results,
@@ -64,8 +72,8 @@ def content_of(
         held_out=held_out,
         class_counts=counts,
         target_values=tuple(target.numbers[::stride].tolist()) if classes is None else (),
-        curves=curves_of(source.features.names, fitted, found),
-        evidence=evidence_of(source, fitted, held_out, selected),
+        curves=curves(view, selected, found),
+        evidence=evidence_of(source, fitted, view, held_out, selected),
         details=_details(source, plan, fitted, seconds),
         notes=(*_told(source.notes), *notes, *fitted.notes, *_notes(plan, fitted, n_features)),
         command=source.command,
@@ -74,51 +82,28 @@ def content_of(
     )
 
 
-def _selected(source: Source, fitted: Fitted, found: Sequence[Half]) -> tuple[SelectedFeature, ...]:
-    share, groups = shares(found), groups_of(source.given)
+def _selected(
+    source: Source, fitted: Fitted, view: View, found: Sequence[Half]
+) -> tuple[SelectedFeature, ...]:
+    share = shares(found)
+    groups = {} if fitted.has_curves else groups_of(source.given)
     stability = fitted.stability or (
         {unit: share.get(unit, 0.0) for unit in fitted.units.tolist()} if found else {}
     )
-    if fitted.additive is not None:
-        return tuple(
-            replace(item, stability=stability.get(item.index))
-            for item in selected_inputs(source.features.names, fitted)
-        )
-    sizes = np.abs(fitted.standardized).max(axis=0, initial=0.0)
+    scaling = [None] * fitted.columns.size if fitted.scaling is None else fitted.scaling.tolist()
+    of_columns = dict(zip(fitted.columns.tolist(), scaling, strict=True))
+    terms, steps = fitted.map.term_of(fitted.columns), fitted.found
+    first = {term: min(steps[(terms == term) & (steps > 0)], default=None) for term in fitted.units}
     return tuple(
-        SelectedFeature(
-            rank=rank,
-            name=source.features.name(int(fitted.columns[place])),
-            index=int(fitted.columns[place]),
-            coefficients=tuple(fitted.coefficients[:, place].tolist()),
-            standardized=tuple(fitted.standardized[:, place].tolist()),
-            scaling=None if fitted.scaling is None else float(fitted.scaling[place]),
-            found=int(fitted.found[place]) or None,
-            stability=stability.get(int(fitted.columns[place])),
-            group=groups.get(int(fitted.columns[place]), ""),
-            factors=tuple(
-                source.features.names[factor]
-                for factor in source.features.factors(int(fitted.columns[place]))
-            ),
-            about=about(source, int(fitted.columns[place])),
+        replace(
+            item,
+            scaling=None if fitted.has_curves else of_columns[item.index],
+            found=first[item.index],
+            stability=stability.get(item.index),
+            group=groups.get(item.index, ""),
+            about=about(source, item.index),
         )
-        for rank, place in enumerate(np.argsort(-sizes, kind="stable"), start=1)
-    )
-
-
-def _summary(label: str, result: Result, gap_on_selected: float | None) -> FitSummary:
-    return FitSummary(
-        label=label,
-        status=str(result.status),
-        converged=result.converged,
-        objective=result.objective,
-        gap=result.gap,
-        relative_gap=result.relative_gap,
-        passes=result.passes,
-        seconds=result.seconds,
-        history=tuple(result.history),
-        complete=result.status in (Status.CONVERGED, Status.COLUMN_LIMIT),
-        gap_on_selected=gap_on_selected,
+        for item in selected_of(view)
     )
 
 
@@ -136,8 +121,8 @@ def _notes(plan: Plan, fitted: Fitted, n_features: int) -> list[str]:
     for result in fitted.results:
         wanted = min(fitted.n_wanted or 0, n_features)
         n_selected = fitted.columns.size if fitted.together else result.columns.size
-        if fitted.additive is not None:
-            n_selected = np.unique(fitted.additive.input_of(result.columns)).size
+        if fitted.has_curves:
+            n_selected = np.unique(fitted.map.term_of(result.columns)).size
         if plan.generates and result.converged and n_selected < wanted:
             notes.append(
                 f"the optimum has only {n_selected} of the {wanted} features asked for; "
@@ -240,7 +225,11 @@ def model_of(source: Source, fitted: Fitted) -> SavedModel:
                 index=int(column),
                 name=features.name(int(column)),
                 factors=tuple(place[factor] for factor in pair),
-                curve=model_curve(fitted, int(column)),
+                curve=ModelCurve(
+                    *curve_of(fitted.map, fitted.columns, fitted.coefficients, int(column))
+                )
+                if fitted.has_curves
+                else None,
             )
             for column, pair in zip(fitted.units, factors, strict=True)
         ),
@@ -248,7 +237,7 @@ def model_of(source: Source, fitted: Fitted) -> SavedModel:
         categories=categories,
         first_index=schema.first_index,
         coefficients=fitted.coefficients
-        if fitted.additive is None
+        if not fitted.has_curves
         else np.ones((len(fitted.results), fitted.units.size)),
         intercepts=fitted.intercepts,
         certificates=tuple(

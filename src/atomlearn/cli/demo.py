@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from atomlearn.cli.features import Features
+from atomlearn.cli.features import with_products
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.select import Way, output_folder, select_from
 from atomlearn.cli.source import Source
@@ -19,7 +19,7 @@ def demo(options: argparse.Namespace) -> int:
 
     bunch = load_breast_cancer()
     names = [str(name) for name in bunch.feature_names]
-    features = Features(bunch.data, names, interactions=True)
+    features = with_products(bunch.data, names)
     source = Source(
         name="breast cancer (scikit-learn)",
         features=features,

@@ -9,24 +9,28 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.cli.curves import curve_at
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.fitting import Fitted
 from atomlearn.cli.limits import LIMITS
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.source import Given, Source
-from atomlearn.core.interfaces import Array, Rows
+from atomlearn.core.interfaces import Rows
 from atomlearn.designs import as_design
-from atomlearn.findings.twins import correlated_columns, twins
+from atomlearn.findings.twins import Twins, twins
 from atomlearn.reports.content import HeldOut, SelectedFeature
-from atomlearn.reports.evidence import Boxes, Evidence, PathOf, boxes_of
-from atomlearn.reports.gathered import path_picture
+from atomlearn.reports.evidence import Evidence, PathOf
+from atomlearn.reports.gathered import (
+    along_chromosomes,
+    half_of,
+    path_picture,
+    seen_in,
+    with_twins,
+)
 from atomlearn.reports.halves import Half, halves
-from atomlearn.reports.manhattan import Manhattan, manhattan_of, places_in
-from atomlearn.reports.pairs import surfaces
+from atomlearn.reports.manhattan import Manhattan
 from atomlearn.reports.structure import bars_on_page
 from atomlearn.reports.style import STYLE
-from atomlearn.reports.suspects import suspects
+from atomlearn.reports.view import View
 
 
 def half_fits(source: Source, plan: Plan, fit: Callable[[Rows], Fitted]) -> list[Half]:
@@ -37,9 +41,7 @@ def half_fits(source: Source, plan: Plan, fit: Callable[[Rows], Fitted]) -> list
 
     def fitted(rows: Rows) -> Half:
         found = fit(rows)
-        units = found.units.tolist()
-        drawn = units if found.additive is not None else ()
-        return Half(frozenset(units), {j: curve_at(found, j)[:2] for j in drawn})
+        return half_of(found.map, found.columns, found.coefficients)
 
     target = source.target
     y = target.values if target.codes is None else target.codes
@@ -56,46 +58,32 @@ def _in_place(source: Source) -> bool:
     return hasattr(source.features.X, "gather")  # opened as it is: each look is a reading
 
 
+def view_of_fit(source: Source, fitted: Fitted) -> View:
+    """Return the model over all rows, as pages about estimators have it."""
+    features = source.features
+    design = fitted.map.apply(features.X) if fitted.has_curves else features.design()
+    map = fitted.map if fitted.has_curves else features.map
+    return View(
+        None, as_design(features.X), design, map, features.names, fitted.columns,
+        fitted.coefficients, source.target.classes, len(features.names),
+    )  # fmt: skip
+
+
 def evidence_of(
-    source: Source, fitted: Fitted, held_out: HeldOut | None, selected: Sequence[SelectedFeature]
-) -> Evidence:
+    source: Source, fitted: Fitted, view: View, held_out: HeldOut | None,
+    selected: Sequence[SelectedFeature],
+) -> Evidence:  # fmt: skip
     """Return curves of held-out rows, the level chosen, the path, pictures and warnings."""
-    target, features = source.target, source.features
-    found = Evidence() if held_out is None else held_out.evidence
-    columns = [int(column) for column in fitted.units if column < len(features.names)]
-    classes = None if target.classes is None else [str(label) for label in target.classes]
+    target = source.target
+    labels = None if target.classes is None else [str(label) for label in target.classes]
     found = replace(
-        found,
+        Evidence() if held_out is None else held_out.evidence,
         validation=fitted.validation,
         path=_path(source, fitted),
-        manhattan=_along_chromosomes(source, selected),
-        parts=_groups_drawn(source, fitted),
+        manhattan=_along_chromosomes(source, view, selected),
+        parts=_groups_drawn(source, selected),
     )
-    if _in_place(source):
-        return found
-    design = as_design(features.X)
-    names = [features.names[column] for column in columns]
-    warned = suspects(design, target.values, classes, columns, names)
-    boxes: tuple[Boxes, ...] = ()
-    if classes is not None and len(classes) <= 12 and columns and fitted.additive is None:
-        first = [item.index for item in selected if item.index in set(columns)][: STYLE.most_boxes]
-        order = np.argsort(first)
-        block = np.asarray(design.gather(np.sort(first)).dense(), dtype=np.float64)
-        values = block[:, np.argsort(order)]
-        boxes = boxes_of(values, [features.names[c] for c in first], target.values, classes)
-    pairs = surfaces(design, features.names, selected, _decide(source, fitted)) if len(
-        fitted.coefficients) == 1 and features.interactions else ()  # fmt: skip
-    return replace(found, warnings=(*found.warnings, *warned), boxes=boxes, surfaces=pairs)
-
-
-def _decide(source: Source, fitted: Fitted) -> Callable[[Array], Array]:
-    factors = [source.features.factors(int(column)) for column in fitted.columns]
-
-    def decide(rows: Array) -> Array:
-        products = [rows[:, list(pair)].prod(axis=1) for pair in factors]
-        return np.asarray(fitted.coefficients[0] @ np.array(products))
-
-    return decide
+    return found if _in_place(source) else seen_in(view, target.values, labels, selected, found)
 
 
 def _path(source: Source, fitted: Fitted) -> PathOf | None:
@@ -103,7 +91,7 @@ def _path(source: Source, fitted: Fitted) -> PathOf | None:
     model, data = fitted.model, fitted.data
     alpha = getattr(model, "alpha_", getattr(model, "alpha", None))
     single = len(fitted.results) == 1 and fitted.settings["method"] == "atomic norm"
-    if data is None or not alpha or not single or fitted.additive is not None:
+    if data is None or not alpha or not single or fitted.has_curves:
         return None
     y: Any = data.y if data.target.classes is None else np.where(data.y == 1, 1.0, -1.0)
     weight = data.given.weight
@@ -120,47 +108,36 @@ def _path(source: Source, fitted: Fitted) -> PathOf | None:
     )  # fmt: skip
 
 
-def _along_chromosomes(source: Source, selected: Sequence[SelectedFeature]) -> Manhattan | None:
-    X, names, variants = source.features.X, source.features.names, source.variants
-    if source.target.is_survival or X.shape[0] * X.shape[1] > LIMITS.large:
+def _along_chromosomes(
+    source: Source, view: View, selected: Sequence[SelectedFeature]
+) -> Manhattan | None:
+    X, variants = source.features.X, source.variants
+    if X.shape[0] * X.shape[1] > LIMITS.large:
         return None
-    where = places_in(names) if variants is None else (variants.chromosomes, variants.positions)
-    if where is None:
-        return None
-    y, classes = source.target.values, source.target.classes
-    targets = y[None] if classes is None else [y == code for code in range(len(classes))]
-    plain = [item for item in selected if item.index < len(names)]
-    return manhattan_of(
-        as_design(X), np.asarray(targets, dtype=np.float64), where[0], where[1],
-        [item.index for item in plain], [item.name for item in plain],
-    )  # fmt: skip
+    if variants is None:
+        return along_chromosomes(view, source.target.values, selected, None)
+    more = X.shape[1] - len(variants.names)  # covariates lie nowhere
+    where = [*variants.chromosomes, *[""] * more], [*variants.positions, *[-1] * more]
+    return along_chromosomes(view, source.target.values, selected, where)
 
 
-def with_twins(
-    source: Source, fitted: Fitted, selected: tuple[SelectedFeature, ...]
+def twins_of(
+    source: Source, fitted: Fitted, view: View, selected: tuple[SelectedFeature, ...]
 ) -> tuple[SelectedFeature, ...]:
     """Add to the largest features what could have stood for them."""
     data, X = fitted.data, source.features.X
-    size = X.shape[0] * X.shape[1]
-    if data is None or _in_place(source) or fitted.additive is not None or size > LIMITS.large:
+    if data is None or _in_place(source) or X.shape[0] * X.shape[1] > LIMITS.large:
         return selected
-    first = [item for item in selected[: STYLE.most_twins] if item.index < X.shape[1]]
-    if not first:
-        return selected
-    near = correlated_columns(as_design(X), [item.index for item in first])
-    words = {
-        item.index: [f"{source.features.names[j]} (r = {r:.2f})" for j, r in others]
-        for item, others in zip(first, near, strict=True)
-    }
-    if _can_be_asked(source, fitted):
+
+    def asked() -> Sequence[Twins]:
+        if not _can_be_asked(source, fitted):
+            return []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            asked = twins(fitted.model, data.design, data.y, most=10, correlated=0,
-                          names=source.features.name)  # fmt: skip
-        for twin in asked:
-            if twin.rise is not None:
-                words.setdefault(twin.feature, []).append(twin.words)
-    return tuple(replace(item, twins=tuple(words.get(item.index, ()))) for item in selected)
+            return twins(fitted.model, data.design, data.y, most=10, correlated=0,
+                         names=source.features.name)  # fmt: skip
+
+    return with_twins(view, selected, asked)
 
 
 def _can_be_asked(source: Source, fitted: Fitted) -> bool:
@@ -188,14 +165,12 @@ def groups_of(given: Given) -> dict[int, str]:
     return found
 
 
-def _groups_drawn(source: Source, fitted: Fitted) -> str:
+def _groups_drawn(source: Source, selected: Sequence[SelectedFeature]) -> str:
     """Return a drawing of the size of the selected groups, where they are apart from each other."""
-    groups = groups_of(source.given)
-    if not groups or source.given.overlap or fitted.additive is not None:
-        return ""
     sizes: dict[str, float] = {}
-    for place, column in enumerate(fitted.columns.tolist()):
-        if column in groups:
-            square = float(np.sum(fitted.standardized[:, place] ** 2))
-            sizes[groups[column]] = sizes.get(groups[column], 0.0) + square
-    return bars_on_page(list(sizes), [value**0.5 for value in sizes.values()]) if sizes else ""
+    for feature in selected:
+        if feature.group:
+            square = float(np.sum(np.square(feature.standardized)))
+            sizes[feature.group] = sizes.get(feature.group, 0.0) + square
+    drawn = sizes and not source.given.overlap
+    return bars_on_page(list(sizes), [value**0.5 for value in sizes.values()]) if drawn else ""

@@ -2,81 +2,104 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.data.parts import ColumnSubset
-from atomlearn.core.interfaces import Design
-from atomlearn.designs import as_design
+from atomlearn.core.interfaces import Columns, Design
 from atomlearn.estimators.units import MOST_LISTED
+from atomlearn.maps.feature_map import FeatureMap, Inputs
 from atomlearn.maps.pairs.index import PairIndex
-from atomlearn.maps.pairs.polynomial import Polynomial
+from atomlearn.maps.pairs.polynomial import PolynomialMap
+
+
+@dataclass(frozen=True)
+class Kept(FeatureMap):
+    """Some columns of a map of products, numbered anew."""
+
+    implicit = True
+    has_pairs = True
+
+    whole: FeatureMap
+    columns: Columns
+
+    @property
+    def n_inputs(self) -> int:
+        return self.whole.n_inputs
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.columns.size)
+
+    def apply(self, X: object) -> Design:
+        return ColumnSubset(self.whole.apply(X), self.columns)
+
+    def inputs_of(self, terms: ArrayLike) -> Columns:
+        return self.whole.inputs_of(self.columns[np.asarray(terms)])
+
+    def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
+        return self.whole.names(self.columns[np.asarray(columns)], names)
+
+    def term_names(self, terms: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
+        return self.names(terms, names)
 
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What is selected from.
+    """What is selected from: X, (n_samples, n_inputs), the names of its columns, and their map.
 
-    X : (n_samples, n_inputs) array or sparse matrix; names of its columns;
-    interactions : whether all products of two columns are features, too: (0, 0), (0, 1), ...,
-    (p, p) after the columns. They are never stored. kept : those of them that are features, where
-    some are left out (squares of 0/1 columns, which are those columns), else None.
+    Products are never stored; squares of 0/1 columns, which are those columns, may be left out.
     """
 
     X: Any
     names: list[str]
-    interactions: bool = False
-    kept: NDArray[np.int64] | None = None
+    map: FeatureMap
 
     @property
     def n_features(self) -> int:
         """Number of features: p, or p + p (p + 1) / 2 less those left out."""
-        if self.kept is not None:
-            return int(self.kept.size)
-        return self._index.n_columns if self.interactions else len(self.names)
+        return self.map.n_columns
 
     @property
-    def _index(self) -> PairIndex:
-        return PairIndex(len(self.names), squares=True)
+    def interactions(self) -> bool:
+        """Whether products are among them."""
+        return self.map.has_pairs
 
     def design(self) -> Design:
         """Return the features as a design."""
-        if not self.interactions:
-            return as_design(self.X)
-        products = Polynomial.interactions(self.X, squares=True)
-        return products if self.kept is None else ColumnSubset(products, self.kept)
-
-    def _column(self, index: int) -> int:
-        return index if self.kept is None else int(self.kept[index])
+        return self.map.apply(self.X)
 
     def factors(self, index: int) -> tuple[int, ...]:
         """Return the one or two columns of the file that feature ``index`` is the product of."""
-        column = self._column(index)
-        if column < len(self.names):
-            return (column,)
-        i, j = self._index.pairs(self._index.checked([column]))
-        return int(i[0]), int(j[0])
+        return tuple(int(column) for column in self.map.inputs_of([index])[0] if column >= 0)
 
     def name(self, index: int) -> str:
         """Return ``a``, ``a^2`` or ``a:b``."""
-        column = self._column(index)
-        if column < len(self.names):
-            return self.names[column]
-        return self._index.names(self._index.checked([column]), self.names)[0]
+        return self.map.term_names([index], self.names)[0]
+
+
+def plain(X: Any, names: list[str]) -> Features:
+    """Return the columns as they are."""
+    return Features(X, names, Inputs(len(names)))
+
+
+def with_products(X: Any, names: list[str]) -> Features:
+    """Return columns, then products: (0, 0), (0, 1), ..., (p, p)."""
+    return Features(X, names, PolynomialMap.interactions(len(names), squares=True))
 
 
 def with_interactions(X: Any, names: list[str]) -> Features:
     """Return columns and products, squares of 0/1 columns left out where products can be listed."""
-    index = PairIndex(len(names), squares=True)
-    binary = _binary(X)
+    binary, whole, index = _binary(X), with_products(X, names), PairIndex(len(names), squares=True)
     if not binary.size or index.n_columns > MOST_LISTED:
-        return Features(X, names, True)
+        return whole
     kept = np.delete(np.arange(index.n_columns), index.columns(binary, binary))
-    return Features(X, names, True, kept)
+    return Features(X, names, Kept(whole.map, kept))
 
 
 def _binary(X: Any) -> NDArray[np.int64]:

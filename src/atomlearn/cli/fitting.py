@@ -21,13 +21,12 @@ from atomlearn.cli.source import Given
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
 from atomlearn.core.data.parts import RowSubset, part_of
-from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces import Array, Columns, Design, Norm, Rows
 from atomlearn.core.paths.cross_validation import Rule
 from atomlearn.core.paths.levels import largest_useful_level
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.estimators.units import Units, as_they_are, standardized, too_many
-from atomlearn.maps.additive import Additive
+from atomlearn.maps.feature_map import FeatureMap, map_of
 from atomlearn.reports.evidence import Validation, validation_of
 
 
@@ -36,30 +35,29 @@ class Fitted:
     """A model of all outputs over the selected columns.
 
     columns : (m,) union over the outputs, increasing; coefficients : (n_outputs, m) in data
-    units; standardized : the same per standard deviation; intercepts : (n_outputs,) in data
-    units; scaling : (m,) d of the norm or None; found : (m,) pass that found each column;
+    units; intercepts : (n_outputs,) in data units; scaling : (m,) d of the norm or None;
+    found : (m,) pass that found each column; map : what the columns are of the data, inputs or
+    curves;
     results : one an output, in the units of the fit; settings : how, as text and numbers;
     scaled_by : what was done to the features while selecting;
     gaps_on_selected : for feature generation, one an output: the proved relative gap of the
     coefficients with the features as selected; chosen : norm and alpha that a refit should use;
-    additive : the design, where columns are those of curves; in_python : the estimator that does
-    the same from Python; n_wanted : features (or groups) that were to be selected; model, data :
-    the (last) estimator and what it was fitted to.
+    in_python : the estimator that does the same from Python; n_wanted : features (or groups) that
+    were to be selected; model, data : the (last) estimator and what it was fitted to.
     """
 
     columns: Columns
     coefficients: Array
-    standardized: Array
     intercepts: Array
     scaling: Array | None
     found: Columns
     results: Sequence[Result]
     settings: dict[str, Any]
     n_rows: int
+    map: FeatureMap
     gaps_on_selected: tuple[float | None, ...]
     chosen: tuple[Norm, float] | None = None
     scaled_by: str = "as they are"
-    additive: Additive | None = None
     in_python: str = ""
     n_wanted: int | None = None
     notes: tuple[str, ...] = ()
@@ -71,9 +69,12 @@ class Fitted:
     @property
     def units(self) -> Columns:
         """What was selected: columns, or of an additive model the inputs that have a curve."""
-        if self.additive is None:
-            return self.columns
-        return np.unique(self.additive.input_of(self.columns))
+        return np.unique(self.map.term_of(self.columns))
+
+    @property
+    def has_curves(self) -> bool:
+        """True where what was selected are curves."""
+        return self.map.unit is not None
 
     @property
     def together(self) -> bool:
@@ -119,21 +120,19 @@ def fit(
         outcome = how(data, plan, watch)
     results = outcome.results
     columns, coefficients, intercepts, scaling = _coefficients(outcome, units)
-    deviations = moments_of(part, columns)[1]
     return Fitted(
         columns=columns,
         coefficients=coefficients,
-        standardized=coefficients * deviations,
         intercepts=intercepts,
         scaling=scaling,
         found=np.array([watch.found.get(column, 0) for column in columns.tolist()], np.int64),
         results=results,
         settings=outcome.settings,
         n_rows=int(rows.size),
+        map=map_of(design),
         gaps_on_selected=outcome.gaps_on_selected,
         chosen=outcome.chosen,
         scaled_by=outcome.scaled_by or units.words,
-        additive=cast(Additive, part) if plan.additive else None,
         in_python=_in_python(outcome, plan, center),
         n_wanted=getattr(outcome.model, "n_wanted_", None),
         notes=outcome.notes,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score
 
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.targets import Target
 from atomlearn.core.interfaces import Array, Rows
 from atomlearn.core.losses.concordance import concordance
 from atomlearn.reports.content import Score
+from atomlearn.reports.held_out import confusion_of, scores_of_classes, scores_of_numbers
 
 
 def split(
@@ -58,62 +58,20 @@ def decided(target: Target, decisions: Array) -> NDArray[np.int64]:
 def held_out_scores(target: Target, train: Rows, test: Rows, decisions: Array) -> tuple[Score, ...]:
     """Return the scores of ``decisions`` at the test rows beside those of a guess.
 
-    Classification: accuracy against the largest class of the training rows, and AUC (two
-    classes) or balanced accuracy, the mean over classes of the share that is found.
-    Regression: R^2 and RMSE against the mean of the training rows. Survival: concordance.
+    Those of ``reports.held_out`` for classes and numbers; concordance for survival.
     """
+    trained, truth = target.values[train], target.values[test]
     if target.is_survival:
-        found = concordance(target.values[test], decisions[:, 0])
+        found = concordance(truth, decisions[:, 0])
         return () if np.isnan(found) else (Score("concordance", found, 0.5, "a guess", False),)
     if target.classes is None:
-        return _regression_scores(target.values[train], target.values[test], decisions[:, 0])
-    truth = target.values[test]
-    right = decided(target, decisions) == truth
-    majority = int(np.argmax(target.counts(train)))
-    baseline = float(np.mean(truth == majority))
-    scores = [Score("accuracy", float(right.mean()), baseline, "always the largest class", True)]
-    present = np.unique(truth)
-    if len(target.classes) == 2:
-        # AUC is not defined where only one class was held out.
-        if present.size == 2:
-            area = float(roc_auc_score(truth, decisions[:, 0]))
-            scores.append(Score("AUC", area, 0.5, "a guess", False))
-    else:
-        recall = float(np.mean([right[truth == code].mean() for code in present]))
-        guess = float(np.mean(present == majority))
-        scores.append(Score("balanced accuracy", recall, guess, "always the largest class", True))
-    return tuple(scores)
-
-
-def _regression_scores(train: Array, truth: Array, predicted: Array) -> tuple[Score, ...]:
-    guess = train.mean()
-    error, error_of_guess = truth - predicted, truth - guess
-    spread = float(((truth - truth.mean()) ** 2).sum())
-    rmse = Score(
-        "RMSE",
-        float(np.sqrt(np.mean(error**2))),
-        float(np.sqrt(np.mean(error_of_guess**2))),
-        "always the mean",
-        False,
-    )
-    if spread == 0.0:
-        # R^2 is not defined where all held-out values are the same.
-        return (rmse,)
-    r2 = Score(
-        "R²",
-        1.0 - float((error**2).sum()) / spread,
-        1.0 - float((error_of_guess**2).sum()) / spread,
-        "always the mean",
-        False,
-    )
-    return (r2, rmse)
+        return scores_of_numbers(trained, truth, decisions[:, 0])
+    called = decided(target, decisions)
+    return scores_of_classes(trained, truth, called, decisions, len(target.classes))
 
 
 def confusion(target: Target, test: Rows, decisions: Array) -> tuple[tuple[int, ...], ...]:
     """Return the counts of (true class, predicted class); empty for regression."""
     if target.classes is None:
         return ()
-    n_classes = len(target.classes)
-    cells = target.values[test] * n_classes + decided(target, decisions)
-    counts = np.bincount(cells, minlength=n_classes**2).reshape(n_classes, n_classes)
-    return tuple(tuple(row) for row in counts.tolist())
+    return confusion_of(target.values[test], decided(target, decisions), len(target.classes))

@@ -239,12 +239,7 @@ def _curves(target: Target, test: Rows, decisions: Array, fitted: Fitted) -> Evi
     if loss.has_probabilities:
         decided = DecidedClassifier(loss, np.arange(len(target.classes)), fitted.together)
         told = decided.predict_proba(decisions)
-    curves = curves_of_classes(target.values[test], decisions, target.outputs, told)
-    return Evidence(
-        roc=curves["roc"],
-        precision_recall=curves["precision_recall"],
-        calibration=curves["calibration"],
-    )
+    return curves_of_classes(target.values[test], decisions, target.outputs, told)
 
 
 def _verdict(target: Target, test: Rows, decisions: Array, loss: Loss) -> Verdict:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from atomlearn.cli.data_arguments import reading_options
 from atomlearn.cli.errors import CommandError
-from atomlearn.cli.features import Features, with_interactions
+from atomlearn.cli.features import Features, plain, with_interactions
 from atomlearn.cli.grouping import overlap, read_groups
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.targets import Target, prepare_target, survival_of
@@ -95,9 +95,7 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
         say(f"task: {target.task} ({target.guessed}; --task says otherwise)")
     plan.loss_for(target.task)
     names = [table.schema.name(column) for column in range(n_features)]
-    features = Features(table.X, names)
-    if options.interactions:
-        features = with_interactions(table.X, names)
+    features = (with_interactions if options.interactions else plain)(table.X, names)
     if options.interactions:
         say(f"interactions: {features.n_features:,} features")
     command = shlex.join(["atomlearn", *options.given])

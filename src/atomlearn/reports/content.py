@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from atomlearn.core.problem.result import Record, Status
+from atomlearn.core.problem.result import Record, Result, Status
 from atomlearn.findings.verdict import Verdict, no_verdict
 from atomlearn.reports.evidence import Evidence
 
@@ -105,6 +105,23 @@ class FitSummary:
     history: Sequence[Record] = ()
     complete: bool = True
     gap_on_selected: float | None = None
+
+    @classmethod
+    def of(cls, label: str, result: Result, gap_on_selected: float | None) -> FitSummary:
+        """Return what a result tells."""
+        return cls(
+            label,
+            str(result.status),
+            result.converged,
+            result.objective,
+            result.gap,
+            result.relative_gap,
+            result.passes,
+            result.seconds,
+            tuple(result.history),
+            complete=result.converged or result.status is Status.COLUMN_LIMIT,
+            gap_on_selected=gap_on_selected,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,26 +90,26 @@ class Evidence:
 
 def curves_of_classes(
     codes: NDArray[np.int64], decisions: Array, labels: Sequence[str], probabilities: Any = None
-) -> dict[str, tuple[CurveOf, ...]]:
+) -> Evidence:
     """Return ROC, precision-recall and calibration of held-out rows, one curve a class.
 
     ``labels`` : of the outputs, one for two classes.
     """
     outputs = [1] if decisions.shape[1] == 1 else range(decisions.shape[1])
-    found: dict[str, list[CurveOf]] = {"roc": [], "precision_recall": [], "calibration": []}
+    roc, precision_recall, calibration = list[CurveOf](), list[CurveOf](), list[CurveOf]()
     for place, code in enumerate(outputs):
         truth = codes == code
         if truth.all() or not truth.any():
             continue
         value = decisions[:, place]
         false, true, _ = roc_curve(truth, value)
-        precision, recall, _ = precision_recall_curve(truth, value)
-        found["roc"].append(CurveOf(labels[place], thinned(false, true)))
-        found["precision_recall"].append(CurveOf(labels[place], thinned(recall, precision)))
+        precise, recall, _ = precision_recall_curve(truth, value)
+        roc.append(CurveOf(labels[place], thinned(false, true)))
+        precision_recall.append(CurveOf(labels[place], thinned(recall, precise)))
         if probabilities is not None:
             shares = calibration_points(truth, np.asarray(probabilities)[:, code])
-            found["calibration"].append(CurveOf(labels[place], shares))
-    return {name: tuple(curves) for name, curves in found.items()}
+            calibration.append(CurveOf(labels[place], shares))
+    return Evidence(tuple(roc), tuple(precision_recall), tuple(calibration))
 
 
 def calibration_points(truth: NDArray[np.bool_], probability: Array) -> Points:

@@ -8,21 +8,24 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from atomlearn.core.data.standardized import moments_of
-from atomlearn.core.interfaces import Array, Design, Rows
+from atomlearn.core.interfaces import Array, Columns, Design, Rows
 from atomlearn.designs import is_opened
 from atomlearn.findings.stability import StabilitySelector, unsearched
-from atomlearn.findings.twins import correlated_columns, twins
+from atomlearn.findings.twins import Twins, correlated_columns, twins
 from atomlearn.findings.verdict import rows_of
+from atomlearn.maps.feature_map import FeatureMap
 from atomlearn.reports.content import Curve, SelectedFeature
-from atomlearn.reports.evidence import MOST_LINES, PathOf, boxes_of
+from atomlearn.reports.evidence import MOST_LINES, Evidence, PathOf, boxes_of
 from atomlearn.reports.halves import Half, at_own_values, halves, shares, with_band
 from atomlearn.reports.manhattan import Manhattan, manhattan_of, places_in
+from atomlearn.reports.pairs import surfaces_of
 from atomlearn.reports.structure_displays import groups_in_use
 from atomlearn.reports.style import STYLE
+from atomlearn.reports.suspects import suspects
 from atomlearn.reports.view import View, view_of
 
 
@@ -35,16 +38,15 @@ def selected_of(view: View) -> tuple[SelectedFeature, ...]:
     """Return what is in use by the size of what it adds: columns, or terms of several columns."""
     if not view.columns.size:
         return ()
-    deviations = moments_of(view.design, view.columns)[1]
     terms = view.map.term_of(view.columns)
     numbers, place = np.unique(terms, return_inverse=True)
     factors = view.map.inputs_of(numbers)
-    if numbers.size == view.columns.size and view.map.unit is None:
-        plain, standard = view.weights, view.weights * deviations
+    if view.map.unit is None:
+        slopes, sizes = view.weights, view.weights * moments_of(view.design, view.columns)[1]
     else:
-        plain, standard = _of_terms(view, place, factors)
+        slopes, sizes = _of_terms(view, place, factors)
     names = view.map.term_names(numbers, view.names)
-    size = np.abs(standard).max(axis=0)
+    size = np.abs(sizes).max(axis=0)
     mapped = is_mapped(view)
     groups = _groups_of(view)
     return tuple(
@@ -52,8 +54,8 @@ def selected_of(view: View) -> tuple[SelectedFeature, ...]:
             rank=rank,
             name=str(names[at]),
             index=int(numbers[at]),
-            coefficients=tuple(plain[:, at].tolist()),
-            standardized=tuple(standard[:, at].tolist()),
+            coefficients=tuple(slopes[:, at].tolist()),
+            standardized=tuple(sizes[:, at].tolist()),
             scaling=None,
             found=None,
             factors=tuple(view.names[j] for j in factors[at] if j >= 0) if mapped else (),
@@ -69,19 +71,35 @@ def _of_terms(view: View, place: Rows, factors: Rows) -> tuple[Array, Array]:
     Slope : of the line nearest to what a term adds, where it is of one input; size : the standard
     deviation over the rows of what it adds, with the sign of the slope.
     """
-    block = np.asarray(view.design.gather(view.columns).dense(), dtype=np.float64)
     slopes, sizes = np.zeros((2, view.outputs, len(factors)))
     for at, (first, second) in enumerate(factors.tolist()):
         mine = place == at
-        added = view.weights[:, mine] @ block[:, mine].T
+        added = view.weights[:, mine] @ _dense(view.design, view.columns[mine]).T
         sizes[:, at] = slopes[:, at] = added.std(axis=1)
         if second >= 0:
             continue
-        x = np.asarray(view.inputs.gather(np.array([first])).dense(), dtype=np.float64)[:, 0]
+        x = _dense(view.inputs, [first])[:, 0]
         x = x - x.mean()
         slopes[:, at] = added @ x / max(float(x @ x), np.finfo(float).tiny)
         sizes[:, at] *= np.where(slopes[:, at] < 0, -1.0, 1.0)
     return slopes, sizes
+
+
+def _dense(design: Design, columns: ArrayLike) -> Array:
+    """Return columns, in any order, as an array."""
+    increasing, place = np.unique(np.asarray(columns, dtype=np.int64), return_inverse=True)
+    return np.asarray(design.gather(increasing).dense(), dtype=np.float64)[:, place]
+
+
+def alone(
+    view: View, selected: Sequence[SelectedFeature]
+) -> tuple[list[SelectedFeature], list[int]]:
+    """Return the features that are of one column of the data each, and those columns."""
+    if not selected or view.map.unit == "kernels":
+        return [], []
+    inputs = view.map.inputs_of([feature.index for feature in selected]).tolist()
+    kept = [(f, i) for f, (i, j) in zip(selected, inputs, strict=True) if j < 0]
+    return [feature for feature, _ in kept], [column for _, column in kept]
 
 
 def halves_to_fit(view: View, X: Any, y: Any, asked: int | None) -> int:
@@ -101,17 +119,28 @@ def half_fits(
 
     def fitted(rows: Rows) -> Half:
         part = view_of(clone(estimator).fit(rows_of(X, rows), y[rows]), rows_of(X, rows), None)
-        terms = frozenset(np.unique(part.map.term_of(part.columns)).tolist())
-        drawn = terms if part.map.unit == "inputs" and hasattr(part.model, "curve") else ()
-        return Half(terms, {term: _curve(part, term) for term in drawn})
+        return half_of(part.map, part.columns, part.weights)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return halves(y, count, rng, fitted)
 
 
-def _curve(view: View, term: int) -> tuple[Array, Array]:
-    pairs = [view.model.curve(term, output) for output in range(view.outputs)]
+def half_of(map: FeatureMap, columns: Columns, weights: Array) -> Half:
+    """Return what a model of columns of a map selects, with its curves."""
+    terms = np.unique(map.term_of(columns)).tolist()
+    drawn = terms if map.unit == "inputs" else ()
+    return Half(frozenset(terms), {j: curve_of(map, columns, weights, j) for j in drawn})
+
+
+def curve_of(map: FeatureMap, columns: Columns, weights: Array, j: int) -> tuple[Array, Array]:
+    """Return the levels of input j, and the curve of each output at them; ``weights`` of columns.
+
+    All columns of a map of curves are few enough for one vector of them.
+    """
+    full = np.zeros((len(weights), map.n_columns))
+    full[:, columns] = weights
+    pairs = [map.curve(j, row) for row in full]
     values = np.array([np.asarray(row, dtype=np.float64) for _, row in pairs])
     return np.asarray(pairs[0][0], dtype=np.float64), values
 
@@ -123,7 +152,7 @@ def along_chromosomes(
     where = places_in(view.names)
     if positions is not None:
         where = [str(label) for label in positions[0]], np.asarray(positions[1], dtype=np.int64)
-    if where is None or is_mapped(view) or y.dtype.names is not None:
+    if where is None or view.map.unit == "kernels" or y.dtype.names is not None:
         return None
     if len(where[0]) != len(where[1]) or len(where[0]) != view.inputs.shape[1]:
         raise ValueError(
@@ -133,8 +162,8 @@ def along_chromosomes(
     targets = np.atleast_2d(np.asarray(y, dtype=np.float64).T)
     if view.classes is not None:
         targets = np.array([y == code for code in range(len(view.classes))], dtype=np.float64)
-    indices, names = [f.index for f in selected], [f.name for f in selected]
-    return manhattan_of(view.inputs, targets, *where, indices, names)
+    features, columns = alone(view, selected)
+    return manhattan_of(view.inputs, targets, *where, columns, [f.name for f in features])
 
 
 def _groups_of(view: View) -> dict[int, str]:
@@ -154,28 +183,33 @@ def _groups_of(view: View) -> dict[int, str]:
 
 
 def with_twins(
-    view: View, X: Any, y: Any, selected: tuple[SelectedFeature, ...]
+    view: View, selected: tuple[SelectedFeature, ...], asked: Callable[[], Sequence[Twins]]
 ) -> tuple[SelectedFeature, ...]:
-    """Add to the largest features what could have stood for them."""
-    if is_mapped(view) or not view.inputs.listable or not selected:
+    """Add to the largest features what could have stood for them; ``asked`` : by forbidding."""
+    first, columns = alone(view, selected[: STYLE.most_twins])
+    if not view.inputs.listable or not first or view.map.unit is not None:
         return selected
-    first = selected[: STYLE.most_twins]
-    near = correlated_columns(view.inputs, [feature.index for feature in first])
     words = {
         feature.index: [f"{view.names[j]} (r = {r:.2f})" for j, r in others]
-        for feature, others in zip(first, near, strict=True)
+        for feature, others in zip(first, correlated_columns(view.inputs, columns), strict=True)
     }
-    if hasattr(view.model, "results_") and hasattr(view.model, "_problems") and X is not None:
-        try:
-            asked = twins(view.model, X, y, most=10, correlated=0)
-        except (TypeError, ValueError, AttributeError):
-            asked = []
-        for twin in asked:
-            if twin.rise is not None:
-                words.setdefault(twin.feature, []).append(twin.words)
+    for twin in asked():
+        if twin.rise is not None:
+            words.setdefault(twin.feature, []).append(twin.words)
     return tuple(
         replace(feature, twins=tuple(words.get(feature.index, ()))) for feature in selected
     )
+
+
+def forbidden(view: View, X: Any, y: Any) -> Sequence[Twins]:
+    """Return what forbidding single columns of a model of ours costs, nothing of other models."""
+    ours = hasattr(view.model, "results_") and hasattr(view.model, "_problems")
+    if not ours or X is None or is_mapped(view):
+        return []
+    try:
+        return twins(view.model, X, y, most=10, correlated=0)
+    except (TypeError, ValueError, AttributeError):
+        return []
 
 
 def with_stability(
@@ -240,37 +274,39 @@ def path_picture(
     )
 
 
-def boxes(
+def seen_in(
     view: View, codes: NDArray[Any], labels: list[str] | None,
-    selected: Sequence[SelectedFeature],
-) -> tuple[Any, ...]:  # fmt: skip
-    """Return the quantiles of the largest features in each class."""
-    if labels is None or is_mapped(view) or not selected or len(labels) > 12:
-        return ()
-    first = selected[: STYLE.most_boxes]
-    columns = np.array([feature.index for feature in first])
-    order = np.argsort(columns)
-    block = np.asarray(view.inputs.gather(columns[order]).dense(), dtype=float)
-    values = block[:, np.argsort(order)]
-    return boxes_of(values, [feature.name for feature in first], codes, labels)
+    selected: Sequence[SelectedFeature], evidence: Evidence,
+) -> Evidence:  # fmt: skip
+    """Add what the data show: features in each class, what pairs add together, and warnings."""
+    features, columns = alone(view, selected)
+    names, boxes = [feature.name for feature in features], evidence.boxes
+    if labels is not None and len(labels) <= 12 and columns and view.map.unit is None:
+        first = slice(STYLE.most_boxes)
+        boxes = boxes_of(_dense(view.inputs, columns[first]), names[first], codes, labels)
+    told = suspects(view.inputs, codes, labels, columns, names)
+    return replace(
+        evidence, boxes=boxes, surfaces=surfaces_of(view, selected),
+        warnings=(*evidence.warnings, *told),
+    )  # fmt: skip
 
 
 def curves(
     view: View, selected: Sequence[SelectedFeature], found: Sequence[Half]
 ) -> tuple[Curve, ...]:
     """Return the curves of the largest inputs, with the band of those of halves of the rows."""
-    if view.map.unit != "inputs" or not hasattr(view.model, "curve"):
+    if view.map.unit != "inputs":
         return ()
     made = []
     for feature in selected[: STYLE.most_curves]:
-        levels, values = _curve(view, feature.index)
-        column = np.asarray(view.inputs.gather(np.array([feature.index])).dense(), dtype=float)
+        levels, values = curve_of(view.map, view.columns, view.weights, feature.index)
+        column = _dense(view.inputs, [feature.index])[:, 0]
         curve = Curve(
             feature.name,
             tuple(levels.tolist()),
             tuple(tuple(row) for row in values.tolist()),
             tuple(np.quantile(column, np.linspace(0.1, 0.9, 9)).tolist()),
-            steps=levels.size <= 2 or getattr(view.model, "features", "") == "intersection",
+            steps=levels.size <= 2 or getattr(view.map, "is_thermometer", False),
         )
-        made.append(at_own_values(with_band(curve, feature.index, found), column.ravel()))
+        made.append(at_own_values(with_band(curve, feature.index, found), column))
     return tuple(made)

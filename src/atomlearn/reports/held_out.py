@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
+from atomlearn.core.interfaces import Array
 from atomlearn.designs import is_opened
 from atomlearn.findings.copies import known_already
 from atomlearn.findings.verdict import judged, no_new_rows, rows_of
@@ -25,7 +27,7 @@ def held_out_of(
 ) -> tuple[HeldOut | None, Evidence]:
     """Return the scores of rows that no fit has seen, and the curves behind them."""
     if test is not None:
-        fitted, rows, truth = estimator, test[0], np.asarray(test[1])
+        fitted, rows, truth, trained = estimator, test[0], np.asarray(test[1]), y
         n_train, known = view.inputs.shape[0], np.zeros(len(truth), dtype=bool)
     elif fraction > 0 and not is_opened(X) and int((1 - fraction) * len(y)) > 0:
         fewest = min(int(np.ceil(fraction * len(y))), int((1 - fraction) * len(y)))
@@ -39,7 +41,7 @@ def held_out_of(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fitted = clone(estimator).fit(rows_of(X, train), y[train])
-        rows, truth, n_train = rows_of(X, left), y[left], train.size
+        rows, truth, trained, n_train = rows_of(X, left), y[left], y[train], train.size
         known = known_already(view.inputs, train, left)
     else:
         return None, Evidence()
@@ -55,57 +57,84 @@ def held_out_of(
     shared["refitted"] = test is None
     told = Evidence(warnings=tuple(recurring(known)))
     if view.classes is None:
-        return _numbers(fitted, rows, truth, y, shared), told
-    held_out, evidence = _classes(fitted, rows, truth, view, shared)
+        return _numbers(fitted, rows, truth, trained, shared), told
+    held_out, evidence = _classes(fitted, rows, truth, trained, view, shared)
     return held_out, replace(evidence, warnings=told.warnings)
 
 
 def _numbers(
-    fitted: Any, rows: Any, truth: NDArray[Any], y: NDArray[Any], shared: dict[str, Any]
+    fitted: Any, rows: Any, truth: NDArray[Any], trained: NDArray[Any], shared: dict[str, Any]
 ) -> HeldOut:
     if truth.dtype.names is not None:
         return HeldOut(scores=(), **shared)
     predicted = np.asarray(fitted.predict(rows), dtype=float)
-    error = truth - predicted
-    guess = truth - y.mean(axis=0)
-    rmse, of_guess = float(np.sqrt(np.mean(error**2))), float(np.sqrt(np.mean(guess**2)))
-    scores = [Score("RMSE", rmse, of_guess, "always the mean", False)]
-    spread = float(((truth - truth.mean(axis=0)) ** 2).sum())
-    if spread > 0:
-        value, base = 1 - float((error**2).sum()) / spread, 1 - float((guess**2).sum()) / spread
-        scores.insert(0, Score("R²", value, base, "always the mean", False))
     flat = truth.ndim == 1
     return HeldOut(
-        scores=tuple(scores), truth=tuple(truth.tolist()) if flat else (),
+        scores=scores_of_numbers(trained, truth, predicted),
+        truth=tuple(truth.tolist()) if flat else (),
         predicted=tuple(predicted.tolist()) if flat else (), **shared,
     )  # fmt: skip
 
 
+def scores_of_numbers(trained: Array, truth: Array, predicted: Array) -> tuple[Score, ...]:
+    """Return R^2 and RMSE of predictions beside those of the mean of the training rows."""
+    error, guess = truth - predicted, truth - trained.mean(axis=0)
+    spread = float(((truth - truth.mean(axis=0)) ** 2).sum())
+    ours, base = (float(np.sqrt(np.mean(each**2))) for each in (error, guess))
+    rmse = Score("RMSE", ours, base, "always the mean", False)
+    if spread == 0.0:
+        # R^2 is not defined where all held-out values are the same.
+        return (rmse,)
+    ours, base = (1.0 - float((each**2).sum()) / spread for each in (error, guess))
+    return (Score("R²", ours, base, "always the mean", False), rmse)
+
+
+def scores_of_classes(
+    trained: NDArray[np.int64], truth: NDArray[np.int64], called: NDArray[np.int64],
+    decisions: Array, n_classes: int,
+) -> tuple[Score, ...]:  # fmt: skip
+    """Return scores beside those of the largest class of the training rows, all of them by codes.
+
+    Accuracy, and AUC (two classes) or balanced accuracy, the mean over classes of the share that
+    is found.
+    """
+    right, majority = called == truth, int(np.argmax(np.bincount(trained, minlength=n_classes)))
+    guess, baseline = "always the largest class", float(np.mean(truth == majority))
+    scores = [Score("accuracy", float(right.mean()), baseline, guess, True)]
+    present = np.unique(truth)
+    if n_classes > 2:
+        recall = float(np.mean([right[truth == code].mean() for code in present]))
+        baseline = float(np.mean(present == majority))
+        scores.append(Score("balanced accuracy", recall, baseline, guess, True))
+    elif present.size == 2:  # AUC is not defined where only one class was held out
+        area = float(roc_auc_score(truth, decisions[:, 0]))
+        scores.append(Score("AUC", area, 0.5, "a guess", False))
+    return tuple(scores)
+
+
+def confusion_of(
+    truth: NDArray[np.int64], called: NDArray[np.int64], n_classes: int
+) -> tuple[tuple[int, ...], ...]:
+    """Return the counts of (true class, predicted class)."""
+    counts = np.bincount(truth * n_classes + called, minlength=n_classes**2)
+    return tuple(tuple(row) for row in counts.reshape(n_classes, n_classes).tolist())
+
+
 def _classes(
-    fitted: Any, rows: Any, truth: NDArray[Any], view: View, shared: dict[str, Any]
-) -> tuple[HeldOut, Evidence]:
+    fitted: Any, rows: Any, truth: NDArray[Any], trained: NDArray[Any], view: View,
+    shared: dict[str, Any],
+) -> tuple[HeldOut, Evidence]:  # fmt: skip
     classes = np.array(view.classes)
-    codes = np.searchsorted(classes, truth)
+    codes, known = np.searchsorted(classes, truth), np.searchsorted(classes, trained)
     called = np.searchsorted(classes, fitted.predict(rows))
-    n_classes = classes.size
-    cells = np.bincount(codes * n_classes + called, minlength=n_classes**2)
-    matrix = cells.reshape(n_classes, n_classes)
-    majority = float(np.bincount(codes, minlength=n_classes).max() / codes.size)
-    right = float(np.mean(codes == called))
-    scores = (Score("accuracy", right, majority, "always the largest class", True),)
-    held_out = HeldOut(
-        scores=scores, confusion=tuple(tuple(row) for row in matrix.tolist()), **shared
-    )
     decide = getattr(fitted, "decision_function", None)
     told: Any = fitted.predict_proba(rows) if hasattr(fitted, "predict_proba") else None
     values = np.asarray(told if decide is None else decide(rows), dtype=np.float64)
-    if decide is None and n_classes == 2:
+    if decide is None and classes.size == 2:
         values = values[:, 1]
     values = values.reshape(codes.size, -1)
-    labels = outputs_of(view, "")
-    curves = curves_of_classes(codes, values, labels, told)
-    return held_out, Evidence(
-        roc=curves["roc"],
-        precision_recall=curves["precision_recall"],
-        calibration=curves["calibration"],
-    )
+    held_out = HeldOut(
+        scores=scores_of_classes(known, codes, called, values, classes.size),
+        confusion=confusion_of(codes, called, classes.size), **shared,
+    )  # fmt: skip
+    return held_out, curves_of_classes(codes, values, outputs_of(view, ""), told)

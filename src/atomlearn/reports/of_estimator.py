@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.core.problem.result import Result, Status
+from atomlearn.core.problem.result import Result
 from atomlearn.designs import is_opened
 from atomlearn.estimators.exports import numpy_code
 from atomlearn.reports.atomic_write import check_place
@@ -23,11 +24,12 @@ from atomlearn.reports.content import Content, FitSummary
 from atomlearn.reports.evidence import validation_of
 from atomlearn.reports.gathered import (
     along_chromosomes,
-    boxes,
     curves,
+    forbidden,
     half_fits,
     is_mapped,
     path_around,
+    seen_in,
     selected_of,
     with_stability,
     with_twins,
@@ -35,11 +37,9 @@ from atomlearn.reports.gathered import (
 from atomlearn.reports.held_out import held_out_of
 from atomlearn.reports.html import write_report
 from atomlearn.reports.of_matrix import content_of_matrix, drawn_of
-from atomlearn.reports.pairs import surfaces_of
 from atomlearn.reports.structure_displays import groups_drawn
 from atomlearn.reports.style import STYLE
 from atomlearn.reports.summary import write_summary
-from atomlearn.reports.suspects import suspects
 from atomlearn.reports.view import View, outputs_of, target_names, view_of
 
 
@@ -128,22 +128,15 @@ def content_of_estimator(
     codes = _codes(view, values)
     held_out, evidence = held_out_of(estimator, view, X, values, test, test_fraction, rng)
     found = half_fits(estimator, X, values, view, n_resamples, rng)
-    selected = with_twins(view, X, values, selected_of(view))
+    selected = with_twins(view, selected_of(view), partial(forbidden, view, X, values))
     selected = with_stability(estimator, X, values, selected, view, n_resamples, rng, found)
     labels = None if view.classes is None else [str(label) for label in view.classes]
-    indices = [feature.index for feature in selected if not is_mapped(view)]
     evidence = replace(
-        evidence,
+        seen_in(view, codes, labels, selected, evidence),
         validation=validation_of(view.model),
         path=path_around(view, values),
-        boxes=boxes(view, codes, labels, selected),
-        surfaces=surfaces_of(view, selected),
         manhattan=along_chromosomes(view, codes, selected, positions),
         parts=groups_drawn(view.model),
-        warnings=(
-            *evidence.warnings,
-            *suspects(view.inputs, codes, labels, indices, [f.name for f in selected]),
-        ),
     )
     outputs = outputs_of(view, target, of_targets)
     fits = _fits(view, outputs)
@@ -205,20 +198,7 @@ def _fits(view: View, labels: tuple[str, ...]) -> tuple[FitSummary, ...]:
         labels = tuple(f"fit {number + 1}" for number in range(len(results)))
     gap = getattr(view.model, "selected_gap_", None)
     return tuple(
-        FitSummary(
-            label,
-            str(result.status),
-            result.converged,
-            result.objective,
-            result.gap,
-            result.relative_gap,
-            result.passes,
-            result.seconds,
-            tuple(result.history),
-            complete=result.converged or result.status is Status.COLUMN_LIMIT,
-            gap_on_selected=gap,
-        )
-        for label, result in zip(labels, results, strict=True)
+        FitSummary.of(label, result, gap) for label, result in zip(labels, results, strict=True)
     )
 
 

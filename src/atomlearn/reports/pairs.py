@@ -5,13 +5,12 @@ Blue raises the prediction, red lowers it; the other inputs stand at their media
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Design
+from atomlearn.core.interfaces import Array
 from atomlearn.reports import svg
 from atomlearn.reports.content import SelectedFeature
 from atomlearn.reports.evidence import Surface
@@ -29,22 +28,12 @@ TAIL = 0.02
 
 def surfaces_of(view: View, selected: Sequence[SelectedFeature]) -> tuple[Surface, ...]:
     """Return the surfaces of the strongest pairs; none for several outputs."""
-    if view.outputs > 1:
-        return ()
-    return surfaces(view.inputs, view.names, selected, lambda rows: _decisions(view, rows))
-
-
-def surfaces(
-    inputs: Design, names: Sequence[str], selected: Sequence[SelectedFeature],
-    decide: Callable[[Array], Array],
-) -> tuple[Surface, ...]:  # fmt: skip
-    """Return the surfaces of the strongest pairs; ``decide`` : decisions of rows of all inputs."""
     pairs = [feature.factors for feature in selected if len(set(feature.factors)) == 2]
-    n_inputs = inputs.shape[1]
-    if not pairs or n_inputs > MOST_INPUTS:
+    n_inputs = view.inputs.shape[1]
+    if not pairs or n_inputs > MOST_INPUTS or view.outputs > 1:
         return ()
-    data = np.asarray(inputs.gather(np.arange(n_inputs)).dense(), dtype=np.float64)
-    place = {name: j for j, name in enumerate(names)}
+    data = np.asarray(view.inputs.gather(np.arange(n_inputs)).dense(), dtype=np.float64)
+    place = {name: j for j, name in enumerate(view.names)}
     middle = np.median(data, axis=0)
     found = []
     for pair in pairs[:MOST_PAIRS]:
@@ -53,7 +42,7 @@ def surfaces(
         first, second = np.meshgrid(*levels)
         rows = np.tile(middle, (first.size + 1, 1))
         rows[:-1, at[0]], rows[:-1, at[1]] = first.ravel(), second.ravel()
-        told = decide(rows)
+        told = view.map.apply(rows).gather(view.columns).dot(view.weights[0])
         values = (told[:-1] - told[-1]).reshape(first.shape)
         across, up = (tuple(each.tolist()) for each in levels)
         cells = tuple(tuple(row) for row in values.tolist())
@@ -67,13 +56,6 @@ def _levels(values: Array) -> Array:
         return known if known.size == 2 else np.array([known[0] - 0.5, known[0] + 0.5])
     least, greatest = np.quantile(values, [TAIL, 1.0 - TAIL])
     return np.linspace(*((least, greatest) if greatest > least else (known[0], known[-1])), CELLS)
-
-
-def _decisions(view: View, rows: Array) -> Array:
-    ask = getattr(view.model, "decision_function", view.model.predict)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # rows without the names of the fit
-        return np.asarray(ask(rows), dtype=np.float64).ravel()
 
 
 def pairs_plot(surfaces: Sequence[Surface]) -> str:

@@ -51,6 +51,12 @@ class PolynomialMap(FeatureMap):
     gamma: float
     r: float
 
+    @classmethod
+    def interactions(cls, n_inputs: int, squares: bool = False) -> PolynomialMap:
+        """Return the map with all scales 1: gamma = r = 1/sqrt(2)."""
+        root = math.sqrt(0.5)
+        return cls(PairIndex(n_inputs, squares), Scaling(1.0, 1.0, 1.0), root, root)
+
     @property
     def n_inputs(self) -> int:
         return self.index.n_inputs
@@ -162,9 +168,8 @@ class Polynomial(MappedDesign):
 
         That is gamma = r = 1/sqrt(2), with squares of weight 1 where ``squares`` asks for them.
         """
-        base, root = as_design(X), math.sqrt(0.5)
-        index = PairIndex(base.shape[1], squares)
-        return cls.from_map(X, PolynomialMap(index, Scaling(1.0, 1.0, 1.0), root, root), base)
+        base = as_design(X)
+        return cls.from_map(X, PolynomialMap.interactions(base.shape[1], squares), base)
 
     @classmethod
     def from_map(cls, X: object, map: PolynomialMap, base: Design | None = None) -> Polynomial:
