@@ -8,8 +8,21 @@
 namespace atomlearn {
 namespace {
 
-typedef double Lanes __attribute__((vector_size(64)));
-constexpr Index kLanes = kVectorLanes;
+// Vectors of as many numbers as a register holds: GCC 12 takes larger ones apart number by number,
+// which is thirty times as slow. Bytes: 64 with AVX-512, else 32.
+template <int Bytes>
+struct Registers {
+    typedef double Lanes __attribute__((vector_size(Bytes)));
+    typedef std::int64_t Bits __attribute__((vector_size(Bytes)));
+    static constexpr Index kLanes = Bytes / 8;
+    static constexpr bool kMany = Bytes == 64;  // 32 registers, else 16
+};
+
+// body(Registers) with those of this processor.
+template <class Body>
+auto with_registers(Body&& body) {
+    return has_wide_registers() ? body(Registers<64>{}) : body(Registers<32>{});
+}
 
 // Rows of V that stay in the second-level cache while columns stream past, in numbers.
 constexpr Index kTileNumbers = 1 << 16;
@@ -20,54 +33,61 @@ constexpr Index kStrip = 512;
 constexpr Index kStripRows = 32;
 // Times the usual work that is worth a thread between two calls of the BLAS.
 constexpr Index kBetween = 16;
+// Entries between two lines that are fetched ahead.
+constexpr Index kLine = 8;
 // Entries of a column of float32 that are converted together.
 constexpr Index kConverted = 256;
 
+template <class Lanes>
 ATOMLEARN_INLINE void load(const double* x, Lanes& out) {
     std::memcpy(&out, x, sizeof out);
 }
+template <class Lanes>
 ATOMLEARN_INLINE void store(double* x, const Lanes& value) {
     std::memcpy(x, &value, sizeof value);
 }
 
-typedef std::int64_t Bits __attribute__((vector_size(64)));
-
 // Where |z_k| scale_k >= 1 for some k. NaN is found: whoever asks learns that the data has it.
-ATOMLEARN_INLINE void compare(const double* z, Index width, const double* scale, Bits& over) {
+template <class R>
+ATOMLEARN_INLINE void compare(const double* z, Index width, const double* scale,
+                              typename R::Bits& over) {
     constexpr std::int64_t kSize = std::numeric_limits<std::int64_t>::max();
-    for (Index k = 0; k < width; k += kLanes) {
-        Lanes value, factor;
+    for (Index k = 0; k < width; k += R::kLanes) {
+        typename R::Lanes value, factor;
         load(z + k, value);
         load(scale + k, factor);
-        const Lanes size = (Lanes)((Bits)value & kSize);
+        const auto size = (typename R::Lanes)((typename R::Bits)value & kSize);
         over |= ~(size * factor < 1.0);
     }
 }
 
-ATOMLEARN_INLINE bool any(const Bits& over) {
+template <class R>
+ATOMLEARN_INLINE bool any(const typename R::Bits& over) {
     std::int64_t all = 0;
-    for (Index l = 0; l < kLanes; ++l) all |= over[l];
+    for (Index l = 0; l < R::kLanes; ++l) all |= over[l];
     return all != 0;
 }
 
 // Appends to `asked` the columns that are found. A few together first: most have none.
+template <class R>
 ATOMLEARN_CLONES void look_at(const double* sums, Index count, Index width, const double* scale,
                               std::vector<Index>& asked) {
     constexpr Index kFew = 12;
     for (Index first = 0; first < count; first += kFew) {
         const Index end = std::min(first + kFew, count);
-        Bits some = {};
-        for (Index j = first; j < end; ++j) compare(sums + j * width, width, scale, some);
-        if (!any(some)) continue;
+        typename R::Bits some = {};
+        for (Index j = first; j < end; ++j) compare<R>(sums + j * width, width, scale, some);
+        if (!any<R>(some)) continue;
         for (Index j = first; j < end; ++j) {
-            Bits over = {};
-            compare(sums + j * width, width, scale, over);
-            if (any(over)) asked.push_back(j);
+            typename R::Bits over = {};
+            compare<R>(sums + j * width, width, scale, over);
+            if (any<R>(over)) asked.push_back(j);
         }
     }
 }
 
 // Takes the sums of some columns, rows of `width` numbers, in order of the columns.
+template <class R>
 class Sink {
   public:
     Sink(const Several& v, const Wanted& wanted) : v_(v), wanted_(wanted) {}
@@ -81,7 +101,7 @@ class Sink {
         }
         if (!wanted_.scale) return;
         asked_.clear();
-        look_at(sums, count, v_.width, wanted_.scale, asked_);
+        look_at<R>(sums, count, v_.width, wanted_.scale, asked_);
         for (const Index j : asked_) {
             const double* z = sums + j * v_.width;
             found.columns.push_back(first + j);
@@ -98,32 +118,33 @@ class Sink {
 };
 
 // sums[c, :] += sum_i x_c[i] V[i, :] for C columns and `L` lanes of vectors.
-template <int L, int C>
+template <class R, int L, int C>
 ATOMLEARN_INLINE void add_columns(const double* const* x, Index n, const double* v, Index width,
                                   double* sums) {
-    Lanes acc[C][L] = {};
+    typename R::Lanes acc[C][L] = {};
     for (Index i = 0; i < n; ++i) {
-        Lanes row[L];
-        for (int l = 0; l < L; ++l) load(v + i * width + l * kLanes, row[l]);
+        typename R::Lanes row[L];
+        for (int l = 0; l < L; ++l) load(v + i * width + l * R::kLanes, row[l]);
         for (int c = 0; c < C; ++c)
             for (int l = 0; l < L; ++l) acc[c][l] += x[c][i] * row[l];
     }
     for (int c = 0; c < C; ++c) {
         for (int l = 0; l < L; ++l) {
-            Lanes before;
-            double* place = sums + c * width + l * kLanes;
+            typename R::Lanes before;
+            double* place = sums + c * width + l * R::kLanes;
             load(place, before);
-            store(place, before + acc[c][l]);
+            before += acc[c][l];
+            store(place, before);
         }
     }
 }
 
 // The same for columns of any type, a piece at a time: one conversion for all vectors.
-template <class T, int L, int C>
+template <class R, class T, int L, int C>
 ATOMLEARN_INLINE void add_some(const T* const* x, Index n, const double* v, Index width,
                                double* sums) {
     if constexpr (std::is_same_v<T, double>) {
-        add_columns<L, C>(x, n, v, width, sums);
+        add_columns<R, L, C>(x, n, v, width, sums);
     } else {
         double converted[C][kConverted];
         const double* at[C];
@@ -133,34 +154,37 @@ ATOMLEARN_INLINE void add_some(const T* const* x, Index n, const double* v, Inde
             for (int c = 0; c < C; ++c)
                 for (Index i = 0; i < count; ++i)
                     converted[c][i] = static_cast<double>(x[c][start + i]);
-            add_columns<L, C>(at, count, v + start * width, width, sums);
+            add_columns<R, L, C>(at, count, v + start * width, width, sums);
         }
     }
 }
 
-template <class T, int L, int C>
+template <class R, class T, int L, int C>
 ATOMLEARN_CLONES void add_all(const T* const* x, Index count, Index n, const double* v, Index width,
                               double* sums) {
     Index c = 0;
-    for (; c + C <= count; c += C) add_some<T, L, C>(x + c, n, v, width, sums + c * width);
-    for (; c < count; ++c) add_some<T, L, 1>(x + c, n, v, width, sums + c * width);
+    for (; c + C <= count; c += C) add_some<R, T, L, C>(x + c, n, v, width, sums + c * width);
+    for (; c < count; ++c) add_some<R, T, L, 1>(x + c, n, v, width, sums + c * width);
 }
 
-// All vectors, in blocks of 32, 16 and 8.
-template <class T>
+// All vectors, in blocks of 32, 16 and 8 where there are registers for them, else of 8.
+template <class R, class T>
 void add_block(const T* const* x, Index count, Index n, const Several& v, Index row, double* sums) {
     for (Index k = 0; k < v.width;) {
         const Index left = v.width - k;
         const double* part = v.data + row * v.width + k;
-        if (left >= 4 * kLanes) {
-            add_all<T, 4, 5>(x, count, n, part, v.width, sums + k);
-            k += 4 * kLanes;
-        } else if (left >= 2 * kLanes) {
-            add_all<T, 2, 10>(x, count, n, part, v.width, sums + k);
-            k += 2 * kLanes;
+        if constexpr (!R::kMany) {
+            add_all<R, T, 2, 6>(x, count, n, part, v.width, sums + k);
+            k += 8;
+        } else if (left >= 32) {
+            add_all<R, T, 4, 5>(x, count, n, part, v.width, sums + k);
+            k += 32;
+        } else if (left >= 16) {
+            add_all<R, T, 2, 10>(x, count, n, part, v.width, sums + k);
+            k += 16;
         } else {
-            add_all<T, 1, 12>(x, count, n, part, v.width, sums + k);
-            k += kLanes;
+            add_all<R, T, 1, 12>(x, count, n, part, v.width, sums + k);
+            k += 8;
         }
     }
 }
@@ -170,20 +194,21 @@ Index rows_of_tile(const Several& v) {
 }
 
 // All rows of V, a tile that fits into the cache at a time; the pointers end behind their columns.
-template <class T>
+template <class R, class T>
 void add_tiles(std::vector<const T*>& x, Index count, Index length, const Several& v,
                double* sums) {
     const Index rows = rows_of_tile(v);
     for (Index row = 0; row < length; row += rows) {
         const Index n = std::min(rows, length - row);
         for (Index c = 0; c < count; c += kColumns)
-            add_block(x.data() + c, std::min(kColumns, count - c), n, v, row, sums + c * v.width);
+            add_block<R>(x.data() + c, std::min(kColumns, count - c), n, v, row,
+                         sums + c * v.width);
         for (Index c = 0; c < count; ++c) x[static_cast<std::size_t>(c)] += n;
     }
 }
 
-template <class T>
-void columns_of(const Majors<T>& x, Range columns, const Several& v, Sink& sink) {
+template <class R, class T>
+void columns_of(const Majors<T>& x, Range columns, const Several& v, Sink<R>& sink) {
     // Where V does not fit into the cache, more columns share each tile of it.
     const Index together = x.length <= rows_of_tile(v) ? kColumns : 8 * kColumns;
     std::vector<double> sums(static_cast<std::size_t>(together * v.width));
@@ -192,63 +217,72 @@ void columns_of(const Majors<T>& x, Range columns, const Several& v, Sink& sink)
         const Index count = std::min(together, columns.end - first);
         std::fill(sums.begin(), sums.end(), 0.0);
         for (Index c = 0; c < count; ++c) at[c] = x.at(first + c);
-        add_tiles(at, count, x.length, v, sums.data());
+        add_tiles<R>(at, count, x.length, v, sums.data());
         sink.take(first, count, sums.data());
     }
 }
 
-// sums[k, :] += sum_i V[i, k] x[i, :] over a copied tile, for 8 vectors and 16 columns.
+// A copied tile: pieces of two registers of columns, one behind the other, each row by row. The
+// sums of a piece lie together too, those of a vector next to each other.
+//
+// Adds V[i, k] x[i, :] to all sums, a few vectors at a time, while a piece stays in the first-level
+// cache.
+template <class R>
 ATOMLEARN_CLONES void add_tile(const double* tile, Index rows, const double* v, Index width,
                                double* sums) {
-    for (Index k = 0; k < width; k += kLanes) {
-        for (Index j = 0; j < kStrip; j += 2 * kLanes) {
-            Lanes left[kLanes], right[kLanes];
-            double* out = sums + k * kStrip + j;
+    constexpr Index kVectors = R::kLanes, kPiece = 2 * R::kLanes;
+    for (Index j = 0; j < kStrip; j += kPiece) {
+        const double* piece = tile + j * kStripRows;
+        for (Index k = 0; k < width; k += kVectors) {
+            typename R::Lanes left[kVectors], right[kVectors];
+            double* out = sums + j * width + k * kPiece;
 #pragma GCC unroll 8
-            for (Index l = 0; l < kLanes; ++l) {
-                load(out + l * kStrip, left[l]);
-                load(out + l * kStrip + kLanes, right[l]);
+            for (Index l = 0; l < kVectors; ++l) {
+                load(out + l * kPiece, left[l]);
+                load(out + l * kPiece + R::kLanes, right[l]);
             }
             for (Index i = 0; i < rows; ++i) {
-                Lanes x, y;
-                load(tile + i * kStrip + j, x);
-                load(tile + i * kStrip + j + kLanes, y);
+                typename R::Lanes x, y;
+                load(piece + i * kPiece, x);
+                load(piece + i * kPiece + R::kLanes, y);
                 const double* weights = v + i * width + k;
 #pragma GCC unroll 8
-                for (Index l = 0; l < kLanes; ++l) {
+                for (Index l = 0; l < kVectors; ++l) {
                     left[l] += weights[l] * x;
                     right[l] += weights[l] * y;
                 }
             }
 #pragma GCC unroll 8
-            for (Index l = 0; l < kLanes; ++l) {
-                store(out + l * kStrip, left[l]);
-                store(out + l * kStrip + kLanes, right[l]);
+            for (Index l = 0; l < kVectors; ++l) {
+                store(out + l * kPiece, left[l]);
+                store(out + l * kPiece + R::kLanes, right[l]);
             }
         }
     }
 }
 
 // Copies rows of a tile as float64, the next row being fetched meanwhile.
-template <class T>
+template <class R, class T>
 ATOMLEARN_CLONES void copy_tile(const Majors<T>& x, Index row, Index n, Index first, Index count,
                                 double* tile) {
+    constexpr Index kPiece = 2 * R::kLanes;
     for (Index i = 0; i < n; ++i) {
         const T* source = x.at(row + i) + first;
         const T* next = x.at(std::min(row + i + 1, x.count - 1)) + first;
-        double* target = tile + i * kStrip;
-        for (Index j = 0; j < count; j += kLanes) {
-            __builtin_prefetch(next + j);
-            const Index end = std::min(j + kLanes, count);
-            for (Index c = j; c < end; ++c) target[c] = static_cast<double>(source[c]);
+        for (Index j = 0; j < count; j += kPiece) {
+            for (Index c = 0; c < kPiece; c += kLine) __builtin_prefetch(next + j + c);
+            double* target = tile + j * kStripRows + i * kPiece;
+            const Index here = std::min(kPiece, count - j);
+            for (Index c = 0; c < here; ++c) target[c] = static_cast<double>(source[j + c]);
         }
-        std::fill(target + count, target + kStrip, 0.0);
     }
 }
 
-template <class T>
-void rows_of(const Majors<T>& x, Range columns, const Several& v, Sink& sink) {
+template <class R, class T>
+void rows_of(const Majors<T>& x, Range columns, const Several& v, Sink<R>& sink) {
+    constexpr Index kPiece = 2 * R::kLanes;
     const auto size = static_cast<std::size_t>(kStrip * v.width);
+    // What lies beyond the last column is zero, or of a former strip: its sums are not looked at.
     std::vector<double> tile(static_cast<std::size_t>(kStrip * kStripRows));
     std::vector<double> sums(size), turned(size);
     for (Index first = columns.begin; first < columns.end; first += kStrip) {
@@ -256,63 +290,69 @@ void rows_of(const Majors<T>& x, Range columns, const Several& v, Sink& sink) {
         std::fill(sums.begin(), sums.end(), 0.0);
         for (Index row = 0; row < x.count; row += kStripRows) {
             const Index n = std::min(kStripRows, x.count - row);
-            copy_tile(x, row, n, first, count, tile.data());
-            add_tile(tile.data(), n, v.data + row * v.width, v.width, sums.data());
+            copy_tile<R>(x, row, n, first, count, tile.data());
+            add_tile<R>(tile.data(), n, v.data + row * v.width, v.width, sums.data());
         }
-        for (Index j = 0; j < count; ++j)
-            for (Index k = 0; k < v.width; ++k) turned[j * v.width + k] = sums[k * kStrip + j];
+        for (Index j = 0; j < count; ++j) {
+            const double* from = sums.data() + j / kPiece * kPiece * v.width + j % kPiece;
+            for (Index k = 0; k < v.width; ++k) turned[j * v.width + k] = from[k * kPiece];
+        }
         sink.take(first, count, turned.data());
     }
 }
 
-// sums of a few columns for `L` lanes of vectors, the rows of V some entries ahead being fetched.
-template <class T, class I, int L>
+// sums of a few columns for `L` registers of vectors, the rows of V some entries ahead being
+// fetched.
+template <class R, class T, class I, int L>
 ATOMLEARN_CLONES void add_entries(const Compressed<T, I>& x, Index first, Index columns,
                                   const double* v, Index width, double* sums) {
     constexpr Index kAhead = 16;
     const Index last = x.end(x.count - 1) - 1;
     for (Index c = 0; c < columns; ++c) {
-        Lanes acc[L] = {};
+        typename R::Lanes acc[L] = {};
         const Index end = x.end(first + c);
         for (Index e = x.begin(first + c); e < end; ++e) {
             const double* next =
                 v + static_cast<Index>(x.indices[std::min(e + kAhead, last)]) * width;
-            for (int l = 0; l < L; ++l) __builtin_prefetch(next + l * kLanes);
+            for (int l = 0; l < L; ++l) __builtin_prefetch(next + l * R::kLanes);
             const double* row = v + static_cast<Index>(x.indices[e]) * width;
             const double value = static_cast<double>(x.data[e]);
             for (int l = 0; l < L; ++l) {
-                Lanes lanes;
-                load(row + l * kLanes, lanes);
+                typename R::Lanes lanes;
+                load(row + l * R::kLanes, lanes);
                 acc[l] += value * lanes;
             }
         }
-        for (int l = 0; l < L; ++l) store(sums + c * width + l * kLanes, acc[l]);
+        for (int l = 0; l < L; ++l) store(sums + c * width + l * R::kLanes, acc[l]);
     }
 }
 
-template <class T, class I>
-void sparse_columns(const Compressed<T, I>& x, Range columns, const Several& v, Sink& sink) {
+template <class R, class T, class I>
+void sparse_columns(const Compressed<T, I>& x, Range columns, const Several& v, Sink<R>& sink) {
+    constexpr int kEight = 8 / R::kLanes;  // registers of eight vectors
     std::vector<double> sums(static_cast<std::size_t>(kColumns * v.width));
     for (Index first = columns.begin; first < columns.end; first += kColumns) {
         const Index count = std::min(kColumns, columns.end - first);
         for (Index k = 0; k < v.width;) {
             const Index left = v.width - k;
-            if (left >= 4 * kLanes) {
-                add_entries<T, I, 4>(x, first, count, v.data + k, v.width, sums.data() + k);
-                k += 4 * kLanes;
-            } else if (left >= 2 * kLanes) {
-                add_entries<T, I, 2>(x, first, count, v.data + k, v.width, sums.data() + k);
-                k += 2 * kLanes;
+            const double* part = v.data + k;
+            double* to = sums.data() + k;
+            if (left >= 32) {
+                add_entries<R, T, I, 4 * kEight>(x, first, count, part, v.width, to);
+                k += 32;
+            } else if (left >= 16) {
+                add_entries<R, T, I, 2 * kEight>(x, first, count, part, v.width, to);
+                k += 16;
             } else {
-                add_entries<T, I, 1>(x, first, count, v.data + k, v.width, sums.data() + k);
-                k += kLanes;
+                add_entries<R, T, I, kEight>(x, first, count, part, v.width, to);
+                k += 8;
             }
         }
         sink.take(first, count, sums.data());
     }
 }
 
-template <class T, class I>
+template <class R, class T, class I>
 ATOMLEARN_CLONES void scatter(const Compressed<T, I>& x, Range columns, const Several& v,
                               double* sums) {
     for (Index row = 0; row < x.count; ++row) {
@@ -322,29 +362,30 @@ ATOMLEARN_CLONES void scatter(const Compressed<T, I>& x, Range columns, const Se
             if (column < columns.begin || column >= columns.end) continue;
             const double value = static_cast<double>(x.data[e]);
             double* out = sums + (column - columns.begin) * v.width;
-            for (Index k = 0; k < v.width; k += kLanes) {
-                Lanes sum, lanes;
+            for (Index k = 0; k < v.width; k += R::kLanes) {
+                typename R::Lanes sum, lanes;
                 load(out + k, sum);
                 load(weights + k, lanes);
-                store(out + k, sum + value * lanes);
+                sum += value * lanes;
+                store(out + k, sum);
             }
         }
     }
 }
 
 // Every thread reads all rows, and adds up what falls into its own columns.
-template <class T, class I>
-void sparse_rows(const Compressed<T, I>& x, Range columns, const Several& v, Sink& sink) {
+template <class R, class T, class I>
+void sparse_rows(const Compressed<T, I>& x, Range columns, const Several& v, Sink<R>& sink) {
     std::vector<double> sums(static_cast<std::size_t>(columns.size() * v.width), 0.0);
-    scatter(x, columns, v, sums.data());
+    scatter<R>(x, columns, v, sums.data());
     sink.take(columns.begin, columns.size(), sums.data());
 }
 
 // Runs body(range of columns, sink) over all columns and puts what was found in their order.
-template <class Body>
+template <class R, class Body>
 Found over_columns(Index n_columns, Index parts, int threads, const Several& v,
                    const Wanted& wanted, Body&& body) {
-    std::vector<Sink> sinks;
+    std::vector<Sink<R>> sinks;
     sinks.reserve(static_cast<std::size_t>(parts));
     for (Index part = 0; part < parts; ++part) sinks.emplace_back(v, wanted);
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
@@ -364,10 +405,13 @@ Found over_columns(Index n_columns, Index parts, int threads, const Several& v,
 void add_dots(const double* const* x, Index count, Index n, const Several& v, double* sums) {
     // Who asks for few products asks the BLAS in between, whose threads still turn.
     const int threads = threads_for(count * n * std::max<Index>(1, v.width / 8) / kBetween);
-    in_parallel(threads, [&](int part) {
-        const Range columns = piece(count, part, threads);
-        std::vector<const double*> at(x + columns.begin, x + columns.end);
-        add_tiles(at, columns.size(), n, v, sums + columns.begin * v.width);
+    with_registers([&](auto registers) {
+        in_parallel(threads, [&](int part) {
+            const Range columns = piece(count, part, threads);
+            std::vector<const double*> at(x + columns.begin, x + columns.end);
+            add_tiles<decltype(registers)>(at, columns.size(), n, v,
+                                           sums + columns.begin * v.width);
+        });
     });
 }
 
@@ -376,8 +420,12 @@ Found dense_many(const Majors<T>& x, bool rows_contiguous, const Several& v, con
     const Index n_columns = rows_contiguous ? x.length : x.count;
     const int threads = threads_for(x.count * x.length * std::max<Index>(1, v.width / 8));
     const Index parts = threads == 1 ? 1 : std::clamp<Index>(n_columns / kStrip, 1, 16 * threads);
-    return over_columns(n_columns, parts, threads, v, wanted, [&](Range columns, Sink& sink) {
-        rows_contiguous ? rows_of(x, columns, v, sink) : columns_of(x, columns, v, sink);
+    return with_registers([&](auto registers) {
+        using R = decltype(registers);
+        return over_columns<R>(
+            n_columns, parts, threads, v, wanted, [&](Range columns, Sink<R>& sink) {
+                rows_contiguous ? rows_of(x, columns, v, sink) : columns_of(x, columns, v, sink);
+            });
     });
 }
 
@@ -388,8 +436,12 @@ Found sparse_many(const Compressed<T, I>& x, bool by_columns, const Several& v,
     const Index entries = x.count ? x.end(x.count - 1) : 0;
     const int threads = threads_for(entries * v.width);
     const Index parts = threads == 1 || !by_columns ? threads : 16 * threads;
-    return over_columns(n_columns, parts, threads, v, wanted, [&](Range columns, Sink& sink) {
-        by_columns ? sparse_columns(x, columns, v, sink) : sparse_rows(x, columns, v, sink);
+    return with_registers([&](auto registers) {
+        using R = decltype(registers);
+        return over_columns<R>(
+            n_columns, parts, threads, v, wanted, [&](Range columns, Sink<R>& sink) {
+                by_columns ? sparse_columns(x, columns, v, sink) : sparse_rows(x, columns, v, sink);
+            });
     });
 }
 

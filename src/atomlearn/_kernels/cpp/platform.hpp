@@ -19,8 +19,13 @@
     defined(__GLIBC__) && !defined(ATOMLEARN_ONE_CLONE)
 #define ATOMLEARN_CLONES \
     __attribute__((noinline, target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#define ATOMLEARN_IS_WIDE                                                        \
+    (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&  \
+     __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && \
+     __builtin_cpu_supports("avx512vl"))
 #else
 #define ATOMLEARN_CLONES
+#define ATOMLEARN_IS_WIDE false
 #endif
 
 // Small functions of the hot loops, compiled with the loop they stand in.
@@ -41,6 +46,11 @@ constexpr double kLargest = std::numeric_limits<double>::max();
 // Whether this process is the child of a fork. OpenMP's threads do not survive one, and its pool
 // waits for them forever: a child runs every kernel on the thread that called it.
 inline bool forked = false;
+
+// Whether the clones for AVX-512 run here, whose registers hold eight float64 and not four.
+inline bool has_wide_registers() {
+    return ATOMLEARN_IS_WIDE;
+}
 
 // Windows has no forks to watch.
 inline void watch_forks() {
