@@ -154,7 +154,7 @@ NORMS: dict[str, Any] = {
     ("name", "task"),
     [
         *((name, "numbers") for name in NORMS),
-        *((name, "classes") for name in ("l1", "linf")),
+        ("l1", "classes"),
         ("l1", "three classes"),
     ],
 )
@@ -185,11 +185,9 @@ def test_norms_with_a_search_for_the_level_are_the_same(
     np.testing.assert_allclose(standardized, used, atol=1e-4 * np.abs(used).max())
 
 
-@pytest.mark.parametrize(("seed", "task"), [(0, "numbers"), (0, "classes")])
-def test_n_features_auto_is_the_same(seed: int, task: str, tmp_path: Path) -> None:
-    X, y = _made(seed, 40, 5, task == "classes")
+def test_n_features_auto_is_the_same(tmp_path: Path) -> None:
+    X, y = _made(0, 40, 5, False)
     fitted = _fitted(X, y, ["--n-features", "auto"], tmp_path)
-    given = {"loss": "squared"} if task == "numbers" else {"loss": "logistic"}
-    model = FeatureGenerator("auto", **given).fit(X, y)
+    model = FeatureGenerator("auto", loss="squared").fit(X, y)
     assert fitted.n_wanted == model.n_wanted_
     np.testing.assert_array_equal(fitted.columns, np.sort(model.selected_))

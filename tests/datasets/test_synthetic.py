@@ -93,16 +93,16 @@ def test_k_support_logistic_is_the_same_in_both_orders(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: make_k_support_logistic(200, 200_000, 2000, 20),
-        lambda: make_correlated(2000, 10_000, 0.9, 20),
-        lambda: make_feature_generation(2000, 20_000, 30, 0),
+        lambda: make_k_support_logistic(100, 200_000, 2000, 20),
+        lambda: make_correlated(1000, 10_000, 0.9, 20),
+        lambda: make_feature_generation(1000, 20_000, 30, 0),
     ],
     ids=["k_support", "correlated", "feature_generation"],
 )
 def test_memory_is_that_of_x(
     make: Callable[[], Synthetic], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("atomlearn.testing.synthetic._BLOCK_ENTRIES", 1 << 18)
+    monkeypatch.setattr("atomlearn.testing.synthetic._BLOCK_ENTRIES", 1 << 17)
     tracemalloc.start()
     try:
         data = make()

@@ -206,7 +206,7 @@ def test_transform_is_robust(form: str) -> None:
     clean, spikes = low_rank_case()
     options = {"radius": 200.0} if form == "constrained" else {}
     alpha = 0.005 if form == "squared" else None
-    model = SparseLowRank(alpha, form=form, tol=1e-8, **options).fit(clean[:50] + spikes[:50])
+    model = SparseLowRank(alpha, form=form, tol=1e-4, **options).fit(clean[:50] + spikes[:50])
     fresh = clean[50:53] + spikes[50:53]
     coordinates = model.transform(fresh)
     for x, c in zip(fresh, coordinates, strict=True):

@@ -66,7 +66,7 @@ def test_swapping_leaves_the_covariance_as_it_is(kind: str, method: str) -> None
     """Cov(x~) = Cov(x), Cov(x_i, x~_j) = Cov(x_i, x_j) for i != j: over many rows, to sampling."""
     # Factors are estimated by averages over columns: of few columns they are not exact.
     # A known precision with few entries is kept as one from some columns on.
-    n, p = 20_000, {"factors": 60, "known": 120}.get(kind, 12)
+    n, p = 10_000, {"factors": 60, "known": 120}.get(kind, 12)
     X = autoregressive(n, p, 0.6, seed=1)
     if kind == "factors":
         rng = np.random.default_rng(2)

@@ -22,5 +22,5 @@ def test_solves_that_are_killed_go_on_from_their_checkpoint():
 
 
 def test_solves_that_are_interrupted_give_a_certified_point():
-    counts = kills.interrupts(6)
-    assert counts["interrupted"] + counts["before a point"] >= 6
+    counts = kills.interrupts(4)
+    assert counts["interrupted"] + counts["before a point"] >= 4

@@ -64,7 +64,7 @@ def assert_gauge_is_exact(w, k):
 @pytest.mark.parametrize("kind", KINDS)
 def test_small_vectors_against_rationals(kind, scale, dtype):
     rng = np.random.default_rng(KINDS.index(kind))
-    for size in (1, 2, 5, 23):
+    for size in (1, 2, 5, 14):
         v = (scale * vector(rng, kind, size)).astype(dtype)
         for k in range(1, size + 2):
             for step in 10.0 ** rng.uniform(-10, 10, 2):
@@ -78,8 +78,8 @@ def test_large_vectors_against_rationals(kind):
     number = KINDS.index(kind)
     rng = np.random.default_rng(100 + number)
     cases = [(1500, 1, 1e-6), (2000, 90, 0.5), (2500, 2000, 1e10), (1300, 1299, 3.0)]
-    for size, k, step in cases[number % 2 :: 2]:
-        assert_prox_is_exact(vector(rng, kind, size), k, step)
+    size, k, step = cases[number % 4]
+    assert_prox_is_exact(vector(rng, kind, size), k, step)
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "cauchy", "ties"])

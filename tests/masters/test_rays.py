@@ -66,7 +66,7 @@ class RaysChecks(MasterChecks):
                     columns = np.concatenate([columns, new])
                     weights = np.concatenate([weights, np.zeros(new.size)])
 
-    @pytest.mark.parametrize("strength", [1e-6, 1e-3, 0.999, 1.001, 1e3])
+    @pytest.mark.parametrize("strength", [1e-6, 0.999, 1.001, 1e3])
     def test_weak_and_strong_levels(self, strength: float) -> None:
         """From nearly unregularized to zero weights, radii as small and as large."""
         for loss in self.losses:
