@@ -7,14 +7,20 @@ known, and then again at that tolerance; times are medians of those runs. The re
 a proved gap of 1e-9. A solver is given up after --limit seconds.
 
     python -m benchmarks.responses.benchmark [--only "cox dense"] [--limit 60] [--out FOLDER]
+
+With --from FILE, a table of before, each search begins at the tolerance that was found there, and
+what found none is not tried again: its row says so. Little but the timed runs is left then, which
+a machine that must be quiet has time for.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import math
 import os
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,8 +33,21 @@ from benchmarks.responses.problems import FULL, SMOKE, Problem
 from benchmarks.responses.solvers import SOLVERS
 
 
+def former_rows(path: Path | None) -> dict[tuple[str, str], dict[str, str]]:
+    """Return the rows of a table of before, by problem and solver."""
+    if path is None:
+        return {}
+    with path.open(newline="") as file:
+        return {(row["problem"], row["solver"]): row for row in csv.DictReader(file)}
+
+
 def compared(
-    problem: Problem, solver: type[Rival], reference: float, repeats: int, limit: float
+    problem: Problem,
+    solver: type[Rival],
+    reference: float,
+    repeats: int,
+    limit: float,
+    loosest: float = math.inf,
 ) -> dict[str, Any]:
     """Return the row of one solver: the loosest tolerance that is accurate, and its times."""
     threads = int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1))
@@ -36,7 +55,7 @@ def compared(
     row["limit_s"] = limit
     until, last, ended = time.monotonic() + limit, math.nan, ""
     with Worker(Bench, problem, solver, threads) as worker:
-        for tolerance in solver.tolerances:
+        for tolerance in (t for t in solver.tolerances if t <= loosest):
             left = until - time.monotonic()
             try:
                 fit = worker.call("fit", tolerance, limit_s=max(left, 0.1))
@@ -64,7 +83,9 @@ def main() -> None:
     add_options(parser)
     parser.add_argument("--only", default="", help="problems whose name begins so")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds of a solver's search")
+    parser.add_argument("--from", dest="former", type=Path, help="a table that knows tolerances")
     given = parser.parse_args()
+    former = former_rows(given.former)
     options = Options(given.smoke, given.repeats, given.out)
     problems = [p for p in (SMOKE if given.smoke else FULL) if str(p).startswith(given.only)]
     missing = sorted({s.package for s in SOLVERS if not s.is_installed()})
@@ -75,7 +96,12 @@ def main() -> None:
             with Worker(Bench, problem, solvers[0], os.cpu_count() or 1) as worker:
                 reference = worker.call("fit", 1e-9).objective
             for solver in solvers:
-                row = compared(problem, solver, reference, options.times(3), given.limit)
+                known = former.get((str(problem), solver.name), {"tolerance": "inf"})
+                if not known["tolerance"]:
+                    table.add(**{**known, "ended": "before: " + known["ended"]})
+                    continue
+                loosest = 1.1 * float(known["tolerance"])
+                row = compared(problem, solver, reference, options.times(3), given.limit, loosest)
                 table.add(problem=str(problem), **row)
 
 
