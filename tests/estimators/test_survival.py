@@ -129,6 +129,25 @@ def test_scikit_learn_searches_and_clones_it() -> None:
     assert model.fit(X, y).status_.is_converged
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_tables_of_events_and_times_are_targets(library: str) -> None:
+    tables = pytest.importorskip(library)
+    X, event, time, entry, stratum = data()
+    model = AtomicSurvival(alpha=0.05)
+    expected = model.fit(X, structured(event, time)).coef_
+    assert_allclose(model.fit(X, tables.DataFrame({"os": time, "dead": event})).coef_, expected)
+    # Numbers 0 and 1, whatever they are called.
+    table = tables.DataFrame({"weeks": time, "arrest": event.astype(int)})
+    assert_allclose(model.fit(X, table).coef_, expected)
+    assert model.score(X, table) == model.score(X, structured(event, time))
+    labels = np.where(stratum > 0, "north", "south")
+    table = tables.DataFrame({"time": time, "event": event, "start": entry, "stratum": labels})
+    expected = model.fit(X, survival_target(event, time, entry, stratum)).coef_
+    assert_allclose(model.fit(X, table).coef_, expected)
+    with pytest.raises(ValueError, match=r"structured array .* received the fields \['a', 'b'\]"):
+        model.fit(X, tables.DataFrame({"a": time, "b": entry}))
+
+
 def test_bad_input_is_refused() -> None:
     X, event, time, _, _ = data()
     with pytest.raises(ValueError, match="structured array"):

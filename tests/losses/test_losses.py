@@ -212,6 +212,8 @@ def test_as_loss_says_what_there_is() -> None:
         as_loss(Logistic)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="received int"):
         as_loss(3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"AtomicClassifier\(multi_class='multinomial'\)"):
+        as_loss("multinomial")
 
 
 def test_target_messages_name_the_remedy() -> None:

@@ -36,9 +36,9 @@ from atomlearn.estimators.checks import (
     free_columns,
     grouped,
     names_of,
-    warn_of_separating,
     whole,
 )
+from atomlearn.estimators.separating import warn_of_separating
 from atomlearn.estimators.targets import Checked
 from atomlearn.maps.feature_map import FeatureMap, map_of
 from atomlearn.norms import as_norm
@@ -192,7 +192,9 @@ class AtomicModel(CallbackSupport, BaseEstimator):
     def _take(self, data: Checked, results: list[Result]) -> None:
         """Set what was fitted: coefficients and intercepts, in the shapes of the task."""
         coef = coefficients_of(results, data.design)
-        warn_of_separating(self, data.design, data.loss, coef)
+        offsets = [None] * len(results) if data.offset is None else data.offset.T[:, :, None]
+        fits = list(zip(data.targets, results, offsets, strict=True))
+        warn_of_separating(self, data.design, data.loss, data.weight, fits)
         if data.classes is not None:
             self.classes_ = data.classes
             self.coef_, self.intercept_ = coef, np.array([result.intercept for result in results])

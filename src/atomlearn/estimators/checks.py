@@ -176,26 +176,6 @@ def names_of(estimator: Any, map: FeatureMap, columns: Columns) -> list[str]:
     return map.names(columns, None if names is None else list(names))
 
 
-def warn_of_separating(estimator: Any, design: Design, loss: Loss, coef: Any) -> None:
-    """Name the unpenalized columns whose values alone tell the targets apart.
-
-    Nothing holds their coefficients back: the best ones are infinite, as far as floats can tell
-    where they change a log odds or a log mean by more than 30 from value to value.
-    """
-    free = None if loss.translates else free_columns(estimator, design)
-    if free is None:
-        return
-    spread = np.ptp(np.asarray(design.gather(free).dense(), dtype=np.float64), axis=0)
-    own = np.column_stack([np.asarray(coef[:, [j]].sum(axis=1)) for j in free])
-    effects = np.abs(own).max(axis=0) * spread
-    far = free[effects > max(30.0, 0.5 * effects.max())]
-    if far.size:
-        names = ", ".join(names_of(estimator, map_of(design), far))
-        said = f"{type(estimator).__name__}: {names} tells the targets apart by itself and has no "
-        said += "finite best coefficient without a penalty: leave it out of unpenalized=, or of X"
-        warnings.warn(said, ConvergenceWarning, stacklevel=6)
-
-
 def amount_of(estimator: Any) -> float:
     """Return alpha, or radius where the form is constrained."""
     if estimator.form == "constrained":
@@ -242,8 +222,8 @@ def checked_loss(loss: str | Loss, task: Task) -> Loss:
     """Return the loss, which must be for the estimator's task."""
     found = as_loss(loss)
     if found.task != task:
-        remedy = {"classification": "AtomicClassifier", "regression": "AtomicRegressor"}
-        other = f"use {remedy[found.task]}, or change loss" if found.task in remedy else "change it"
+        kinds = {"classification": "Classifier", "regression": "Regressor"}
+        other = f"use Atomic{kinds.get(found.task, 'Survival')}, or change loss"
         raise ValueError(f"loss={found.name!r} is a loss for {found.task}; {other}")
     return found
 

@@ -53,7 +53,8 @@ class Baseline:
     def of(cls, y: Any, risk: Array, weight: Array) -> Baseline:
         """Return sum over the times of events of (weight of events) / (sum of s exp(risk))."""
         kept = weight > 0.0
-        y, weighed = y[kept], weight[kept] * np.exp(risk[kept])
+        with np.errstate(over="ignore"):  # risks without bounds, which the fit has warned of
+            y, weighed = y[kept], weight[kept] * np.exp(risk[kept])
         times, of = np.unique(y["time"][y["event"]], return_inverse=True)
         totals = np.bincount(of, weights=weight[kept][y["event"]], minlength=times.size)
 
@@ -64,8 +65,9 @@ class Baseline:
             found: Array = sums[np.searchsorted(-y[name][order], -times, side="right")]
             return found
 
-        at_risk = reached("time") - reached("entry")
-        return cls(times, np.cumsum(totals / at_risk))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            at_risk = reached("time") - reached("entry")
+            return cls(times, np.cumsum(totals / at_risk))
 
 
 class LinearSurvival(AtomicModel):

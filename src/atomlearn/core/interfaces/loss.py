@@ -131,6 +131,10 @@ class Loss(ABC):
         """Return the best intercepts of its own, (n_intercepts,)."""
         return np.zeros(0)
 
+    def apart(self, y: Array, weight: Array) -> tuple[Loss, Array]:
+        """Return the loss without its own intercepts, and the columns that they are times of."""
+        return self, np.zeros((y.size, 0))
+
     # --- what solvers need ------------------------------------------------------------------
 
     @abstractmethod

@@ -36,6 +36,8 @@ class FreeColumns(Around):
         Z. Columns may depend on each other, and on the intercept.
     intercept : bool
         Whether b is free too.
+    whole : Loss, optional
+        The loss around ``inner`` whose own intercepts the last of the columns are for.
 
     Notes
     -----
@@ -69,8 +71,11 @@ class FreeColumns(Around):
     #: The last best coefficients, and of what: replaced whole, never changed.
     _last: tuple[Array, Array, Array, Best] | None = None
 
-    def __init__(self, inner: Loss, columns: Array, intercept: bool) -> None:
+    def __init__(
+        self, inner: Loss, columns: Array, intercept: bool, whole: Loss | None = None
+    ) -> None:
         self.describe(inner)
+        self.whole = whole
         self.columns = columns
         self.intercept = intercept
         self.basis, self._back = _basis(columns, intercept)
@@ -88,7 +93,7 @@ class FreeColumns(Around):
 
     def fixed(self) -> tuple[Loss, bool]:
         """Return the loss inside, and whether b is free."""
-        return self.inner, self.intercept
+        return self.whole or self.inner, self.intercept
 
     @property
     def coupled(self) -> int:
@@ -100,7 +105,8 @@ class FreeColumns(Around):
         n = self.columns.shape[0]
         if isinstance(rows, slice) and rows.indices(n) == (0, n, 1):
             return self
-        return FreeColumns(self.inner.part(rows), self.columns[rows], self.intercept)
+        whole = None if self.whole is None else self.whole.part(rows)
+        return FreeColumns(self.inner.part(rows), self.columns[rows], self.intercept, whole)
 
     def absorbed(self, y: Array) -> tuple[Loss, Array]:
         """Return the same over the loss inside, where that takes an offset off y."""
@@ -197,18 +203,21 @@ class FreeColumns(Around):
     def free_part(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, float]:
         """Return g (q,) and b; 0 for columns that others make up for."""
         found = self._back @ self._optimal(y, prediction, weight)[0]
+        if self.whole is not None:  # which gives the last of them back
+            found = found[: -self.whole.n_intercepts]
         return (found[1:], float(found[0])) if self.intercept else (found, 0.0)
 
     def value_at(
         self, y: Array, prediction: Array, weight: Array, coefficients: Array, intercept: float
     ) -> float:
         """Return f(z + Z g + b) at coefficients as they are given back."""
-        z = prediction + (self.columns @ coefficients + intercept)
-        return self.inner.value(y, z, weight)
+        z = prediction + (self.columns[:, : coefficients.size] @ coefficients + intercept)
+        return self.fixed()[0].value(y, z, weight)
 
     def free_size(self, coefficients: Array, intercept: float) -> Array | float:
         """Return |Z| |g| + |b|."""
-        return np.asarray(np.abs(self.columns) @ np.abs(coefficients) + abs(intercept))
+        sizes = np.abs(self.columns[:, : coefficients.size])
+        return np.asarray(sizes @ np.abs(coefficients) + abs(intercept))
 
     def _optimal(self, y: Array, prediction: Array, weight: Array) -> Best:
         """Return what is best at this prediction; value, gradient and proof ask in turn."""
@@ -242,8 +251,10 @@ class FreeColumns(Around):
                 there = prediction + Q @ trial
                 reached = inner.value(y, there, weight)
                 if fine or reached <= value - 1e-4 * length * promised:
-                    # As much less as the slope says: no curvature on the way, so farther.
-                    while not fine and value - reached >= 0.9 * length * promised > 0.0:
+                    # A parabola would be less by half of what the slope says. More: curvature fades
+                    # on the way, as where a column tells the targets apart, so farther.
+                    farther = not fine and value - reached >= 0.55 * length * promised > 0.0
+                    while farther:
                         beyond = inner.value(y, prediction + Q @ (c + 2.0 * length * step), weight)
                         if not beyond < reached:
                             break
@@ -327,7 +338,8 @@ class FreeColumns(Around):
             pulls = (dual[:, None] * Q).reshape(sizes.size, coupled, -1).sum(axis=1)
             unit = np.divide(pulls, sizes, out=np.zeros_like(pulls), where=sizes > 0.0)
             factors = 1.0 - unit @ np.linalg.lstsq(unit.T @ pulls, surplus, rcond=1e-14)[0]
-            dual = (rows * factors[:, None]).reshape(-1)
+            # Those of a group that a column tells may be so small that they would change sign.
+            dual = (rows * np.maximum(factors, 0.0)[:, None]).reshape(-1)
             # Rows next to 0, as where a column tells a class, may grow: they stay in the domain.
             large = sizes[:, 0] > 1e-6 * sizes.max()
             most *= float(factors[large].max(initial=1.0))

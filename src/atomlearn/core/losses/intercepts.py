@@ -79,6 +79,12 @@ class FreeIntercepts(Around):
             b[absent] = b[~absent].min() - 1e4 - float(np.ptp(Z))
         return b
 
+    def apart(self, y: Array, weight: Array) -> tuple[Loss, Array]:
+        """Return the loss inside and indicators of the tasks, where each has samples."""
+        if self.inner.coupled == 1 or self._absent(y, weight).any():
+            return super().apart(y, weight)
+        return self.inner, np.tile(np.eye(self.n_tasks), (y.size // self.n_tasks, 1))
+
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return f at the best intercepts."""
         return self.inner.value(y, self._shifted(y, prediction, weight), weight)
@@ -130,11 +136,15 @@ class FreeIntercepts(Around):
             Z[:, absent] = IMPOSSIBLE
         return Z.reshape(-1)
 
+    def _absent(self, y: Array, weight: Array) -> Any:
+        """Return which classes no sample with a weight has."""
+        return ~((self._rows(weight) > 0) & (self._rows(y) > 0)).any(axis=0)
+
     def _optimal(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
         """Return b, and which classes no sample with a weight has."""
         absent: Any = np.zeros(self.n_tasks, dtype=bool)
         if self.inner.coupled > 1:
-            absent = ~((self._rows(weight) > 0) & (self._rows(y) > 0)).any(axis=0)
+            absent = self._absent(y, weight)
             b = _coupled(self.inner, y, prediction, weight, absent)
         else:
             Y, Z, S = self._rows(y), self._rows(prediction), self._rows(weight)
@@ -182,6 +192,12 @@ def _coupled(loss: Loss, y: Array, prediction: Array, weight: Array, absent: Any
             length *= 0.5
         if not better:
             break
+        # More than a parabola would give: it is straight there, and the way may be a long one.
+        while value - reached[0] >= 0.55 * length * decrease > 0.0:
+            beyond = at(2.0 * trial - b)
+            if not beyond[0] < reached[0]:
+                break
+            trial, reached, length = 2.0 * trial - b, beyond, 2.0 * length
         b, (value, slope, mass) = trial, reached
     return b
 

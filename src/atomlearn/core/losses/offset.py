@@ -58,6 +58,11 @@ class Offset(Around):
         """Return those of the loss inside at z + o."""
         return self.inner.intercepts(y, prediction + self.offset, weight)
 
+    def apart(self, y: Array, weight: Array) -> tuple[Loss, Array]:
+        """Return that of the loss inside, with the offset."""
+        inner, columns = self.inner.apart(y, weight)
+        return Offset(inner, self.offset), columns
+
     def part(self, rows: Rows | slice) -> Loss:
         """Return the loss of these samples, with their offsets."""
         return Offset(self.inner.part(rows), self.offset[rows])

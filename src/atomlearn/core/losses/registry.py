@@ -46,6 +46,8 @@ def as_loss(loss: str | Loss) -> Loss:
             return _BY_NAME[loss]()
         near = difflib.get_close_matches(loss, known, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
+        if loss == "multinomial":
+            hint = "; classes share a loss in AtomicClassifier(multi_class='multinomial')"
         raise ValueError(f"loss must be one of {known}; received {loss!r}{hint}")
     if isinstance(loss, type) and issubclass(loss, Loss):
         raise TypeError(f"loss is the class {loss.__name__}; pass an instance, {loss.__name__}()")

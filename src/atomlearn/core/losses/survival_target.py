@@ -16,8 +16,8 @@ _STRATUM = ("stratum", "strata")
 _EVENT = ("event", "status", "cens", "died")
 _EXPECTED = (
     "a structured array with a boolean field (whether the event was seen) and a field of times, as "
-    "scikit-survival has it, and perhaps fields 'entry' and 'stratum'; use "
-    "losses.survival_target(event, time)"
+    "scikit-survival has it, and perhaps fields 'entry' and 'stratum', or a table of such columns; "
+    "use losses.survival_target(event, time)"
 )
 
 
@@ -63,7 +63,7 @@ def checked_survival(y: object) -> NDArray[Any]:
     """Return y with the fields of ``RECORD``, or raise ValueError."""
     if np.ma.is_masked(y):
         raise ValueError("y has masked values; drop those samples before fitting")
-    given = np.asarray(y)
+    given = _fields_of(y)
     if given.dtype.names is None or given.ndim != 1:
         raise ValueError(f"y must be {_EXPECTED}; received {given.dtype} of shape {given.shape}")
     if given.size == 0:
@@ -79,6 +79,15 @@ def checked_survival(y: object) -> NDArray[Any]:
     return found
 
 
+def _fields_of(y: Any) -> NDArray[Any]:
+    """Return y as an array: of a table, as pandas and Polars have it, a field a column."""
+    names = getattr(y, "columns", None)
+    if names is None or not all(isinstance(name, str) for name in names):
+        return np.asarray(y)
+    fields: Any = {"names": list(names)}
+    return np.rec.fromarrays([np.asarray(y[name]) for name in names], **fields)
+
+
 def _recorded(given: NDArray[Any]) -> NDArray[Any]:
     names = list(given.dtype.names or ())
     entry = next((name for name in names if name.lower() in _ENTRY), None)
@@ -86,6 +95,7 @@ def _recorded(given: NDArray[Any]) -> NDArray[Any]:
     rest = [name for name in names if name not in (entry, stratum)]
     events = [name for name in rest if given.dtype[name].kind == "b"]
     events = events or [name for name in rest if name.lower() in _EVENT]
+    events = events or [name for name in rest if np.isin(given[name], (0, 1)).all()]
     times = [name for name in rest if name not in events]
     if len(events) != 1 or len(times) != 1:
         raise ValueError(f"y must be {_EXPECTED}; received the fields {names}")

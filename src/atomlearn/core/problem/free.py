@@ -42,7 +42,9 @@ def freed(problem: Problem, unpenalized: object) -> Problem:
     Z = np.asarray(problem.design.gather(free).dense(), dtype=np.float64)
     # Samples without weight have no say, and would have one in the scale of the basis.
     Z = np.where((problem.weight > 0.0)[:, None], Z, 0.0)
-    loss = FreeColumns(inner, Z, intercept)
+    # Intercepts of classes are free columns among others: steps are of all together.
+    bare, own = inner.apart(problem.y, problem.weight)
+    loss = FreeColumns(bare, np.hstack([Z, own]), intercept, inner if own.size else None)
     return replace(problem, loss=loss, fit_intercept=False, free=free, regularizer=regularizer)
 
 

@@ -13,6 +13,7 @@ from atomlearn.core.norms.names import named
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.estimators.checks import amount_of, free_columns, grouped, names_of
+from atomlearn.estimators.separating import warn_of_separating
 from atomlearn.maps.feature_map import map_of
 from atomlearn.matrices.norms.rows import over_tasks
 from atomlearn.matrices.tasks import task_problem
@@ -90,4 +91,5 @@ def fit_tasks(
     estimator.feature_map_ = map_of(design)
     estimator.selected_ = np.flatnonzero(W.any(axis=1))
     estimator.selected_names_ = names_of(estimator, estimator.feature_map_, estimator.selected_)
+    warn_of_separating(estimator, design, loss, weight, [(Y, result, offset)])
     estimator._report([result])
