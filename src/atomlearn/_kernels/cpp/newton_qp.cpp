@@ -22,7 +22,7 @@ constexpr double kRounding = 1e-13;
 constexpr int kHalvings = 30;
 constexpr Index kMostPivots = 100000;
 // Problems of so few columns are modelled whole: choosing among them costs more.
-constexpr Index kFew = 50;
+constexpr Index kFew = 20;
 // At least so many columns may enter at a time, and as many as this part of those in use.
 constexpr Index kEntering = 30;
 constexpr Index kShare = 16;

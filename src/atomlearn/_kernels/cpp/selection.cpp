@@ -79,7 +79,7 @@ struct Candidates {
 
 template <class T>
 Candidates candidates(const T* z, Index n, Index count, Index most_level) {
-    const int threads = threads_for(4 * n);
+    const int threads = threads_for(n);
     for (double margin = 4.0;; margin *= 8.0) {
         const T threshold = sampled_threshold(z, n, count, margin);
         std::vector<Found> found(static_cast<std::size_t>(threads));
