@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -31,25 +31,31 @@ WORTH_A_THREAD = 5e7
 
 
 class _Holders:
-    """Who keeps BLAS to one thread, and how many threads it had before the first of them."""
+    """Who keeps BLAS to one thread, and the libraries that had more before, with how many.
+
+    By hand: the context managers of threadpoolctl and contextlib take as long as a small pass.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.holders = 0
-        self.before: list[int] = []
+        self.before: list[tuple[Any, int]] = []
 
-    def take(self) -> None:
+    def __enter__(self) -> None:
         with self.lock:
             self.holders += 1
             if self.holders == 1:
-                self.before = [library.get_num_threads() for library in _blas()]
-                _set_blas([1] * len(self.before))
+                had = [(library, library.get_num_threads()) for library in _blas()]
+                self.before = [(library, threads) for library, threads in had if threads != 1]
+                for library, _ in self.before:
+                    _set_blas(library, 1)
 
-    def give_back(self) -> None:
+    def __exit__(self, *error: object) -> None:
         with self.lock:
             self.holders -= 1
             if not self.holders:
-                _set_blas(self.before)
+                for library, threads in self.before:
+                    _set_blas(library, threads)
 
 
 _limit: _Holders
@@ -75,30 +81,22 @@ def _blas() -> list[Any]:
     return [library for library in libraries if library.user_api == "blas"]
 
 
-def _set_blas(threads: Sequence[int]) -> None:
-    """Set how many threads each BLAS has, whichever Python thread asks."""
-    for library, most in zip(_blas(), threads, strict=True):
-        # From 3.8 on, threadpoolctl ignores all threads but the first that set a limit.
-        release = getattr(library, "clear_controlling_thread", lambda **_: None)
-        release(force=True)
-        library.set_num_threads(most)
-        release(force=True)
+def _set_blas(library: Any, threads: int) -> None:
+    """Set how many threads a BLAS has, whichever Python thread asks."""
+    # From 3.8 on, threadpoolctl ignores all threads but the first that set a limit.
+    release = getattr(library, "clear_controlling_thread", lambda **_: None)
+    release(force=True)
+    library.set_num_threads(threads)
+    release(force=True)
 
 
-@contextmanager
-def single_threaded_blas() -> Iterator[None]:
-    """Keep BLAS to one thread in this block.
+def single_threaded_blas() -> AbstractContextManager[None]:
+    """Keep BLAS to one thread in a block.
 
     The limit is the process's, and holds until the last block ends that asked for it, inside
     others or in other threads: products of other shapes of threads differ in their last bits.
     """
-    # By hand: the context manager of threadpoolctl takes as long as a small fit's pass.
-    limit = _limit
-    limit.take()
-    try:
-        yield
-    finally:
-        limit.give_back()
+    return _limit
 
 
 def max_threads() -> int:

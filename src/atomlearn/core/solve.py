@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.interfaces import Design, Form, Loss, Norm, Solver, WarmStart, is_whole
 from atomlearn.core.losses import as_loss
@@ -125,20 +126,21 @@ def solve(
     the_loss, the_norm = as_loss(loss), named(as_norm(norm), feature_names(X))
     regularizer = Regularizer(the_norm, form, amount)
     design = as_design(X)
-    problem = Problem.build(
-        design,
-        y,
-        the_loss,
-        regularizer,
-        tau=tau,
-        fit_intercept=intercept,
-        sample_weight=sample_weight,
-        offset=None if offset is None else np.reshape(np.asarray(offset), -1),
-        unpenalized=_free(unpenalized, names, shape, design),
-    )
-    warm = warm_start.warm_start() if isinstance(warm_start, Result) else warm_start
-    solver = default_solver(problem.regularizer.norm, gap) if solver is None else solver
-    return run(problem, solver, rules, observers, warm)
+    with single_threaded_blas():
+        problem = Problem.build(
+            design,
+            y,
+            the_loss,
+            regularizer,
+            tau=tau,
+            fit_intercept=intercept,
+            sample_weight=sample_weight,
+            offset=None if offset is None else np.reshape(np.asarray(offset), -1),
+            unpenalized=_free(unpenalized, names, shape, design),
+        )
+        warm = warm_start.warm_start() if isinstance(warm_start, Result) else warm_start
+        solver = default_solver(problem.regularizer.norm, gap) if solver is None else solver
+        return run(problem, solver, rules, observers, warm)
 
 
 def _rules(

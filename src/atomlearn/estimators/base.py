@@ -146,15 +146,11 @@ class AtomicModel(CallbackSupport, BaseEstimator):
         if design.matrix_shape is None:  # W has one column, unless the norm knows its shape
             shape: Any = the_norm.matrix_shape or (design.shape[1], 1)
             the_norm = the_norm.with_shape(shape)
-        first = Problem.build(
-            design,
-            data.targets[0],
-            data.loss,
-            Regularizer(the_norm, self.form, amount),
-            fit_intercept=self.fit_intercept,
-            sample_weight=data.weight,
+        penalty = Regularizer(the_norm, self.form, amount)
+        first = Problem.of_checked(
+            design, data.targets[0], data.weight, data.loss, penalty, self.fit_intercept
         )
-        others = (replace(first, y=data.loss.check_target(y)) for y in data.targets[1:])
+        others = (replace(first, y=y) for y in data.targets[1:])
         free = free_columns(self, design)
         offsets = [None] * len(data.targets) if data.offset is None else data.offset.T
         return [

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.progress import Progress, RunObserver
@@ -81,14 +82,18 @@ def _told(estimator: Any, X: Any, y: Any) -> Iterator[None]:
 
 
 def with_callbacks(fit: Fit) -> Fit:
-    """Return the ``fit`` of an estimator, told to the callbacks that were set, if any were."""
+    """Return the ``fit`` of an estimator, told to the callbacks that were set, if any were.
+
+    BLAS keeps to one thread from the first check on: its others, once woken, take the cores.
+    """
 
     @functools.wraps(fit)
     def fitted(self: Any, X: Any, y: Any, *more: Any, **named: Any) -> Any:
-        if not (hasattr(self, "_skl_callbacks") or hasattr(self, "_parent_callback_ctx")):
-            return fit(self, X, y, *more, **named)
-        with _told(self, X, y):
-            return fit(self, X, y, *more, **named)
+        with single_threaded_blas():
+            if not (hasattr(self, "_skl_callbacks") or hasattr(self, "_parent_callback_ctx")):
+                return fit(self, X, y, *more, **named)
+            with _told(self, X, y):
+                return fit(self, X, y, *more, **named)
 
     made: Fit = torn_down(fitted)
     return made

@@ -91,7 +91,7 @@ class LinearSurvival(AtomicModel):
         if not target["event"][weight > 0.0].any():
             raise ValueError("y holds no event of a sample with a weight: nothing can be learned")
         design = expanded(inputs, self.features, weight=weight)
-        return Checked(design, target, [target], weight, loss)
+        return Checked(design, target, [loss.check_target(target)], weight, loss)
 
     def _take(self, data: Checked, results: list[Result]) -> None:
         """Set what was fitted, and the baseline hazard of each stratum."""

@@ -42,6 +42,25 @@ def check_weight(sample_weight: object, n_samples: int) -> Array:
     return weight
 
 
+def check_tau(tau: Any) -> None:
+    """Raise where the weight of the ridge term is no finite number >= 0."""
+    if not is_number(tau):
+        raise TypeError(f"tau must be a number >= 0, got {type(tau).__name__}")
+    if not (math.isfinite(tau) and tau >= 0):
+        raise ValueError(f"tau must be finite and >= 0, got {tau}")
+
+
+def check_intercept(fit_intercept: Any, loss: Loss) -> None:
+    """Raise where it is neither True nor False, or where the loss cannot have one."""
+    if fit_intercept not in (0, 1):
+        raise TypeError(f"the intercept is fitted or not: True or False, got {fit_intercept!r}")
+    if fit_intercept and loss.task == "survival":
+        raise ValueError(
+            f"the loss {loss.name!r} has no intercept: the baseline hazard takes its place; "
+            "leave it out"
+        )
+
+
 def check_loss_at_zero(loss: Loss, y: Array, weight: Array) -> None:
     """Raise ValueError where the loss of predicting 0 is beyond float64: no gap could be told."""
     with np.errstate(over="ignore", invalid="ignore"):

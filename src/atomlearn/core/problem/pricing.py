@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from atomlearn.core.problem.problem import Problem
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Pricing:
     """A point with its scores and the certificate of this very point.
 

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from atomlearn.core.data.lifted import Lifted
 from atomlearn.core.data.scores import ShiftedScores
-from atomlearn.core.interfaces import (
-    Array,
-    Columns,
-    Deadline,
-    Design,
-    Lift,
-    Loss,
-    Norm,
-    Scores,
-)
+from atomlearn.core.interfaces import Array, Columns, Deadline, Design, Lift, Loss, Norm, Scores
 from atomlearn.core.interfaces.excess import Excess
-from atomlearn.core.interfaces.numbers import is_number
 from atomlearn.core.losses import Offset, pieces
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
-from atomlearn.core.problem.checks import check_loss_at_zero, check_offset, check_weight
+from atomlearn.core.problem.checks import (
+    check_intercept,
+    check_loss_at_zero,
+    check_offset,
+    check_tau,
+    check_weight,
+)
 from atomlearn.core.problem.free import freed, raised_by_floats
 from atomlearn.core.problem.gaps import gap_at
 from atomlearn.core.problem.pricing import Pricing, priced
@@ -91,30 +86,35 @@ class Problem:
         unpenalized: object = None,
     ) -> Problem:
         """Check every part, and that the parts fit together, before any arithmetic."""
-        n_samples, n_features = design.shape
+        n_samples = design.shape[0]
         target = loss.check_target(y)
         if target.shape[0] != n_samples:
             raise ValueError(
                 f"X has {n_samples} rows and y has {target.shape[0]} targets; "
                 "they must describe the same samples"
             )
-        if not is_number(tau):
-            raise TypeError(f"tau must be a number >= 0, got {type(tau).__name__}")
-        if not (math.isfinite(tau) and tau >= 0):
-            raise ValueError(f"tau must be finite and >= 0, got {tau}")
-        norm = regularizer.norm.with_shape(design.matrix_shape).on(n_features)
-        regularizer = replace(regularizer, norm=norm)
+        check_tau(tau)
         weight = check_weight(sample_weight, n_samples)
-        check_loss_at_zero(loss, target, weight)
-        if fit_intercept not in (0, 1):
-            raise TypeError(f"the intercept is fitted or not: True or False, got {fit_intercept!r}")
-        if fit_intercept and loss.task == "survival":
-            raise ValueError(
-                f"the loss {loss.name!r} has no intercept: the baseline hazard takes its place; "
-                "leave it out"
-            )
-        problem = cls(loss, design, target, weight, regularizer, float(tau), bool(fit_intercept))
+        problem = cls.of_checked(design, target, weight, loss, regularizer, fit_intercept)
+        if tau:
+            problem = replace(problem, tau=float(tau))
         return problem.with_offset(offset).freed(unpenalized)
+
+    @classmethod
+    def of_checked(
+        cls,
+        design: Design,
+        y: Array,
+        weight: Array,
+        loss: Loss,
+        regularizer: Regularizer,
+        fit_intercept: bool,
+    ) -> Problem:
+        """Return the problem of targets and weights that were checked by themselves."""
+        norm = regularizer.norm.with_shape(design.matrix_shape).on(design.shape[1])
+        check_loss_at_zero(loss, y, weight)
+        check_intercept(fit_intercept, loss)
+        return cls(loss, design, y, weight, regularizer.of(norm), fit_intercept=bool(fit_intercept))
 
     def with_offset(self, offset: object) -> Problem:
         """Return the problem with numbers added to all predictions; itself where None."""
@@ -157,7 +157,7 @@ class Problem:
                 f"{type(norm).__name__} cannot be restricted to a few columns; "
                 "use a solver over its atoms, or FISTA over all columns"
             )
-        return replace(self, design=block, regularizer=replace(self.regularizer, norm=restricted))
+        return replace(self, design=block, regularizer=self.regularizer.of(restricted))
 
     def lifted(self) -> tuple[Problem, Lift] | None:
         """Return the same problem over lifted coordinates, and the way back; None where no need.
@@ -259,7 +259,7 @@ class Problem:
 
     def loss_at_zero(self) -> float:
         """Return f(0), the scale of what is negligible, without what is free."""
-        return pieces.value(self.loss.bare, self.y, np.zeros(self.y.size), self.weight)
+        return self.measured.loss_at_zero(self.loss, self.y, self.weight)
 
     def inside(self, columns: Columns | None, weights: Array) -> Array:
         """Return the weights of a point, shrunk into the ball where the form has one."""
@@ -335,7 +335,8 @@ class Problem:
             columns, weights = used if columns is None else columns[used], weights[used]
             lengths = self.measured.of(self.design, columns)
         at = (weights, prediction, v)
-        return replace(price, certificate=self.rounded(price.certificate, *at, columns, lengths))
+        price.certificate = self.rounded(price.certificate, *at, columns, lengths)
+        return price
 
     def rounded(
         self,

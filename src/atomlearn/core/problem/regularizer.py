@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from atomlearn.core.interfaces import Array, Form, Norm, ProxJacobian, ProxPoint
@@ -38,6 +38,10 @@ class Regularizer:
             )
         name = "radius" if self.form == "constrained" else "level"
         positive(name, self.amount, f"for form={self.form!r}")
+
+    def of(self, norm: Norm) -> Regularizer:
+        """Return the same of another norm; itself where that is the one it has."""
+        return self if norm is self.norm else replace(self, norm=norm)
 
     def value(self, gauge: float) -> float:
         """Return R at a point of this gauge; the caller keeps constrained points inside."""

@@ -22,9 +22,10 @@ import numpy as np
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.losses import pieces
 
 if TYPE_CHECKING:
-    from atomlearn.core.interfaces import Design
+    from atomlearn.core.interfaces import Design, Loss
     from atomlearn.core.problem.problem import Problem
 
 EPS = float(np.finfo(np.float64).eps)
@@ -59,10 +60,22 @@ class Lengths:
 
 
 class Measured:
-    """Lengths of columns of one design, each measured once, for solvers that keep none."""
+    """What is measured of a problem once: f(0), and lengths of columns, for solvers that keep none.
+
+    Problems that are made of one another share it.
+    """
 
     def __init__(self) -> None:
         self._known: tuple[Design | None, Columns, Array, Array] = _nothing
+        self._zero: tuple[object, object, object, float] = None, None, None, 0.0
+
+    def loss_at_zero(self, loss: Loss, y: Array, weight: Array) -> float:
+        """Return f(0) of these very parts."""
+        known = self._zero
+        if known[0] is not loss or known[1] is not y or known[2] is not weight:
+            value = pieces.value(loss.bare, y, np.zeros(y.size), weight)
+            self._zero = known = loss, y, weight, value
+        return known[3]
 
     def of(self, design: Design, columns: Columns) -> Lengths:
         """Return the lengths of these columns; those that are new are gathered."""
