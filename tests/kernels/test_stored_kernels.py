@@ -106,6 +106,20 @@ def test_large_products_of_genotypes_are_found_and_exact(n: int, p: int, m: int,
     assert not set(np.flatnonzero(never)) & set(found.columns)
 
 
+@pytest.mark.parametrize("digit", [-128, -127, 127])
+def test_sums_of_bytes_do_not_overflow(digit: int) -> None:
+    """Two copies everywhere and the largest digits: sums of 16 bits hold those of 64 quads."""
+    n, step = 2000, 1.0 / (127 * 256)  # the largest entry of a vector is 127 * 256 steps
+    V = np.full((n, 1), digit * step)
+    V[0] = 1.0
+    z = 2.0 * V.sum()
+    data, one = np.zeros(n // 4, dtype=np.uint8), np.ones(1)
+    for share, times in ((0.999, 1), (1.001, 0)):
+        search = _kernels.genotype_search(V, np.array([share * abs(z)]))
+        found = search(data, one, np.array([2 * n]), 0.0 * one, one)
+        assert found.columns.size == times
+
+
 def test_a_vector_that_is_not_finite_shows_among_large_products() -> None:
     data, means = np.full(6, 0b11111010, dtype=np.uint8), np.ones(2)
     V, ones = np.ones((9, 2)), np.ones(2)

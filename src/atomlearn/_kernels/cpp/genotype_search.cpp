@@ -7,6 +7,7 @@
 #include "genotype_search.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -16,6 +17,7 @@
 #define ATOMLEARN_BYTES      \
     __attribute__((noinline, \
                    target("avx512f,avx512dq,avx512bw,avx512vl,avx512vbmi,avx512vnni,fma")))
+#define ATOMLEARN_SHORTS __attribute__((noinline, target("avx2")))
 #include <immintrin.h>
 #endif
 
@@ -32,13 +34,23 @@ constexpr Index kBlock = 256;      // columns whose sums are kept
 constexpr Index kSpan = 1 << 22;   // samples whose sums of bytes fit into 32 bits
 constexpr Index kSteps = 127 * 256;
 
-// Copies counted of a tile of a column, 0 where missing or beyond its end.
+constexpr std::uint8_t kCopies[4] = {2, 0, 1, 0};
+
+// Copies counted of a tile of a column, 0 where missing or beyond its end: a byte has those of four
+// samples, which are looked up together.
 void copies_of(const std::uint8_t* column, Index first, Index n_samples, Index size,
                std::uint8_t* out) {
-    constexpr std::uint8_t values[4] = {2, 0, 1, 0};
-    const Index count = std::min(size, n_samples - first);
-    for (Index i = 0; i < count; ++i)
-        out[i] = values[(column[(first + i) / kQuad] >> (2 * (i % kQuad))) & 3];
+    static const auto four = [] {
+        std::array<std::array<std::uint8_t, kQuad>, 256> table;
+        for (std::size_t byte = 0; byte < 256; ++byte)
+            for (std::size_t i = 0; i < kQuad; ++i) table[byte][i] = kCopies[(byte >> 2 * i) & 3];
+        return table;
+    }();
+    const Index count = std::min(size, n_samples - first), bytes = count / kQuad;
+    column += first / kQuad;
+    for (Index b = 0; b < bytes; ++b) std::memcpy(out + kQuad * b, four[column[b]].data(), kQuad);
+    for (Index i = kQuad * bytes; i < count; ++i)
+        out[i] = kCopies[(column[bytes] >> (2 * (i % kQuad))) & 3];
     std::fill(out + count, out + size, std::uint8_t{0});
 }
 
@@ -117,6 +129,48 @@ bool is_fast() {
                               __builtin_cpu_supports("avx512dq");
     return found;
 }
+
+// The same without AVX-512: products of two samples in sums of 16 bits, which hold those of kShort
+// quads, digits being at least -128.
+template <int R>
+ATOMLEARN_SHORTS void short_bytes(const std::uint8_t (*copies)[kTile], const std::int8_t* digits,
+                                  Index quads, Index registers, std::int32_t* const* sums) {
+    constexpr Index kShort = 64, kHalf = kLanes / 2;
+    const __m256i ones = _mm256_set1_epi16(1);
+    for (int r = 0; r < R; ++r) {
+        for (Index first = 0; first < quads; first += kShort) {
+            const Index end = std::min(first + kShort, quads);
+            __m256i acc[kGroup][2] = {};
+            for (Index q = first; q < end; ++q) {
+                const auto* row =
+                    reinterpret_cast<const __m256i*>(digits + (q * registers + r) * kRegister);
+                const __m256i d[2] = {_mm256_loadu_si256(row), _mm256_loadu_si256(row + 1)};
+#pragma GCC unroll 8
+                for (int c = 0; c < kGroup; ++c) {
+                    std::int32_t four;
+                    std::memcpy(&four, copies[c] + kQuad * q, sizeof four);
+                    const __m256i x = _mm256_set1_epi32(four);
+#pragma GCC unroll 8
+                    for (int h = 0; h < 2; ++h)
+                        acc[c][h] = _mm256_add_epi16(acc[c][h], _mm256_maddubs_epi16(x, d[h]));
+                }
+            }
+#pragma GCC unroll 8
+            for (int c = 0; c < kGroup; ++c)
+#pragma GCC unroll 8
+                for (int h = 0; h < 2; ++h) {
+                    auto* to = reinterpret_cast<__m256i*>(sums[c] + r * kLanes + h * kHalf);
+                    const __m256i more = _mm256_madd_epi16(acc[c][h], ones);
+                    _mm256_storeu_si256(to, _mm256_add_epi32(_mm256_loadu_si256(to), more));
+                }
+        }
+    }
+}
+
+bool is_short() {
+    static const bool found = __builtin_cpu_supports("avx2");
+    return found;
+}
 #else
 bool is_fast() {
     return false;
@@ -136,6 +190,7 @@ void add_tile(const std::uint8_t (*copies)[kTile], const std::int8_t* digits, In
               Index registers, std::int32_t* const* sums) {
 #ifdef ATOMLEARN_BYTES
     if (is_fast()) return fast_bytes<R>(copies, digits, quads, registers, sums);
+    if (is_short()) return short_bytes<R>(copies, digits, quads, registers, sums);
 #endif
     add_bytes<R>(copies, digits, quads, registers, sums);
 }
