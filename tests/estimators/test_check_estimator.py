@@ -30,7 +30,6 @@ from atomlearn.designs import KernelOn
 #: tested with the numbers, and chosen here to be quick.
 ESTIMATORS = [
     AtomicRegressor(),
-    AtomicRegressor(norms.KSupport(k=2), 0.01, form="squared"),
     AtomicClassifier(),
     AtomicRegressorCV(n_alphas=3, cv=2),
     AtomicClassifierCV(n_alphas=2, cv=2),
@@ -41,7 +40,6 @@ ESTIMATORS = [
     SparsePCA(k=2, n_components=1),
     MatrixPursuit(norms.KSupport(5)),
     FeatureGenerator(2, batch=1, features="splines", loss="squared"),
-    AtomicClassifier("groups", 0.01, features="additive_gaussian"),
     AdditiveKernelSampler(),
     AdditiveKernelSampler("chi2"),
     # The default kernels, three on each column, are in the checks of the regressor.

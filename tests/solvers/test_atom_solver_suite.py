@@ -9,6 +9,7 @@ from atomlearn.interfaces import Norm
 from atomlearn.norms import L1, KSupport
 from atomlearn.papers.active_groups import active_groups
 from atomlearn.solvers import AtomGeneration, BlockCoordinateDescent, CoGEnT, FrankWolfe
+from atomlearn.testing.problems import Case
 from atomlearn.testing.solvers import SolverChecks
 
 
@@ -38,6 +39,10 @@ class OnPolytopes(SolverChecks):
 
     def _norm(self, k: int) -> Norm:
         return self.norm
+
+    def cases(self) -> list[Case]:
+        """One of the two of each loss and form: directions know neither weights nor intercept."""
+        return super().cases()[::2]
 
 
 class TestFrankWolfe(OnPolytopes):

@@ -73,7 +73,7 @@ def hull_optimum(problem: Problem, X: Array, V: Array) -> float:
     ("solver", "gap", "norm"),
     [(solver, gap, norm) for solver, gap in SOLVERS[:2] for norm in NORMS]
     # Steps toward and away from an atom are the same ones whatever the norm of the atom is.
-    + [(solver, gap, norm) for solver, gap in SOLVERS[2:] for norm in (KSupport(3), WEIGHTED)]
+    + [(solver, gap, KSupport(3)) for solver, gap in SOLVERS[2:]]
     + [(AtomGeneration(batch=3, tolerance=1e-8), 1e-8, KSupport(3))],
     ids=name,
 )

@@ -42,7 +42,7 @@ def test_atoms_without_weight_leave() -> None:
     rng = np.random.default_rng(2)
     X = rng.standard_normal((40, 60))
     y = X[:, :5].sum(axis=1) + 0.1 * rng.standard_normal(40)
-    settings = {"norm": norms.KSupport(10), "form": "squared", "level": 2.0, "gap": 1e-6}
+    settings = {"norm": norms.KSupport(10), "form": "squared", "level": 2.0, "gap": 1e-5}
     pruned = solve(X, y, solver=KFCFW(), **settings)
     plain = solve(X, y, solver=KFCFW(prune=False), **settings)
     assert pruned.converged
@@ -50,4 +50,4 @@ def test_atoms_without_weight_leave() -> None:
     assert plain.state.atoms.size == plain.iterations
     assert pruned.state.atoms.size < plain.state.atoms.size
     assert (pruned.state.alpha[1:] > 0).all()
-    assert_allclose(pruned.objective, plain.objective, rtol=2e-6)
+    assert_allclose(pruned.objective, plain.objective, rtol=2e-5)
