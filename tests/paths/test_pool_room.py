@@ -30,9 +30,18 @@ def test_all_of_sparse_data_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
     X = sp.random_array((100, 300), density=0.02, rng=np.random.default_rng(0), format="csc")
     l1 = Regularizer(norms.L1(), "penalized", 1.0)
 
-    def room(data: object) -> int:
+    def pool(data: object) -> Pool:
         design = as_design(data)
-        return Pool(Problem.build(design, np.ones(100), losses.as_loss("squared"), l1)).room
+        return Pool(Problem.build(design, np.ones(100), losses.as_loss("squared"), l1))
 
-    assert room(X) == 300
-    assert room(X.toarray()) == 10
+    assert pool(X).room == 300
+    assert pool(X.toarray()).room == 10
+    # Of two paths with pools of their own each has room for half as many, and both for no more
+    # than the one that gathers for them.
+    one, other = pool(X.toarray()).of_each(2, 4)
+    assert one is not other
+    assert one.room == 5
+    one.add(np.arange(5))
+    assert (one.room, other.room) == (0, 5)
+    other.add(np.arange(3, 7))
+    assert other.room == 1

@@ -31,8 +31,9 @@ class Pool:
         ``lengths``.
     """
 
-    #: Entries of the pool (1 GB in float64), beyond which no column joins it.
-    MOST_ENTRIES = 2**27
+    #: Entries of the pool (2 GB in float64), beyond which no column joins it; half as many where
+    #: it is of one of several paths, which differ in a part of their columns only.
+    MOST_ENTRIES = 2**28
 
     def __init__(self, problem: Problem, source: Pool | None = None) -> None:
         self._problem, self._source = problem, source
@@ -56,7 +57,8 @@ class Pool:
         sparse = self._problem.design.stored_sparse()
         if sparse is not None and sparse.nnz <= self.MOST_ENTRIES:
             return n_features - self.size
-        own = max(self.MOST_ENTRIES // max(n_samples, 1) - self.size, 0)
+        of_one = self.MOST_ENTRIES if self._source is None else self.MOST_ENTRIES // 2
+        own = max(of_one // max(n_samples, 1) - self.size, 0)
         return own if self._source is None else min(own, self._source.room)
 
     @property
