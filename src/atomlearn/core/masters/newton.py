@@ -93,6 +93,7 @@ class _Run:
         self.check_every = check_every
         self.steps = 0
         self.idle = 0
+        self.least_share = 1.0  # of a column's curvature; the other way is tried where this fails
         self.rate = math.inf  # decrease of the objective per gradient step, lately
         self.at = self._iterate(None)
         self.shortest = self._gradient_steps_worth_a_newton_step()
@@ -128,18 +129,20 @@ class _Run:
 
     def newton_steps(self) -> None:
         """Make Newton steps as long as they pay, then go on from where they led."""
-        paid = False
-        while self.open:
-            trial = newton_step(self.problem, self.best, TUNING.newton_step / self.at.lipschitz)
+        paid, failed = False, 0
+        while self.open and failed < 2:
+            step = TUNING.newton_step / self.at.lipschitz
+            trial = newton_step(self.problem, self.best, step, self.least_share)
             self.steps += 1
-            if trial is None or not trial.improves(self.best):
-                break
-            gain = trial.refit.gap / self.best.refit.gap
-            decrease = self.best.refit.objective - trial.refit.objective
-            self.best = trial
-            if gain > 0.5 and decrease < self.rate * self.shortest:
-                break  # gradient steps of the same cost do better
-            paid, self.idle = True, 0
+            failed += 1
+            if trial is not None and trial.improves(self.best):
+                halved = trial.refit.gap <= 0.5 * self.best.refit.gap
+                decrease = self.best.refit.objective - trial.refit.objective
+                self.best = trial
+                if halved or decrease >= self.rate * self.shortest:
+                    paid, self.idle, failed = True, 0, 0
+            if failed:  # gradient steps of the same cost do better, or the other damping does
+                self.least_share = TUNING.least_share if self.least_share == 1.0 else 1.0
         self.period = self.shortest if paid else min(2 * self.period, 20 * self.shortest)
         if paid:
             # Not for less: starting over costs the momentum.
@@ -167,12 +170,18 @@ class _Run:
         return int(np.clip(newton / 8 / (4 * n_samples * size), 5, 60))
 
 
-def newton_step(problem: Problem, at: Candidate, step: float) -> Candidate | None:
+def newton_step(
+    problem: Problem, at: Candidate, step: float, least_share: float
+) -> Candidate | None:
     """Return the point a semismooth Newton step leads to, or None where it leads nowhere.
 
     With r = w - prox(w - step f'(w)), J the Jacobian of the prox there and H = A'DA, the direction
     solves (I - J (I - step H)) d = -r. The exact search along it is for the envelope of the
     quadratic model; the point returned is the proximal gradient step made from there.
+
+    A column is damped relative to its own curvature, but as if that were at least ``least_share``
+    of the largest: at 1 all are damped alike, which suits dependent columns and kinks; far below,
+    columns whose units differ by orders of magnitude are all moved.
     """
     block, weights = block_of(problem), at.refit.weights
     curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
@@ -186,7 +195,9 @@ def newton_step(problem: Problem, at: Candidate, step: float) -> Candidate | Non
     jacobian = prox.jacobian()
     if not jacobian.support.size:
         return None
-    inverse, gains = resolvent(jacobian, TUNING.newton_regularization)
+    own = block.squared_norms(curvature)
+    damping = TUNING.newton_regularization * np.maximum(own / own.max(), least_share)
+    inverse, gains = resolvent(jacobian, damping)
     base = inverse.apply(weights - prox.point)
     system = NewtonSystem(block, curvature, gains, step, step_intercept)
     try:

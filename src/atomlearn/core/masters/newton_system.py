@@ -152,28 +152,25 @@ def _solve(matrix: Array, right: Array) -> Array:
     return np.asarray(solution)
 
 
-def resolvent(jacobian: ProxJacobian, regularization: float) -> tuple[ProxJacobian, ProxJacobian]:
-    """Return (I - K)^-1 and (I - K)^-1 K for K = J / (1 + regularization), diagonal + low rank.
+def resolvent(jacobian: ProxJacobian, damping: Array) -> tuple[ProxJacobian, ProxJacobian]:
+    """Return (I - K)^-1 and (I - K)^-1 K for K = S J S with S = (1 + damping)^-1/2.
 
     By Woodbury with B = (I - diagonal of K)^-1 and V C V' the low-rank part of K:
     (I - K)^-1 = B + B V (I - C V'B V)^-1 C V' B. Rows where J vanishes keep an identity row.
     """
-    diagonal = jacobian.diagonal / (1.0 + regularization)
-    spread = 1.0 / (1.0 - diagonal)
+    # 1 - d / (1 + damping), without the digits that 1 - d loses.
+    spread = (1.0 + damping) / ((1.0 - jacobian.diagonal) + damping)
+    gains = jacobian.diagonal / ((1.0 - jacobian.diagonal) + damping)
     factors = jacobian.dense_factors()
     if not factors.shape[1]:
-        return ProxJacobian(spread), ProxJacobian(diagonal * spread)
-    coefficients = jacobian.coefficients / (1.0 + regularization)
+        return ProxJacobian(spread), ProxJacobian(gains)
     used = np.flatnonzero(factors.any(axis=1))
-    factors = factors[used]
+    factors = factors[used] / np.sqrt(1.0 + damping[used])[:, None]
     images = spread[used, None] * factors
-    matrix = -coefficients[:, None] * (factors.T @ images)
-    matrix[np.diag_indices(coefficients.size)] += 1.0
-    middle = _solve(matrix, np.diag(coefficients))
+    matrix = -jacobian.coefficients[:, None] * (factors.T @ images)
+    matrix[np.diag_indices(jacobian.coefficients.size)] += 1.0
+    middle = _solve(matrix, np.diag(jacobian.coefficients))
     values, vectors = np.linalg.eigh(0.5 * (middle + middle.T))
-    widened = np.zeros((spread.size, coefficients.size))
+    widened = np.zeros((spread.size, values.size))
     widened[used] = images @ vectors
-    return (
-        ProxJacobian(spread, widened, values),
-        ProxJacobian(diagonal * spread, widened, values),
-    )
+    return ProxJacobian(spread, widened, values), ProxJacobian(gains, widened, values)

@@ -31,6 +31,8 @@ class Tuning:
     gradient_patience : iterations without a tenth off the gap before it gives back what it has.
     newton_regularization : of Newton's equation, relative to 1 / step: larger slows the last steps
         down, smaller loses digits where columns are dependent.
+    least_share : of the largest curvature of a column, for which smaller ones are taken there, when
+        all alike does not pay. Smaller loses digits.
     newton_step : Newton's step size in units of 1 / L; below 1 the searched function is convex.
     newton_patience : rounds without progress before the best point is given back.
     direct_limit : size of a Newton system from which conjugate gradients replace a factorization:
@@ -117,6 +119,7 @@ class Tuning:
     negligible_move: float = 1e-11
     gradient_patience: int = 2000
     newton_regularization: float = 1e-6
+    least_share: float = 1e-9
     newton_step: float = 0.5
     newton_patience: int = 20
     direct_limit: int = 6000
