@@ -60,8 +60,10 @@ def test_newton_direction_solves_the_whole_equation(
 def test_resolvent_is_the_inverse(rank: int) -> None:
     rng = np.random.default_rng(1)
     J = jacobian(rng, 9, rank, np.array([1.0, -1.0]))
-    K = J.dense() / 1.01
-    inverse, gains = resolvent(J, 0.01)
+    damping = rng.uniform(1e-3, 0.1, 9)
+    root = np.sqrt(1.0 + damping)
+    K = J.dense() / root / root[:, None]
+    inverse, gains = resolvent(J, damping)
     expected = np.linalg.inv(np.eye(9) - K)
     assert_allclose(inverse.dense(), expected, atol=1e-12)
     assert_allclose(gains.dense(), expected @ K, atol=1e-12)

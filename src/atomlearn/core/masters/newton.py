@@ -93,7 +93,7 @@ class _Run:
         self.check_every = check_every
         self.steps = 0
         self.idle = 0
-        self.least_share = 1.0  # of a column's curvature; the other way is tried where this fails
+        self.least_share = 1.0  # of a column's curvature; slow steps change it
         self.rate = math.inf  # decrease of the objective per gradient step, lately
         self.at = self._iterate(None)
         self.shortest = self._gradient_steps_worth_a_newton_step()
@@ -134,14 +134,15 @@ class _Run:
             step = TUNING.newton_step / self.at.lipschitz
             trial = newton_step(self.problem, self.best, step, self.least_share)
             self.steps += 1
-            failed += 1
+            failed, halved = failed + 1, False
             if trial is not None and trial.improves(self.best):
                 halved = trial.refit.gap <= 0.5 * self.best.refit.gap
                 decrease = self.best.refit.objective - trial.refit.objective
                 self.best = trial
+                # Else gradient steps of the same cost do better.
                 if halved or decrease >= self.rate * self.shortest:
                     paid, self.idle, failed = True, 0, 0
-            if failed:  # gradient steps of the same cost do better, or the other damping does
+            if not halved:
                 self.least_share = TUNING.least_share if self.least_share == 1.0 else 1.0
         self.period = self.shortest if paid else min(2 * self.period, 20 * self.shortest)
         if paid:

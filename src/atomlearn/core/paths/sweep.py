@@ -106,21 +106,24 @@ class Sweep:
         ridge = problem.tau * _squares(W)
         gauge = np.abs(W) @ self.price
         objective = 0.5 * (self.predictions - y) ** 2 @ s + 0.5 * ridge + levels * gauge
+        # What the scores may be off by counts as if it were there.
+        errors = np.where(W != 0, self.pool.lengths.scored / self.price, 0.0).max(axis=1)
+        reached = polar + 2.0 * growth(y.size) * np.sqrt(_squares(V)) * errors
         # f*(-c v) = c^2 Q - c v'y
         per_weight = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
         Q, inner = 0.5 * (V * V) @ per_weight, V @ y
-        beyond = np.maximum(polar - levels, 0.0)
+        beyond = np.maximum(reached - levels, 0.0)
         gap = objective + 0.5 * ridge + Q - inner + objective / levels * beyond
         if not problem.tau:
             # The classical alternative: the dual point scaled into polar <= level.
-            c = levels / np.maximum(polar, levels)
+            c = levels / np.maximum(reached, levels)
             gap = np.where(beyond > 0, np.minimum(gap, objective + c * c * Q - c * inner), gap)
         gap = np.clip(np.where(np.isnan(gap), np.inf, gap), 0.0, objective)
         raised = self._raised()
         return objective + raised, gap + self._rounding(objective) + raised, polar
 
     def _rounding(self, objective: Array) -> Array:
-        """Return what rounding may hide in each gap, see ``problem.rounding``."""
+        """Return what rounding may hide in each gap beside the polar, see ``problem.rounding``."""
         problem, W, lengths = self.problem, np.abs(self.weights), self.pool.lengths
         n_samples, heaviest = problem.y.size, float(problem.weight.max())
         slope = np.sqrt(_squares(self.duals))
@@ -130,9 +133,7 @@ class Sweep:
         terms = np.array([growth(int(count)) for count in used]) * (used > 0)
         off, shift = terms * (W @ lengths.summed), terms * (W @ np.abs(lengths.offsets))
         total += slope * off + 0.5 * heaviest * (off * off + n_samples * shift * shift)
-        errors = np.where(W > 0, lengths.scored / self.price, 0.0).max(axis=1)
-        reach = 2.0 * growth(n_samples) * slope * errors
-        return np.asarray(total + objective / self.levels * reach)
+        return np.asarray(total)
 
     def _raised(self) -> Array:
         """Return how much higher the objectives are with the intercepts that are given back."""

@@ -348,10 +348,8 @@ class Problem:
         lengths: Lengths | None = None,
     ) -> Certificate:
         """Return the certificate of this point with what rounding may have hidden in its gap."""
-        known = certificate.objective, certificate.polar
-        return certificate.widened(
-            rounding(self, columns, weights, prediction, dual, *known, lengths)
-        )
+        at = columns, weights, prediction, dual, certificate, lengths
+        return certificate.widened(rounding(self, *at))
 
     def certificate(
         self,

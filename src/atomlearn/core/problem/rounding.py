@@ -23,10 +23,12 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.losses import pieces
+from atomlearn.core.problem.gaps import gap_at
 
 if TYPE_CHECKING:
     from atomlearn.core.interfaces import Design, Loss
     from atomlearn.core.problem.problem import Problem
+    from atomlearn.core.problem.result import Certificate
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -111,8 +113,7 @@ def rounding(
     weights: Array,
     prediction: Array,
     dual: Array,
-    objective: float,
-    polar: float,
+    certificate: Certificate,
     lengths: Lengths | None,
 ) -> float:
     """Return a bound on the rounding in a gap computed at this point and dual point. O(n_samples).
@@ -120,7 +121,7 @@ def rounding(
     It has three parts: the sums in f(z) + f*(-v), the prediction z = X w + b itself, and the scores
     X'v. The last two need the ``lengths`` of the columns in use.
     """
-    n_samples = prediction.size
+    n_samples, objective = prediction.size, certificate.objective
     slope, size = _length(dual), _length(prediction)
     target = _length(problem.y) if problem.loss.task == "regression" else 0.0
     total = growth(n_samples) * (objective + slope * (size + target))
@@ -138,7 +139,12 @@ def rounding(
     # Each score is off by its column's length; twice, as v sums to 0 up to rounding only.
     scores = ArrayScores(2.0 * growth(n_samples) * slope * lengths.scored)
     reach, ranges = _reach(problem, columns, scores)
-    return total + _of_polar(problem, objective, polar) * reach + ranges
+    off_polar = _of_polar(problem, certificate) * reach
+    if off_polar > certificate.gap and not problem.tau and ranges is None:
+        # Much for a gauge that is far from its bound: scaled into feasibility costs less.
+        at = objective, objective, prediction, dual, certificate.polar + reach
+        off_polar = min(off_polar, max(gap_at(problem, *at) - certificate.gap, 0.0))
+    return total + off_polar + (ranges or 0.0)
 
 
 def of_shift(problem: Problem, shift: float, prediction: Array | None = None) -> float:
@@ -172,27 +178,29 @@ def _curved(problem: Problem, square: float, prediction: Array | None) -> float:
     return float(loss.curvature(problem.y, prediction, weight).max()) * square
 
 
-def _reach(problem: Problem, columns: Columns | None, scores: ArrayScores) -> tuple[float, float]:
+def _reach(
+    problem: Problem, columns: Columns | None, scores: ArrayScores
+) -> tuple[float, float | None]:
     """Return the polar of errors of scores, and what coefficients with bounds make of them."""
     norm = problem.regularizer.norm
     if columns is not None:
         restricted = norm.restrict(columns, problem.design.shape[1])
         if restricted is None:
-            return float(scores.full().max()), 0.0
+            return float(scores.full().max()), None
         norm = restricted
     either = [norm.excess(ArrayScores(sign * scores.full())) for sign in (1.0, -1.0)]
     bounded = [side for side in either if side is not None]
     if not bounded:
-        return norm.polar(scores), 0.0
+        return norm.polar(scores), None
     return max(side.polar for side in bounded), sum(side.at(0.0) for side in bounded)
 
 
-def _of_polar(problem: Problem, objective: float, polar: float) -> float:
+def _of_polar(problem: Problem, at: Certificate) -> float:
     """Return how much R* grows with the polar: the gauge that the optimum can have."""
     regularizer = problem.regularizer
     if regularizer.form == "constrained":
         return regularizer.amount
-    return (objective if regularizer.form == "penalized" else polar) / regularizer.amount
+    return (at.objective if regularizer.form == "penalized" else at.polar) / regularizer.amount
 
 
 def _length(v: Array) -> float:

@@ -178,7 +178,7 @@ def _exact(problem: Problem, smooth: Problem, state: State, v: Array) -> Certifi
     columns, lengths = state.columns, getattr(state, "lengths", None)
     loss, _ = problem.loss.fixed()
     lost = problem.loss.slack(problem.y, prediction, v, problem.weight)
-    at = columns, state.weights, prediction, steepest, objective, known.polar, lengths
-    lost += rounding(replace(problem, loss=loss), *at)
     searched = None if known.search_gap is None else max(0.0, gap - known.gap + known.search_gap)
-    return Certificate(objective, gap, known.polar, searched).widened(lost)
+    exact = Certificate(objective, gap, known.polar, searched)
+    at = columns, state.weights, prediction, steepest, exact, lengths
+    return exact.widened(lost + rounding(replace(problem, loss=loss), *at))
