@@ -27,7 +27,7 @@ MOST_CONSTANTS = 180
 MOST_PROTOCOLS = 0
 #: Lines of code of the package and of its core: without prose, comments and blank lines.
 MOST_CODE = 48_130
-MOST_CODE_OF_THE_CORE = 15_580
+MOST_CODE_OF_THE_CORE = 15_615
 
 
 def lines_of_files() -> dict[str, int]:

@@ -202,6 +202,12 @@ def _of_products(source: Source) -> str:
     return ".fit(designs.Polynomial.interactions(X, squares=True), y)"
 
 
+def _curve_of(fitted: Fitted, unit: int) -> ModelCurve | None:
+    if not fitted.has_curves:
+        return None
+    return ModelCurve(*curve_of(fitted.map, fitted.columns, fitted.coefficients, unit))
+
+
 def model_of(source: Source, fitted: Fitted) -> SavedModel:
     """Return the model in data units, with only the columns that it reads."""
     features, schema, target = source.features, source.schema, source.target
@@ -225,11 +231,7 @@ def model_of(source: Source, fitted: Fitted) -> SavedModel:
                 index=int(column),
                 name=features.name(int(column)),
                 factors=tuple(place[factor] for factor in pair),
-                curve=ModelCurve(
-                    *curve_of(fitted.map, fitted.columns, fitted.coefficients, int(column))
-                )
-                if fitted.has_curves
-                else None,
+                curve=_curve_of(fitted, int(column)),
             )
             for column, pair in zip(fitted.units, factors, strict=True)
         ),
