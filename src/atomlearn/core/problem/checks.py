@@ -50,8 +50,8 @@ def check_tau(tau: Any) -> None:
         raise ValueError(f"tau must be finite and >= 0, got {tau}")
 
 
-def check_intercept(fit_intercept: Any, loss: Loss) -> None:
-    """Raise where it is neither True nor False, or where the loss cannot have one."""
+def check_loss(loss: Loss, y: Array, weight: Array, fit_intercept: Any) -> None:
+    """Raise where an intercept is not what it can have, or f(0) is beyond float64: no gap."""
     if fit_intercept not in (0, 1):
         raise TypeError(f"the intercept is fitted or not: True or False, got {fit_intercept!r}")
     if fit_intercept and loss.task == "survival":
@@ -59,10 +59,6 @@ def check_intercept(fit_intercept: Any, loss: Loss) -> None:
             f"the loss {loss.name!r} has no intercept: the baseline hazard takes its place; "
             "leave it out"
         )
-
-
-def check_loss_at_zero(loss: Loss, y: Array, weight: Array) -> None:
-    """Raise ValueError where the loss of predicting 0 is beyond float64: no gap could be told."""
     with np.errstate(over="ignore", invalid="ignore"):
         value = loss.value(y, np.zeros(y.shape[0]), weight)
     if not math.isfinite(value):

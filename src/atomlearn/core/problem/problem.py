@@ -12,13 +12,7 @@ from atomlearn.core.interfaces import Array, Columns, Deadline, Design, Lift, Lo
 from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.losses import Offset, pieces
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
-from atomlearn.core.problem.checks import (
-    check_intercept,
-    check_loss_at_zero,
-    check_offset,
-    check_tau,
-    check_weight,
-)
+from atomlearn.core.problem.checks import check_loss, check_offset, check_tau, check_weight
 from atomlearn.core.problem.free import freed, raised_by_floats
 from atomlearn.core.problem.gaps import gap_at
 from atomlearn.core.problem.pricing import Pricing, priced
@@ -102,19 +96,12 @@ class Problem:
 
     @classmethod
     def of_checked(
-        cls,
-        design: Design,
-        y: Array,
-        weight: Array,
-        loss: Loss,
-        regularizer: Regularizer,
-        fit_intercept: bool,
+        cls, design: Design, y: Array, s: Array, loss: Loss, penalty: Regularizer, intercept: bool
     ) -> Problem:
         """Return the problem of targets and weights that were checked by themselves."""
-        norm = regularizer.norm.with_shape(design.matrix_shape).on(design.shape[1])
-        check_loss_at_zero(loss, y, weight)
-        check_intercept(fit_intercept, loss)
-        return cls(loss, design, y, weight, regularizer.of(norm), fit_intercept=bool(fit_intercept))
+        norm = penalty.norm.with_shape(design.matrix_shape).on(design.shape[1])
+        check_loss(loss, y, s, intercept)
+        return cls(loss, design, y, s, penalty.of(norm), fit_intercept=bool(intercept))
 
     def with_offset(self, offset: object) -> Problem:
         """Return the problem with numbers added to all predictions; itself where None."""
