@@ -23,6 +23,7 @@ from benchmarks.tuning.turns import varied
 GRID: dict[str, tuple[float, ...]] = {
     "share": (0.7, 0.9),
     "wider": (0.5, 0.7, 0.8),
+    "dear": (0.06, 1.0, 1e9),
     "sure": (0.3, 0.5, 0.6),
     "levels": (8, 24),
 }
