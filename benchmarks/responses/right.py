@@ -145,7 +145,7 @@ def partialled(rng: np.random.Generator) -> Iterator[Difference]:
     )
     for norm, form in settings:
         amount: Any = {"radius": 0.5} if form == "constrained" else {"level": 5.0}
-        asked: Any = {"norm": norm, "form": form, "gap": 1e-13, **amount}
+        asked: Any = {"norm": norm, "form": form, "gap": 1e-10, **amount}
         whole = solve(np.hstack([X, free]), y, unpenalized=range(90, 94), intercept=True, **asked)
         rest = solve(X - Q @ (Q.T @ X), y - Q @ (Q.T @ y), **asked)
         what = f"unpenalized {type(norm).__name__}"

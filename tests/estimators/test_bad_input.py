@@ -210,6 +210,12 @@ def test_a_binary_loss_wants_two_labels(fit: Fit, name: str) -> None:
     refused(fit, r"y must hold the two labels -1 and \+1.*found.*np\.where", X, NOT_BINARY[name])
 
 
+@pytest.mark.parametrize("labels", [["a", 1], ["a", None]])
+def test_labels_that_cannot_be_sorted(labels: Any) -> None:
+    with pytest.raises(ValueError, match=r"labels that cannot be compared .* y\.astype\(str\)"):
+        AtomicClassifier().fit(np.ones((4, 1)), np.array(labels * 2, dtype=object))
+
+
 def test_estimators_want_classes() -> None:
     for fit in (by_classifier, by_classifier_cv, by_generator):
         refused(fit, "continuous", X, Y)

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
@@ -162,6 +163,15 @@ def test_offsets_of_several_classes_at_once_are_those_of_scipy():
     assert features.selected_.size == 2
     with pytest.raises(ValueError, match="offset must have shape"):
         features.fit(X, y, offset=added[:, :2])
+
+
+def test_an_index_of_names_is_names():
+    frame = pd.DataFrame(table()[0], columns=list("abcdefghijkl"))
+    y = frame["a"] - frame["f"]
+    model = AtomicRegressor(alpha=1e3, unpenalized=frame.columns[:2]).fit(frame, y)
+    assert model.selected_.tolist() == [0, 1]
+    with pytest.raises(ValueError, match="unpenalized: X does not have the column 'z'"):
+        AtomicRegressor(unpenalized=["z"]).fit(frame, y)
 
 
 def drawn(seed: int = 0) -> tuple[Any, Any]:

@@ -86,7 +86,7 @@ def test_solve_and_missing_names():
     X = pd.DataFrame(rng.normal(size=(30, 7)), columns=NAMES)
     y = rng.normal(size=30)
     sets = {**NAMED, "absent": ["tsh", "t4"], "partly": ["tsh", "ldl"]}
-    with pytest.raises(ValueError, match=r"'absent' names column 'tsh'.*missing='ignore'"):
+    with pytest.raises(ValueError, match=r"'tsh' of group 'absent'.*missing='ignore'"):
         solve(X, y, norm=LatentGroups(sets), level=1.0)
     norm = LatentGroups(sets, missing="ignore", weights={**dict.fromkeys(sets, 1.0), "body": 3.0})
     assert solve(X, y, norm=norm, level=1.0).converged

@@ -74,9 +74,15 @@ def checked_classification(
 ) -> Checked:
     """Return the data of a classification, or say what is wrong with X, y or the weights."""
     inputs = checked_design(estimator, X, reset=True)
-    target = checked_target(estimator, y, inputs.shape[0])
-    if not _are_whole(target):
-        check_classification_targets(target)
+    try:
+        target = checked_target(estimator, y, inputs.shape[0])
+        if not _are_whole(target):
+            check_classification_targets(target)
+    except TypeError as error:
+        raise ValueError(
+            f"y holds labels that cannot be compared ({error}); drop samples without a label, and "
+            "give the others one type, for example with y.astype(str)"
+        ) from error
     weight = unlabeled = check_weight(sample_weight, inputs.shape[0])
     classes, codes = encoded(estimator, target, weight)
     if class_weight is not None:

@@ -22,6 +22,8 @@ def named(norm: Norm, names: Sequence[str] | None) -> Norm:
 
 def named_columns(columns: Any, names: Sequence[str] | None, owner: str) -> Any:
     """Return columns by index, from names and patterns of them; indices and masks as they are."""
+    if hasattr(columns, "tolist"):  # an index of pandas is no sequence
+        columns = np.asarray(columns)
     if columns is None or not (isinstance(columns, str) or _has_strings(columns)):
         return columns
     if names is None:
@@ -30,7 +32,7 @@ def named_columns(columns: Any, names: Sequence[str] | None, owner: str) -> Any:
             "or indices"
         )
     place = {name: number for number, name in enumerate(names)}
-    return np.array(_resolve(columns, owner, place, owner, "error"), dtype=np.int64)
+    return np.array(_resolve(columns, "", place, owner, "error"), dtype=np.int64)
 
 
 def named_groups(groups: Any, names: Sequence[str], owner: str) -> Any:
@@ -88,6 +90,7 @@ def resolved(
 def _resolve(group: Any, label: str, place: dict[str, int], owner: str, missing: str) -> list[int]:
     entries = [group] if isinstance(group, str) else list(group)
     result: dict[int, None] = {}
+    remedy = f" of group {label!r}; correct it, or pass missing='ignore'" if label else ""
     for entry in entries:
         if not isinstance(entry, str):
             result[int(entry)] = None
@@ -96,16 +99,10 @@ def _resolve(group: Any, label: str, place: dict[str, int], owner: str, missing:
         elif any(mark in entry for mark in "*?["):
             matches = fnmatch.filter(place, entry)
             if not matches and missing == "error":
-                raise ValueError(
-                    f"{owner}: pattern {entry!r} of group {label!r} matches no column; check it, "
-                    "or pass missing='ignore'"
-                )
+                raise ValueError(f"{owner}: no column matches the pattern {entry!r}{remedy}")
             result.update(dict.fromkeys(place[name] for name in matches))
         elif missing == "error":
-            raise ValueError(
-                f"{owner}: group {label!r} names column {entry!r}, which X does not have; correct "
-                "it, or pass missing='ignore' to leave out what is not there"
-            )
+            raise ValueError(f"{owner}: X does not have the column {entry!r}{remedy}")
     return list(result)
 
 
