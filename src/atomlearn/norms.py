@@ -1,7 +1,6 @@
 """Norms: gauges of atoms, known by value, polar, best columns and (where it exists) prox."""
 
 from atomlearn.core.norms.at_most import AtMost
-from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.combine import Nonnegative, Scaled
 from atomlearn.core.norms.elastic_net import ElasticNetNorm
 from atomlearn.core.norms.groups import Groups
@@ -12,6 +11,7 @@ from atomlearn.core.norms.ordered import OWL, LInf
 from atomlearn.core.norms.registry import NAMES, as_norm
 from atomlearn.core.norms.restricted import Restricted
 from atomlearn.core.norms.user import UserNorm
+from atomlearn.lifting.blocks import Blocks
 from atomlearn.lifting.hierarchy import Hierarchy
 from atomlearn.lifting.latent import Chains, LatentGroups
 from atomlearn.lifting.latent_ksupport import LatentKSupport

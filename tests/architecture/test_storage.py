@@ -33,7 +33,7 @@ SPARSE_ALGEBRA = {
     "lifting/value.py": "projections onto L u = w",
     "lifting/decomposition.py": "which set holds which feature",
     "lifting/membership.py": "reads sets from membership matrices",
-    "core/norms/blocks.py": "puts prox Jacobians of blocks together",
+    "lifting/blocks.py": "puts prox Jacobians of blocks together",
     "core/masters/ridge_of_groups.py": "sums over the columns of each group",
     "core/masters/dual_interior.py": "sums over the features of each group, and its cone",
     "papers/interior_point.py": "the cone program, in the form its solver takes",

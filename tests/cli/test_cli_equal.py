@@ -189,5 +189,5 @@ def test_n_features_auto_is_the_same(tmp_path: Path) -> None:
     X, y = _made(0, 40, 5, False)
     fitted = _fitted(X, y, ["--n-features", "auto"], tmp_path)
     model = FeatureGenerator("auto", loss="squared").fit(X, y)
-    assert fitted.n_wanted == model.n_wanted_
+    assert fitted.model.n_wanted_ == model.n_wanted_
     np.testing.assert_array_equal(fitted.columns, np.sort(model.selected_))

@@ -10,7 +10,6 @@ from atomlearn.core.data.centered import CenteredBlock
 from atomlearn.core.data.coefficients import coefficient_rows
 from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.losses.deviance import deviance_explained
-from atomlearn.core.losses.mixed import Mixed
 from atomlearn.core.losses.offset import Offset
 from atomlearn.core.problem.free import free_part, raised_by_floats
 from atomlearn.core.problem.problem import Problem
@@ -20,6 +19,7 @@ from atomlearn.core.solvers.refit import refit_on_rays
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Atom
 from atomlearn.masters import SequentialQP
+from atomlearn.matrices.mixed import Mixed
 
 
 @pytest.fixture

@@ -30,11 +30,6 @@ class TestLimitsOfGroupsAlone(NormChecks):
     n_features = 10
 
 
-class TestWithoutLimits(NormChecks):
-    norm = AtMost(3, LISTS, 10)
-    n_features = 10
-
-
 def allowed(norm: AtMost, n: int) -> list[tuple[int, ...]]:
     """Return the largest sets of columns that the limits allow."""
     caps = norm.caps(n)

@@ -119,7 +119,7 @@ def _told(notes: Sequence[str]) -> list[str]:
 def _notes(plan: Plan, fitted: Fitted, n_features: int) -> list[str]:
     notes = []
     for result in fitted.results:
-        wanted = min(fitted.n_wanted or 0, n_features)
+        wanted = min(getattr(fitted.model, "n_wanted_", None) or 0, n_features)
         n_selected = fitted.columns.size if fitted.together else result.columns.size
         if fitted.has_curves:
             n_selected = np.unique(fitted.map.term_of(result.columns)).size
@@ -153,7 +153,7 @@ def _details(
         storage = f"sparse, {X.nnz:,} entries ({100 * X.nnz / (X.shape[0] * X.shape[1]):.2g}%)"
     details = [
         ("Data", f"{X.shape[0]:,} rows x {X.shape[1]:,} columns, {storage}, {X.dtype}"),
-        ("Fitted to", f"{fitted.n_rows:,} rows" + source.target.events_told),
+        ("Fitted to", f"{fitted.data.y.size:,} rows" + source.target.events_told),
     ]
     if settings["method"] == "feature generation":
         details += [
@@ -252,7 +252,7 @@ def model_of(source: Source, fitted: Fitted) -> SavedModel:
             )
             for result in fitted.results
         ),
-        settings={**fitted.settings, "rows_fitted": fitted.n_rows} | _roles_of(schema),
+        settings={**fitted.settings, "rows_fitted": fitted.data.y.size} | _roles_of(schema),
         created_with=f"atomlearn {__version__}",
         columns=columns,
         alleles=alleles_of(source, used),

@@ -18,7 +18,7 @@ from atomlearn.core.interfaces import Rows
 from atomlearn.designs import as_design
 from atomlearn.findings.twins import Twins, twins
 from atomlearn.reports.content import HeldOut, SelectedFeature
-from atomlearn.reports.evidence import Evidence, PathOf
+from atomlearn.reports.evidence import Evidence, PathOf, validation_of
 from atomlearn.reports.gathered import (
     along_chromosomes,
     half_of,
@@ -78,7 +78,7 @@ def evidence_of(
     labels = None if target.classes is None else [str(label) for label in target.classes]
     found = replace(
         Evidence() if held_out is None else held_out.evidence,
-        validation=fitted.validation,
+        validation=validation_of(fitted.model),
         path=_path(source, fitted),
         manhattan=_along_chromosomes(source, view, selected),
         parts=_groups_drawn(source, selected),
@@ -91,7 +91,7 @@ def _path(source: Source, fitted: Fitted) -> PathOf | None:
     model, data = fitted.model, fitted.data
     alpha = getattr(model, "alpha_", getattr(model, "alpha", None))
     single = len(fitted.results) == 1 and fitted.settings["method"] == "atomic norm"
-    if data is None or not alpha or not single or fitted.has_curves:
+    if not alpha or not single or fitted.has_curves:
         return None
     y: Any = data.y if data.target.classes is None else np.where(data.y == 1, 1.0, -1.0)
     weight = data.given.weight
@@ -126,7 +126,7 @@ def twins_of(
 ) -> tuple[SelectedFeature, ...]:
     """Add to the largest features what could have stood for them."""
     data, X = fitted.data, source.features.X
-    if data is None or _in_place(source) or X.shape[0] * X.shape[1] > LIMITS.large:
+    if _in_place(source) or X.shape[0] * X.shape[1] > LIMITS.large:
         return selected
 
     def asked() -> Sequence[Twins]:
@@ -142,7 +142,7 @@ def twins_of(
 
 def _can_be_asked(source: Source, fitted: Fitted) -> bool:
     """Whether fits without one of the features are fits like this one."""
-    rows = fitted.data is not None and not fitted.data.of_rows and not fitted.data.parameters
+    rows = not fitted.data.of_rows and not fitted.data.parameters
     small = source.features.X.shape[0] * source.features.n_features <= LIMITS.small
     return rows and small and fitted.settings["method"] == "atomic norm" and not fitted.interrupted
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
 import numpy as np
@@ -24,26 +23,20 @@ from atomlearn.core.data.parts import RowSubset, part_of
 from atomlearn.core.interfaces import Array, Columns, Design, Norm, Rows
 from atomlearn.core.paths.cross_validation import Rule
 from atomlearn.core.paths.levels import largest_useful_level
-from atomlearn.core.problem.result import Result, Status
+from atomlearn.core.problem.result import Status
 from atomlearn.estimators.units import Units, as_they_are, standardized, too_many
 from atomlearn.maps.feature_map import FeatureMap, map_of
-from atomlearn.reports.evidence import Validation, validation_of
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """A model of all outputs over the selected columns.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitted(Outcome):
+    """What a way to fit gave back, as a model of all outputs over the selected columns.
 
     columns : (m,) union over the outputs, increasing; coefficients : (n_outputs, m) in data
     units; intercepts : (n_outputs,) in data units; scaling : (m,) d of the norm or None;
     found : (m,) pass that found each column; map : what the columns are of the data, inputs or
-    curves;
-    results : one an output, in the units of the fit; settings : how, as text and numbers;
-    scaled_by : what was done to the features while selecting;
-    gaps_on_selected : for feature generation, one an output: the proved relative gap of the
-    coefficients with the features as selected; chosen : norm and alpha that a refit should use;
-    in_python : the estimator that does the same from Python; n_wanted : features (or groups) that
-    were to be selected; model, data : the (last) estimator and what it was fitted to.
+    curves; data : what the (last) estimator was fitted to; in_python : the estimator that does the
+    same from Python.
     """
 
     columns: Columns
@@ -51,20 +44,9 @@ class Fitted:
     intercepts: Array
     scaling: Array | None
     found: Columns
-    results: Sequence[Result]
-    settings: dict[str, Any]
-    n_rows: int
     map: FeatureMap
-    gaps_on_selected: tuple[float | None, ...]
-    chosen: tuple[Norm, float] | None = None
-    scaled_by: str = "as they are"
-    in_python: str = ""
-    n_wanted: int | None = None
-    notes: tuple[str, ...] = ()
-    stability: dict[int, float] = field(default_factory=dict)
-    validation: Validation | None = None
-    model: Any = None
-    data: Data | None = None
+    data: Data
+    in_python: str
 
     @property
     def units(self) -> Columns:
@@ -75,11 +57,6 @@ class Fitted:
     def has_curves(self) -> bool:
         """True where what was selected are curves."""
         return self.map.unit is not None
-
-    @property
-    def together(self) -> bool:
-        """True where one fit was of all classes."""
-        return self.settings.get("classes") == "together"
 
     @property
     def interrupted(self) -> bool:
@@ -118,28 +95,18 @@ def fit(
         # What ended early, or found fewer features than asked for, is told in our own words.
         warnings.simplefilter("ignore", UserWarning)
         outcome = how(data, plan, watch)
-    results = outcome.results
     columns, coefficients, intercepts, scaling = _coefficients(outcome, units)
+    back: dict[str, Any] = {each.name: getattr(outcome, each.name) for each in fields(outcome)}
     return Fitted(
+        **back | {"scaled_by": outcome.scaled_by or units.words},
         columns=columns,
         coefficients=coefficients,
         intercepts=intercepts,
         scaling=scaling,
         found=np.array([watch.found.get(column, 0) for column in columns.tolist()], np.int64),
-        results=results,
-        settings=outcome.settings,
-        n_rows=int(rows.size),
         map=map_of(design),
-        gaps_on_selected=outcome.gaps_on_selected,
-        chosen=outcome.chosen,
-        scaled_by=outcome.scaled_by or units.words,
-        in_python=_in_python(outcome, plan, center),
-        n_wanted=getattr(outcome.model, "n_wanted_", None),
-        notes=outcome.notes,
-        stability=outcome.stability,
-        validation=validation_of(outcome.model),
-        model=outcome.model,
         data=data,
+        in_python=_in_python(outcome, plan, center),
     )
 
 

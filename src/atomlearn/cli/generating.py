@@ -24,6 +24,9 @@ from atomlearn.estimators.units import too_many
 class Outcome:
     """What a way to fit gives back; ``model`` : the (last) estimator.
 
+    results : one an output, in the units of the fit; settings : how, as text and numbers;
+    gaps_on_selected : for feature generation, one an output: the proved relative gap of the
+    coefficients with the features as selected; chosen : norm and alpha that a refit should use;
     moments, scaled_by : (columns, means, scales) and words, where estimators scale features
     themselves; together : whether one fit was of all classes, whose features are the model's;
     selected : columns that were selected, those whose exact coefficient is zero too; selector :

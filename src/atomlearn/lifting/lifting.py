@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 
 from atomlearn.core.interfaces import Lift, Norm
-from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.partition import Partition
+from atomlearn.lifting.blocks import Blocks
 from atomlearn.lifting.expansion import Selection, stacked
 from atomlearn.lifting.segments import Segments
 

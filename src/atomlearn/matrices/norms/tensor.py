@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Lift, Scores, Solver, Term, positive_number
-from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.combine import Scaled
+from atomlearn.lifting.blocks import Blocks
 from atomlearn.lifting.expansion import Selection, stacked
 from atomlearn.lifting.latent import LiftedNorm
 from atomlearn.matrices.norms.trace import TraceNorm

@@ -37,7 +37,7 @@ class Mixed(Loss):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn.core.losses.mixed import Mixed
+    >>> from atomlearn.matrices.mixed import Mixed
     >>> from atomlearn.losses import Logistic, Squared
     >>> loss = Mixed((Squared(), Logistic()), np.array([0, 1]), np.array([0.0, 1.0]))
     >>> loss.gradient(np.array([2.0, -1.0]), np.array([0.5, -1.0]), np.ones(2))
