@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import designs, norms, solve
+from atomlearn import designs, losses, norms, solve
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.result import Status
 from atomlearn.solvers.stopping import Seconds
 
@@ -161,3 +164,32 @@ def test_a_loss_beyond_float64_is_refused(loss: str, form: str) -> None:
     amount = {"radius": 1.0} if form == "constrained" else {"level": 1.0}
     with pytest.raises(ValueError, match="too large for float64"):
         solve(X, y, loss=loss, norm="l1", form=form, sample_weight=weight, **amount)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "poisson"])
+@pytest.mark.parametrize("norm", ["l1", norms.KSupport(3), norms.L2()], ids=["l1", "k", "l2"])
+def test_rows_without_weight_cost_no_digits_however_large_they_are(loss, norm) -> None:
+    rng = np.random.default_rng(5)
+    X, kept = rng.normal(size=(60, 12)), np.arange(60) < 40
+    z = X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=60)
+    y = {"squared": z, "logistic": np.sign(z), "poisson": rng.poisson(np.exp(0.3 * z)) * 1.0}[loss]
+    X[~kept] *= 1e5
+    if loss == "squared":
+        y[~kept] *= 1e5
+    how = {"loss": loss, "norm": norm, "level": 0.5, "intercept": True, "gap": 1e-10}
+    with_rows = solve(X, y, sample_weight=kept.astype(float), **how)
+    without = solve(X[kept], y[kept], **how)
+    assert with_rows.status is without.status is Status.CONVERGED
+    assert abs(with_rows.objective - without.objective) <= with_rows.gap + without.gap
+
+
+def test_lengths_are_measured_again_for_other_weights() -> None:
+    X = np.diag([3.0, 4.0])
+    problem = Problem.build(
+        designs.as_design(X), np.ones(2), losses.Squared(), Regularizer(norms.L1(), "penalized", 1)
+    )
+    columns = np.array([0, 1])
+    assert problem.measured.of(problem, columns).summed.tolist() == [3.0, 4.0]
+    fewer = replace(problem, weight=np.array([1.0, 0.0]))
+    assert fewer.measured.of(fewer, columns).summed.tolist() == [3.0, 0.0]
+    assert problem.measured.of(problem, columns).summed.tolist() == [3.0, 4.0]

@@ -9,6 +9,7 @@ import numpy as np
 
 from atomlearn.core.interfaces import Array, Rows
 from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.rounding import Measured
 
 #: Training rows and test rows.
 Fold = tuple[Rows, Rows]
@@ -20,7 +21,7 @@ def training_part(problem: Problem, train: Rows) -> Problem:
     """Return the problem of these rows, over all: the others have weight zero, the sum stays."""
     weight = problem.weight * np.bincount(train, minlength=problem.y.size)
     weight *= problem.weight.sum() / weight.sum()
-    return replace(problem, weight=weight)
+    return replace(problem, weight=weight, measured=Measured())
 
 
 def decisions_at(problem: Problem, predicted: Array, test: Rows) -> Array:

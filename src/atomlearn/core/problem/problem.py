@@ -196,6 +196,11 @@ class Problem:
             return certificate.widened(0.0, abs(shift) * float(self.weight.sum()))
         return certificate.widened(0.0, of_shift(self, shift))
 
+    @property
+    def counted(self) -> Array | None:
+        """1 for each sample that has a weight and 0 for others, (n_samples,); None where all do."""
+        return None if self.weight.all() else (self.weight > 0.0).astype(np.float64)
+
     # --- values -----------------------------------------------------------------------------
 
     def objective(self, weights: Array, prediction: Array, gauge: float | None = None) -> float:
@@ -320,7 +325,7 @@ class Problem:
         if lengths is None:
             used = np.flatnonzero(weights)
             columns, weights = used if columns is None else columns[used], weights[used]
-            lengths = self.measured.of(self.design, columns)
+            lengths = self.measured.of(self, columns)
         at = (weights, prediction, v)
         price.certificate = self.rounded(price.certificate, *at, columns, lengths)
         return price

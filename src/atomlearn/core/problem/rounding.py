@@ -23,6 +23,7 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.losses import pieces
+from atomlearn.core.losses.domain import where_weighted
 from atomlearn.core.problem.gaps import gap_at
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """Euclidean lengths of the columns of a point, (m,) each.
+    """Euclidean lengths of the columns of a point, (m,) each, over the samples that have weight.
 
     scored : of the columns of X, of which the scores are made; summed : of the columns of which the
     prediction is made, which may have offsets taken off; offsets : those offsets.
@@ -68,7 +69,7 @@ class Measured:
     """
 
     def __init__(self) -> None:
-        self._known: tuple[Design | None, Columns, Array, Array] = _nothing
+        self._known: tuple[Design | None, Array, Columns, Array, Array] = _nothing
         self._zero: tuple[object, object, object, float] = None, None, None, 0.0
 
     def loss_at_zero(self, loss: Loss, y: Array, weight: Array) -> float:
@@ -79,27 +80,29 @@ class Measured:
             self._zero = known = loss, y, weight, value
         return known[3]
 
-    def of(self, design: Design, columns: Columns) -> Lengths:
+    def of(self, problem: Problem, columns: Columns) -> Lengths:
         """Return the lengths of these columns; those that are new are gathered."""
+        design, weight = problem.design, problem.weight
         # One assignment at the end: threads that measure at a time lose nothing but work.
-        _, known, lengths, scored = self._known if self._known[0] is design else _nothing
+        same = self._known[0] is design and self._known[1] is weight
+        _, _, known, lengths, scored = self._known if same else _nothing
         new = np.setdiff1d(columns, known)
         if new.size:
             # Some at a time: a solver over all columns must not hold them twice.
             at_once = max(1, LIMITS.piece_entries // design.shape[0])
             parts = np.split(new, range(at_once, new.size, at_once))
-            squares = [design.gather(part).squared_norms() for part in parts]
+            squares = [design.gather(part).squared_norms(problem.counted) for part in parts]
             more = np.sqrt(np.concatenate(squares))
             over = more + math.sqrt(design.shape[0]) * design.taken_off(new)
             order = np.argsort(known := np.append(known, new), kind="stable")
             known, lengths = known[order], np.append(lengths, more)[order]
             scored = np.append(scored, over)[order]
-            self._known = design, known, lengths, scored
+            self._known = design, weight, known, lengths, scored
         at = np.searchsorted(known, columns)
         return Lengths(scored[at], lengths[at], np.zeros(columns.size))
 
 
-_nothing = None, np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
+_nothing = None, np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
 
 
 def growth(count: int) -> float:
@@ -122,8 +125,10 @@ def rounding(
     X'v. The last two need the ``lengths`` of the columns in use.
     """
     n_samples, objective = prediction.size, certificate.objective
-    slope, size = _length(dual), _length(prediction)
-    target = _length(problem.y) if problem.loss.task == "regression" else 0.0
+    # What has no weight is no term of any sum, however large it is.
+    slope, size = _length(dual), _length(where_weighted(prediction, problem.weight))
+    y = problem.y if problem.loss.task == "regression" else np.zeros(n_samples)
+    target = _length(where_weighted(y, problem.weight))
     total = growth(n_samples) * (objective + slope * (size + target))
     total += problem.loss.slack(problem.y, prediction, dual, problem.weight)
     # Predictions are off by a digit themselves: all that there is where the slope is 0.

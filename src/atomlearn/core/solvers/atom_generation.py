@@ -191,7 +191,7 @@ def priced(
         prediction,
         gauge=float(shares.sum()),
         tolerance=tolerance,
-        lengths=problem.measured.of(problem.design, atoms.columns),
+        lengths=problem.measured.of(problem, atoms.columns),
     )
     return RayState(
         columns=atoms.columns,

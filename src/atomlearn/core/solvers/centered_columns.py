@@ -23,7 +23,8 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     """
     gathered = problem.design.gather(columns)
     block, places = gathered.distinct()
-    squares = block.squared_norms()
+    counted = problem.counted
+    squares = block.squared_norms(counted)
     lengths, nothing = np.sqrt(squares)[places], np.zeros(columns.size)
     # Scores of columns that the design centers itself are sums over the columns before.
     scored = lengths + np.sqrt(block.shape[0]) * problem.design.taken_off(columns)
@@ -40,7 +41,7 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     offsets = np.where(large, means, 0.0)
     block = DenseBlock(np.asfortranarray(block.dense() - offsets))
     taken_up = offsets[places] if problem.fit_intercept else nothing
-    summed = np.sqrt(block.squared_norms())[places]
+    summed = np.sqrt(block.squared_norms(counted))[places]
     return gathered.with_distinct(block), Lengths(scored, summed, taken_up)
 
 

@@ -104,7 +104,7 @@ class Moments:
             objective = problem.objective(state.weights, state.prediction, gauge)
             known = replace(state.certificate, objective=objective)
             v = problem.negative_gradient(state.prediction)
-            lengths = problem.measured.of(problem.design, state.columns)
+            lengths = problem.measured.of(problem, state.columns)
             at = state.weights, state.prediction, v, state.columns
             state.certificate = problem.rounded(known, *at, lengths)
         return state
