@@ -101,9 +101,10 @@ def _test(copy: Path, tests: str | list[str], reach: Reach | None = None) -> Non
 
 
 def tests_of(file: str, room: str) -> str:
-    """Return the tests of a room, those of the file by its name first."""
+    """Return the tests of a room: first those of the file by its name, and of earlier draws."""
     stem = Path(file).stem
     near = [str(path) for path in sorted(Path("tests").rglob(f"test_{stem}*.py"))]
+    near += [str(path) for path in sorted(Path("tests/mutation").glob("test_*.py"))]
     rest = [name for name in ROOMS[room].split() if name not in near]
     return " ".join(near + rest)
 

@@ -24,6 +24,7 @@ from atomlearn.core.masters.free_newton import projected
 from atomlearn.core.problem.factored import Factored
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
+from atomlearn.core.problem.result import Certificate
 from atomlearn.core.problem.rounding import EPS, Lengths, _reach, of_shift, rounding
 from atomlearn.solvers import ColumnGeneration
 
@@ -40,7 +41,7 @@ def test_what_predictions_are_off_by_counts_with_slope_and_curvature():
     lengths = Lengths(np.ones(4), np.full(4, 1e6), np.zeros(4))
     none = Lengths(np.ones(4), np.zeros(4), np.zeros(4))
     weights, dual = np.array([1e3, -1e3, 1e3, -1e3]), np.full(4, 5.0)
-    at = task, columns, weights, prediction, dual, 10.0, 1.0
+    at = task, columns, weights, prediction, dual, Certificate(10.0, 1.0, 1.0)
     more = rounding(*at, lengths) - rounding(*at, none)
     off = EPS * (4.0 + math.sqrt(4.0)) * 4e9
     assert_allclose(more, 10.0 * off + 0.5 * off * off, rtol=1e-6)
@@ -130,12 +131,12 @@ def test_errors_of_scores_reach_as_far_as_the_largest_where_no_norm_tells():
     task = SimpleNamespace(
         regularizer=SimpleNamespace(norm=whole), design=SimpleNamespace(shape=(3, 9))
     )
-    assert _reach(task, np.arange(3), ArrayScores(np.array([1.0, 4.0, 2.0]))) == (4.0, 0.0)
+    assert _reach(task, np.arange(3), ArrayScores(np.array([1.0, 4.0, 2.0]))) == (4.0, None)
 
 
 def test_what_an_offset_is_off_by_counts_by_the_curvature():
     task = problem_of(losses.Squared(), np.arange(1.0, 5.0))
-    at = task, np.arange(2), np.ones(2), np.zeros(4), np.zeros(4), 10.0, 1.0
+    at = task, np.arange(2), np.ones(2), np.zeros(4), np.zeros(4), Certificate(10.0, 1.0, 1.0)
     offsets = [
         rounding(*at, Lengths(np.ones(2), np.ones(2), np.full(2, far))) for far in (0.0, 1e9)
     ]

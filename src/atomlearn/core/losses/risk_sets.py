@@ -171,7 +171,7 @@ class RiskSets:
         result = np.exp(self.x + total[self.last])
         if self.first is not None:
             result -= np.exp(self.x + total[self.first])
-        if self.efron and self.is_tied:
+        if self.is_tied:
             less = np.zeros(self.ends.size)
             at = times[np.diff(times, prepend=-1) > 0]
             scale = np.zeros(self.ends.size)
@@ -201,7 +201,7 @@ class RiskSets:
             later = np.zeros((columns.shape[0], columns.shape[1] + 1))
             np.cumsum(columns[:, self.entries], axis=1, out=later[:, 1:])
             sums -= later[:, self.before]
-        if self.efron and self.is_tied:
+        if self.is_tied:
             tied = np.zeros_like(sums)
             np.add.at(tied.T, self.of, columns[:, self.events].T)
             return np.asarray(sums[:, times] - share * tied[:, times])
@@ -217,7 +217,7 @@ class RiskSets:
         result = total[self.last]
         if self.first is not None:
             result -= total[self.first]
-        if self.efron and self.is_tied:
+        if self.is_tied:
             tied = np.zeros_like(at)
             np.add.at(tied, times, share[:, None] * scaled)
             result[self.events] -= tied[self.of]
