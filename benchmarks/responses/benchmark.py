@@ -3,9 +3,9 @@
 Dense: n = 1000, p = 100,000, AR(0.5) columns; sparse: n = 20,000, p = 500,000, like text. Each
 solver has a process of its own, in which it is run over its tolerances from loose to tight until
 the objective, computed by one plain function for all, is within 1e-6 (relative) of the best that is
-known, and then again at that tolerance; times are medians of those runs,
-processor seconds for machines that others use. The reference is ours to
-a proved gap of 1e-9. A solver is given up after --limit seconds.
+known, and then again at that tolerance; times are medians of those runs, and processor seconds (of
+all threads) for machines that others use. The reference is ours to a proved gap of 1e-9. A solver
+is given up after --limit seconds.
 
     python -m benchmarks.responses.benchmark [--only "cox dense"] [--limit 60] [--out FOLDER]
 
