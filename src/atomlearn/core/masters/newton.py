@@ -97,7 +97,7 @@ class _Run:
         self.rate = math.inf  # decrease of the objective per gradient step, lately
         self.at = self._iterate(None)
         self.shortest = self._gradient_steps_worth_a_newton_step()
-        self.period = self.shortest
+        self.period, self.damping = self.shortest, TUNING.newton_regularization
 
     @property
     def open(self) -> bool:
@@ -132,16 +132,18 @@ class _Run:
         paid, failed = False, 0
         while self.open and failed < 2:
             step = TUNING.newton_step / self.at.lipschitz
-            trial = newton_step(self.problem, self.best, step, self.least_share)
+            trial = newton_step(self.problem, self.best, step, self.least_share, self.damping)
             self.steps += 1
-            failed, halved = failed + 1, False
+            failed, halved, damping = failed + 1, False, TUNING.newton_regularization
             if trial is not None and trial.improves(self.best):
                 halved = trial.refit.gap <= 0.5 * self.best.refit.gap
+                damping = self.damping if halved else max(0.1 * self.damping, TUNING.least_damping)
                 decrease = self.best.refit.objective - trial.refit.objective
                 self.best = trial
                 # Else gradient steps of the same cost do better.
                 if halved or decrease >= self.rate * self.shortest:
                     paid, self.idle, failed = True, 0, 0
+            self.damping = damping
             if not halved:
                 self.least_share = TUNING.least_share if self.least_share == 1.0 else 1.0
         self.period = self.shortest if paid else min(2 * self.period, 20 * self.shortest)
@@ -172,7 +174,7 @@ class _Run:
 
 
 def newton_step(
-    problem: Problem, at: Candidate, step: float, least_share: float
+    problem: Problem, at: Candidate, step: float, least_share: float, damping: float
 ) -> Candidate | None:
     """Return the point a semismooth Newton step leads to, or None where it leads nowhere.
 
@@ -187,9 +189,7 @@ def newton_step(
     block, weights = block_of(problem), at.refit.weights
     curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
     total = float(curvature.sum())
-    step_intercept = (
-        step / TUNING.newton_regularization / total if problem.fit_intercept and total > 0 else 0.0
-    )
+    step_intercept = step / damping / total if problem.fit_intercept and total > 0 else 0.0
     step_intercept *= float(block.squared_norms(curvature).mean()) if step_intercept else 0.0
     gradient = -at.scores
     prox = problem.regularizer.prox_point(weights - step * gradient, step, problem.tau)
@@ -197,8 +197,8 @@ def newton_step(
     if not jacobian.support.size:
         return None
     own = block.squared_norms(curvature)
-    damping = TUNING.newton_regularization * np.maximum(own / own.max(), least_share)
-    inverse, gains = resolvent(jacobian, damping)
+    each = damping * np.maximum(own / own.max(), least_share)
+    inverse, gains = resolvent(jacobian, each)
     base = inverse.apply(weights - prox.point)
     system = NewtonSystem(block, curvature, gains, step, step_intercept)
     try:
