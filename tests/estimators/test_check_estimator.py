@@ -39,7 +39,7 @@ ESTIMATORS = [
     SparseLowRank(tol=0.01),
     SparsePCA(k=2, n_components=1),
     MatrixPursuit(norms.KSupport(5)),
-    FeatureGenerator(2, batch=1, features="splines", loss="squared"),
+    FeatureGenerator(2, batch=1, features="splines", loss="squared", selected_tol=1e-10),
     AdditiveKernelSampler(),
     AdditiveKernelSampler("chi2"),
     # The default kernels, three on each column, are in the checks of the regressor.

@@ -49,8 +49,15 @@ def assert_prox_is_exact(v, k, step):
         np.testing.assert_array_max_ulp(w, rounded, maxulp=1)
     else:
         assert relative_error(w, exact) <= 1e-15
-    t_exact = exact_twins.exact_scaling([abs(Fraction(x)) for x in v.tolist()], k, Fraction(step))
-    assert t == (math.inf if t_exact is None else pytest.approx(float(t_exact), rel=1e-14))
+    magnitudes = [abs(Fraction(x)) for x in v.tolist()]
+    t_exact = exact_twins.exact_scaling(magnitudes, k, Fraction(step))
+    if t_exact is None:
+        assert t == math.inf
+    elif t != pytest.approx(float(t_exact), rel=1e-14):
+        # Where the sum stays at k for a while, any t of there gives the same point.
+        shares = [min(max(Fraction(t) * a - Fraction(step), Fraction(0)), Fraction(1))
+                  for a in magnitudes]  # fmt: skip
+        assert abs(sum(shares) - k) <= Fraction(1, 10**14) * k
 
 
 def assert_gauge_is_exact(w, k):
@@ -64,7 +71,7 @@ def assert_gauge_is_exact(w, k):
 @pytest.mark.parametrize("kind", KINDS)
 def test_small_vectors_against_rationals(kind, scale, dtype):
     rng = np.random.default_rng(KINDS.index(kind))
-    for size in (1, 2, 5, 14):
+    for size in (1, 2, 5, 23):
         v = (scale * vector(rng, kind, size)).astype(dtype)
         for k in range(1, size + 2):
             for step in 10.0 ** rng.uniform(-10, 10, 2):

@@ -197,7 +197,7 @@ def newton_step(
     if not jacobian.support.size:
         return None
     own = block.squared_norms(curvature)
-    each = damping * np.maximum(own / own.max(), least_share)
+    each = damping * np.maximum(own / (own.max() or 1.0), least_share)
     inverse, gains = resolvent(jacobian, each)
     base = inverse.apply(weights - prox.point)
     system = NewtonSystem(block, curvature, gains, step, step_intercept)
