@@ -129,22 +129,24 @@ class _Run:
 
     def newton_steps(self) -> None:
         """Make Newton steps as long as they pay, then go on from where they led."""
-        paid, failed = False, 0
-        while self.open and failed < 2:
+        paid, failed, slow = False, False, 0
+        while self.open and not failed:
             step = TUNING.newton_step / self.at.lipschitz
             trial = newton_step(self.problem, self.best, step, self.least_share, self.damping)
             self.steps += 1
-            failed, halved, damping = failed + 1, False, TUNING.newton_regularization
+            failed, slow = True, slow + 1
             if trial is not None and trial.improves(self.best):
-                halved = trial.refit.gap <= 0.5 * self.best.refit.gap
-                damping = self.damping if halved else max(0.1 * self.damping, TUNING.least_damping)
+                slow = 0 if trial.refit.gap <= 0.5 * self.best.refit.gap else slow
                 decrease = self.best.refit.objective - trial.refit.objective
                 self.best = trial
                 # Else gradient steps of the same cost do better.
-                if halved or decrease >= self.rate * self.shortest:
-                    paid, self.idle, failed = True, 0, 0
-            self.damping = damping
-            if not halved:
+                if not slow or decrease >= self.rate * self.shortest:
+                    paid, self.idle, failed = True, 0, False
+            if failed:
+                self.damping = TUNING.newton_regularization
+            elif slow >= TUNING.slow_steps:
+                self.damping = max(0.1 * self.damping, TUNING.least_damping)
+            if failed or slow >= TUNING.slow_steps:
                 self.least_share = TUNING.least_share if self.least_share == 1.0 else 1.0
         self.period = self.shortest if paid else min(2 * self.period, 20 * self.shortest)
         if paid:
@@ -189,15 +191,17 @@ def newton_step(
     block, weights = block_of(problem), at.refit.weights
     curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
     total = float(curvature.sum())
-    step_intercept = step / damping / total if problem.fit_intercept and total > 0 else 0.0
-    step_intercept *= float(block.squared_norms(curvature).mean()) if step_intercept else 0.0
+    with_intercept = problem.fit_intercept and total > 0
+    each = np.full(weights.size, damping)
+    own = block.squared_norms(curvature) if with_intercept or least_share < 1.0 else each
+    step_intercept = step / damping / total * float(own.mean()) if with_intercept else 0.0
     gradient = -at.scores
     prox = problem.regularizer.prox_point(weights - step * gradient, step, problem.tau)
     jacobian = prox.jacobian()
     if not jacobian.support.size:
         return None
-    own = block.squared_norms(curvature)
-    each = damping * np.maximum(own / (own.max() or 1.0), least_share)
+    if least_share < 1.0:
+        each *= np.maximum(own / (own.max() or 1.0), least_share)
     inverse, gains = resolvent(jacobian, each)
     base = inverse.apply(weights - prox.point)
     system = NewtonSystem(block, curvature, gains, step, step_intercept)

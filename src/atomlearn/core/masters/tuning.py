@@ -36,6 +36,7 @@ class Tuning:
     newton_step : Newton's step size in units of 1 / L; below 1 the searched function is convex.
     least_damping : what newton_regularization falls to while steps gain little: of counts with one
         of 1e7, it is a thousand times the curvature of all others.
+    slow_steps : in a row, none of which halves the gap, after which the damping is another one.
     newton_patience : rounds without progress before the best point is given back.
     direct_limit : size of a Newton system from which conjugate gradients replace a factorization:
         a factor of 6000 takes 288 MB and some seconds.
@@ -124,6 +125,7 @@ class Tuning:
     least_share: float = 1e-9
     newton_step: float = 0.5
     least_damping: float = 1e-14
+    slow_steps: int = 3
     newton_patience: int = 20
     direct_limit: int = 6000
 
