@@ -12,8 +12,9 @@ class Tuning:
     ``benchmarks/tuning/masters.py`` varies each field by a factor of four to both sides over eleven
     small problems, and writes the ratios of times and steps to
     ``benchmarks/results/tuning_masters.csv``: no other value there is faster beyond the noise of
-    about a tenth, and sizes that those problems do not reach are not tested by it. Sizes are
-    entries of arrays, works are operations.
+    about a tenth, and sizes that those problems do not reach are not tested by it. The table does
+    not have least_share, least_damping and slow_steps yet. Sizes are entries of arrays, works are
+    operations.
 
     All masters
 
@@ -31,12 +32,12 @@ class Tuning:
     gradient_patience : iterations without a tenth off the gap before it gives back what it has.
     newton_regularization : of Newton's equation, relative to 1 / step: larger slows the last steps
         down, smaller loses digits where columns are dependent.
-    least_share : of the largest curvature of a column, for which smaller ones are taken there, when
-        all alike does not pay. Smaller loses digits.
+    least_share : where damping all columns alike does not pay, each is damped relative to its own
+        curvature, or to this share of the largest where that is more. Smaller loses digits.
     newton_step : Newton's step size in units of 1 / L; below 1 the searched function is convex.
-    least_damping : what newton_regularization falls to while steps gain little: of counts with one
-        of 1e7, it is a thousand times the curvature of all others.
-    slow_steps : in a row, none of which halves the gap, after which the damping is another one.
+    least_damping : newton_regularization is lowered down to this while steps gain little. With one
+        count of 1e7 among small ones it is a thousand times the curvature of all other samples.
+    slow_steps : after so many in a row, none of which halves the gap, the damping changes.
     newton_patience : rounds without progress before the best point is given back.
     direct_limit : size of a Newton system from which conjugate gradients replace a factorization:
         a factor of 6000 takes 288 MB and some seconds.

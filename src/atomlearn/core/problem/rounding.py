@@ -146,7 +146,8 @@ def rounding(
     reach, ranges = _reach(problem, columns, scores)
     off_polar = _of_polar(problem, certificate) * reach
     if off_polar > certificate.gap and not problem.tau and ranges is None:
-        # Much for a gauge that is far from its bound: scaled into feasibility costs less.
+        # The bound on the gauge is far from what it is. A dual point that is scaled until these
+        # errors do no harm needs no such bound.
         at = objective, objective, prediction, dual, certificate.polar + reach
         off_polar = min(off_polar, max(gap_at(problem, *at) - certificate.gap, 0.0))
     return total + off_polar + (ranges or 0.0)
