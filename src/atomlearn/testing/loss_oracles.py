@@ -85,10 +85,6 @@ LOSS_ORACLES: dict[str, LossOracle] = {
     ),
     "tweedie": LossOracle(_tweedie, _as_claims),
     "negative_binomial": LossOracle(_negative_binomial, _as_counts),
-    "log_cosh": LossOracle(
-        lambda cp, y, z, s, loss: s @ (cp.logistic(2 * (z - y)) - (z - y) - np.log(2.0)),
-        lambda numbers: numbers,
-    ),
     "huber": LossOracle(
         lambda cp, y, z, s, loss: 0.5 * s @ cp.huber(z - y, loss.delta), lambda numbers: numbers
     ),

@@ -13,7 +13,6 @@ from atomlearn.core.interfaces import Loss, Task
 from atomlearn.core.losses.cox import Cox as Cox
 from atomlearn.core.losses.gamma import Gamma as Gamma
 from atomlearn.core.losses.huber import Huber as Huber
-from atomlearn.core.losses.log_cosh import LogCosh as LogCosh
 from atomlearn.core.losses.logistic import Logistic as Logistic
 from atomlearn.core.losses.negative_binomial import NegativeBinomial as NegativeBinomial
 from atomlearn.core.losses.poisson import Poisson as Poisson
