@@ -12,7 +12,6 @@ from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l1 import L1
 from atomlearn.core.norms.l2 import L2
 from atomlearn.core.norms.ordered import OWL, LInf
-from atomlearn.core.norms.rising import Rising
 
 #: Names users may give, with the class and the parameters that class cannot do without. Wings add
 #: theirs where they are opened.
@@ -25,7 +24,6 @@ NAMES: dict[str, tuple[type[Norm], tuple[str, ...]]] = {
     "owl": (OWL, ("weights",)),
     "linf": (LInf, ()),
     "atmost": (AtMost, ("k", "groups")),
-    "rising": (Rising, ()),
 }
 
 
