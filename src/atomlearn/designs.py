@@ -39,7 +39,6 @@ from atomlearn.storage.device.tensors import is_foreign_sparse, is_tensor
 from atomlearn.storage.spread.chunks import is_dask, names_of_dask
 from atomlearn.storage.spread.cluster import LostDataError
 from atomlearn.storage.spread.distributed import ChunkScores, Dask
-from atomlearn.storage.steps import StepDesign, is_steps
 from atomlearn.storage.store.files import (
     array_of_anndata,
     is_anndata,
@@ -60,7 +59,6 @@ register(Kind(is_path, open_path, names_of_path))
 register(Kind(is_dask, Dask, names_of_dask))
 register(Kind(is_tensor, in_place_or_on_device))
 register(Kind(is_foreign_sparse, refuse_foreign, opened=False))
-register(Kind(is_steps, StepDesign))
 register(Kind(is_anndata, array_of_anndata, names_of_anndata))
 
 __all__ = [
