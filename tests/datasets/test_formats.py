@@ -81,14 +81,6 @@ def _pgen(path: Path, X: Array, y: Array) -> None:
     path.with_suffix(".psam").write_text("\n".join(["#FID\tIID\tPHENO1", *lines]) + "\n")
 
 
-def _jsonl(path: Path, X: Array, y: Array) -> None:
-    rows = [
-        {f"c{j}": x for j, x in enumerate(row)} | {"y": t}
-        for row, t in zip(X.tolist(), y.tolist(), strict=True)
-    ]
-    path.write_text("\n".join(map(json.dumps, rows)))
-
-
 def _store(path: Path, X: Array, y: Array) -> None:
     source = path.with_suffix(".npz")
     np.savez(source, X=X, y=y)
@@ -108,7 +100,6 @@ WRITERS: dict[str, tuple[str, Callable[[Path, Array, Array], Any], str | None]] 
     "h5ad": (".h5ad", _h5ad, "y"),
     "bed": (".bed", _bed, None),
     "pgen": (".pgen", _pgen, None),
-    "jsonl": (".jsonl", _jsonl, "y"),
     STORE.name: (".store", _store, None),
 }
 each_format = pytest.mark.parametrize("form", [*FORMATS, STORE], ids=lambda form: form.name)

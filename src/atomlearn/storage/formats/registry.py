@@ -14,7 +14,6 @@ from atomlearn.storage.formats.arrays import read_npy, read_npz
 from atomlearn.storage.formats.compressed import first_line, suffix_of
 from atomlearn.storage.formats.flat import open_npy, open_npz
 from atomlearn.storage.formats.format import Format
-from atomlearn.storage.formats.jsonl import read_jsonl
 from atomlearn.storage.formats.libsvm import LibsvmRows, looks_like_libsvm, read_libsvm
 from atomlearn.storage.formats.parquet import ParquetColumns
 from atomlearn.storage.formats.table import near_names
@@ -35,7 +34,6 @@ STORE = Format(
 FORMATS = (
     Format("npz", (".npz",), read_npz, open_npz),
     Format("npy", (".npy",), read_npy, open_npy),
-    Format("jsonl", (".jsonl",), read_jsonl),
     Format(
         "libsvm",
         (".libsvm", ".svm", ".svmlight"),
