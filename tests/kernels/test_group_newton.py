@@ -125,13 +125,13 @@ def test_agrees_with_the_python_path(gram):
         block = DenseBlock(np.asfortranarray(B[:, members]))
         regularizer = Regularizer(Groups(labels, weights), "penalized", level)
         problem = Problem.build(block, y, as_loss("squared"), regularizer)
-        start = certified(problem, np.zeros(members.size), None, 0.0)
+        start = certified(problem, np.zeros(members.size))
         target = 1e-10 * start.refit.objective
         descent = _Descent(problem, start)
         descent.run(target, 100)
         twin = descent.best
         _, u, _ = solve(B, y, starts, members, level * weights, gram, target)
-        mine = certified(problem, u, None, 0.0).refit
+        mine = certified(problem, u).refit
         assert mine.gap <= 1.01 * target
         assert abs(mine.objective - twin.refit.objective) <= 2 * target
         assert_allclose(B[:, members] @ u, twin.refit.prediction, atol=1e-4 * np.linalg.norm(y))

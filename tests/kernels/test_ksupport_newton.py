@@ -50,7 +50,7 @@ def test_nearly_all_need_nothing_but_the_kernel():
         made = task(seed)
         guess = KSupportNewton().guess(made, np.zeros(made.design.shape[1]), 0.0)
         if guess is not None:
-            gaps.append(certified(made, guess[0], None, 0.0).refit.gap / made.loss_at_zero())
+            gaps.append(certified(made, guess[0]).refit.gap / made.loss_at_zero())
     assert len(gaps) > 30
     assert np.mean(np.array(gaps) <= 1e-9) > 0.9
 

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
+from atomlearn.core.losses import intercepts
 from atomlearn.losses import FreeIntercepts, Logistic, Multinomial, Squared
 
 N, Q = 30, 4
@@ -193,3 +194,37 @@ def test_means_probabilities_and_scores_of_rows() -> None:
     assert_allclose(loss.mean_loss(y, z, s), loss.value(y, z, s) / s[::Q].sum())
     right = shares.argmax(axis=1) == y.reshape(N, Q).argmax(axis=1)
     assert_allclose(loss.score(y, z, s), np.average(right, weights=s[::Q]))
+
+
+@pytest.mark.parametrize("scale", [1.0, 8.0, 60.0])
+@pytest.mark.parametrize("absent", [False, True])
+def test_intercepts_are_the_best_whatever_they_begin_at(monkeypatch, scale, absent) -> None:
+    """Newton steps keep every digit, and lead there from anywhere."""
+    y, z, s = case(3, scale=scale)
+    if absent:
+        keep = y.reshape(N, Q)[:, 1] == 0
+        y, z, s = (part.reshape(N, Q)[keep].ravel() for part in (y, z, s))
+    loss = Multinomial(Q)
+    for start in (None, np.zeros, lambda size: np.linspace(-5.0, 5.0, size)):
+        if start is not None:
+            monkeypatch.setattr(
+                intercepts, "_roughly", lambda Z, totals, s, start=start: start(totals.size)
+            )
+        b = FreeIntercepts(loss, Q).intercepts(y, z, s)
+        U = loss.gradient(y, z + np.tile(b, y.size // Q), s).reshape(-1, Q)
+        assert np.abs(U.sum(axis=0)).max() <= 1e-12 * np.abs(U).sum()
+        if absent:
+            assert b[1] < np.delete(b, 1).min() - 1e3
+        assert_allclose(np.delete(b, 1).sum() if absent else b.sum(), 0.0, atol=1e-9)
+
+
+def test_intercepts_are_columns_of_their_own() -> None:
+    y, _, s = case(4)
+    inner, columns = FreeIntercepts(Multinomial(Q), Q).apart(y, s)
+    assert inner == Multinomial(Q)
+    assert_allclose(columns, np.kron(np.ones((N, 1)), np.eye(Q)))
+    for plain in (FreeIntercepts(Squared(), Q), FreeIntercepts(Multinomial(Q), Q)):
+        targets = y * (np.arange(y.size) % Q != 1) if plain.inner.name == "multinomial" else y
+        same, none = plain.apart(targets, s)
+        assert same is plain
+        assert none.shape == (y.size, 0)

@@ -194,12 +194,12 @@ def test_steps_of_the_model_that_go_too_far_are_shortened() -> None:
     master, shortened = CoupledNewton(), 0
     for seed in range(4):
         far = 3.0 * np.random.default_rng(seed).normal(size=SIZE)
-        at = certified(problem, far, None, 0.0)
+        at = certified(problem, far)
         block = master.prepared(problem)
         model = master.model(problem, block, at)
         assert model is not None
         whole = master.master.solve(model, far, 0.0, 1e-9).weights
-        if not certified(problem, whole, None, 0.0).improves(at):
+        if not certified(problem, whole).improves(at):
             shortened += 1
             step = master._step(problem, block, at, 1e-9)
             assert step is not None

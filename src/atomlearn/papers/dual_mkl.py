@@ -75,7 +75,7 @@ class DualMKL(Master):
                 matrix += share * kernel
             alpha, _ = active_set_qp(matrix, np.ones(n), alpha)
             pulled = signed.T @ alpha / problem.regularizer.amount
-            trial = certified(problem, mu[partition.labels] * pulled, None, 0.0).refit
+            trial = certified(problem, mu[partition.labels] * pulled).refit
             if trial.objective <= best.objective:
                 best = trial
             sizes = mu * partition.norms(pulled)

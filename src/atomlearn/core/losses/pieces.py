@@ -19,7 +19,7 @@ PIECE = 2**15
 def pieces(loss: Loss, n_samples: int) -> Iterator[slice]:
     """Yield slices of the samples, such that the loss is a sum over them; one for few samples."""
     size = PIECE - PIECE % loss.coupled if 0 < loss.coupled <= PIECE else n_samples
-    for start in range(0, n_samples, max(size, 1)):
+    for start in range(0, n_samples, size):
         yield slice(start, start + size)
 
 

@@ -57,9 +57,9 @@ def finished(refit: Refit, master: Master, problem: Problem, gap_target: float) 
 
 
 def certified(
-    problem: Problem, weights: Array, linear: Array | None, intercept: float
+    problem: Problem, weights: Array, linear: Array | None = None, intercept: float = 0.0
 ) -> Candidate:
-    """Return the point with optimal intercept, its predictions and its certified gap."""
+    """Return the point with optimal intercept, sought from this one, and its certified gap."""
     block = block_of(problem)
     if linear is None:
         linear = block.dot(weights)

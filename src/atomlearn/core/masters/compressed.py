@@ -65,11 +65,11 @@ class CompressedSamples(Master):
             # Beside the samples the last digits cost nothing, and may save a pass over them.
             target = min(target, TUNING.compressed_share * smaller.loss_at_zero())
         few = self.master.solve(smaller, weights, 0.0, target)
-        trial = certified(problem, few.weights, None, 0.0).refit
+        trial = certified(problem, few.weights).refit
         trial.steps = few.steps
         if trial.gap <= gap_target or trial.gap <= 1.1 * few.gap:
             return trial
-        before = certified(problem, weights, None, 0.0).refit
+        before = certified(problem, weights).refit
         best = trial if trial.objective <= before.objective else before
         if problem.deadline.passed:
             best.steps = few.steps

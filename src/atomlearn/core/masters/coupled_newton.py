@@ -81,7 +81,7 @@ class CoupledNewton(ModelNewton):
         rows = np.reshape(weights, (-1, right.shape[0])) @ right
         found = ModelNewton.steps(self, inside, rows.reshape(-1), gap_target)
         back = np.reshape(found.weights, rows.shape) @ right.T
-        refit = certified(problem, back.reshape(-1), None, 0.0).refit
+        refit = certified(problem, back.reshape(-1)).refit
         refit.steps = found.steps
         return refit
 

@@ -57,7 +57,7 @@ class ModelNewton(Master):
 
     def steps(self, problem: Problem, weights: Array, gap_target: float) -> Refit:
         """Return where Newton steps end."""
-        best, steps = certified(problem, problem.inside(None, weights), None, 0.0), 0
+        best, steps = certified(problem, problem.inside(None, weights)), 0
         block: Block | None = None
         while best.refit.gap > gap_target and steps < self.max_steps:
             if problem.deadline.passed:
@@ -90,7 +90,7 @@ class ModelNewton(Master):
         length = 1.0
         for _ in range(TUNING.coupled_halvings):
             there = found if length == 1.0 else weights + length * (found - weights)
-            trial = certified(problem, there, None, 0.0)
+            trial = certified(problem, there)
             if trial.improves(at):
                 return trial
             length *= 0.5

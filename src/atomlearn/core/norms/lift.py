@@ -27,7 +27,9 @@ class GroupedNorm(VectorNorm):
         return Partition.of(self.groups, n_features, type(self).__name__)
 
     def labels(self, columns: Columns, n_features: int) -> Columns:
-        """The number of the group of each column."""
+        """The number of the group of each column; 0 where there are none."""
+        if self.groups is None:
+            return super().labels(columns, n_features)
         return self.partition(n_features).labels[columns]
 
 

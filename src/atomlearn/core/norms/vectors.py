@@ -30,7 +30,7 @@ def like(result: Array, original: NDArray[Any]) -> NDArray[Any]:
 def power_of_two(w: Array) -> float:
     """Return 2^e with max |w| in [2^e / 2, 2^e); 1 for a zero vector. Dividing by it is exact."""
     largest = float(np.abs(w).max(initial=0.0))
-    if largest == 0.0 or not math.isfinite(largest):
+    if not math.isfinite(largest):
         return 1.0
     exponent = math.frexp(largest)[1]
     return math.ldexp(1.0, min(max(exponent, -1021), 1023))

@@ -1,0 +1,179 @@
+"""What solvers ask a design or a block beside the passes: each kind against its array."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.data.centered import CenteredBlock
+from atomlearn.core.data.found import FoundScores
+from atomlearn.core.data.parts import part_of
+from atomlearn.core.data.repeated import RepeatedBlock
+from atomlearn.core.data.wrappers import Counted
+from atomlearn.designs import Concatenated, Standardized, as_design
+from atomlearn.interfaces import Block, Design
+
+N, P = 9, 8
+X = np.where(np.random.default_rng(0).random((N, P)) < 0.5, 0.0, 1.0)
+X *= np.random.default_rng(1).integers(-8, 9, size=(N, P)) / 4.0
+X[:, 3] = 0.0
+SOME, ROWS = np.array([1, 2, 5, 7]), np.array([3, 3, 0, 8, 5])
+PLACES = np.array([2, 0, 2, 1])
+MEANS, SCALES = X.mean(axis=0), X.std(axis=0) + (X.std(axis=0) == 0)
+DESIGNS: dict[str, tuple[Design, np.ndarray]] = {
+    "C": (as_design(X.copy()), X),
+    "F": (as_design(np.asfortranarray(X)), X),
+    "float32": (as_design(X.astype(np.float32)), X),
+    "strided": (as_design(np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3]), X),
+    "csc": (as_design(sp.csc_array(X)), X),
+    "csr": (as_design(sp.csr_array(X)), X),
+    "side by side": (Concatenated([as_design(X), as_design(sp.csr_array(X))]), np.hstack([X, X])),
+    "rows": (part_of(as_design(X), ROWS, None), X[ROWS]),
+    "columns": (part_of(as_design(X), None, SOME), X[:, SOME]),
+    "sparse columns": (part_of(as_design(sp.csc_array(X)), None, SOME), X[:, SOME]),
+    "counted": (Counted(as_design(X)), X),
+    "standardized": (Standardized(as_design(X)), (X - MEANS) / SCALES),
+    "standardized sparse": (Standardized(as_design(sp.csr_array(X))), (X - MEANS) / SCALES),
+}
+KINDS = pytest.mark.parametrize("kind", DESIGNS)
+CLOSE = {"rtol": 1e-12, "atol": 1e-13}
+
+
+def sparse_block() -> Block:
+    wide = np.zeros((200, P))
+    wide[:N] = X
+    return as_design(sp.csc_array(wide)).gather(np.arange(P))
+
+
+BLOCKS: dict[str, tuple[Block, np.ndarray]] = {
+    "dense": (as_design(X).gather(np.arange(P)), X),
+    "sparse": (sparse_block(), np.vstack([X, np.zeros((200 - N, P))])),
+    "centered": (CenteredBlock(as_design(sp.csc_array(X)).gather(np.arange(P)), MEANS), X - MEANS),
+    "cached": (CachedBlock.of(as_design(X).gather(np.arange(P))), X),
+    "repeated": (RepeatedBlock(as_design(X).gather(SOME), SOME, PLACES), X[:, SOME][:, PLACES]),
+}
+EVERY_BLOCK = pytest.mark.parametrize("kind", BLOCKS)
+
+
+@KINDS
+def test_products_with_several_vectors(kind: str) -> None:
+    design, array = DESIGNS[kind]
+    rng = np.random.default_rng(2)
+    W, V = rng.normal(size=(array.shape[1], 3)), rng.normal(size=(array.shape[0], 3))
+    assert_allclose(design.product(W), array @ W, **CLOSE)
+    assert_allclose(design.transposed_product(V), array.T @ V, **CLOSE)
+    assert design.product(W[:, :0]).shape == (array.shape[0], 0)
+    assert design.transposed_product(V[:, :0]).shape == (array.shape[1], 0)
+    assert_allclose(
+        design.predict_into(W[:, 0], np.full(array.shape[0], 7.0)), array @ W[:, 0], **CLOSE
+    )
+
+
+@KINDS
+def test_columns_that_are_multiplied(kind: str) -> None:
+    design, array = DESIGNS[kind]
+    factors = np.linspace(0.5, 3.0, array.shape[1])
+    scaled = design.rescaled(factors)
+    if scaled is None:
+        pytest.skip("has no way of its own")
+    assert_allclose(scaled.gather(np.arange(array.shape[1])).dense(), array * factors, rtol=1e-6)
+    assert scaled.dtype == design.dtype
+    assert_allclose(scaled.largest_magnitudes(), np.abs(array * factors).max(axis=0), rtol=1e-6)
+
+
+@KINDS
+def test_parts_have_the_names_of_their_columns(kind: str) -> None:
+    design, array = DESIGNS[kind]
+    part = part_of(design, None, np.array([0, 2]))
+    assert part.names == (None if design.names is None else [design.names[j] for j in (0, 2)])
+    assert part_of(part, np.array([1]), np.array([1])).gather(
+        np.array([0])
+    ).dense() == pytest.approx(array[1, 2])
+    assert design.n_distinct == array.shape[1]
+    stored = design.stored()
+    assert stored is None or np.array_equal(stored, array)
+    assert design.stored_sparse() is None or np.array_equal(design.stored_sparse().toarray(), array)
+
+
+@KINDS
+def test_large_scores_are_those_of_all_vectors_and_no_others_are_told(kind: str) -> None:
+    design, array = DESIGNS[kind]
+    V = np.random.default_rng(3).normal(size=(array.shape[0], 2))
+    Z = array.T @ V
+    bounds = 0.5 * np.abs(Z).max(axis=0)
+    large = np.flatnonzero((np.abs(Z) >= bounds).any(axis=1))
+    for scores, z, bound in zip(design.scores_above(V, bounds), Z.T, bounds, strict=True):
+        assert_allclose(scores.at(large), z[large], **CLOSE)
+        order = np.argsort(-np.abs(z), kind="stable")
+        most = int((np.abs(z) >= bound).sum())
+        assert_array_equal(scores.top(most)[0], order[:most])
+        assert_array_equal(scores.above(bound * (1 + 1e-9))[0], order[:most])
+
+
+def test_found_scores_below_their_bound_are_not_told() -> None:
+    """Column 2 was kept for the sake of another vector: what else is as small nobody knows."""
+    z = FoundScores(np.array([2, 5, 6]), np.array([0.5, -3.0, 2.0]), 0.9, 7)
+    assert z.top(2)[0].tolist() == [5, 6]
+    assert z.top(2)[1].tolist() == [-3.0, 2.0]
+    for count in (3, 4, 7, 9):
+        with pytest.raises(LookupError, match=f"the {count} largest"):
+            z.top(count)
+    assert z.above(0.9)[0].tolist() == [5, 6]
+    assert z.above(2.0)[0].tolist() == [5, 6]
+    with pytest.raises(LookupError, match=r"all from 0\.8 on"):
+        z.above(0.8)
+    assert z.at(np.zeros(0, dtype=np.int64)).size == 0
+    assert z.n_columns == 7
+    none = FoundScores(np.zeros(0, dtype=np.int64), np.zeros(0), 0.9, 7)
+    with pytest.raises(LookupError, match="each column"):
+        none.at(np.array([1]))
+    assert none.above(1.0)[0].size == 0
+    everything = FoundScores(np.arange(2), np.array([1.0, -2.0]), 0.9, 2)
+    assert everything.top(9)[0].tolist() == [1, 0]
+
+
+@EVERY_BLOCK
+def test_blocks_with_others_and_of_some_rows(kind: str) -> None:
+    block, array = BLOCKS[kind]
+    rng = np.random.default_rng(4)
+    c, other = rng.random(array.shape[0]), BLOCKS[kind][0].take(np.array([1, 0]))
+    assert_allclose(block.cross_gram(c, other), array.T @ (c[:, None] * array[:, [1, 0]]), **CLOSE)
+    K = rng.normal(size=(array.shape[0], 2))
+    hessian = array.T @ (np.diag(c) - K @ K.T) @ array
+    assert_allclose(block.coupled_gram(c, sp.csc_array(K)), hessian, **CLOSE)
+    assert_allclose(block.explicit().dense(), array, **CLOSE)
+    few = block.with_rows(ROWS)
+    assert few is None or np.allclose(few.dense(), array[ROWS], atol=1e-14)
+    factors = np.linspace(0.5, 3.0, array.shape[1])
+    scaled = block.rescaled(factors)
+    assert scaled is None or np.allclose(scaled.dense(), array * factors, atol=1e-14)
+    one, places = block.distinct()
+    assert_allclose(one.dense()[:, places], array, **CLOSE)
+    assert_allclose(block.with_distinct(one).dense(), array, **CLOSE)
+    assert block.predict(factors) == pytest.approx(array @ factors)
+
+
+def test_repeated_columns_grow_and_shrink() -> None:
+    block, array = BLOCKS["repeated"]
+    other = RepeatedBlock(
+        as_design(X).gather(np.array([0, 5])), np.array([0, 5]), np.array([1, 1, 0])
+    )
+    whole = np.hstack([array, X[:, [5, 5, 0]]])
+    both = block.append(other)
+    assert both.distinct()[0].shape[1] == SOME.size + 1
+    assert_allclose(both.dense(), whole, **CLOSE)
+    assert_allclose(both.take(np.array([4, 6, 0])).dense(), whole[:, [4, 6, 0]], **CLOSE)
+    assert both.take(np.array([4, 6, 0])).distinct()[0].shape[1] == 2 + (SOME[PLACES[0]] != 5)
+    empty = block.take(np.zeros(0, dtype=np.int64))
+    assert_allclose(empty.append(block).dense(), array, **CLOSE)
+    c, d = np.linspace(0.1, 1.0, N), np.array([1.0, 2.0, -1.0, 3.0])
+    assert_allclose(block.gram(c), array.T @ (c[:, None] * array), **CLOSE)
+    at = np.array([3, 0])
+    assert_allclose(block.gram(c, at), array[:, at].T @ (c[:, None] * array[:, at]), **CLOSE)
+    assert_allclose(block.outer(d), (array * d) @ array.T, **CLOSE)
+    assert_allclose(block.outer(d[:2], at), (array[:, at] * d[:2]) @ array[:, at].T, **CLOSE)
+    with pytest.raises(TypeError, match="one of its own kind"):
+        block.append(BLOCKS["dense"][0])

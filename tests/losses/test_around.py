@@ -1,0 +1,122 @@
+"""An offset around any loss: every method is that of the loss at z + o, with its own signs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from atomlearn.core.interfaces import Array, Loss
+from atomlearn.losses import (
+    Cox,
+    FreeIntercepts,
+    Multinomial,
+    Offset,
+    Quantile,
+    as_loss,
+    loss_names,
+    survival_target,
+)
+from atomlearn.testing.loss_oracles import targets_of
+
+N, Q = 24, 3
+OTHERS: list[Loss] = [
+    Cox(),
+    Multinomial(Q),
+    FreeIntercepts(Multinomial(Q), Q),
+    Quantile(0.3).smoothed(0.2),
+]
+NAMED = [as_loss(name) for name in (*loss_names("regression"), *loss_names("classification"))]
+LOSSES = pytest.mark.parametrize("loss", [*NAMED, *OTHERS], ids=lambda loss: type(loss).__name__)
+
+
+def sample(loss: Loss) -> tuple[Any, Array, Array, Array]:
+    """Return targets, predictions, weights (some of them zero) and offsets."""
+    rng = np.random.default_rng(0)
+    z, o = rng.normal(size=(2, N))
+    rows = rng.uniform(0.5, 2.0, size=N // Q) * (np.arange(N // Q) != 1)
+    if loss.task == "survival":
+        time = rng.integers(1, 9, N).astype(float)
+        y: Any = survival_target(rng.random(N) < 0.7, time, time - rng.integers(1, 6, N))
+    elif loss.name == "multinomial":
+        y = np.eye(Q)[np.arange(N // Q) % Q].ravel()
+    else:
+        y = targets_of(loss, rng.normal(size=N))
+    return y, z, np.repeat(rows, Q), o
+
+
+@LOSSES
+def test_an_offset_moves_the_predictions(loss: Loss) -> None:
+    y, z, s, o = sample(loss)
+    whole, other = z + o, Offset(loss, o)
+    assert other.value(y, z, s) == loss.value(y, whole, s)
+    u = loss.gradient(y, whole, s)
+    assert_allclose(other.gradient(y, z, s), u)
+    assert_allclose(other.curvature(y, z, s), loss.curvature(y, whole, s))
+    assert_allclose(other.intercepts(y, z, s), loss.intercepts(y, whole, s))
+    assert other.n_intercepts == loss.n_intercepts
+    assert other.coupled == loss.coupled
+    c, K = other.coupling(y, z, s)
+    expected, of_inner = loss.coupling(y, whole, s)
+    assert_allclose(c, expected)
+    assert_allclose(np.asarray(K @ np.asarray(K.T @ z)), of_inner @ (of_inner.T @ z), atol=1e-14)
+
+
+@LOSSES
+def test_an_offset_is_a_linear_term_of_the_conjugate(loss: Loss) -> None:
+    y, z, s, o = sample(loss)
+    whole, other = z + o, Offset(loss, o)
+    u = loss.gradient(y, whole, s)
+    assert_allclose(other.conjugate(y, u, s), loss.conjugate(y, u, s) - u @ o)
+    along = loss.conjugate_along(y, whole, u, s, 0.5) - 0.5 * (u @ o)
+    assert_allclose(other.conjugate_along(y, z, u, s, 0.5), along)
+    lost = np.finfo(float).eps * np.linalg.norm(u) * np.linalg.norm(o)
+    assert lost <= other.slack(y, z, u, s) <= 30.0 * lost
+
+
+@LOSSES
+def test_an_offset_is_taken_off_what_is_told_of_predictions(loss: Loss) -> None:
+    y, z, s, o = sample(loss)
+    whole, other, ahead = z + o, Offset(loss, o), z[::-1]
+    assert_allclose(other.align(y, z, ahead), loss.align(y, whole, ahead + o) - o)
+    assert other.best_shift(y, z, s, 0.3) == loss.best_shift(y, whole, s, 0.3)
+    Q_, _ = np.linalg.qr(o[:, None])
+    known, of_inner = other.along(y, z, s, Q_), loss.along(y, whole, s, Q_)
+    assert (known is None) == (of_inner is None)
+    if known is not None and of_inner is not None:
+        assert_allclose(known[0], of_inner[0])
+
+
+@LOSSES
+def test_an_offset_goes_with_its_samples(loss: Loss) -> None:
+    y, z, s, o = sample(loss)
+    other, whole = Offset(loss, o), z + o
+    rows = np.arange(9, 18)
+    part = other.part(rows)
+    assert part.value(y[rows], z[rows], s[rows]) == loss.value(y[rows], whole[rows], s[rows])
+    taken, target = other.absorbed(y)
+    assert (taken is other) == (not loss.translates)
+    assert_allclose(taken.value(target, z, s), other.value(y, z, s))
+    bare, columns = other.apart(y, s)
+    assert_allclose(columns, loss.apart(y, s)[1])
+    assert_allclose(bare.value(y, z, s), loss.apart(y, s)[0].value(y, whole, s))
+    smooth, of_inner = other.smoothed(0.4), loss.smoothed(0.4)
+    assert (smooth is None) == (of_inner is None)
+    if smooth is not None and of_inner is not None:
+        assert smooth.value(y, z, s) == of_inner.value(y, whole, s)
+
+
+@LOSSES
+def test_scores_are_of_whole_predictions(loss: Loss) -> None:
+    """What predictions mean, with all that is added to them, the loss inside says."""
+    y, z, s, o = sample(loss)
+    other = Offset(loss, o)
+    assert other.bare is loss.bare
+    assert (other.name, other.task, other.score_name) == (loss.name, loss.task, loss.score_name)
+    assert other.shift_invariant == loss.shift_invariant
+    assert_allclose(other.mean(z), loss.mean(z))
+    assert_allclose(other.deviance(y, z, s), loss.deviance(y, z, s))
+    assert_allclose(other.mean_loss(y, z, s), loss.mean_loss(y, z, s))
+    assert_allclose(other.score(y, z, s), loss.score(y, z, s))
