@@ -1,4 +1,4 @@
-"""Five-fold cross-validation of 50 levels: ours against adelie and scikit-learn.
+"""Five-fold cross-validation of 50 levels: ours against adelie, celer and scikit-learn.
 
 Dense: 1000 x 20,000; sparse: 20,000 x 500,000, made as in ``benchmarks.paths``; levels to 0.02 of
 the largest. ``passes`` are all readings of the data, those of the final fit included;
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.linear_model import LassoCV
 
 from atomlearn import AtomicRegressorCV
@@ -34,16 +35,28 @@ def ours(X: Any, y: Array, tolerance: float) -> dict[str, Any]:
     return {"alpha": model.alpha_, "passes": model.n_passes_, "worst_gap": gap}
 
 
-def adelie(X: Array, y: Array, tolerance: float) -> dict[str, Any]:
+def adelie(X: Any, y: Array, tolerance: float) -> dict[str, Any]:
     """adelie's cv_grpnet, which makes its own levels and folds."""
     import adelie as ad
 
+    if sparse.issparse(X):
+        X = ad.matrix.sparse(X, method="naive", n_threads=THREADS)
     found = ad.cv_grpnet(
         X, ad.glm.gaussian(y), n_folds=FOLDS, intercept=False, tol=tolerance,
         min_ratio=RATIO, lmda_path_size=N_LEVELS, early_exit=False, n_threads=THREADS,
         progress_bar=False,
     )  # fmt: skip
     return {"alpha": float(found.lmdas[found.best_idx])}
+
+
+def celer(X: Any, y: Array, tolerance: float) -> dict[str, Any]:
+    """LassoCV of celer."""
+    from celer import LassoCV as CelerCV
+
+    model = CelerCV(
+        eps=RATIO, n_alphas=N_LEVELS, cv=FOLDS, fit_intercept=False, tol=tolerance, n_jobs=THREADS
+    ).fit(X, y)
+    return {"alpha": float(model.alpha_)}
 
 
 def scikit(X: Any, y: Array, tolerance: float) -> dict[str, Any]:
@@ -63,18 +76,17 @@ def main() -> None:
     options = Options.parse(__doc__)
     X, signal = dense(80, 500) if options.smoke else dense(1000, 20_000)
     W, spoken = words(400, 2000, 8000) if options.smoke else words(20_000, 500_000, 2_000_000)
-    runs: list[tuple[str, Run, tuple[float, ...], bool]] = [
-        ("atomlearn", ours, (1e-3, 1e-6), True),
-        ("adelie", adelie, (1e-10, 1e-12), False),
-        ("scikit-learn", scikit, (1e-4,), False),
+    runs: list[tuple[str, Run, tuple[float, ...]]] = [
+        ("atomlearn", ours, (1e-3, 1e-6)),
+        ("adelie", adelie, (1e-10, 1e-12)),
+        ("celer", celer, (1e-4,)),
+        ("scikit-learn", scikit, (1e-4,)),
     ]
     problems = [("dense", X, signal), ("sparse", W, spoken)]
     with Table("cv", options) as table:
         for kind, design, clean in problems:
             y = task(kind, design, clean, "squared", RATIO).y
-            for name, run, tolerances, sparse_too in runs:
-                if kind == "sparse" and not sparse_too:
-                    continue
+            for name, run, tolerances in runs:
                 for number, tolerance in enumerate(tolerances):
                     row: dict[str, Any] = {"data": kind, "solver": name, "tolerance": tolerance}
                     try:
