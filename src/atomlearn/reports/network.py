@@ -108,7 +108,10 @@ def _node(
 
 
 def _label(name: str, number: int, count: int) -> str:
+    """Return the name along the ray from the middle: names of neighbors never meet."""
     x, y = _place(number, count, beyond=20.0)
-    side = (x - STYLE.network / 2) / (STYLE.network_radius + 20.0)
-    anchor = "middle" if abs(side) < 0.2 else "start" if side > 0 else "end"
-    return svg.text(x, y + 4, shortened(name, STYLE.name), "tick", anchor)
+    angle = math.degrees(math.atan2(y - STYLE.network / 2, x - STYLE.network / 2))
+    text = shortened(name, STYLE.name)
+    if x < STYLE.network / 2 - 1.0:
+        return svg.turned(x, y, text, angle + 180.0, "end", 4.0)
+    return svg.turned(x, y, text, angle, "start", 4.0)

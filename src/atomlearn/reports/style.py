@@ -53,8 +53,8 @@ class Style:
     height: float = 280.0
     panel: float = 320.0
     panel_height: float = 190.0
-    network: float = 520.0
-    network_radius: float = 165.0
+    network: float = 640.0
+    network_radius: float = 172.0
     picture: float = 260.0
     picture_gap: float = 16.0
     row: float = 20.0

@@ -95,11 +95,17 @@ def text(x: float, y: float, content: str, style: str, anchor: str = "start") ->
     )
 
 
-def turned(x: float, y: float, content: str, angle: int) -> str:
-    """Return one escaped text under a mark, turned by an angle in degrees and ending there."""
+def turned(
+    x: float, y: float, content: str, angle: float, anchor: str = "end", below: float = 0.0
+) -> str:
+    """Return one escaped text beside a mark, turned by an angle in degrees.
+
+    It ends there, or starts; ``below`` : how far under its line the mark lies.
+    """
     return (
-        f'<text class="tick" text-anchor="end" '
-        f'transform="translate({number(x)} {number(y)}) rotate({angle})">{escape(content)}</text>'
+        f'<text class="tick" text-anchor="{anchor}" y="{number(below)}" '
+        f'transform="translate({number(x)} {number(y)}) rotate({number(angle)})">'
+        f"{escape(content)}</text>"
     )
 
 
