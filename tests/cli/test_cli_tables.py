@@ -101,6 +101,13 @@ def test_groups_of_a_file(patients: Path, tmp_path: Path) -> None:
     assert not any(name.startswith("n") for name in found)
 
 
+def test_a_category_is_a_group_by_its_own_name(patients: Path, tmp_path: Path) -> None:
+    out = select(patients, "--drop", "w", "--missing", "median", "--norm", "l1", "--alpha", 1e-3)
+    page = (out / "report.html").read_text()
+    assert "<td>city</td>" in page.replace(' class="wide-only"', "")
+    assert "group 0" not in page
+
+
 def test_the_fewest_within_a_standard_error(patients: Path) -> None:
     out = select(patients, "--drop", "w", "--missing", "median", "--n-features", "auto")
     assert {"age", "dose", "city=B"} <= features(out)

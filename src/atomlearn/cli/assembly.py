@@ -86,7 +86,7 @@ def _selected(
     source: Source, fitted: Fitted, view: View, found: Sequence[Half]
 ) -> tuple[SelectedFeature, ...]:
     share = shares(found)
-    groups = {} if fitted.has_curves else groups_of(source.given)
+    groups = {} if fitted.has_curves else groups_of(source.given, source.features.name)
     stability = fitted.stability or (
         {unit: share.get(unit, 0.0) for unit in fitted.units.tolist()} if found else {}
     )

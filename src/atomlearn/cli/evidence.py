@@ -147,8 +147,11 @@ def _can_be_asked(source: Source, fitted: Fitted) -> bool:
     return rows and small and fitted.settings["method"] == "atomic norm" and not fitted.interrupted
 
 
-def groups_of(given: Given) -> dict[int, str]:
-    """Return the names of the groups of each column that is in one with others."""
+def groups_of(given: Given, name_of: Callable[[int], str]) -> dict[int, str]:
+    """Return the names of the groups of each column that is in one with others.
+
+    Without names of its own a group is what was made of one column of a table: ``city=A``, ...
+    """
     if given.groups is None:
         return {}
     if isinstance(given.groups, np.ndarray):
@@ -159,7 +162,8 @@ def groups_of(given: Given) -> dict[int, str]:
     for number, members in enumerate(listed):
         if members.size < 2:
             continue
-        name = given.group_names[number] if given.group_names else f"group {number}"
+        column_of_the_table = name_of(int(members[0])).partition("=")[0]
+        name = given.group_names[number] if given.group_names else column_of_the_table
         for column in members.tolist():
             found[column] = f"{found[column]}, {name}" if column in found else name
     return found
