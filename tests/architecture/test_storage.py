@@ -34,7 +34,6 @@ SPARSE_ALGEBRA = {
     "lifting/decomposition.py": "which set holds which feature",
     "lifting/membership.py": "reads sets from membership matrices",
     "lifting/blocks.py": "puts prox Jacobians of blocks together",
-    "core/masters/ridge_of_groups.py": "sums over the columns of each group",
     "core/masters/dual_interior.py": "sums over the features of each group, and its cone",
     "papers/interior_point.py": "the cone program, in the form its solver takes",
     "core/losses/multinomial.py": "the low-rank part of a Hessian, one column a row of predictions",

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
-from scipy import sparse
 
 from atomlearn.core.masters import newton_system
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.newton_system import NewtonSystem, resolvent
-from atomlearn.core.masters.ridge_of_groups import ColumnSystem, GroupRidge, SampleSystem
 from atomlearn.core.masters.scaling_kernel import GroupBlock, _model
 from atomlearn.core.masters.scaling_newton import groups_and_limits
 from atomlearn.core.masters.tuning import TUNING
@@ -70,47 +68,6 @@ def test_resolvent_is_the_inverse(rank: int) -> None:
     assert_allclose(gains.dense(), expected @ K, atol=1e-12)
 
 
-@pytest.mark.parametrize("system", [SampleSystem, ColumnSystem])
-@pytest.mark.parametrize("intercept", [False, True])
-def test_ridge_systems_solve_the_normal_equations(system: type, intercept: bool) -> None:
-    """min 1/2 (A u + b - z)'D(A u + b - z) + 1/2 u'T^-1 u over the columns with t > 0."""
-    rng = np.random.default_rng(2)
-    n_samples, size = 15, 10
-    A = np.asfortranarray(rng.normal(size=(n_samples, size)) + 1.0)
-    D, z = rng.uniform(0.2, 2.0, n_samples), rng.normal(size=n_samples)
-    used = np.array([0, 2, 3, 7])
-    spread = rng.uniform(0.1, 3.0, used.size)
-    u, b = system(DenseBlock(A), D, used, spread, intercept).minimum(D * z)
-    wide = np.column_stack([A[:, used], np.full(n_samples, float(intercept))])
-    penalty = np.diag(np.append(1.0 / spread, 0.0 if intercept else 1.0))
-    expected = np.linalg.solve(wide.T @ (D[:, None] * wide) + penalty, wide.T @ (D * z))
-    assert_allclose(u[used], expected[:-1], atol=1e-10)
-    assert not np.delete(u, used).any()
-    assert_allclose(b, expected[-1] if intercept else 0.0, atol=1e-10)
-
-
-@pytest.mark.parametrize("intercept", [False, True])
-def test_hessians_of_the_scalings_agree_with_the_dense_formula(intercept: bool) -> None:
-    """V' P V with P the inverse of D^-1 + A T A', once the intercept is projected out of both."""
-    rng = np.random.default_rng(3)
-    n_samples, size = 15, 8
-    A = np.asfortranarray(rng.normal(size=(n_samples, size)) + 1.0)
-    D = rng.uniform(0.2, 2.0, n_samples)
-    used, spread = np.array([1, 2, 5]), rng.uniform(0.1, 3.0, 3)
-    columns = np.array([0, 2, 5, 6])
-    mixing = sparse.csc_array(rng.normal(size=(4, 2)))
-    B = np.sqrt(D)[:, None] * A
-    if intercept:
-        B -= np.outer(np.sqrt(D), np.sqrt(D) @ B) / D.sum()
-    V = B[:, columns] @ mixing.toarray()
-    T = np.zeros(size)
-    T[used] = spread
-    expected = V.T @ np.linalg.solve(np.eye(n_samples) + (B * T) @ B.T, V)
-    for system in (SampleSystem, ColumnSystem):
-        found = system(DenseBlock(A), D, used, spread, intercept).hessian(columns, mixing)
-        assert_allclose(found, expected, atol=1e-10)
-
-
 def group_problem(loss: str, intercept: bool) -> Problem:
     rng = np.random.default_rng(4)
     X = np.asfortranarray(rng.normal(size=(30, 12)) + 0.5)
@@ -134,8 +91,8 @@ def test_the_kernel_minimises_the_model_it_is_given(loss: str, intercept: bool) 
     rng = np.random.default_rng(5)
     z = np.zeros(30) if loss == "squared" else rng.normal(size=30)
     partition, limit = groups_and_limits(problem)
-    block = GroupBlock.of(problem, partition, limit)
-    model = _model(problem, block.base, z)
+    block = GroupBlock.of(problem, partition, limit, 100)
+    model = _model(block, z)
     assert model is not None
     u, steps = block.minimum(model, np.zeros(12), 1e-11)
     assert steps > 0
@@ -153,21 +110,6 @@ def test_the_kernel_minimises_the_model_it_is_given(loss: str, intercept: bool) 
     assert_allclose(
         u * lengths[partition.labels], partition.norms(u)[partition.labels] * (A.T @ v), atol=1e-4
     )
-
-
-@pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge"])
-def test_the_ridge_of_groups_is_stationary(loss: str) -> None:
-    """u_g = t_g A_g'v with v = -f'(A u + b), and v sums to zero where b is free."""
-    problem = group_problem(loss, True)
-    partition, _ = groups_and_limits(problem)
-    ridge = GroupRidge(problem, problem.design, partition)  # type: ignore[arg-type]
-    t = np.array([0.5, 0.0, 0.1, 0.02])
-    at = ridge.solve(t, np.zeros(30), 0.0)
-    assert at is not None
-    A = np.asarray(problem.design)
-    v = -problem.loss.gradient(problem.y, A @ at.weights + at.intercept, problem.weight)
-    assert_allclose(at.weights, t[partition.labels] * (A.T @ v), atol=1e-5)
-    assert_allclose(v.sum(), 0.0, atol=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -1,4 +1,4 @@
-"""ScalingNewton: derivatives, few steps, agreement with the other masters, no fallback needed."""
+"""ScalingNewton: few steps, agreement with the semismooth master, no fallback needed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from numpy.testing import assert_allclose
 
 from atomlearn import norms, solve
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.masters import scaling_kernel, scaling_newton
-from atomlearn.core.masters.nonnegative import nonnegative_minimum
-from atomlearn.core.masters.ridge_of_groups import GroupRidge
+from atomlearn.core.masters import scaling_kernel
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.designs import DenseBlock, RepeatedBlock, SparseBlock
 from atomlearn.interfaces import Deadline, Master, Refit
@@ -69,30 +67,6 @@ def test_agrees_with_the_semismooth_master(loss, intercept, sparse):
             assert abs(refit.objective - other.objective) <= 2 * target
             # For other losses the steps on about eight quadratic models, together.
             assert refit.steps <= (20 if loss == "squared" else 60)
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("n", [12, 60])
-def test_derivatives_of_the_scaled_problem(loss, n):
-    """Differences of phi(t), in sample space and in column space, intercept included."""
-    problem = group_problem(loss, n, 6, 3, 0.1, True, 5)
-    ridge = GroupRidge(problem, problem.design, problem.regularizer.norm.partition(18))
-    t = np.random.default_rng(0).uniform(0.05, 0.3, size=6)
-    at = ridge.solve(t, np.zeros(n), 0.0)
-    hessian = ridge.hessian(at, np.arange(6))
-    gradient = -0.5 * at.group_norms**2
-    step = 1e-4
-    for group in range(6):
-        move = step * np.eye(6)[group]
-        ahead = ridge.solve(t + move, at.linear, at.intercept)
-        behind = ridge.solve(t - move, at.linear, at.intercept)
-        slope = (ahead.value - behind.value) / (2 * step)
-        assert_allclose(gradient[group], slope, rtol=1e-5, atol=1e-8)
-        bend = -0.5 * (ahead.group_norms**2 - behind.group_norms**2) / (2 * step)
-        # The squared hinge bends at kinks that lie between the two points.
-        if loss != "squared_hinge":
-            scale = np.abs(hessian).max()
-            assert_allclose(hessian[group], bend, rtol=1e-4, atol=1e-5 * scale)
 
 
 def test_repeated_columns_and_empty_ones():
@@ -207,26 +181,6 @@ def test_pieces_of_one_step_go_as_far_as_one_call(monkeypatch):
         assert timed.steps <= 2 * free.steps + 5
 
 
-def test_non_negative_programs_against_enumeration():
-    rng = np.random.default_rng(0)
-    for _ in range(300):
-        size = int(rng.integers(1, 7))
-        root = rng.normal(size=(size, size)) * 10.0 ** rng.uniform(-3, 3, size=size)
-        hessian = root.T @ root + 1e-6 * np.diag(np.diag(root.T @ root))
-        right = rng.normal(size=size) * np.sqrt(np.diag(hessian))
-        found = nonnegative_minimum(hessian, right, rng.random(size) < 0.5)
-        best = np.inf
-        for pattern in range(2**size):
-            used = np.flatnonzero([pattern >> bit & 1 for bit in range(size)])
-            x = np.zeros(size)
-            x[used] = np.linalg.solve(hessian[np.ix_(used, used)], right[used])
-            if (x >= 0).all():
-                best = min(best, 0.5 * x @ hessian @ x - right @ x)
-        value = 0.5 * found @ hessian @ found - right @ found
-        assert (found >= 0).all()
-        assert value <= best + 1e-9 * (1.0 + abs(best))
-
-
 def repeated_problem(loss, seed, intercept, level):
     """Overlapping groups on a block that holds each feature once."""
     rng = np.random.default_rng(seed)
@@ -251,29 +205,43 @@ def repeated_problem(loss, seed, intercept, level):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("intercept", [False, True])
-def test_kernel_and_python_path_agree(loss, intercept, monkeypatch):
-    """From columns, from Gram matrices, and without the kernel: the same problem solved."""
+def test_columns_and_gram_matrices_lead_to_the_same_point(loss, intercept, monkeypatch):
+    """The kernel works on either, and needs no other master; without it the other one is asked."""
     for seed in range(4):
         for level in (0.3, 0.01):
             problem = repeated_problem(loss, seed, intercept, level)
             start = np.zeros(48)
             target = 1e-9 * problem.objective(start, np.zeros(40))
-            refits = {}
-            ways = ["columns", "gram", "python"]
-            for way in ways if loss == "squared" else ways[::2]:
+            with monkeypatch.context() as patch:
+                patch.setattr(scaling_kernel, "has_group_newton", lambda: False)
+                reference = ScalingNewton().solve(problem, start, 0.0, target)
+                with pytest.raises(AssertionError, match="fallback"):
+                    ScalingNewton(_Forbidden()).solve(problem, start, 0.0, target)
+            for entries in (TUNING.column_entries, 0):
                 with monkeypatch.context() as patch:
-                    if way != "columns":
-                        patch.setattr(scaling_kernel, "TUNING", replace(TUNING, column_entries=0))
-                    if way == "python":
-                        patch.setattr(scaling_kernel, "has_group_newton", lambda: False)
-                    else:
-                        patch.setattr(scaling_newton, "_Descent", None)  # the kernel is enough
-                    refits[way] = ScalingNewton(_Forbidden()).solve(problem, start, 0.0, target)
-            for refit in refits.values():
+                    tuning = replace(TUNING, column_entries=entries)
+                    patch.setattr(scaling_kernel, "TUNING", tuning)
+                    refit = ScalingNewton(_Forbidden()).solve(problem, start, 0.0, target)
                 assert refit.gap <= target
                 assert 0 < refit.steps <= 60
-                assert abs(refit.objective - refits["python"].objective) <= 2 * target
-                assert_allclose(refit.intercept, refits["python"].intercept, atol=1e-3)
+                assert abs(refit.objective - reference.objective) <= 2 * target
+                assert_allclose(refit.intercept, reference.intercept, atol=1e-3)
+
+
+def test_other_losses_on_large_blocks_are_modelled_while_few_groups_are_in_use(monkeypatch):
+    """The semismooth master goes on from where more of them are, and steps are counted in all."""
+    tuning = replace(TUNING, model_work=0)
+    monkeypatch.setattr(scaling_kernel, "TUNING", tuning)
+    problem, start = repeated_problem("logistic", 0, True, 0.01), np.zeros(48)
+    target = 1e-9 * problem.objective(start, np.zeros(40))
+    few = ScalingNewton(_Forbidden()).solve(problem, start, 0.0, target)
+    assert np.count_nonzero(few.weights.reshape(-1, 4).any(axis=1)) > 2
+    monkeypatch.setattr(scaling_kernel, "TUNING", replace(tuning, few_groups=2))
+    with pytest.raises(AssertionError, match="fallback"):
+        ScalingNewton(_Forbidden()).solve(problem, start, 0.0, target)
+    more = ScalingNewton().solve(problem, start, 0.0, target)
+    assert more.gap <= target
+    assert abs(more.objective - few.objective) <= 2 * target
 
 
 def test_no_weights_are_the_answer_above_the_polar():

@@ -16,7 +16,6 @@ WASTE = "does more work than needed, with the same answer"
 
 #: File of the core: part of its line (as written there), and why. "" stands for the whole file.
 WAYS: dict[str, dict[str, str]] = {
-    "masters/scaling_newton.py": {"hessian @ now - gradient, now > 0": QUICKER},
     "data/blocks.py": {
         "isinstance(other, (DenseBlock, SparseBlock)) and not": QUICKER,
         "self.nonzeros is None and other.nonzeros is None": QUICKER,
@@ -54,7 +53,6 @@ WAYS: dict[str, dict[str, str]] = {
     "masters/model_newton.py": {
         "self.master.solve(model, weights, 0.0": "a problem without an intercept",
     },
-    "masters/nonnegative.py": {"tiny = 1e-12 *": ROUNDING, "patience -= 1": QUICKER},
     "masters/sequential_qp.py": {
         "damping, idle, steps = 0.0, 0, begun": QUICKER,
         "idle < TUNING.damped_patience": QUICKER,

@@ -22,8 +22,7 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Block
 from atomlearn.core.losses import Squared
 from atomlearn.core.masters.candidate import Candidate
-from atomlearn.core.masters.model_newton import ModelNewton
-from atomlearn.core.masters.ridge_of_groups import raised
+from atomlearn.core.masters.model_newton import ModelNewton, raised
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 

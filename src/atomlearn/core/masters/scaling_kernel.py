@@ -18,7 +18,7 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Block
 from atomlearn.core.masters.candidate import Candidate, block_of, certified
 from atomlearn.core.masters.dual_interior import DualInterior, FeatureGroups, LeastSquaresModel
-from atomlearn.core.masters.ridge_of_groups import raised
+from atomlearn.core.masters.model_newton import raised
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.problem.problem import Problem
@@ -55,11 +55,12 @@ class GroupBlock:
     limit: Array
     base: Block
     positions: NDArray[np.int64]
+    max_steps: int
 
     @classmethod
-    def of(cls, problem: Problem, partition: Partition, limit: Array) -> GroupBlock:
+    def of(cls, problem: Problem, partition: Partition, limit: Array, max_steps: int) -> GroupBlock:
         """Find the distinct features."""
-        return cls(problem, partition, limit, *block_of(problem).distinct())
+        return cls(problem, partition, limit, *block_of(problem).distinct(), max_steps)
 
     def minimum(self, model: _Quadratic, weights: Array, gap_target: float) -> tuple[Array, int]:
         """Return the weights where the model has this gap, or as near as rounding allows."""
@@ -76,11 +77,11 @@ class GroupBlock:
         self, model: _Quadratic, scalings: Array, gap_target: float, most_work: float
     ) -> tuple[Array, Array, NewtonOutcome]:
         order, starts = self.partition.order
-        deadline, left, work = self.problem.deadline, TUNING.inner_steps, most_work
+        deadline, left, work = self.problem.deadline, self.max_steps, most_work
         gap = math.inf
         # The kernel does not look at the clock: where there is a limit it is called again and
         # again, for as many steps as take a moment.
-        slice_ = TUNING.inner_steps
+        slice_ = self.max_steps
         if deadline.left < math.inf:
             slice_ = max(1, int(TUNING.slice_work / min(model.matrix.shape) ** 3))
         while True:
@@ -105,7 +106,7 @@ class GroupBlock:
             work -= outcome.steps * float(considered) ** 3
             unfinished = outcome.status is NewtonStatus.STEP_LIMIT and outcome.steps == slice_
             if not (unfinished and left and work > 0) or deadline.passed:
-                return scalings, slopes, replace(outcome, steps=TUNING.inner_steps - left)
+                return scalings, slopes, replace(outcome, steps=self.max_steps - left)
             if outcome.gap >= gap:  # the best point is its start: it has to go further from there
                 slice_ *= 2
             gap = outcome.gap
@@ -137,31 +138,36 @@ class GroupBlock:
         return best[0], best[1], steps + interior.steps
 
 
-def steps_by_kernel(
+def point_of_kernel(
     group_block: GroupBlock, weights: Array, intercept: float, gap_target: float
-) -> tuple[Candidate, int] | None:
-    """Return the certified point the kernel reaches, and its steps; None: not a problem for it."""
+) -> Candidate | None:
+    """Return the certified point the kernel reaches; None: not a problem for it."""
     problem = group_block.problem
     if not problem.loss.is_quadratic:
         return _proximal_newton(group_block, weights, intercept, gap_target)
-    model = _model(problem, group_block.base, np.zeros(problem.y.size))
+    model = _model(group_block, np.zeros(problem.y.size))
     if model is None:
         return None
     reached, steps = group_block.minimum(model, weights, 0.9 * gap_target)
-    return certified(problem, reached, None, intercept), steps
+    point = certified(problem, reached, None, intercept)
+    point.refit.steps = steps
+    return point
 
 
 def _proximal_newton(
     group_block: GroupBlock, weights: Array, intercept: float, gap_target: float
-) -> tuple[Candidate, int] | None:
+) -> Candidate | None:
     problem = group_block.problem
     best, total = certified(problem, weights, None, intercept), 0
     for _ in range(TUNING.inner_steps):
         if best.refit.gap <= gap_target or problem.deadline.passed:
             break
-        model = _model(problem, group_block.base, best.refit.prediction)
+        in_use = int(np.count_nonzero(group_block.partition.norms(best.refit.weights)))
+        model = _model(group_block, best.refit.prediction, in_use)
         if model is None:
-            return (best, total) if total else None
+            if not total:
+                return None
+            break
         enough = TUNING.model_share * best.refit.gap
         reached, steps = group_block.minimum(model, best.refit.weights, enough)
         total += max(steps, 1)
@@ -169,7 +175,8 @@ def _proximal_newton(
         if following is None:
             break
         best = following
-    return best, total
+    best.refit.steps = total
+    return best
 
 
 def _descent(group_block: GroupBlock, best: Candidate, reached: Array) -> Candidate | None:
@@ -211,8 +218,9 @@ def free_columns(problem: Problem) -> int:
     return features * n_columns // max(distinct, 1)
 
 
-def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
+def _model(group_block: GroupBlock, z: Array, in_use: int = 0) -> _Quadratic | None:
     """Return the loss around the predictions z as least squares; None: none, or too large a one."""
+    problem, base = group_block.problem, group_block.base
     n_samples, n_features = base.shape
     loss, quadratic = problem.loss, problem.loss.is_quadratic
     most = TUNING.kept_work if quadratic else TUNING.model_work
@@ -222,9 +230,9 @@ def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
     if quadratic:
         known = CachedBlock.of(base).knows_gram(problem.weight) and not problem.fit_intercept
         by_columns = by_columns and n_samples <= 2 * n_features and not known
-        suited = by_columns or small or (known and n_features <= TUNING.largest_system)
+        suited = by_columns or small or (known and n_features <= TUNING.largest_gram)
     else:  # the curvature changes: nothing to keep from call to call
-        suited = by_columns and small
+        suited = small or (by_columns and in_use <= TUNING.few_groups)
     if not (suited and has_group_newton()):
         return None
     v = -loss.gradient(problem.y, z, problem.weight)

@@ -25,16 +25,11 @@ from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 
-from atomlearn.core.interfaces import Array, Master, Refit, TimeIsUp
-from atomlearn.core.masters.candidate import Candidate, block_of, certified, finished
+from atomlearn.core.interfaces import Array, Master, Refit
+from atomlearn.core.masters.candidate import Candidate, certified, finished
 from atomlearn.core.masters.newton import SemismoothNewton
-from atomlearn.core.masters.nonnegative import nonnegative_minimum
-from atomlearn.core.masters.ridge_of_groups import GroupRidge, RidgePoint
-from atomlearn.core.masters.scaling_kernel import GroupBlock, free_columns, steps_by_kernel
-from atomlearn.core.masters.tuning import TUNING
+from atomlearn.core.masters.scaling_kernel import GroupBlock, free_columns, point_of_kernel
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.problem.problem import Problem
@@ -71,17 +66,17 @@ class ScalingNewton(Master):
     have no good models where a loss is straight, and the other forms would need a search for the
     level, of which each point costs as much as the semismooth steps for the form itself.
 
-    A step costs a factorization of the size of the sample or of the columns in use, whichever is
-    smaller, and a small non-negative quadratic program with one unknown for each group in use.
-    About ten steps from nothing, two or three from a warm start.
+    All steps are made in one call of a kernel, on a block in memory or on its Gram matrix. A step
+    costs a factorization with one unknown for each group in use: about ten steps from nothing, two
+    or three from a warm start.
 
     Parameters
     ----------
     fallback : Master
-        For other norms and forms, for losses that are straight somewhere, for linear systems beyond
-        4000 unknowns, and where rounding ends the steps before the target.
+        For other norms and forms, for losses that are straight somewhere, for blocks that are too
+        large for the kernel, and where rounding ends the steps before the target.
     max_steps : int
-        Bound on Newton steps.
+        Bound on Newton steps in a call of the kernel.
 
     References
     ----------
@@ -107,16 +102,7 @@ class ScalingNewton(Master):
         """Minimise the restricted problem to ``gap_target``; see Master."""
         if not self._takes(problem, weights, intercept):
             return self.fallback.solve(problem, weights, intercept, gap_target)
-        best, steps = self._start(problem, weights, intercept, gap_target)
-        if best.refit.gap > gap_target and weights.size and not problem.deadline.passed:
-            descent = _Descent(problem, best)
-            try:
-                steps += descent.run(gap_target, self.max_steps)
-            except TimeIsUp:
-                # Within a large system: the points before it are as good as they were.
-                steps += 1
-            best = descent.best
-        best.refit.steps = steps
+        best = self._reached(problem, weights, intercept, gap_target)
         return finished(best.refit, self.fallback, problem, gap_target)
 
     def _takes(self, problem: Problem, weights: Array, intercept: float) -> bool:
@@ -127,115 +113,27 @@ class ScalingNewton(Master):
         curvature = problem.loss.curvature(problem.y, prediction, problem.weight)
         return bool((curvature[problem.weight > 0.0] > 0.0).all())
 
-    def _start(
+    def _reached(
         self, problem: Problem, weights: Array, intercept: float, gap_target: float
-    ) -> tuple[Candidate, int]:
+    ) -> Candidate:
         """Return the start, or the point that the kernel reaches from it where that is better."""
         best: Candidate | None = None
         if weights.any() or not weights.size or problem.deadline.passed:
             best = certified(problem, weights, None, intercept)
             if best.refit.gap <= gap_target or not weights.size or problem.deadline.passed:
-                return best, 0
+                return best
         partition, limit = groups_and_limits(problem)
-        group_block = GroupBlock.of(problem, partition, limit)
-        reached = steps_by_kernel(group_block, weights, intercept, gap_target)
-        if reached is not None and best is None and lower_than_nothing(problem, reached[0]):
+        group_block = GroupBlock.of(problem, partition, limit, self.max_steps)
+        reached = point_of_kernel(group_block, weights, intercept, gap_target)
+        if reached is not None and best is None and lower_than_nothing(problem, reached):
             return reached
         if best is None:
             best = certified(problem, weights, None, intercept)
-        if reached is None:
-            return best, 0
-        return (reached[0] if reached[0].improves(best) else best), reached[1]
+        if reached is None or reached.improves(best):
+            return reached or best
+        best.refit.steps = reached.refit.steps
+        return best
 
     def candidates_for_free(self, problem: Problem) -> int:
         """Return how many columns fill a small block; see Master."""
         return free_columns(problem) if is_group_problem(problem) else 0
-
-
-class _Descent:
-    """One call: the scalings, the ridge regression they stand for, the best certified point."""
-
-    def __init__(self, problem: Problem, best: Candidate) -> None:
-        self.problem = problem
-        self.best = best
-        partition, self.limit = groups_and_limits(problem)
-        self.ridge = GroupRidge(problem, block_of(problem), partition)
-        # At the optimum u_g = t_g q_g with ||q_g|| = limit_g.
-        self.scalings = partition.norms(best.refit.weights) / self.limit
-
-    def run(self, gap_target: float, max_steps: int) -> int:
-        """Descend, and return the number of steps; ``best`` is the best point, also if raised."""
-        refit = self.best.refit
-        if self.ridge.system_size(self.scalings) > TUNING.largest_system:
-            return 0
-        linear = refit.prediction - refit.intercept
-        at = self.ridge.solve(self.scalings, linear, refit.intercept)
-        for step in range(1, max_steps + 1):
-            following = None if at is None else self._step(at)
-            if following is None:
-                return step
-            at = following
-            trial = certified(self.problem, at.weights, at.linear, at.intercept)
-            stalled = trial.refit.gap >= self.best.refit.gap
-            if trial.improves(self.best):
-                self.best = trial
-            elif stalled and step > 20:
-                return step
-            if self.best.refit.gap <= gap_target or self.problem.deadline.passed:
-                return step
-        return max_steps
-
-    def _step(self, at: RidgePoint) -> RidgePoint | None:
-        """Return the next point, or None where no step descends (rounding) or systems are large."""
-        limit, t = self.limit, at.scalings
-        lengths = at.group_norms
-        free = np.flatnonzero((t > 0) | (lengths > limit))
-        if not free.size or self.ridge.system_size(lengths > limit) > TUNING.largest_system:
-            return None
-        norms, bounds, now = lengths[free], limit[free], t[free]
-        slope = 0.5 * (bounds**2 - norms**2)
-        hessian = self.ridge.hessian(at, free)
-        hessian[np.diag_indices(free.size)] *= 1.0 + 1e-10
-        hessian[np.diag_indices(free.size)] += 1e-14 * float(np.trace(hessian)) / free.size
-        secular = norms**2 * (bounds - norms) / bounds
-        for gradient, trials in ((secular, 4), (slope, 20)):
-            target = nonnegative_minimum(hessian, hessian @ now - gradient, now > 0)
-            if target is None:
-                continue
-            promised = float(slope @ (target - now))
-            if promised >= 0:
-                continue
-            following = self._search(at, free, target, promised, trials)
-            if following is not None:
-                return following
-        return None
-
-    def _search(
-        self, at: RidgePoint, free: NDArray[np.int64], target: Array, promised: float, trials: int
-    ) -> RidgePoint | None:
-        """Return the first point between here and the target that descends enough."""
-        cost = 0.5 * self.limit**2
-        before = at.value + float(cost @ at.scalings)
-        length = 1.0
-        for _ in range(trials):
-            t = at.scalings.copy()
-            t[free] = (1.0 - length) * t[free] + length * target
-            trial = self.ridge.solve(t, at.linear, at.intercept)
-            if trial is None or self.problem.deadline.passed:
-                return None
-            after = trial.value + float(cost @ t)
-            if after <= before + TUNING.armijo * length * promised + 1e-14 * abs(before):
-                return trial
-            length *= 0.4
-        return None
-
-
-def factor(matrix: Array) -> tuple[Array, bool]:
-    """Return the Cholesky factor of a positive definite matrix, which it overwrites."""
-    lower: tuple[Array, bool] = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
-    return lower
-
-
-def solved(lower: tuple[Array, bool], right: Array) -> Array:
-    """Return the solution for the factor."""
-    return np.asarray(cho_solve(lower, right, check_finite=False))

@@ -87,6 +87,9 @@ class Tuning:
     features, model_work, kept_work : features whose Gram matrix the kernel works on, and the work
         of making it: once for each model of a loss, or once for all (squared loss).
     column_entries : entries of a dense block whose columns the kernel works on instead.
+    few_groups : groups in use up to which such a block is modelled for other losses too: beyond,
+        semismooth steps are faster (2000 samples, 750 groups: 3 s for 24 s; 1000 samples, 500
+        groups, counts: 22 s for 5 s).
     free_entries, free_entries_of_models : entries that are gathered and scored in less time than a
         pass takes by its overhead, so that a pass may ask for as many; of losses that are not
         quadratic, which score the block once a model.
@@ -102,11 +105,8 @@ class Tuning:
     at_rest : a group whose squared score falls short of its limit by this share is not in use.
     entering, entering_share : features that may enter in a step, at least, and relative to those
         in use.
-    exchanges : of the whole set of unknowns of a non-negative program, before the slower method
-        that cannot cycle.
     least_curvature : share of the largest curvature to which a smaller one is raised.
-    ridge_rounding : relative decrease at which the steps of a ridge regression end.
-    largest_system : unknowns up to which steps are exact without the kernel.
+    largest_gram : features up to which a Gram matrix is used that is known already.
 
     Examples
     --------
@@ -161,6 +161,7 @@ class Tuning:
     model_work: int = 2**31
     kept_work: int = 2**35
     column_entries: int = 2**22
+    few_groups: int = 512
     free_entries: int = 2**21
     free_entries_of_models: int = 2**19
     least_free: int = 100
@@ -173,10 +174,8 @@ class Tuning:
     at_rest: float = 0.1
     entering: int = 50
     entering_share: float = 0.5
-    exchanges: int = 12
     least_curvature: float = 1e-10
-    ridge_rounding: float = 1e-13
-    largest_system: int = 4000
+    largest_gram: int = 4000
 
 
 #: What all masters use.
