@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
-from atomlearn.core.solvers.atoms import AtomSet, Growing, fingerprint
+from atomlearn.core.solvers.atoms import AtomSet, fingerprint
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Atom
 
@@ -59,15 +59,6 @@ def test_against_the_dense_matrix(seed: int, cached: bool) -> None:
         for number in range(U.shape[1]):
             columns = np.flatnonzero(U[:, number])[::-1]
             assert atoms.find(Atom(columns, U[columns, number])) == number
-
-
-def test_a_vector_that_grows_twice_from_one_point() -> None:
-    """The first successor gets the spare room; the second one must not write into it."""
-    start = Growing(np.arange(3)).append(np.array([3]))
-    first, second = start.append(np.array([7])), start.append(np.array([8]))
-    assert_array_equal(start.values, [0, 1, 2, 3])
-    assert_array_equal(first.values, [0, 1, 2, 3, 7])
-    assert_array_equal(second.values, [0, 1, 2, 3, 8])
 
 
 def test_atoms_equal_but_for_rounding_are_one() -> None:

@@ -223,22 +223,11 @@ def count_nonzeros(block: DenseBlock | SparseBlock) -> int:
     return block.nonzeros
 
 
-class _SparseRoom:
-    """Buffers of data and row indices shared by a sparse block and its successors."""
-
-    __slots__ = ("data", "indices", "used")
-
-    def __init__(self, data: Array, indices: NDArray[Any], used: int) -> None:
-        self.data = data
-        self.indices = indices
-        self.used = used
-
-
 class SparseBlock(Block):
     """A in compressed columns: float64 data, sorted or unsorted row indices, no duplicates.
 
-    Like a dense block it shares spare room with its successors, so that appending costs what is
-    appended; columns that turn out full make it a dense one.
+    Columns that turn out full make it a dense one. Appending copies the block, which is less than
+    a pass over X reads.
 
     Examples
     --------
@@ -249,7 +238,7 @@ class SparseBlock(Block):
     (array([1., 4.]), 2)
     """
 
-    __slots__ = ("_indptr", "_n_samples", "_room", "nonzeros")
+    __slots__ = ("_data", "_indices", "_indptr", "_n_samples", "nonzeros")
 
     keeps_gram = True
 
@@ -259,12 +248,11 @@ class SparseBlock(Block):
         indices: NDArray[Any],
         indptr: NDArray[Any],
         n_samples: int,
-        room: _SparseRoom | None = None,
     ) -> None:
-        self._room = _SparseRoom(data, indices, data.shape[0]) if room is None else room
+        self._data, self._indices = data, indices
         self._indptr = indptr.astype(indices.dtype, copy=False)
         self._n_samples = n_samples
-        self.nonzeros: int = self._room.used
+        self.nonzeros: int = data.shape[0]
 
     @classmethod
     def from_dense(cls, array: Array) -> SparseBlock:
@@ -277,8 +265,7 @@ class SparseBlock(Block):
 
     @property
     def _parts(self) -> tuple[Array, NDArray[Any], NDArray[Any]]:
-        size = self.nonzeros
-        return self._room.data[:size], self._room.indices[:size], self._indptr
+        return self._data, self._indices, self._indptr
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -286,7 +273,7 @@ class SparseBlock(Block):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return self._room.data.dtype
+        return self._data.dtype
 
     def stored_sparse(self) -> sp.csc_array:
         """Return A as a SciPy array, see ``matrix``."""
@@ -366,24 +353,5 @@ class SparseBlock(Block):
             return DenseBlock(self.dense(), self.nonzeros).append(other)
         if isinstance(other, DenseBlock):
             other = SparseBlock.from_dense(other.dense())
-        used, size = self.nonzeros, self.nonzeros + other.nonzeros
-        room = self._room
-        if room.used != used or room.data.shape[0] < size:
-            room = self._larger_room(size)
-        data, indices, indptr = other._parts
-        room.data[used:size] = data
-        room.indices[used:size] = indices
-        room.used = size
-        starts = np.concatenate([self._indptr, indptr[1:].astype(np.int64) + used])
-        return SparseBlock(room.data, room.indices, starts, self._n_samples, room)
-
-    def _larger_room(self, size: int) -> _SparseRoom:
-        data, indices, _ = self._parts
-        capacity = max(size, self.nonzeros + self.nonzeros // 2 + 1024)
-        fits = max(capacity, self._n_samples) <= np.iinfo(np.int32).max
-        room = _SparseRoom(
-            np.empty(capacity), np.empty(capacity, np.int32 if fits else np.int64), self.nonzeros
-        )
-        room.data[: self.nonzeros] = data
-        room.indices[: self.nonzeros] = indices
-        return room
+        both = sp.hstack([self.matrix(), other.matrix()], format="csc")
+        return SparseBlock(both.data, both.indices, both.indptr, self._n_samples)

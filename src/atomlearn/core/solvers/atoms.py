@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
@@ -14,49 +12,6 @@ from atomlearn.core.interfaces import Array, Atom, Block, Columns, Design
 
 #: Atoms whose entries agree to this many binary digits are one atom.
 SAME_BITS = 40
-
-
-class _Room:
-    """A buffer that successive vectors share; its first ``used`` entries are taken."""
-
-    __slots__ = ("array", "used")
-
-    def __init__(self, array: NDArray[Any], used: int) -> None:
-        self.array = array
-        self.used = used
-
-
-class Growing:
-    """A vector that never changes and grows by ``append``, amortised O(entries added).
-
-    The spare room goes to the first successor; a second one copies.
-    """
-
-    __slots__ = ("_room", "values")
-
-    def __init__(self, values: NDArray[Any]) -> None:
-        self._own(_Room(values, values.shape[0]))
-
-    def _own(self, room: _Room) -> None:
-        self._room = room
-        self.values: NDArray[Any] = room.array[: room.used]
-
-    def append(self, more: NDArray[Any]) -> Growing:
-        """Return these values followed by ``more``."""
-        size, room = self.values.shape[0], self._room
-        total = size + more.shape[0]
-        if room.used != size or room.array.shape[0] < total:
-            room = _Room(np.empty(max(total, size + size // 2 + 16), self.values.dtype), size)
-            room.array[:size] = self.values
-        room.array[size:total] = more
-        room.used = total
-        longer = Growing.__new__(Growing)
-        longer._own(room)
-        return longer
-
-
-def _empty(dtype: type = np.int64) -> Growing:
-    return Growing(np.zeros(0, dtype=dtype))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +32,10 @@ class AtomSet:
     gram: Array | None = None
     columns: Columns = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     order: Columns = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    positions: Growing = field(default_factory=_empty)
-    values: Growing = field(default_factory=lambda: _empty(np.float64))
-    owners: Growing = field(default_factory=_empty)
-    keys: Growing = field(default_factory=_empty)
+    positions: Columns = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    values: Array = field(default_factory=lambda: np.zeros(0))
+    owners: Columns = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    keys: Columns = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @classmethod
     def empty(cls, n_samples: int, *, gram: bool = False, cached: bool = False) -> AtomSet:
@@ -103,14 +58,15 @@ class AtomSet:
         if image is None:
             image = design.gather(atom.columns).dot(atom.values)
         columns, order, places = self._with_columns(atom.columns)
-        positions, values = self.positions.append(places), self.values.append(atom.values)
-        owners = self.owners.append(np.full(places.size, self.size))
+        positions = np.append(self.positions, places)
+        values = np.append(self.values, atom.values)
+        owners = np.append(self.owners, np.full(places.size, self.size))
         gram = self.gram
         if gram is not None:
             spread = np.zeros(columns.size)
             spread[places] = atom.values
-            products = values.values * spread[positions.values]
-            row = np.bincount(owners.values, weights=products, minlength=self.size + 1)
+            products = values * spread[positions]
+            row = np.bincount(owners, weights=products, minlength=self.size + 1)
             gram = np.block([[gram, row[:-1, None]], [row[None, :]]])
         return AtomSet(
             self.images.append(DenseBlock(image[:, None])),
@@ -120,7 +76,7 @@ class AtomSet:
             positions,
             values,
             owners,
-            self.keys.append(np.array([fingerprint(atom)])),
+            np.append(self.keys, fingerprint(atom)),
         )
 
     def _with_columns(self, new: Columns) -> tuple[Columns, Columns, Columns]:
@@ -147,31 +103,31 @@ class AtomSet:
             return self
         number = np.full(self.size, -1, dtype=np.int64)
         number[which] = np.arange(which.size)
-        owners = number[self.owners.values]
+        owners = number[self.owners]
         kept = owners >= 0
-        used, positions = np.unique(self.positions.values[kept], return_inverse=True)
+        used, positions = np.unique(self.positions[kept], return_inverse=True)
         columns = self.columns[used]
         return AtomSet(
             self.images.take(which),
             None if self.gram is None else self.gram[np.ix_(which, which)],
             columns,
             np.argsort(columns, kind="stable"),
-            Growing(positions.ravel()),
-            Growing(self.values.values[kept]),
-            Growing(owners[kept]),
-            Growing(self.keys.values[which]),
+            positions.ravel(),
+            self.values[kept],
+            owners[kept],
+            self.keys[which],
         )
 
     def find(self, atom: Atom) -> int:
         """Return the number of this atom, or -1 where it is none of them."""
-        same = np.flatnonzero(self.keys.values == fingerprint(atom))
+        same = np.flatnonzero(self.keys == fingerprint(atom))
         return int(same[0]) if same.size else -1
 
     def parts(self, shares: Array) -> tuple[tuple[Atom, float], ...]:
         """Return the atoms with their shares, one by one."""
-        order = np.argsort(self.owners.values, kind="stable")
-        starts = np.searchsorted(self.owners.values[order], np.arange(self.size + 1))
-        columns, values = self.columns[self.positions.values[order]], self.values.values[order]
+        order = np.argsort(self.owners, kind="stable")
+        starts = np.searchsorted(self.owners[order], np.arange(self.size + 1))
+        columns, values = self.columns[self.positions[order]], self.values[order]
         pieces = [slice(starts[h], starts[h + 1]) for h in range(self.size)]
         return tuple(
             (Atom(columns[piece], values[piece]), float(share))
@@ -180,14 +136,14 @@ class AtomSet:
 
     def combine(self, shares: Array) -> Array:
         """Return w = U shares over ``columns``."""
-        terms = self.values.values * shares[self.owners.values]
-        sums = np.bincount(self.positions.values, weights=terms, minlength=self.columns.size)
+        terms = self.values * shares[self.owners]
+        sums = np.bincount(self.positions, weights=terms, minlength=self.columns.size)
         return sums.astype(np.float64, copy=False)  # of nothing, NumPy counts in integers
 
     def products(self, weights: Array) -> Array:
         """Return U'w for w over ``columns``."""
-        terms = self.values.values * weights[self.positions.values]
-        sums = np.bincount(self.owners.values, weights=terms, minlength=self.size)
+        terms = self.values * weights[self.positions]
+        sums = np.bincount(self.owners, weights=terms, minlength=self.size)
         return sums.astype(np.float64, copy=False)
 
 
