@@ -9,7 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.centered import CenteredBlock
+from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.data.found import FoundScores
+from atomlearn.core.data.growing_gram import GrowingGram
 from atomlearn.core.data.parts import part_of
 from atomlearn.core.data.repeated import RepeatedBlock
 from atomlearn.core.data.wrappers import Counted
@@ -177,3 +179,45 @@ def test_repeated_columns_grow_and_shrink() -> None:
     assert_allclose(block.outer(d[:2], at), (array[:, at] * d[:2]) @ array[:, at].T, **CLOSE)
     with pytest.raises(TypeError, match="one of its own kind"):
         block.append(BLOCKS["dense"][0])
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "centered", "repeated"])
+@pytest.mark.parametrize("centered", [False, True])
+@pytest.mark.parametrize("step", [2, 6])
+def test_grams_that_grow_are_those_of_all_columns(kind: str, centered: bool, step: int) -> None:
+    """Few columns at a time or many, of every kind of block."""
+    block, array = BLOCKS[kind]
+    block, array = block.take(np.arange(4)[::-1]), array[:, :4][:, ::-1]
+    block, array = block.append(block).append(block), np.tile(array, (1, 3))
+    c = np.random.default_rng(5).uniform(0.1, 1.0, size=array.shape[0])
+    gram = GrowingGram(c, centered)
+    for size in range(2, array.shape[1] + 1, step):
+        gram.extend_to(block.take(np.arange(size)))
+    gram.extend_to(block)
+    means = c @ array / c.sum() if centered else np.zeros(array.shape[1])
+    expected = (array - means).T @ (c[:, None] * (array - means))
+    assert_allclose(gram.matrix, expected, rtol=1e-11, atol=1e-12)
+    some = np.array([5, 0, 2])
+    assert_allclose(gram.take(some).matrix, expected[np.ix_(some, some)], rtol=1e-11, atol=1e-12)
+
+
+def test_a_few_columns_of_an_implicit_design_can_be_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as can be walked through, however many samples there are."""
+
+    class Implicit(Forwarding):
+        listable = False
+
+        def with_columns(self, columns: np.ndarray) -> None:
+            return None
+
+    monkeypatch.setattr(Design, "_walked_columns", 3)
+    design = Implicit(as_design(X))
+    for columns, listable in ((np.arange(3), True), (np.arange(4), False)):
+        part = part_of(design, None, columns)
+        assert part.listable == listable
+        if listable:
+            assert_allclose(part.squared_norms(), (X[:, columns] ** 2).sum(axis=0))
+        else:
+            with pytest.raises(TypeError, match="does not list its 4 columns"):
+                part.squared_norms()
+        assert_allclose(part.predict(np.ones(columns.size)), X[:, columns].sum(axis=1))

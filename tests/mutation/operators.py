@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import random
+import re
 from pathlib import Path
 
 SWAPS: dict[type, type] = {
@@ -15,22 +16,47 @@ NAMES = {"min": "max", "max": "min", "any": "all", "all": "any", "minimum": "max
          "maximum": "minimum", "argmin": "argmax", "argmax": "argmin"}  # fmt: skip
 
 
+#: Whose fields are sizes from which another way is quicker: see ``tests/mutation/ways.py``.
+SETTINGS = re.compile(r"\b(TUNING|LIMITS|BELIEVED|PIECE|SORTED|self\.pace)\b")
+
+
 class _Site(ast.NodeTransformer):
-    """Counts the places where a change is possible; makes the one that is ``chosen``."""
+    """Counts the places where a change is possible; makes the one that is ``chosen``.
+
+    It is ``slight`` where it moves a setting and nothing else: a size from which another way is
+    quicker is met by one more or less, or a number that stands alone under its name, a constant of
+    a module or a field of a class, becomes larger by a quarter of itself at most.
+    """
 
     def __init__(self, chosen: int, rng: random.Random) -> None:
         self.chosen, self.count, self.rng, self.line = chosen, 0, rng, 0
+        self.slight = self._named = False
 
-    def _is_it(self, node: ast.AST) -> bool:
+    def _is_it(self, node: ast.AST, slight: bool = False) -> bool:
         self.count += 1
         if self.count - 1 == self.chosen:
-            self.line = getattr(node, "lineno", 0)
+            self.line, self.slight = getattr(node, "lineno", 0), slight
             return True
         return False
 
+    def visit_Module(self, node: ast.Module) -> ast.AST:
+        return self._with_names(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        return self._with_names(node)
+
+    def _with_names(self, node: ast.Module | ast.ClassDef) -> ast.AST:
+        for number, part in enumerate(node.body):
+            self._named = isinstance(part, (ast.Assign, ast.AnnAssign))
+            node.body[number] = self.visit(part)
+            self._named = False
+        return node
+
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
-        if type(node.ops[0]) in SWAPS and self._is_it(node):
+        order = isinstance(node.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE))
+        at_a_size = order and bool(SETTINGS.search(ast.unparse(node)))
+        if type(node.ops[0]) in SWAPS and self._is_it(node, at_a_size):
             node.ops[0] = SWAPS[type(node.ops[0])]()
         return node
 
@@ -53,7 +79,9 @@ class _Site(ast.NodeTransformer):
         return node
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        if type(node.value) in (int, float) and self._is_it(node):
+        if type(node.value) not in (int, float):
+            return node
+        if self._is_it(node, self._named and node.value >= 4):
             return ast.copy_location(ast.Constant(node.value + 1 if node.value != 1 else 0), node)
         return node
 
@@ -89,7 +117,10 @@ class _Site(ast.NodeTransformer):
 
 
 def changed(path: Path, rng: random.Random) -> tuple[str, int, str]:
-    """Return the source of a file after one change, the line, and that line as it is then."""
+    """Return the source of a file after one change, the line, and that line as it is then.
+
+    The line is 0 where there is none, or the change is slight.
+    """
     source = path.read_text(encoding="utf-8")
     sites = _Site(-1, rng)
     sites.visit(ast.parse(source))
@@ -100,4 +131,5 @@ def changed(path: Path, rng: random.Random) -> tuple[str, int, str]:
     site.visit(tree)
     before, after = ast.unparse(ast.parse(source)).splitlines(), ast.unparse(tree).splitlines()
     new = next((b for a, b in zip(before, after, strict=False) if a != b), "")
-    return ast.unparse(ast.fix_missing_locations(tree)), site.line, new.strip()
+    line = 0 if site.slight else site.line
+    return ast.unparse(ast.fix_missing_locations(tree)), line, new.strip()

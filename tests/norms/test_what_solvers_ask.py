@@ -8,9 +8,21 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from atomlearn.core.interfaces.excess import Excess
+from atomlearn.core.norms.parameters import _all_values
 from atomlearn.designs import ArrayScores
 from atomlearn.interfaces import Norm
-from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport, Nonnegative, Scaled
+from atomlearn.norms import (
+    L1,
+    L2,
+    ElasticNetNorm,
+    Groups,
+    KSupport,
+    LatentGroups,
+    Nonnegative,
+    Scaled,
+    as_norm,
+)
 from atomlearn.testing.norms import NormChecks
 from tests.norms import test_norm_checks
 
@@ -199,3 +211,54 @@ def test_ratings_by_hand() -> None:
         None,
         None,
     ]
+
+
+class _Told(L2):
+    """The l2 norm, with the answers of norms that have bounds, shapes and excesses."""
+
+    def gauge_bounds(self, w: np.ndarray, gap: float) -> tuple[float, float]:
+        return 3.0, 5.0
+
+    def polar_bounds(self, scores: object, thorough: bool = False) -> tuple[float, float]:
+        return 4.0, 6.0 if thorough else 7.0
+
+    def with_shape(self, shape: object) -> Norm:
+        return self if shape is None else L1()
+
+    def excess(self, scores: object) -> Excess:
+        return Excess(1.0, np.ones(1), np.ones(1), np.ones(1))
+
+
+def test_factors_reach_every_bound() -> None:
+    norm, scores = Scaled(_Told(), 2.0), ArrayScores(W)
+    assert norm.gauge_bounds(W, 0.1) == (6.0, 10.0)
+    assert norm.polar_bounds(scores) == (2.0, 3.5)
+    assert norm.polar_bounds(scores, thorough=True) == (2.0, 3.0)
+    assert norm.with_shape(None) is norm
+    assert norm.with_shape((7, 1)) == Scaled(L1(), 2.0)
+    found = norm.excess(scores)
+    assert found is not None
+    assert found == Excess(1.0, np.ones(1), np.ones(1), np.ones(1)).dearer(2.0)
+    assert Scaled(L2(), 2.0).excess(scores) is None
+    assert Scaled(L2(), 2.0).lift(N) is None
+    overlapping = LatentGroups([[0, 1, 2], [2, 3], [4, 5, 6]])
+    for wrapped, expected in ((Scaled(overlapping, 2.0), 2.0), (Nonnegative(overlapping), 1.0)):
+        lift, plain = wrapped.lift(N), overlapping.lift(N)
+        u = np.abs(np.arange(lift.expansion.shape[1])) + 1.0
+        assert lift.norm.value(u) == expected * plain.norm.value(u)
+        assert (lift.norm.value(-u) == math.inf) == isinstance(wrapped, Nonnegative)
+
+
+def test_norms_inside_lists_are_parameters_too() -> None:
+    inner = KSupport(2)
+    assert any(value is inner for value in _all_values([0.5, inner]))
+    numbers = [1, 2, 3]
+    assert _all_values(numbers) == [numbers]
+
+
+@pytest.mark.parametrize(("given", "said"), [(3, "got int$"), (L1, r"write L1\(\.\.\.\)")])
+def test_what_is_no_norm_is_refused(given: object, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        as_norm(given)
+    with pytest.raises(TypeError, match=r"parameters \['k'\] were given beside the object"):
+        as_norm(L1(), k=2)

@@ -288,6 +288,14 @@ class NormChecks:
             with pytest.raises(ValueError, match=r"finite and at least 0"):
                 self.point(v, wrong, form)
 
+    @pytest.mark.parametrize("form", ["penalized", "constrained"])
+    def test_amounts_next_to_the_edge(self, form: Form) -> None:
+        """Just short of where the map is zero, or the identity."""
+        for v in (self.inside(self.sample(0)), self.inside(self.sample(2))):
+            edge = self.polar(v) if form == "penalized" else self.norm.value(v)
+            for amount in (edge * (1.0 - share) for share in (1e-15, 1e-12, 1e-6)):
+                self.assert_optimal(v, self.point(v, amount, form).point, amount, form)
+
     @pytest.mark.parametrize("form", FORMS)
     @pytest.mark.parametrize("exponent", [-500, -30, 30, 500])
     def test_scales(self, form: Form, exponent: int) -> None:

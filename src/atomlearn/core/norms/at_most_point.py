@@ -247,7 +247,9 @@ def _refined(size: Array, group: Columns, limits: Array, most: Array, mu: float,
     fixed = np.bincount(group[~moving], weights=d[~moving], minlength=n)
     constant = fixed - mu * np.bincount(group[moving], minlength=n)
     new = np.divide(limits - constant, slope, out=t.copy(), where=slope > 0)
-    return np.where(np.abs(new - t) <= 1e-6 * t, new, t)
+    # Of limits that nothing reaches t is infinite, and stays so.
+    change = np.subtract(new, t, out=np.zeros(n), where=np.isfinite(t))
+    return np.where(np.abs(change) <= 1e-6 * t, new, t)
 
 
 def _scalings(size: Array, t: Array, mu: float) -> Array:

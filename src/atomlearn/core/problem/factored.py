@@ -23,7 +23,7 @@ class Factored:
     left: Array
     weights: Array
     right: Array
-    shape: tuple[int, int] = field(default=(0, 0))
+    shape: tuple[int, int] = field(init=False)
 
     def __post_init__(self) -> None:
         shape = (self.left.shape[0], self.right.shape[0])
