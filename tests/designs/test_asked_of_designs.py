@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
@@ -33,6 +34,7 @@ DESIGNS: dict[str, tuple[Design, np.ndarray]] = {
     "csc": (as_design(sp.csc_array(X)), X),
     "csr": (as_design(sp.csr_array(X)), X),
     "side by side": (Concatenated([as_design(X), as_design(sp.csr_array(X))]), np.hstack([X, X])),
+    "named": (as_design(pd.DataFrame(X, columns=list("abcdefgh"))), X),
     "rows": (part_of(as_design(X), ROWS, None), X[ROWS]),
     "columns": (part_of(as_design(X), None, SOME), X[:, SOME]),
     "sparse columns": (part_of(as_design(sp.csc_array(X)), None, SOME), X[:, SOME]),
@@ -123,6 +125,8 @@ def test_found_scores_below_their_bound_are_not_told() -> None:
     for count in (3, 4, 7, 9):
         with pytest.raises(LookupError, match=f"the {count} largest"):
             z.top(count)
+    edge = FoundScores(np.array([2, 5]), np.array([0.9, -3.0]), 0.9, 7)
+    assert edge.top(2)[0].tolist() == [5, 2]
     assert z.above(0.9)[0].tolist() == [5, 6]
     assert z.above(2.0)[0].tolist() == [5, 6]
     with pytest.raises(LookupError, match=r"all from 0\.8 on"):
@@ -160,15 +164,15 @@ def test_blocks_with_others_and_of_some_rows(kind: str) -> None:
 
 def test_repeated_columns_grow_and_shrink() -> None:
     block, array = BLOCKS["repeated"]
-    other = RepeatedBlock(
-        as_design(X).gather(np.array([0, 5])), np.array([0, 5]), np.array([1, 1, 0])
-    )
-    whole = np.hstack([array, X[:, [5, 5, 0]]])
+    more = np.array([0, 5, 4])
+    other = RepeatedBlock(as_design(X).gather(more), more, np.array([1, 1, 0, 2]))
+    whole = np.hstack([array, X[:, [5, 5, 0, 4]]])
     both = block.append(other)
-    assert both.distinct()[0].shape[1] == SOME.size + 1
+    assert both.distinct()[0].shape[1] == SOME.size + 2
     assert_allclose(both.dense(), whole, **CLOSE)
-    assert_allclose(both.take(np.array([4, 6, 0])).dense(), whole[:, [4, 6, 0]], **CLOSE)
-    assert both.take(np.array([4, 6, 0])).distinct()[0].shape[1] == 2 + (SOME[PLACES[0]] != 5)
+    assert_allclose(both.take(np.array([7, 6, 0])).dense(), whole[:, [7, 6, 0]], **CLOSE)
+    assert both.take(np.array([4, 0, 2])).distinct()[0].shape[1] == 1
+    assert both.take(np.array([4, 6, 0])).distinct()[0].shape[1] == 2
     empty = block.take(np.zeros(0, dtype=np.int64))
     assert_allclose(empty.append(block).dense(), array, **CLOSE)
     c, d = np.linspace(0.1, 1.0, N), np.array([1.0, 2.0, -1.0, 3.0])

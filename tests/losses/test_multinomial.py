@@ -205,7 +205,7 @@ def test_intercepts_are_the_best_whatever_they_begin_at(monkeypatch, scale, abse
         keep = y.reshape(N, Q)[:, 1] == 0
         y, z, s = (part.reshape(N, Q)[keep].ravel() for part in (y, z, s))
     loss = Multinomial(Q)
-    for start in (None, np.zeros, lambda size: np.linspace(-5.0, 5.0, size)):
+    for start in (None, np.zeros, lambda size: np.linspace(-5.0, 9.0, size)):
         if start is not None:
             monkeypatch.setattr(
                 intercepts, "_roughly", lambda Z, totals, s, start=start: start(totals.size)

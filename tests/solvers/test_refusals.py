@@ -172,6 +172,7 @@ def test_certificates_grow_by_what_rounding_hides() -> None:
     assert searched.widened(0.25, 0.125).search_gap == pytest.approx(0.475)
     assert (plain.closable, searched.closable) == (0.5, 0.1)
     assert searched.leaves_open(0.1)
+    assert searched.leaves_open(0.05)
     assert not searched.leaves_open(0.04)
     assert not searched.leaves_open(0.25)
     assert not plain.leaves_open(0.1)

@@ -88,8 +88,7 @@ class RepeatedBlock(Block):
         if order.size:
             known = self.features[places] == other.features
         new = np.flatnonzero(~known)
-        target = np.where(known, places, 0)
-        target[new] = self.features.size + np.arange(new.size)
+        target = np.where(known, places, self.features.size - 1 + np.cumsum(~known))
         base = self.base.append(other.base.take(new)) if new.size else self.base
         return RepeatedBlock(
             base,
