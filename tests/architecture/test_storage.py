@@ -24,7 +24,6 @@ MAY_KNOW_STORAGE = {
 }
 #: Files that use sparse matrices as algebra, with the reason. None of them may look at X.
 SPARSE_ALGEBRA = {
-    "core/norms/names.py": "knows a membership matrix, which a person may give for groups",
     "core/interfaces/proximal.py": "the low-rank factors of a prox Jacobian, one column a group",
     "core/norms/lift.py": "makes those factors",
     "core/interfaces/lift.py": "columns of the map L of a lifted norm",

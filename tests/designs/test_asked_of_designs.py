@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
@@ -26,6 +25,12 @@ X[:, 3] = 0.0
 SOME, ROWS = np.array([1, 2, 5, 7]), np.array([3, 3, 0, 8, 5])
 PLACES = np.array([2, 0, 2, 1])
 MEANS, SCALES = X.mean(axis=0), X.std(axis=0) + (X.std(axis=0) == 0)
+
+
+class Named(Forwarding):
+    names = list("abcdefgh")  # type: ignore[assignment]
+
+
 DESIGNS: dict[str, tuple[Design, np.ndarray]] = {
     "C": (as_design(X.copy()), X),
     "F": (as_design(np.asfortranarray(X)), X),
@@ -34,7 +39,7 @@ DESIGNS: dict[str, tuple[Design, np.ndarray]] = {
     "csc": (as_design(sp.csc_array(X)), X),
     "csr": (as_design(sp.csr_array(X)), X),
     "side by side": (Concatenated([as_design(X), as_design(sp.csr_array(X))]), np.hstack([X, X])),
-    "named": (as_design(pd.DataFrame(X, columns=list("abcdefgh"))), X),
+    "named": (Named(as_design(X)), X),
     "rows": (part_of(as_design(X), ROWS, None), X[ROWS]),
     "columns": (part_of(as_design(X), None, SOME), X[:, SOME]),
     "sparse columns": (part_of(as_design(sp.csc_array(X)), None, SOME), X[:, SOME]),

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import lsq_linear, minimize
 
-from atomlearn import AtomicRegressor, norms, problem, solve
+from atomlearn import AtomicRegressor, designs, losses, norms, problem, solve
 from atomlearn.designs import ArrayScores
 from atomlearn.norms import L1
 
@@ -186,3 +186,23 @@ def test_bad_parameters():
     ):
         with pytest.raises((ValueError, TypeError), match=message):
             solve(X, y, norm=norm, level=1.0)
+
+
+def test_gaps_of_any_point_hold_with_bounds_that_bind():
+    """Dual points are scaled for the sides without bounds; what the others cost counts, too."""
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((30, 4))
+    y = X @ np.array([2.0, 9.0, -9.0, 1.0]) + rng.standard_normal(30)
+    lower, upper = np.array([-np.inf, 0.0, -2.0, -np.inf]), np.array([np.inf, 3.0, 0.0, np.inf])
+    norm = L1(None, lower, upper)
+    best = solve(X, y, norm=norm, level=2.0, gap=1e-11)
+    regularizer = problem.Regularizer(norm, "penalized", 2.0)
+    task = problem.Problem.build(designs.as_design(X), y, losses.Squared(), regularizer)
+    scaled = 0
+    for size in np.geomspace(1e-4, 1.0, 12):
+        w = best.coef + size * rng.standard_normal(4) * np.isinf(lower)
+        certificate = task.price(None, w, X @ w).certificate
+        left = certificate.objective - best.objective
+        assert certificate.gap >= left - 1e-8
+        scaled += certificate.polar > 2.0
+    assert scaled > 5

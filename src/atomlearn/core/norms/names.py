@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from atomlearn.core.interfaces import Norm
 
@@ -45,8 +44,6 @@ def named_groups(groups: Any, names: Sequence[str], owner: str) -> Any:
 
 def needs_names(groups: Any) -> bool:
     """Return whether these groups speak of columns by name."""
-    if isinstance(groups, str | bytes | np.ndarray) or sparse.issparse(groups):
-        return False
     if hasattr(groups, "columns") and hasattr(groups, "to_numpy"):
         return True
     if isinstance(groups, Mapping):
