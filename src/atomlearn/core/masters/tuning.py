@@ -13,7 +13,7 @@ class Tuning:
     small problems, and writes the ratios of times and steps to
     ``benchmarks/results/tuning_masters.csv``: no other value there is faster beyond the noise of
     about a tenth, and sizes that those problems do not reach are not tested by it. The table does
-    not have least_share, least_damping and slow_steps yet. Sizes are entries of arrays, works are
+    not have least_share, least_damping, slow_steps and few_groups yet. Sizes are entries, works are
     operations.
 
     All masters

@@ -53,10 +53,9 @@ class AtomSet:
         """Number of atoms t."""
         return self.images.shape[1]
 
-    def append(self, design: Design, atom: Atom, image: Array | None = None) -> AtomSet:
-        """Return U with one more atom; gathers its columns unless its image X u is known."""
-        if image is None:
-            image = design.gather(atom.columns).dot(atom.values)
+    def append(self, design: Design, atom: Atom) -> AtomSet:
+        """Return U with one more atom; gathers its columns."""
+        image = design.gather(atom.columns).dot(atom.values)
         columns, order, places = self._with_columns(atom.columns)
         positions = np.append(self.positions, places)
         values = np.append(self.values, atom.values)
