@@ -62,7 +62,9 @@ def noticed(copy: Path, file: str, source: str, tests: str | list[str]) -> str:
     place.write_text(held, encoding="utf-8")
     if status == 0:
         return ""
-    said = re.findall(r"^(?:FAILED|ERROR) (\S+)", (copy / "said").read_text(), re.MULTILINE)
+    # Where the package cannot even be imported, no test is.
+    starts = r"^(?:FAILED|ERROR|ImportError while loading conftest) (\S+)"
+    said = re.findall(starts, (copy / "said").read_text(), re.MULTILINE)
     if said or os.WIFSIGNALED(status):
         return said[0] if said else f"signal {os.WTERMSIG(status)}"
     raise SystemExit(f"the tests did not run: {(copy / 'said').read_text()[-2000:]}")
