@@ -102,3 +102,19 @@ def test_lengths_are_measured_once_and_anew_for_other_data():
     left = replace(other, weight=np.where(np.arange(6) == 1, 0.0, 1.0))
     kept = np.linalg.norm(2.0 * np.delete(X, 1, axis=0), axis=0)
     assert_allclose(measured.of(left, np.array([0, 4])).summed, kept[[0, 4]])
+
+
+@pytest.mark.parametrize("inner", [losses.Logistic(), losses.Multinomial(3)])
+def test_the_hessian_with_free_columns_is_the_derivative_of_the_gradient(inner):
+    rng = np.random.default_rng(3)
+    n = 12
+    y = np.eye(3)[np.arange(4) % 3].ravel() if inner.levelled > 1 else np.sign(rng.normal(size=n))
+    z, s = rng.normal(size=n), np.repeat(rng.uniform(0.5, 2.0, 4), 3)
+    loss = losses.FreeColumns(inner, rng.normal(size=(n, 2)), inner.levelled == 1)
+    c, K = loss.coupling(y, z, s)
+    step = 1e-5
+    ahead, behind = (
+        np.array([loss.gradient(y, z + sign * step * e, s) for e in np.eye(n)]) for sign in (1, -1)
+    )
+    found = np.diag(c) - (K @ K.T).toarray()
+    assert_allclose(found, (ahead - behind) / (2.0 * step), atol=1e-6)
