@@ -222,10 +222,14 @@ def main() -> None:
                     table.add(**row, tolerance=tolerances[0], missing=str(missing))
                     continue
                 for tolerance in tolerances:
-                    seconds, processor = time.perf_counter(), time.process_time()
-                    coefs, passes = rival(problem, tolerance)
-                    seconds = time.perf_counter() - seconds
-                    processor = time.process_time() - processor
+                    runs = []
+                    for _ in range(options.times(3)):
+                        seconds, processor = time.perf_counter(), time.process_time()
+                        coefs, passes = rival(problem, tolerance)
+                        runs.append(
+                            (time.perf_counter() - seconds, time.process_time() - processor)
+                        )
+                    seconds, processor = np.median(runs, axis=0)
                     table.add(
                         **row, tolerance=tolerance, seconds=seconds, processor_s=processor,
                         worst_gap=problem.worst_gap(coefs), passes=passes,
