@@ -185,7 +185,7 @@ class CrossValidatedModel(AtomicModel):
         self.n_passes_ += 0.0 if scores.paths else scores.passes
         self._searched = scores.status
         warn_of_cut(self, scores.mean, scores.status)
-        return chosen, scores.warm_starts(chosen, position, len(problems))
+        return chosen, scores.warm_starts(chosen, position, len(problems), problems[0].y.size)
 
     def _final(
         self, data: Checked, norm: Norm, folds: Sequence[tuple[Rows, Rows]]

@@ -27,6 +27,7 @@ from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.shared import pool_of, speculated, speculates
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
+from atomlearn.core.solvers.column_generation import Pace
 
 #: Rule by which one (norm, level) is chosen from the scores.
 Rule = Literal["best", "one_standard_error", "aic", "bic", "ebic", "mbic"]
@@ -96,17 +97,28 @@ class CrossValidation:
             level = np.argmax(score[norm] >= bound)
         return int(norm), int(level)
 
-    def warm_starts(self, norm: int, level: int, n_outputs: int = 1) -> list[WarmStart | None]:
+    def warm_starts(
+        self, norm: int, level: int, n_outputs: int = 1, n_samples: int | None = None
+    ) -> list[WarmStart | None]:
         """Return, by output, the mean over folds of the solutions at (norm index, level index).
 
-        Where the whole can begin; None where the folds did not share their readings.
+        Where the whole can begin; None where the folds did not share their readings. For
+        ``n_samples`` columns of the levels below come along without weight, as many as a pass may
+        ask for: a fit to all rows finds nearly all of its own among them.
         """
+        most = Pace().asked_entries // n_samples if n_samples else 0
         if not self.paths:
             return [None] * n_outputs
         found: list[WarmStart | None] = []
         for output in zip(*self.paths[norm], strict=True):
             results = [path.results[level] for path in output if level < len(path.results)]
             columns = np.unique(np.concatenate([result.columns for result in results]))
+            for k in range(level + 1, self.levels.shape[1]):
+                below = [path.results[k].columns for path in output if k < len(path.results)]
+                more = np.unique(np.concatenate([columns, *below]))
+                if more.size > most:
+                    break
+                columns = more
             weights = np.zeros(columns.size)
             for result in results:
                 weights[np.searchsorted(columns, result.columns)] += result.weights / len(results)

@@ -161,14 +161,14 @@ class ColumnGeneration(Solver):
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> ActiveState:
         warm = warm or WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0))
-        if self._takes_all(problem):
-            return self._price(problem, self._all_at_once(problem, warm))
-        gathered, lengths = centered_columns(problem, warm.columns)
-        weights = problem.inside(warm.columns, warm.weights)
-        intercept = warm.intercept + float(lengths.offsets @ weights)
-        block = CachedBlock(gathered)
-        state = self._state_of(problem, warm.columns, block, lengths, weights, intercept, 0)
-        state.free = 0 if self.batch else self.master.candidates_for_free(problem)
+        columns, weights, takes_all = warm.columns, warm.weights, self._takes_all(problem)
+        if takes_all:
+            columns = np.arange(problem.design.shape[1])
+            weights = np.zeros(columns.size)
+            weights[warm.columns] = warm.weights
+        state = self._fitted(problem, columns, weights, warm.intercept)
+        if not (takes_all or self.batch):
+            state.free = self.master.candidates_for_free(problem)
         return self._price(problem, state)
 
     def _takes_all(self, problem: Problem) -> bool:
@@ -178,37 +178,16 @@ class ColumnGeneration(Solver):
         quick = self.batch is None and not problem.deadline.passed
         return quick and few and problem.design.listable
 
-    def _all_at_once(self, problem: Problem, warm: WarmStart) -> ActiveState:
-        """Return the state of all columns, re-fitted and not yet priced."""
-        columns = np.arange(problem.design.shape[1])
-        gathered, lengths = centered_columns(problem, columns)
-        weights = np.zeros(columns.size)
-        weights[warm.columns] = warm.weights
-        intercept = warm.intercept + float(lengths.offsets @ weights)
-        block = CachedBlock(gathered)
-        restricted = problem.restricted_to(block, columns)
-        guess = self.master.guess(restricted, weights, intercept)
-        if guess is not None:
-            weights, intercept, steps = guess
-        else:
-            enough = 0.5e-4 * self.tolerance * problem.loss_at_zero()
-            refit = FreeNewton(self.master).solve(
-                restricted, problem.inside(columns, weights), intercept, enough
-            )
-            weights, intercept, steps = refit.weights, refit.intercept, refit.steps
-        return self._state_of(problem, columns, block, lengths, weights, intercept, steps)
-
-    def _state_of(
-        self,
-        problem: Problem,
-        columns: Columns,
-        block: Block,
-        lengths: Lengths,
-        weights: Array,
-        intercept: float,
-        steps: int,
+    def _fitted(
+        self, problem: Problem, columns: Columns, weights: Array, intercept: float
     ) -> ActiveState:
-        """Return the state of this point with an optimal intercept, not yet priced."""
+        """Return the state of these columns alone, re-fitted and not yet priced."""
+        gathered, lengths = centered_columns(problem, columns)
+        weights, block, steps = problem.inside(columns, weights), CachedBlock(gathered), 0
+        intercept += float(lengths.offsets @ weights)
+        if columns.size:
+            restricted = problem.restricted_to(block, columns)
+            weights, intercept, steps = self._first_fit(restricted, weights, intercept)
         linear = block.dot(weights)
         intercept = problem.optimal_intercept(linear, intercept)
         return ActiveState(
@@ -221,6 +200,19 @@ class ColumnGeneration(Solver):
             block=block,
             master_steps=steps,
         )
+
+    def _first_fit(
+        self, restricted: Problem, weights: Array, intercept: float
+    ) -> tuple[Array, float, int]:
+        """Return the optimum over the columns of a start, for no gap has said how near it is."""
+        guess = self.master.guess(restricted, weights, intercept)
+        if guess is not None:
+            return guess
+        enough = 0.5 * self.tolerance * restricted.loss_at_zero()
+        if math.prod(restricted.design.shape) <= self.pace.together:
+            enough *= 1e-4
+        refit = FreeNewton(self.master).solve(restricted, weights, intercept, enough)
+        return refit.weights, refit.intercept, refit.steps
 
     def step(self, problem: Problem, state: ActiveState) -> ActiveState:
         """Add the candidates, re-fit, drop idle columns, price: one pass over the data."""
