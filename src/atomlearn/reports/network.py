@@ -112,6 +112,5 @@ def _label(name: str, number: int, count: int) -> str:
     x, y = _place(number, count, beyond=20.0)
     angle = math.degrees(math.atan2(y - STYLE.network / 2, x - STYLE.network / 2))
     text = shortened(name, STYLE.name)
-    if x < STYLE.network / 2 - 1.0:
-        return svg.turned(x, y, text, angle + 180.0, "end", 4.0)
-    return svg.turned(x, y, text, angle, "start", 4.0)
+    turn, anchor = (180.0, "end") if x < STYLE.network / 2 - 1.0 else (0.0, "start")
+    return svg.turned(x, y, text, angle + turn, anchor, 4.0)
