@@ -38,7 +38,7 @@ def jacobian(rng: np.random.Generator, size: int, rank: int, signs: Array) -> Pr
 def test_newton_direction_solves_the_whole_equation(
     way: str, rank: int, intercept: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """(I + (sigma A J A' + sigma_b 1 1') D) dz = -r, the correction of low rank included."""
+    """(I + (sigma A J A' + sigma_q Q Q') D) dz = -r, the correction of low rank included."""
     if way == "iterations":
         monkeypatch.setattr(newton_system, "TUNING", replace(TUNING, direct_limit=0))
     n_samples, size = (12, 40) if way == "samples" else (40, 12)
@@ -48,8 +48,10 @@ def test_newton_direction_solves_the_whole_equation(
         curvature = rng.uniform(0.5, 2.0, n_samples) * (rng.random(n_samples) < 0.9)
         J = jacobian(rng, size, rank, np.array([1.0, -1.0, 1.0]))
         residual, step = rng.normal(size=n_samples), 0.3
-        dz = NewtonSystem(DenseBlock(A), curvature, J, step, intercept).direction(residual)
-        K = step * A @ J.dense() @ A.T + intercept
+        free = np.column_stack([np.ones(n_samples), rng.normal(size=n_samples)])
+        system = NewtonSystem(DenseBlock(A), curvature, J, step, free, intercept)
+        dz = system.direction(residual)
+        K = step * A @ J.dense() @ A.T + intercept * free @ free.T
         expected = np.linalg.solve(np.eye(n_samples) + K * curvature, -residual)
         loose = 1e-3 if way == "iterations" else 1e-9
         assert_allclose(dz, expected, rtol=0, atol=loose * np.abs(expected).max())

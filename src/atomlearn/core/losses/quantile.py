@@ -148,10 +148,3 @@ class SmoothQuantile(ClippedSlopes):
     def kernel_slopes(self) -> tuple[float, float, float]:  # type: ignore[override]
         """From -q to 1 - q, over ``width``."""
         return -self.q, 1.0 - self.q, self.width
-
-    def along(
-        self, y: Array, prediction: Array, weight: Array, basis: Array
-    ) -> tuple[Array, Array | None] | None:
-        """Return the regression quantile of the residuals, which is within ``width`` of c."""
-        found = quantile_along(self.q, y - prediction, weight, basis)
-        return None if found is None else (found[0], None)

@@ -34,7 +34,7 @@ def choose_master(problem: Problem) -> Master:
     couples samples or has no bound on its curvature; else
     up to 500 plain columns
     ``KSupport`` without groups and a quadratic loss        ``KSupportNewton``
-    every other norm with a proximal map                    ``SemismoothNewton``
+    every other norm with a proximal map; free columns      ``SemismoothNewton``
     ======================================================  ====================
 
     Loss and sizes decide what goes around it; the first row that applies counts:
@@ -70,6 +70,8 @@ def choose_master(problem: Problem) -> Master:
     >>> type(choose_master(task)).__name__
     'SequentialQP'
     """
+    if problem.loss.free_basis is not None and problem.loss.fixed()[0].coupled == 1:
+        return WorkingSets(SemismoothNewton())
     if is_priced(problem):
         return priced_master()
     sets = WorkingSets(_inner(problem))

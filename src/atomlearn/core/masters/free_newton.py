@@ -6,13 +6,12 @@ free coefficients of the quadratic model of f follow w, and what is left of it i
     1/2 || A~ w - t ||_D^2 + R(w),   A~ = A - Z (Z'DZ)^+ Z'DA,   t = A~ w_k + D^-1 v,
 
 a problem without free columns, for the masters there are: of the squared loss it is the problem
-itself (Frisch, Waugh, Lovell). Then a line search on the objective. The other masters see f's
-curvature as a diagonal only, which knows nothing of the columns projected out: first-order steps.
+itself (Frisch, Waugh, Lovell). Then a line search on the objective. Of losses that are straight
+somewhere such models lead far astray: ``SemismoothNewton`` knows free columns, and where they bend.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +21,7 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Block
 from atomlearn.core.losses import Squared
 from atomlearn.core.masters.candidate import Candidate
-from atomlearn.core.masters.model_newton import ModelNewton, raised
+from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 
@@ -76,16 +75,10 @@ class FreeNewton(ModelNewton):
         z = problem.loss.shifted(problem.y, at.refit.prediction, problem.weight)
         v = -loss.gradient(problem.y, z, problem.weight)
         # The very array, where it is: projections are kept for it.
-        D = problem.weight
-        if not loss.is_quadratic:
-            D = loss.curvature(problem.y, z, problem.weight)
-        kinks = math.isinf(loss.smoothness) and np.any(D[problem.weight > 0.0] <= 0.0)
-        if kinks and problem.regularizer.form != "penalized":
-            # There semismooth steps take two thirds of the time, in the penalized form thrice it.
-            return None
-        if not loss.is_quadratic:
-            D = _with_room(D, v)
-        if not (np.isfinite(D).all() and D.max(initial=0.0) > 0):
+        curved = not loss.is_quadratic
+        D = loss.curvature(problem.y, z, problem.weight) if curved else problem.weight
+        # Where a loss is straight, or turns so, semismooth steps know more than a model.
+        if not np.isfinite(D).all() or np.any(D[problem.weight > 0.0] <= 0.0):
             return None
         rest = projected(block, basis, D)
         moves = np.divide(v, D, out=np.zeros_like(v), where=D > 0)
@@ -93,17 +86,6 @@ class FreeNewton(ModelNewton):
         return replace(
             problem, design=rest, y=target, loss=Squared(), weight=D, offset=None, free=None
         )
-
-
-def _with_room(D: Array, v: Array) -> Array:
-    """Return the curvature, raised where it promises moves v / D beyond all that are seen.
-
-    Where a loss is straight (Huber's, or a label far on its wrong side) the model would send the
-    prediction to infinity; ten times the farthest move of a sample with curvature is far enough.
-    """
-    curved = 0.1 * float(D.max(initial=0.0)) <= D
-    farthest = float((np.abs(v[curved]) / D[curved]).max(initial=0.0)) if D.any() else 0.0
-    return np.maximum(D, np.abs(v) / (10.0 * farthest)) if farthest > 0 else raised(D, v)
 
 
 def projected(block: Block, Q: Array, D: Array) -> CachedBlock:

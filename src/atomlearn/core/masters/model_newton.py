@@ -10,18 +10,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
-import numpy as np
-
 from atomlearn.core.interfaces import Array, Block, Master, Refit
 from atomlearn.core.masters.candidate import Candidate, block_of, certified, finished
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
-
-
-def raised(curvature: Array, v: Array) -> Array:
-    """Return the curvature with a least one wherever the loss has a slope."""
-    floor = TUNING.least_curvature * float(curvature.max(initial=0.0)) or 1.0
-    return np.where(v != 0, np.maximum(curvature, floor), curvature)
 
 
 @dataclass(frozen=True, slots=True)

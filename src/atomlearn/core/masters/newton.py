@@ -3,8 +3,8 @@
 Two ways to descend take turns. Accelerated proximal gradient steps are cheap and find the pattern
 (which weights are zero, which are shrunk how); a semismooth Newton step then jumps to where that
 pattern is optimal, and an exact line search cuts it short where the pattern changes on the way.
-The function searched is the forward-backward envelope of the local quadratic model, which has the
-minimisers of the problem, is differentiable, and is convex for step sizes below 1 / L. What one
+The function searched is the forward-backward envelope, which has the minimisers of the problem, is
+differentiable, and, where the loss is quadratic, convex for step sizes below 1 / L. What one
 way cannot do the other one can: Newton steps count only where they decrease the objective, and the
 gradient steps between them converge by themselves.
 
@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
 from atomlearn.core.interfaces import Array, Master, ProxPoint, Refit, TimeIsUp
+from atomlearn.core.losses import Offset, pieces
 from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
 from atomlearn.core.masters.candidate import Candidate, block_of, certified, check_restricted
 from atomlearn.core.masters.newton_system import NewtonSystem, resolvent
@@ -108,9 +109,11 @@ class _Run:
         """Make one period of accelerated proximal gradient steps, certified now and then."""
         problem, acceleration = self.problem, Acceleration()
         before = self.best
+        if problem.loss.free_basis is not None:
+            self.at = self._iterate(self.at)
         for count in range(1, self.period + 1):
             previous = self.at
-            self.at = acceleration.iterate(problem, self._proximal, previous)
+            self.at = acceleration.iterate(self.near, self._proximal, previous)
             self.steps += 1
             fixed = self.at.momentum < 2.0 and np.array_equal(self.at.weights, previous.weights)
             late = problem.deadline.passed
@@ -157,7 +160,8 @@ class _Run:
         """Return the gradient iteration begun at the best point, with the estimates so far."""
         best = self.best.refit
         linear = best.prediction - best.intercept
-        at = Iterate.at(self.problem, best.weights, linear, best.intercept, self.best.scores)
+        self.near = _without_free(self.problem, linear)
+        at = Iterate.at(self.near, best.weights, linear, best.intercept, self.best.scores)
         if previous is not None:
             at.lipschitz = previous.lipschitz
             at.lipschitz_intercept = previous.lipschitz_intercept
@@ -175,14 +179,27 @@ class _Run:
         return int(np.clip(newton / 8 / (4 * n_samples * size), 5, 60))
 
 
+def _without_free(problem: Problem, linear: Array) -> Problem:
+    """Return the problem with free columns at what is best here, an intercept still free.
+
+    For gradient steps: to minimize over them at each of many points would take most of the time.
+    """
+    if problem.loss.free_basis is None:
+        return problem
+    loss, has_intercept = problem.loss.fixed()
+    off = problem.loss.shifted(problem.y, linear, problem.weight) - linear
+    return replace(problem, loss=Offset(loss, off), fit_intercept=has_intercept, free=None)
+
+
 def newton_step(
     problem: Problem, at: Candidate, step: float, least_share: float, damping: float
 ) -> Candidate | None:
     """Return the point a semismooth Newton step leads to, or None where it leads nowhere.
 
     With r = w - prox(w - step f'(w)), J the Jacobian of the prox there and H = A'DA, the direction
-    solves (I - J (I - step H)) d = -r. The exact search along it is for the envelope of the
-    quadratic model; the point returned is the proximal gradient step made from there.
+    solves (I - J (I - step H)) d = -r. The search along it is for the forward-backward envelope of
+    the problem itself, as a loss may bend on the way; the point returned is the proximal gradient
+    step made from there. What is free moves along, by what the quadratic model says.
 
     A column is damped relative to its own curvature, but as if that were at least ``least_share``
     of the largest: at 1 all are damped alike, which suits dependent columns and kinks; far below,
@@ -190,45 +207,67 @@ def newton_step(
     """
     block, weights = block_of(problem), at.refit.weights
     curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
-    total = float(curvature.sum())
-    with_intercept = problem.fit_intercept and total > 0
-    each = np.full(weights.size, damping)
-    own = block.squared_norms(curvature) if with_intercept or least_share < 1.0 else each
-    step_intercept = step / damping / total * float(own.mean()) if with_intercept else 0.0
-    gradient = -at.scores
-    prox = problem.regularizer.prox_point(weights - step * gradient, step, problem.tau)
+    free = _free(problem, curvature)
+    total = float(curvature @ free**2 @ np.ones(free.shape[1])) / max(free.shape[1], 1) or math.inf
+    own = block.squared_norms(curvature)
+    each = damping * np.maximum(own / (own.max() or 1.0), least_share)
+    step_free = step / damping / total * float(own.mean())
+    prox = problem.regularizer.prox_point(weights + step * at.scores, step, problem.tau)
     jacobian = prox.jacobian()
     if not jacobian.support.size:
         return None
-    if least_share < 1.0:
-        each *= np.maximum(own / (own.max() or 1.0), least_share)
     inverse, gains = resolvent(jacobian, each)
     base = inverse.apply(weights - prox.point)
-    system = NewtonSystem(block, curvature, gains, step, step_intercept)
+    system = NewtonSystem(block, curvature, gains, step, free, step_free)
     try:
         change = system.direction(block.dot(base))
     except (LinAlgError, TimeIsUp):  # the one on the diagonal drowned in rounding, or no time
         return None
     direction = -base - step * gains.apply(block.transpose_dot(curvature * change))
-    moved = block.dot(direction)
-    if problem.fit_intercept and total > 0:
-        moved -= float((curvature * moved).sum()) / total
-    bend = block.transpose_dot(curvature * moved)
-    if not (np.isfinite(direction).all() and np.isfinite(bend).all()):
-        return None
-
-    def slope(length: float) -> tuple[float, ProxPoint]:
-        here = weights + length * direction
-        ahead = problem.regularizer.prox_point(
-            here - step * (gradient + length * bend), step, problem.tau
-        )
-        residual = here - ahead.point
-        return float((residual * (direction / step - bend)).sum()), ahead
-
-    reached = search(slope)
+    reached = _searched(problem, at, step, direction, curvature, free)
     if reached is None:
         return None
     return certified(problem, reached.point, None, at.refit.intercept)
+
+
+def _searched(
+    problem: Problem, at: Candidate, step: float, way: Array, curvature: Array, free: Array
+) -> ProxPoint | None:
+    """Return the prox point where ``search`` ends on this way, or None where it is uphill.
+
+    What is free moves along, as the quadratic model says: it has no slope at the start only.
+    """
+    block, loss, y, s = block_of(problem), problem.loss.fixed()[0], problem.y, problem.weight
+    start, turned = problem.loss.shifted(y, at.refit.prediction, s), block.dot(way)
+    if not np.isfinite(turned).all():
+        return None
+    bent = (curvature[:, None] * free).T
+    aside = -(free @ np.linalg.lstsq(bent @ free, bent @ turned, rcond=1e-13)[0])
+    moved = turned + aside
+    bend = block.transpose_dot(curvature * moved)
+    if not np.isfinite(bend).all():
+        return None
+
+    def slope(length: float) -> tuple[float, ProxPoint]:
+        scores, curve, rest = at.scores - length * bend, bend, 0.0
+        if length and not loss.is_quadratic:
+            z = start + length * moved
+            v = pieces.gradient(loss, y, z, s)
+            scores, rest = -block.transpose_dot(v), float(v @ aside)
+            curve = block.transpose_dot(loss.curvature(y, z, s) * moved)
+        here = at.refit.weights + length * way
+        ahead = problem.regularizer.prox_point(here + step * scores, step, problem.tau)
+        residual = here - ahead.point
+        return float((residual * (way / step - curve)).sum()) + rest, ahead
+
+    return search(slope)
+
+
+def _free(problem: Problem, curvature: Array) -> Array:
+    """Return what predictions are free along where f is curved: 1, or the basis of free columns."""
+    basis = problem.loss.free_basis
+    ones = np.ones((curvature.size, int(problem.fit_intercept)))
+    return (ones if basis is None else basis)[:, : None if curvature.any() else 0]
 
 
 def search(slope: Callable[[float], tuple[float, ProxPoint]]) -> ProxPoint | None:

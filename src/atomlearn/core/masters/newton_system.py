@@ -1,8 +1,9 @@
 """The linear system of a semismooth Newton step, in sample space or in coordinate space.
 
-With D = diag(f''(z)), J the Jacobian of the proximal map and K = sigma A J A' + sigma_b 1 1',
-the Newton equation of the proximal point step's dual is  (I + K D) dz = -r,  r = z - A w - b.
-Its solution has the form  dz = -r + A h + 1 db  with h, db the changes of weights and intercept,
+With D = diag(f''(z)), J the Jacobian of the proximal map, Q what is free (1 for an intercept) and
+K = sigma A J A' + sigma_q Q Q', the Newton equation of the proximal point step's dual is
+(I + K D) dz = -r,  r = z - A w - Q c.
+Its solution has the form  dz = -r + A h + Q dc  with h, dc the changes of weights and of c,
 so the smaller of two symmetric positive definite systems gives it: one of the size of the
 support (coordinate space) or one of the number of samples with curvature (sample space). The
 low-rank part of J enters through the Woodbury identity. [Li, Sun, Toh 2018, section 3.3]
@@ -25,54 +26,53 @@ from atomlearn.core.masters.tuning import TUNING
 class NewtonSystem:
     """The constants of one Newton equation.
 
-    block : A; curvature : (n,) D >= 0; jacobian : J; step : sigma; step_intercept : sigma_b
-    (0 where there is no intercept).
+    block : A; curvature : (n,) D >= 0; jacobian : J; step : sigma; free : (n, r) Q, without
+    columns where nothing is free; step_free : sigma_q.
     """
 
     block: Block
     curvature: Array
     jacobian: ProxJacobian
     step: float
-    step_intercept: float
+    free: Array
+    step_free: float
 
     def direction(self, residual: Array) -> Array:
         """Return dz, shape (n,)."""
         support = self.jacobian.support
         curved = np.flatnonzero(self.curvature > 0)
-        smaller = min(support.size + 1, curved.size)
-        if smaller > TUNING.direct_limit:
-            change, intercept_change = self._iterative(residual)
-        elif support.size + 1 <= curved.size:
-            change, intercept_change = self._coordinate_space(residual, support)
+        unknowns = support.size + self.free.shape[1]
+        if min(unknowns, curved.size) > TUNING.direct_limit:
+            change, free_change = self._iterative(residual)
+        elif unknowns <= curved.size:
+            change, free_change = self._coordinate_space(residual, support)
         else:
-            change, intercept_change = self._sample_space(residual, support, curved)
-        return self.block.dot(change) - residual + intercept_change
+            change, free_change = self._sample_space(residual, support, curved)
+        return self.block.dot(change) - residual + self.free @ free_change
 
-    def _coordinate_space(self, residual: Array, support: NDArray[np.int64]) -> tuple[Array, float]:
-        """Cholesky of I + s G s over the support and the intercept; then Woodbury for J's rest."""
-        weighted = self.curvature * residual
-        products = self.block.transpose_dot(weighted)[support]
-        means = np.zeros(support.size)
-        if self.step_intercept:
-            means = self.block.transpose_dot(self.curvature)[support]
-        gram = self.block.gram(self.curvature, support)
-        size = support.size + 1
-        augmented = np.empty((size, size))
-        augmented[:-1, :-1] = gram
-        augmented[-1, :-1] = augmented[:-1, -1] = means
-        augmented[-1, -1] = self.curvature.sum()
-        scale = np.empty(size)
-        scale[:-1] = np.sqrt(self.step * self.jacobian.diagonal[support])
-        scale[-1] = np.sqrt(self.step_intercept)
+    def _coordinate_space(self, residual: Array, support: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Cholesky of I + s G s over the support and what is free; then Woodbury for J's rest."""
+        weighted, used = self.curvature * residual, support.size
+        curved = self.curvature[:, None] * self.free
+        augmented = np.empty((used + self.free.shape[1],) * 2)
+        augmented[:used, :used] = self.block.gram(self.curvature, support)
+        for place, column in enumerate(curved.T, start=used):
+            augmented[place, :used] = self.block.transpose_dot(column)[support]
+        augmented[:used, used:] = augmented[used:, :used].T
+        augmented[used:, used:] = self.free.T @ curved
+        scale = np.full(augmented.shape[0], np.sqrt(self.step_free))
+        scale[:used] = np.sqrt(self.step * self.jacobian.diagonal[support])
         matrix = scale[:, None] * augmented * scale
-        matrix[np.diag_indices(size)] += 1.0
+        matrix[np.diag_indices(scale.size)] += 1.0
         Deadline.current().check()
         factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
-        target = np.append(products, weighted.sum())
-        low_rank = np.zeros(size)
+        products = self.block.transpose_dot(weighted)[support]
+        target = np.append(products, self.free.T @ weighted)
+        low_rank = np.zeros(scale.size)
         factors = self.jacobian.dense_factors()
         if factors.shape[1]:
-            directions = np.vstack([factors[support], np.zeros((1, factors.shape[1]))])
+            directions = np.zeros((scale.size, factors.shape[1]))
+            directions[:used] = factors[support]
             images = augmented @ directions
             solved = cho_solve(factor, scale[:, None] * images, check_finite=False)
             inner = directions.T @ images - (scale[:, None] * images).T @ solved
@@ -82,18 +82,18 @@ class NewtonSystem:
             target = target - images @ weights
         change = low_rank + scale * cho_solve(factor, scale * target, check_finite=False)
         full = np.zeros(self.block.shape[1])
-        full[support] = change[:-1]
-        return full, float(change[-1])
+        full[support] = change[:used]
+        return full, change[used:]
 
     def _sample_space(
         self, residual: Array, support: NDArray[np.int64], curved: NDArray[np.int64]
-    ) -> tuple[Array, float]:
-        """Cholesky of I + D^1/2 (sigma A diag(J) A' + sigma_b) D^1/2 over the curved samples."""
+    ) -> tuple[Array, Array]:
+        """Cholesky of I + D^1/2 (sigma A diag(J) A' + sigma_q Q Q') D^1/2 over curved samples."""
         root = np.sqrt(self.curvature[curved])
         outer = self.block.outer(self.jacobian.diagonal[support], support)
         if curved.size < root.size or curved.size < outer.shape[0]:
             outer = outer[np.ix_(curved, curved)]
-        matrix = self.step * outer + self.step_intercept
+        matrix = self.step * outer + self.step_free * (self.free[curved] @ self.free[curved].T)
         matrix *= root
         matrix *= root[:, None]
         matrix[np.diag_indices(curved.size)] += 1.0
@@ -111,7 +111,7 @@ class NewtonSystem:
         dual = np.zeros(residual.size)
         dual[curved] = root * cho_solve(factor, target, check_finite=False)
         change = self.step * self.jacobian.apply(self.block.transpose_dot(dual))
-        return change, self.step_intercept * float(dual.sum())
+        return change, self.step_free * (self.free.T @ dual)
 
     def _woodbury(self, inner: Array, right: Array) -> Array:
         """Return ((sigma C)^-1 + V'D M^-1 V)^-1 right, in the form that allows C = 0."""
@@ -120,7 +120,7 @@ class NewtonSystem:
         matrix[np.diag_indices(right.size)] += 1.0
         return _solve(matrix, scaled * right)
 
-    def _iterative(self, residual: Array) -> tuple[Array, float]:
+    def _iterative(self, residual: Array) -> tuple[Array, Array]:
         """Conjugate gradients on I + D^1/2 K D^1/2 for supports and samples beyond the limit."""
         root = np.sqrt(self.curvature)
         block, jacobian = self.block, self.jacobian
@@ -128,19 +128,15 @@ class NewtonSystem:
         def multiply(v: Array) -> Array:
             dual = root * v
             image = self.step * block.dot(jacobian.apply(block.transpose_dot(dual)))
-            image += self.step_intercept * dual.sum()
+            image += self.step_free * (self.free @ (self.free.T @ dual))
             return v + root * image
 
         n_samples = residual.size
-        diagonal = 1.0 + self.step_intercept * self.curvature
         operator = LinearOperator((n_samples, n_samples), matvec=multiply, dtype=np.float64)
-        preconditioner = LinearOperator(
-            (n_samples, n_samples), matvec=lambda v: v / diagonal, dtype=np.float64
-        )
-        solution, _ = cg(operator, root * residual, rtol=1e-4, maxiter=500, M=preconditioner)
+        solution, _ = cg(operator, root * residual, rtol=1e-4, maxiter=500)
         dual = root * solution
         change = self.step * jacobian.apply(block.transpose_dot(dual))
-        return change, self.step_intercept * float(dual.sum())
+        return change, self.step_free * (self.free.T @ dual)
 
 
 def _solve(matrix: Array, right: Array) -> Array:

@@ -18,7 +18,6 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Block
 from atomlearn.core.masters.candidate import Candidate, block_of, certified
 from atomlearn.core.masters.dual_interior import DualInterior, FeatureGroups, LeastSquaresModel
-from atomlearn.core.masters.model_newton import raised
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.problem.problem import Problem
@@ -238,7 +237,8 @@ def _model(group_block: GroupBlock, z: Array, in_use: int = 0) -> _Quadratic | N
     v = -loss.gradient(problem.y, z, problem.weight)
     curvature = loss.curvature(problem.y, z, problem.weight)
     if not quadratic:
-        curvature = raised(curvature, v)
+        floor = TUNING.least_curvature * float(curvature.max(initial=0.0)) or 1.0
+        curvature = np.where(v != 0, np.maximum(curvature, floor), curvature)
     response = curvature * z + v
     total = float(curvature.sum())
     if not total > 0:
