@@ -107,8 +107,7 @@ class _Run:
 
     def gradient_steps(self) -> None:
         """Make one period of accelerated proximal gradient steps, certified now and then."""
-        problem, acceleration = self.problem, Acceleration()
-        before = self.best
+        problem, acceleration, before = self.problem, Acceleration(), self.best
         if problem.loss.free_basis is not None:
             self.at = self._iterate(self.at)
         for count in range(1, self.period + 1):
