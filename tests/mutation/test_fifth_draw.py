@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from atomlearn import solve
+from atomlearn.core.data.numpy_files import load_npy
 from atomlearn.core.problem.card import HEIGHT, small_path
 from atomlearn.designs import as_design
 from atomlearn.losses import Huber
@@ -42,6 +43,13 @@ def test_checkpoints_of_another_format_or_version_alone_are_refused(
 def test_a_prediction_on_a_kink_is_curved() -> None:
     curvature = Huber(1.0).curvature(np.zeros(4), np.array([-1.5, -1.0, 1.0, 1.5]), np.full(4, 2.0))
     assert curvature.tolist() == [0.0, 2.0, 2.0, 0.0]
+
+
+def test_npy_files_of_the_second_version_are_read(tmp_path: Path) -> None:
+    X, file = np.arange(6.0).reshape(3, 2), tmp_path / "X.npy"
+    with file.open("wb") as stream:
+        np.lib.format.write_array(stream, X, version=(2, 0))
+    np.testing.assert_array_equal(load_npy(file), X)
 
 
 def test_triplets_of_different_lengths_are_refused() -> None:
