@@ -22,12 +22,11 @@ def weighted_sum(weight: Array, values: Array) -> float:
 
 def per_unit_weight(dual: Array, weight: Array) -> Array | None:
     """Return u_i / s_i, with 0 where s_i = 0; None where some s_i = 0 has u_i != 0."""
-    weightless = weight == 0.0
-    if not weightless.any():
+    if weight.all():
         return dual / weight
-    if np.any(dual[weightless] != 0.0):
+    if np.any(dual[weight == 0.0]):
         return None
-    return np.divide(dual, weight, out=np.zeros_like(dual), where=~weightless)
+    return np.divide(dual, weight, out=np.zeros_like(dual), where=weight != 0.0)
 
 
 def slopes_within(low: float, high: float, dual: Array, weight: Array) -> Array | None:

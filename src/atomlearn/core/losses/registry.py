@@ -40,10 +40,10 @@ def as_loss(loss: str | Loss) -> Loss:
     """Return the loss of that name, or the loss object itself."""
     if isinstance(loss, Loss):
         return loss
+    if isinstance(loss, str) and loss in _BY_NAME:
+        return _BY_NAME[loss]()
     known = list(loss_names())
     if isinstance(loss, str):
-        if loss in _BY_NAME:
-            return _BY_NAME[loss]()
         near = difflib.get_close_matches(loss, known, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         if loss == "multinomial":
