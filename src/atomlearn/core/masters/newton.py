@@ -207,7 +207,7 @@ def newton_step(
     block, weights = block_of(problem), at.refit.weights
     curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
     free = _free(problem, curvature)
-    total = float(curvature @ free**2 @ np.ones(free.shape[1])) / max(free.shape[1], 1) or math.inf
+    total = float((curvature @ free**2).sum()) / max(free.shape[1], 1) or math.inf
     own = block.squared_norms(curvature)
     each = damping * np.maximum(own / (own.max() or 1.0), least_share)
     step_free = step / damping / total * float(own.mean())
@@ -265,8 +265,8 @@ def _searched(
 def _free(problem: Problem, curvature: Array) -> Array:
     """Return what predictions are free along where f is curved: 1, or the basis of free columns."""
     basis = problem.loss.free_basis
-    ones = np.ones((curvature.size, int(problem.fit_intercept)))
-    return (ones if basis is None else basis)[:, : None if curvature.any() else 0]
+    free = np.ones((curvature.size, int(problem.fit_intercept))) if basis is None else basis
+    return free if curvature.any() else free[:, :0]
 
 
 def search(slope: Callable[[float], tuple[float, ProxPoint]]) -> ProxPoint | None:

@@ -102,9 +102,9 @@ class CrossValidation:
     ) -> list[WarmStart | None]:
         """Return, by output, the mean over folds of the solutions at (norm index, level index).
 
-        Where the whole can begin; None where the folds did not share their readings. For
-        ``n_samples`` columns of the levels below come along without weight, as many as a pass may
-        ask for: a fit to all rows finds nearly all of its own among them.
+        Where the whole can begin; None where the folds did not share their readings. Where
+        ``n_samples`` is given, columns that the folds used at lower levels come along without
+        weight, as many as a pass may ask for: a fit to all rows finds most of its own among them.
         """
         most = Pace().asked_entries // n_samples if n_samples else 0
         if not self.paths:

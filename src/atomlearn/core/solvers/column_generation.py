@@ -127,6 +127,9 @@ class ColumnGeneration(Solver):
        give the certificate and the next candidates, the columns of the best atoms that would not
        stay at zero.
 
+    A warm start is re-fitted first, over its own columns, and then priced. Of few columns all are
+    taken at once.
+
     Time O(n p) a step for the pass, memory O(n m) for m active columns.
 
     References
