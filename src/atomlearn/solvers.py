@@ -11,7 +11,6 @@ from atomlearn.core.solvers.atom_generation import AtomGeneration
 from atomlearn.core.solvers.checkpoint import Checkpoint
 from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.default import default_solver
-from atomlearn.core.solvers.feature_generation import FeatureGeneration
 from atomlearn.core.solvers.gauge import gauge_by_generation
 from atomlearn.core.solvers.observed import Observed
 from atomlearn.core.solvers.observers import PrintProgress
@@ -23,6 +22,7 @@ from atomlearn.papers.active_groups import active_groups
 from atomlearn.papers.admm import ADMM
 from atomlearn.papers.block_coordinate import BlockCoordinateDescent
 from atomlearn.papers.cogent import CoGEnT
+from atomlearn.papers.feature_generation import FeatureGeneration
 from atomlearn.papers.fista import FISTA
 from atomlearn.papers.frank_wolfe import FrankWolfe
 from atomlearn.papers.kfcfw import KFCFW

@@ -13,7 +13,7 @@ from atomlearn.designs import as_design
 from atomlearn.interfaces import Refit
 from atomlearn.losses import as_loss
 from atomlearn.masters import AcceleratedGradient
-from atomlearn.norms import L1, Groups
+from atomlearn.norms import L1
 from atomlearn.problem import Problem, Regularizer
 
 
@@ -88,33 +88,3 @@ def test_arrays_that_are_written_to_change_no_iterate(loss: str, intercept: bool
             np.testing.assert_allclose(run.linear, X @ run.weights, atol=1e-9)
             assert run.intercept == runs[0].intercept
             assert run.spare is None or not np.may_share_memory(run.spare, run.linear)
-
-
-@pytest.mark.parametrize("form", ["squared", "penalized"])
-@pytest.mark.parametrize("intercept", [False, True])
-def test_products_that_are_kept_change_no_iterate(form: str, intercept: bool) -> None:
-    """[T] 5.5: trials of the line search read no data, and lead to the same points."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((50, 24))
-    y = np.where(X[:, :3].sum(axis=1) + rng.standard_normal(50) > 0, 1.0, -1.0)
-    read = []
-
-    class Watched(DenseBlock):
-        def predict(self, weights: np.ndarray) -> np.ndarray:
-            read.append(weights.size)
-            return super().predict(weights)
-
-    regularizer = Regularizer(Groups(np.arange(24) // 4), form, 2.0)  # type: ignore[arg-type]
-    problem = Problem.build(
-        Watched(X), y, as_loss("logistic"), regularizer, fit_intercept=intercept
-    )
-    fits, counts = [], []
-    for keep in (False, True):
-        read.clear()
-        master = AcceleratedGradient(max_iter=30, shrink=0.3, keep_products=keep)
-        fits.append(master.solve(problem, np.zeros(24), 0.0, 0.0))
-        counts.append(len(read))
-    plain, kept = fits
-    np.testing.assert_allclose(kept.weights, plain.weights, atol=1e-9)
-    np.testing.assert_allclose(kept.prediction, X @ kept.weights + kept.intercept, atol=1e-12)
-    assert counts[1] <= 6 < 30 < counts[0]  # the start, and each certificate

@@ -19,7 +19,6 @@ from atomlearn.core.losses.survival_target import checked_survival
 from atomlearn.core.losses.targets import regression_target
 from atomlearn.core.masters.active_set import prices_of
 from atomlearn.core.masters.candidate import Candidate
-from atomlearn.core.masters.group_images import GroupImages
 from atomlearn.core.masters.sequential_qp import _chosen
 from atomlearn.core.problem.checks import check_free
 from atomlearn.core.problem.problem import Problem
@@ -89,24 +88,6 @@ def test_progress_is_relative_to_what_is_minimized():
 
 def test_nothing_is_read_before_the_first_pass():
     assert Progress(SimpleNamespace()).passes == 0.0
-
-
-def test_images_go_ahead_by_the_momentum():
-    """They are the products with the block that the iteration would make of its own points."""
-    rng = np.random.default_rng(2)
-    X, groups = rng.normal(size=(7, 4)), norms.Groups([[0, 1], [2, 3]])
-    task = problem_of(X, np.ones(7), groups)
-    block = task.design.gather(np.arange(4))
-    weights, gradient, step = rng.normal(size=4), rng.normal(size=4), 0.1
-    images = GroupImages(block, groups.parts(4)[0], weights)
-    images.read(block.transpose_dot(block.dot(gradient)))
-    images._of_gradient = images._images(gradient)
-    point = weights - step * gradient
-    following = groups.prox(point, 0.3)
-    assert_allclose(images.moved(following, point, step), X @ following)
-    images.accept(0.5)
-    ahead = following + 0.5 * (following - weights)
-    assert_allclose(images._of_ahead.sum(axis=1), X @ ahead)
 
 
 @pytest.mark.parametrize(

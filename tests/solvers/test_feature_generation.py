@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from atomlearn import FeatureGenerator
 from atomlearn.core.interfaces.solver import WarmStart
-from atomlearn.core.solvers.feature_generation import scaling_vector
+from atomlearn.core.norms.ksupport import scaling_vector
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.datasets import make_feature_generation
 from atomlearn.designs import Additive, DenseDesign, as_design

@@ -17,7 +17,6 @@ from atomlearn.core.data.coefficients import coefficient_rows, single_row
 from atomlearn.core.interfaces import Loss
 from atomlearn.core.losses import as_loss
 from atomlearn.core.losses.probabilities import log_probabilities
-from atomlearn.core.paths.generation import generated
 from atomlearn.core.problem.checks import check_weight, positive
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result, Status
@@ -41,6 +40,7 @@ from atomlearn.estimators.sizes import choice_of_size
 from atomlearn.estimators.units import Units, units_of
 from atomlearn.maps.feature_map import map_of
 from atomlearn.maps.features import features_named
+from atomlearn.papers.generated import generated
 
 
 def _is_regression(estimator: Any) -> bool:

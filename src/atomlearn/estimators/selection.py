@@ -16,7 +16,6 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.column_generation import ColumnGeneration
-from atomlearn.core.solvers.feature_generation import FeatureGeneration, GenerationState
 from atomlearn.core.solvers.run import run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.estimators.targets import checked_target, encoded
@@ -24,6 +23,7 @@ from atomlearn.estimators.units import block_of
 from atomlearn.lifting.latent import LatentNorm
 from atomlearn.lifting.latent_ksupport import LatentKSupport
 from atomlearn.lifting.membership import membership_of
+from atomlearn.papers.feature_generation import FeatureGeneration, GenerationState
 
 #: Relative gap to which the weights of selected features are re-fitted.
 REFITTED = 1e-8

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the rivals' papers leave open, and the memory that their arrays may take.
+    """What the papers leave open, and the memory that their arrays may take.
 
-    None of it changes what is proved: rivals are certified as everything else is.
+    None of it changes what is proved: all of these are certified as everything else is.
     ``benchmarks/tuning/rooms.py`` varies each number.
     """
 
@@ -26,6 +26,14 @@ class Settings:
     no_share: float = 1e-14
     #: Line search: the slope counts as zero below this share of what it was at the start.
     flat: float = 1e-12
+    #: Feature generation: from this inner tolerance on first-order steps do for the subproblem.
+    inexact: float = 1e-4
+    #: Relative gap to which its optimum is found, where one is wanted.
+    finished: float = 1e-12
+    #: Rounds without one more feature after which the optimum itself is looked for ...
+    settled: int = 10
+    #: ... and of several classes, whose rounds near the optimum cost much more than the optimum.
+    settled_together: int = 3
     #: Interior point: what is tried until the gap is reached. An accuracy, in units of the relative
     #: gap wanted (small residuals are not yet a small gap), and how far to go toward the border of
     #: the cones at once: Clarabel's own 0.99 now and then ends in a corner, far too early.

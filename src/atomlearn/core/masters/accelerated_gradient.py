@@ -16,7 +16,6 @@ import numpy as np
 from atomlearn.core.interfaces import Array, Master, Refit
 from atomlearn.core.losses import pieces
 from atomlearn.core.masters.candidate import check_restricted
-from atomlearn.core.masters.group_images import GroupImages
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem
@@ -123,20 +122,16 @@ class Acceleration:
     shrink : eta in (0, 1], the estimates of L may fall by this factor from one iteration to the
     next; growth : factor on L where the line search refuses; refit_intercept : b is minimised
     over at every point (FISTA), else it takes its own line-searched step ([T] Algorithm 4);
-    reuse : the iterate given is spent, its arrays of n_samples numbers are written to; into : the
-    design can write its predictions into one of them; images : inner products kept for the line
-    search, begun at the first iterate.
+    reuse : the iterate given is spent, its arrays of n_samples numbers are written to.
     """
 
     shrink: float = 0.9
     growth: float = 2.0
     refit_intercept: bool = False
     reuse: bool = False
-    into: bool = False
-    images: GroupImages | None = None
 
     def iterate(self, problem: Problem, proximal: Proximal, at: Iterate) -> Iterate:
-        """Return the next iterate: a product with X', one with X (without images: one a trial)."""
+        """Return the next iterate: a product with X', one with X a trial."""
         b = at.ahead_intercept
         if self.refit_intercept:
             b = problem.optimal_intercept(at.ahead_linear, b)
@@ -147,32 +142,21 @@ class Acceleration:
             at.ahead_intercept = b = at.intercept
             at.momentum = 1.0
             model, dual = _linearize(problem, at.linear, b, None, None)
-            if self.images is not None:
-                self.images.forget_momentum()
-        at.spare = dual if self.into else None
+        at.spare = dual if self.reuse else None
         del dual
         following = self._line_search(problem, proximal, at, model, b)
         if not self.refit_intercept and problem.fit_intercept:
             self._intercept_step(problem, following)
-        following, push = _extrapolated(at, following, self.reuse)
-        if self.images is not None:
-            self.images.accept(push)
-        return following
+        return _extrapolated(at, following, self.reuse)
 
     def _line_search(
         self, problem: Problem, proximal: Proximal, at: Iterate, model: Linearization, b: float
     ) -> Iterate:
         """Return w with the accepted L, lowered to what this very step would have needed."""
         lipschitz, spare = at.lipschitz, at.spare
-        if self.images is not None:
-            self.images.read(model.gradient)
         while True:
-            point = at.ahead_weights - model.gradient / lipschitz
-            weights = proximal(point, 1.0 / lipschitz)
-            if self.images is None:
-                linear = _predicted(problem, weights, spare)
-            else:
-                linear = self.images.moved(weights, point, 1.0 / lipschitz)
+            weights = proximal(at.ahead_weights - model.gradient / lipschitz, 1.0 / lipschitz)
+            linear = _predicted(problem, weights, spare)
             movement = weights - at.ahead_weights
             square = float(movement @ movement)
             if self.refit_intercept:
@@ -246,7 +230,7 @@ def _predicted(problem: Problem, weights: Array, spare: Array | None) -> Array:
     return problem.design.predict(weights)
 
 
-def _extrapolated(at: Iterate, following: Iterate, reuse: bool) -> tuple[Iterate, float]:
+def _extrapolated(at: Iterate, following: Iterate, reuse: bool) -> Iterate:
     """Set v = w_k+1 + push (w_k+1 - w_k), push = (rho_k - 1)/rho_k+1, restarted when it turns."""
     movement = following.weights - at.weights
     shift = following.intercept - at.intercept
@@ -264,7 +248,7 @@ def _extrapolated(at: Iterate, following: Iterate, reuse: bool) -> tuple[Iterate
     following.ahead_linear = ahead
     following.spare = at.linear if reuse else None
     following.ahead_intercept = following.intercept + push * shift
-    return following, push
+    return following
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,10 +269,12 @@ class AcceleratedGradient(Master):
         Bound on iterations in one call; the best point is returned when it is reached.
     shrink : float
         eta of [T]: by how much the estimate of L may fall from one iteration to the next.
-    keep_products : bool
-        Keep the inner products of groups during a line search ([T] section 5.5), so that trials
-        do not read the data. Pays where trials are many: at the default ``shrink`` there are 1.2
-        an iteration, and keeping costs more than it spares.
+
+    Notes
+    -----
+    [T] section 5.5 keeps inner products of groups during a line search, so that trials do not read
+    the data. At this ``shrink`` there are 1.2 trials an iteration, and keeping cost more than it
+    spared.
 
     References
     ----------
@@ -311,7 +297,6 @@ class AcceleratedGradient(Master):
     check_every: int = 10
     max_iter: int = 20000
     shrink: float = 0.9
-    keep_products: bool = False
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
@@ -323,8 +308,7 @@ class AcceleratedGradient(Master):
         first = objective = best.objective
         at, steps = Iterate.at(problem, weights, linear, best.intercept, scores), 0
         del linear  # held by the iterate only, which moves on
-        images = GroupImages.of(problem, weights) if self.keep_products else None
-        acceleration = Acceleration(self.shrink, reuse=True, into=images is None, images=images)
+        acceleration = Acceleration(self.shrink, reuse=True)
 
         def proximal(point: Array, step: float) -> Array:
             return problem.regularizer.prox_point(point, step, problem.tau).point
@@ -341,8 +325,6 @@ class AcceleratedGradient(Master):
                 objective = at.loss_value + _penalty(problem, at.weights)
                 ends |= 0.0 <= previous - objective <= self.relative_decrease * abs(previous)
             if ends or steps % self.check_every == 0 or steps == self.max_iter:
-                if images is not None:  # sums of sums: certified is what the data says
-                    at.linear = problem.design.predict(at.weights)
                 trial, _ = _certified(problem, at.weights, at.linear, at.intercept, at.spare)
                 closer = trial.gap < best.gap and trial.objective <= first
                 if closer or trial.objective < best.objective:

@@ -28,9 +28,7 @@ from atomlearn.core.norms.partition import Partition
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Status
-
-#: From this inner tolerance on first-order steps are enough for the subproblem.
-INEXACT = 1e-4
+from atomlearn.papers.settings import SETTINGS
 
 
 @dataclass(slots=True)
@@ -263,7 +261,7 @@ class FeatureGeneration(Solver):
         refit = master.solve(restricted, following.omega, following.intercept, target)
         # May be far below the last one, of the target.
         lower = max(accuracy * abs(refit.objective), restricted.negligible)
-        if accuracy < INEXACT and lower < refit.gap <= target:
+        if accuracy < SETTINGS.inexact and lower < refit.gap <= target:
             refit = master.solve(restricted, refit.weights, refit.intercept, lower)
         following.omega, following.intercept = refit.weights, refit.intercept
         following.prediction = refit.prediction
@@ -295,7 +293,7 @@ class FeatureGeneration(Solver):
         if self.master is not None:
             return self.master
         near = 10.0 * accuracy * abs(state.restricted_objective)
-        if accuracy < INEXACT or not state.candidate.size or state.certificate.gap <= near:
+        if accuracy < SETTINGS.inexact or not state.candidate.size or state.certificate.gap <= near:
             return default_master()
         return AcceleratedGradient(relative_decrease=accuracy)
 

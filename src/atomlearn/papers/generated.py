@@ -12,17 +12,11 @@ from atomlearn.core.interfaces import WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.column_generation import ColumnGeneration
-from atomlearn.core.solvers.feature_generation import FeatureGeneration, GenerationState
 from atomlearn.core.solvers.progress import Observer, Progress
 from atomlearn.core.solvers.run import run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap, StoppingRule
-
-#: Relative gap to which an optimum is found, where one is wanted.
-FINISHED = 1e-12
-#: Rounds without one more feature after which the optimum itself is looked for.
-SETTLED = 10
-#: The same for several classes, whose rounds near the optimum cost much more than the optimum.
-SETTLED_TOGETHER = 3
+from atomlearn.papers.feature_generation import FeatureGeneration, GenerationState
+from atomlearn.papers.settings import SETTINGS
 
 
 def generated(
@@ -57,12 +51,12 @@ def generated(
             return found
     if limit is None:
         result = run(problem, solver, stop, observers)
-        return finished(problem, result) if result.converged else result
-    settled = _Settled(SETTLED)
+        return finished(problem, result, SETTINGS.finished) if result.converged else result
+    settled = _Settled(SETTINGS.settled)
     result = run(problem, solver, stop | settled, observers)
     if settled.since < settled.rounds:
         return result
-    optimum = finished(problem, result)
+    optimum = finished(problem, result, SETTINGS.finished)
     if optimum.status is Status.INTERRUPTED:
         best = optimum if optimum.state.units <= wanted else result
         return replace(best, status=optimum.status, passes=optimum.passes, seconds=optimum.seconds)
@@ -84,7 +78,7 @@ def _all_together(
     tol: float,
 ) -> Result | None:
     """Return the optimum of several outputs, found once no more features are; None without it."""
-    early = _Settled(SETTLED_TOGETHER)
+    early = _Settled(SETTINGS.settled_together)
     result = run(problem, solver, stop | early, observers)
     if early.since < early.rounds:
         return result
@@ -111,7 +105,7 @@ class _Settled(StoppingRule):
         return Status.STOPPED_BY_CALLBACK if self.since >= self.rounds else None
 
 
-def finished(problem: Problem, result: Result, accuracy: float = FINISHED) -> Result:
+def finished(problem: Problem, result: Result, accuracy: float) -> Result:
     """Return the optimum itself, a few Newton steps away; where it is not found, what there was.
 
     Blocks that overlap share their features' weights in many ways, and where generation comes
