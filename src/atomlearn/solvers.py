@@ -3,6 +3,7 @@
 import sys as _sys
 
 from atomlearn import designs as _designs  # noqa: F401  registers all that as_design takes
+from atomlearn import losses as _losses  # noqa: F401  registers the names of losses
 from atomlearn import norms as _norms  # noqa: F401  registers the names of norms
 from atomlearn.core.solve import SEVERAL_TARGETS as _SEVERAL_TARGETS
 from atomlearn.core.solve import solve

@@ -138,7 +138,7 @@ def words(text: str) -> set[str]:
 #: Structures of numbers that no timing chose: what is refused, how much is looked at, how it looks.
 BOUNDS = {
     "cli/limits.py": "what messages and guesses hold",
-    "core/data/held.py": "what is believed of a file",
+    "storage/formats/held.py": "what is believed of a file",
     "reports/model_file.py": "what a model file may hold",
     "reports/style.py": "how a page looks",
     "storage/conversion/sharing.py": "memory, and what a kill may cost",

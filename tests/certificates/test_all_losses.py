@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from atomlearn import losses, solve
-from atomlearn.core.losses.registry import loss_names
+from atomlearn.losses import loss_names
 
 mp = pytest.importorskip("mpmath")
 from tests.certificates.high_precision import Small, exact  # noqa: E402

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from atomlearn.cli import main
-from atomlearn.core.data.held import BELIEVED, fits, hold
 from atomlearn.datasets import convert, read
 from atomlearn.designs import OnDisk
+from atomlearn.storage.formats.held import BELIEVED, fits, hold
 
 CSV = "a,b,y\n" + "".join(f"{i},{i * i % 7}.5,{i % 2}\n" for i in range(40))
 PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}

@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from atomlearn import AtomicClassifier, AtomicSurvival, FeatureGenerator, norms
-from atomlearn.core.losses.concordance import concordance
 from atomlearn.losses import survival_target
+from atomlearn.survival.concordance import concordance
 
 #: Coefficients of the data below, computed by scikit-survival 0.28.0 (CoxPHSurvivalAnalysis), and
 #: with entries and strata by lifelines 0.30.3 (CoxPHFitter, Efron's ties).

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from atomlearn import norms, solve
-from atomlearn.core.losses.concordance import concordance
 from atomlearn.core.solvers.column_generation import ColumnGeneration, Pace
 from atomlearn.losses import Cox, as_loss, survival_target
+from atomlearn.survival.concordance import concordance
 
 Array = NDArray[np.float64]
 Ties = Literal["efron", "breslow"]

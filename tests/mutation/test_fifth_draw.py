@@ -10,12 +10,12 @@ import pytest
 import scipy.sparse as sp
 
 from atomlearn import solve
-from atomlearn.core.data.numpy_files import load_npy
 from atomlearn.core.problem.card import HEIGHT, small_path
 from atomlearn.designs import as_design
 from atomlearn.losses import Huber
 from atomlearn.norms import Groups
 from atomlearn.solvers import Checkpoint
+from atomlearn.storage.formats.numpy_files import load_npy
 
 
 def test_norms_that_differ_in_one_of_several_groups_are_not_equal() -> None:

@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose
 
 from atomlearn import designs, losses, norms, solve
 from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.data.understood import understood
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.losses.shift import optimal_shift
 from atomlearn.core.masters.ksupport_newton import _columns
@@ -18,6 +17,7 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.rounding import Measured
 from atomlearn.interfaces import Loss
+from atomlearn.storage.formats.understood import understood
 
 
 class PseudoHuber(Loss):

@@ -17,7 +17,6 @@ from atomlearn.core.data.found import FoundScores
 from atomlearn.core.data.growing_gram import GrowingGram
 from atomlearn.core.data.standardized import scaled_design
 from atomlearn.core.losses.deviance import deviance_explained
-from atomlearn.core.losses.survival_target import RECORD, checked_survival
 from atomlearn.core.masters.newton import search
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.problem.card import HEIGHT, WIDTH, small_path
@@ -30,6 +29,7 @@ from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.core.solvers.refit import truncation
 from atomlearn.interfaces import Atom, Design, WarmStart
 from atomlearn.solvers import FeatureGeneration
+from atomlearn.survival.target import RECORD, checked_survival
 
 
 @pytest.fixture

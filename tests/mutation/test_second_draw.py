@@ -14,11 +14,8 @@ from numpy.testing import assert_allclose
 from atomlearn import designs, losses, norms
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.data.numpy_files import load_npy
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.data.text_objects import read_text_objects
 from atomlearn.core.losses.probabilities import log_probabilities
-from atomlearn.core.losses.survival_target import checked_survival
 from atomlearn.core.losses.targets import binary_target
 from atomlearn.core.masters.free_newton import projected
 from atomlearn.core.problem.factored import Factored
@@ -27,6 +24,9 @@ from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Certificate
 from atomlearn.core.problem.rounding import EPS, Lengths, _reach, of_shift, rounding
 from atomlearn.solvers import ColumnGeneration
+from atomlearn.storage.formats.numpy_files import load_npy
+from atomlearn.storage.formats.text_objects import read_text_objects
+from atomlearn.survival.target import checked_survival
 
 
 def problem_of(loss, y) -> Problem:

@@ -15,7 +15,6 @@ from atomlearn.core.data.compressed import checked_parts
 from atomlearn.core.data.entries import one_weight_each
 from atomlearn.core.data.parts import check_columns
 from atomlearn.core.interfaces import Refit
-from atomlearn.core.losses.survival_target import checked_survival
 from atomlearn.core.losses.targets import regression_target
 from atomlearn.core.masters.active_set import prices_of
 from atomlearn.core.masters.candidate import Candidate
@@ -27,6 +26,7 @@ from atomlearn.core.problem.result import Status
 from atomlearn.core.solvers.centered_columns import centered_columns
 from atomlearn.core.solvers.fingerprint import same_norm
 from atomlearn.core.solvers.progress import Progress, Stall
+from atomlearn.survival.target import checked_survival
 
 
 def problem_of(X, y, norm=None, loss=None, **more) -> Problem:

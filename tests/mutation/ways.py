@@ -35,8 +35,6 @@ WAYS: dict[str, dict[str, str]] = {
         "4 * keep.size <= 3 * weights.size": QUICKER,
         "stored < 2**31": "needs 2^31 stored entries to show",
     },
-    "data/held.py": {"granted: int": SETTINGS},
-    "data/numpy_files.py": {'hold(what, "its header"': "NumPy refuses a cut header as well"},
     "data/standardized.py": {"            (squares != 0) | (means != 0)": WASTE},
     "losses/pieces.py": {"return n_samples <= PIECE or": QUICKER},
     "losses/shift.py": {

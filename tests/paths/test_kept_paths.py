@@ -138,7 +138,7 @@ def test_what_is_not_ours_is_refused(tmp_path: Path) -> None:
     (file,) = tmp_path.iterdir()
     changed = X.copy()
     changed[0] = 0.0
-    with pytest.raises(ValueError, match="of other data"):
+    with pytest.raises(ValueError, match="of another data"):
         paths.path(changed, y, n_levels=3, checkpoint=tmp_path)
     os.truncate(file, 100)
     with pytest.raises(ValueError, match="cannot be read"):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from atomlearn.cli.errors import CommandError
 from atomlearn.core.interfaces import Form, Norm, Task
-from atomlearn.core.losses import as_loss, loss_names
+from atomlearn.losses import as_loss, loss_names
 from atomlearn.norms import as_norm
 
 #: Norms that groups are part of.

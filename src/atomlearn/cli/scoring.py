@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.targets import Target
 from atomlearn.core.interfaces import Array, Rows
-from atomlearn.core.losses.concordance import concordance
 from atomlearn.reports.content import Score
 from atomlearn.reports.held_out import confusion_of, scores_of_classes, scores_of_numbers
+from atomlearn.survival.concordance import concordance
 
 
 def split(

@@ -27,7 +27,6 @@ from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.interfaces import Array, Deadline, Design, Loss, Rows
-from atomlearn.core.losses import as_loss
 from atomlearn.designs import as_design
 from atomlearn.estimators.decided import DecidedClassifier
 from atomlearn.findings.copies import known_already
@@ -39,6 +38,7 @@ from atomlearn.findings.verdict import (
     regression_verdict,
     survival_verdict,
 )
+from atomlearn.losses import as_loss
 from atomlearn.maps.additive import Additive
 from atomlearn.reports.content import Content, HeldOut
 from atomlearn.reports.evidence import Evidence, curves_of_classes

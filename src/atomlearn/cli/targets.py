@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.limits import LIMITS
-from atomlearn.core.losses.survival_target import survival_target
 from atomlearn.reports.model import Label
+from atomlearn.survival.target import survival_target
 
 
 @dataclass(frozen=True, slots=True)

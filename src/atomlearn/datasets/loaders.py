@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from atomlearn.core.data.numpy_files import load_npz
 from atomlearn.storage.formats.arrays import matrix_of, names_of, target_of
 from atomlearn.storage.formats.compressed import open_text
+from atomlearn.storage.formats.numpy_files import load_npz
 from atomlearn.storage.formats.table import near_names, tidy_target
 from atomlearn.storage.intake.read import read
 

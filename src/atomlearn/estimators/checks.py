@@ -14,13 +14,13 @@ from atomlearn import solvers
 from atomlearn.core.data.convert import as_compressed, held_design
 from atomlearn.core.data.frames import frame_to_array, is_table
 from atomlearn.core.interfaces import Array, Columns, Design, Loss, Norm, Solver, Task, is_whole
-from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.names import named_columns
 from atomlearn.core.problem.checks import check_free, positive
 from atomlearn.core.problem.result import Status
 from atomlearn.designs import as_design, feature_names, is_opened
+from atomlearn.losses import as_loss
 from atomlearn.maps.feature_map import FeatureMap, map_of
 from atomlearn.maps.features import features_named
 

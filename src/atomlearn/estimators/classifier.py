@@ -12,7 +12,6 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 
 from atomlearn.core.interfaces import Form, Loss, Norm, Solver
-from atomlearn.core.losses import as_loss
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
@@ -22,6 +21,7 @@ from atomlearn.estimators.checks import has_probabilities, keep
 from atomlearn.estimators.matrices.tasks import fit_tasks
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked, checked_classification
+from atomlearn.losses import as_loss
 
 
 def loss_of_classes(multi_class: Any, loss: Loss, n_classes: int) -> Loss | None:

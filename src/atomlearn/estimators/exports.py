@@ -15,7 +15,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.interfaces import Array
-from atomlearn.core.losses import as_loss
+from atomlearn.losses import as_loss
 
 #: What becomes of X w + b: the prediction, its exponential, or probabilities of classes.
 Answer = Literal["identity", "exp", "sigmoid", "one_against_rest", "softmax", "decision"]

@@ -15,7 +15,6 @@ from sklearn.utils.metaestimators import available_if
 
 from atomlearn.core.data.coefficients import coefficient_rows, single_row
 from atomlearn.core.interfaces import Loss
-from atomlearn.core.losses import as_loss
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.problem.checks import check_weight, positive
 from atomlearn.core.problem.problem import Problem
@@ -38,6 +37,7 @@ from atomlearn.estimators.selection import Selected, debiased, generation_of, ta
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.sizes import choice_of_size
 from atomlearn.estimators.units import Units, units_of
+from atomlearn.losses import as_loss
 from atomlearn.maps.feature_map import map_of
 from atomlearn.maps.features import features_named
 from atomlearn.papers.generated import generated

@@ -11,7 +11,6 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from atomlearn.core.interfaces import Form, Loss, Norm, Solver
-from atomlearn.core.losses import as_loss
 from atomlearn.core.problem.checks import check_weight
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
@@ -25,6 +24,7 @@ from atomlearn.estimators.matrices.tasks import (
     is_of_tasks,
 )
 from atomlearn.estimators.targets import Checked, checked_regression, checked_target, normalized
+from atomlearn.losses import as_loss
 
 
 def _has_link(estimator: Any) -> bool:

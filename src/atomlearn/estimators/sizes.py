@@ -12,8 +12,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.interfaces import Array, Design
-from atomlearn.core.losses import as_loss
 from atomlearn.core.problem.result import Status
+from atomlearn.losses import as_loss
 
 #: Sizes that are tried; beyond half the rows nothing is told apart.
 SIZES = (1, 2, 3, 5, 8, 12, 20, 32, 50, 80, 128)

@@ -10,9 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array, Form, Norm, Solver
-from atomlearn.core.losses import Cox
-from atomlearn.core.losses.concordance import concordance
-from atomlearn.core.losses.survival_target import checked_survival
 from atomlearn.core.problem.checks import check_weight
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer
@@ -22,6 +19,9 @@ from atomlearn.estimators.callbacks import with_callbacks
 from atomlearn.estimators.checks import checked_design, expanded, keep
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked, normalized
+from atomlearn.survival.concordance import concordance
+from atomlearn.survival.cox import Cox
+from atomlearn.survival.target import checked_survival
 
 
 @dataclass(frozen=True, slots=True)

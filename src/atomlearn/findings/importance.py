@@ -11,13 +11,13 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils.multiclass import type_of_target
 
 from atomlearn.core.interfaces import Array, Loss, Norm
-from atomlearn.core.losses import as_loss
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.estimators.survival import AtomicSurvival
 from atomlearn.findings.leave_one_out import has_formula, path_with_scores
 from atomlearn.findings.settings import SETTINGS
+from atomlearn.losses import as_loss
 
 
 def task_of_target(y: Any, loss: str | Loss) -> str:

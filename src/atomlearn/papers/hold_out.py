@@ -10,10 +10,10 @@ import numpy as np
 
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Array, Loss, Norm
-from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.registry import as_norm
 from atomlearn.core.paths.path import path
 from atomlearn.core.problem.result import Result
+from atomlearn.losses import as_loss
 
 
 @dataclass(frozen=True, slots=True)

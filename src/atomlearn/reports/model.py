@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Design
-from atomlearn.core.losses import as_loss
 from atomlearn.designs import as_design
 from atomlearn.estimators.decided import DecidedClassifier
+from atomlearn.losses import as_loss
 from atomlearn.maps.levels import nearest
 from atomlearn.storage.intake.columns import ColumnPlan
 

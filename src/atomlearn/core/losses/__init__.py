@@ -12,7 +12,6 @@ from atomlearn.core.losses.offset import Offset as Offset
 from atomlearn.core.losses.registry import *  # noqa: F403
 from atomlearn.core.losses.registry import as_loss as as_loss
 from atomlearn.core.losses.registry import loss_names as loss_names
-from atomlearn.core.losses.survival_target import survival_target as survival_target
 
 if not TYPE_CHECKING:  # type checkers read the imports
     __all__ = [
@@ -23,5 +22,4 @@ if not TYPE_CHECKING:  # type checkers read the imports
         *registry.__all__,
         "as_loss",
         "loss_names",
-        "survival_target",
     ]

@@ -10,7 +10,6 @@ import difflib
 from typing import TYPE_CHECKING
 
 from atomlearn.core.interfaces import Loss, Task
-from atomlearn.core.losses.cox import Cox as Cox
 from atomlearn.core.losses.gamma import Gamma as Gamma
 from atomlearn.core.losses.huber import Huber as Huber
 from atomlearn.core.losses.logistic import Logistic as Logistic
@@ -21,27 +20,28 @@ from atomlearn.core.losses.squared import Squared as Squared
 from atomlearn.core.losses.squared_hinge import SquaredHinge as SquaredHinge
 from atomlearn.core.losses.tweedie import Tweedie as Tweedie
 
-_BY_NAME: dict[str, type[Loss]] = {
+#: Losses by their names. Wings add theirs where they are opened.
+BY_NAME: dict[str, type[Loss]] = {
     kind.name: kind
     for kind in list(globals().values())
     if isinstance(kind, type) and issubclass(kind, Loss) and kind is not Loss
 }
 
 if not TYPE_CHECKING:  # type checkers read the imports
-    __all__ = [kind.__name__ for kind in _BY_NAME.values()]
+    __all__ = [kind.__name__ for kind in BY_NAME.values()]
 
 
 def loss_names(task: Task | None = None) -> tuple[str, ...]:
     """Return the names that ``loss=`` may have, in alphabetical order; those of one task."""
-    return tuple(name for name in sorted(_BY_NAME) if task in (None, _BY_NAME[name].task))
+    return tuple(name for name in sorted(BY_NAME) if task in (None, BY_NAME[name].task))
 
 
 def as_loss(loss: str | Loss) -> Loss:
     """Return the loss of that name, or the loss object itself."""
     if isinstance(loss, Loss):
         return loss
-    if isinstance(loss, str) and loss in _BY_NAME:
-        return _BY_NAME[loss]()
+    if isinstance(loss, str) and loss in BY_NAME:
+        return BY_NAME[loss]()
     known = list(loss_names())
     if isinstance(loss, str):
         near = difflib.get_close_matches(loss, known, n=1)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
-from atomlearn.core.data.numpy_files import load_npz
 from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Record
-from atomlearn.core.solvers.checkpoint import record_of, write_whole
+from atomlearn.core.solvers.checkpoint import read_whole, readable, record_of, write_whole
 from atomlearn.core.solvers.fingerprint import fingerprint, sample
-
-_FORMAT, _VERSION = "atomlearn path", 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +55,9 @@ class KeptPath:
     another one; a tighter gap goes on from what is there.
     """
 
+    #: What the file says it is.
+    format: ClassVar[str] = "atomlearn path"
+
     def __init__(self, folder: str | os.PathLike[str], problem: Problem) -> None:
         regularizer = replace(problem.regularizer, amount=1.0)
         problem = replace(problem, regularizer=regularizer)
@@ -68,15 +68,13 @@ class KeptPath:
         """Keep the points that were priced so far."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
         about = {
-            "format": _FORMAT,
-            "version": _VERSION,
+            "format": self.format,
             "problem": self._digest,
             "columns": [point.columns.size for point in points],
             "steps": [len(point.history) for point in points],
         }
         rows = [astuple(record) for point in points for record in point.history]
         content = {
-            "about": np.array(json.dumps(about)),
             "entries": self._entries,
             "pool": pool,
             "levels": np.array([point.level for point in points]),
@@ -86,40 +84,24 @@ class KeptPath:
             "weights": np.concatenate([np.zeros(0), *(point.weights for point in points)]),
             "history": np.array(rows, dtype=np.float64),
         }
-        write_whole(self.file, content)
+        write_whole(self.file, about, content)
 
     def read(self) -> Held:
         """Return what the file holds, nothing where there is none; raise where it is damaged."""
         if not self.file.exists():
             return Held()
-        try:
-            held = load_npz(self.file)[0]
-            about = json.loads(held["about"].item())
-            if about["format"] != _FORMAT or about["version"] != _VERSION:
-                raise ValueError(f"it is version {about['version']!r} of {about['format']!r}")
-            same = about["problem"] == self._digest and held["entries"].shape == self._entries.shape
-            same = same and bool(np.allclose(held["entries"], self._entries, rtol=1e-6))
+        about, held = read_whole(self.file, self.format, self._digest, self._entries)
+        with readable(self.file):
             sizes, steps = np.cumsum(about["columns"]), np.cumsum(about["steps"])
+            histories = np.split(held["history"], steps)[:-1]
             parts = zip(
                 held["levels"].tolist(),
                 np.split(held["columns"].astype(np.int64), sizes)[:-1],
                 np.split(held["weights"], sizes)[:-1],
                 held["intercepts"].tolist(),
-                [list(map(record_of, rows.tolist())) for rows in np.split(held["history"], steps)][
-                    :-1
-                ],
+                [list(map(record_of, rows.tolist())) for rows in histories],
                 held["final"].tolist(),
                 strict=True,
             )
             points = tuple(KeptPoint(*part) for part in parts)
-            found = Held(held["pool"].astype(np.int64), points)
-        except (OSError, ValueError, KeyError, TypeError, IndexError, OverflowError) as error:
-            raise ValueError(
-                f"the checkpoint {self.file} cannot be read ({error}); remove it to begin afresh"
-            ) from error
-        if not same:
-            raise ValueError(
-                f"the checkpoint {self.file} is of other data (X); remove it, or give another "
-                "folder"
-            )
-        return found
+            return Held(held["pool"].astype(np.int64), points)

@@ -7,15 +7,15 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from atomlearn.core.data.numpy_files import load_npz
-from atomlearn.core.interfaces import Arrays, Solver
+from atomlearn.core.interfaces import Array, Arrays, Solver
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Record
 from atomlearn.core.solvers.fingerprint import fingerprint, sample
@@ -112,7 +112,6 @@ def _write(
     state = progress.state
     about = {
         "format": _FORMAT,
-        "version": _VERSION,
         "problem": digest,
         "solver": kind,
         "iteration": state.iteration,
@@ -122,14 +121,14 @@ def _write(
     arrays = solver.saved(state)
     history = np.array([astuple(record) for record in progress.history], dtype=np.float64)
     content: Arrays = {f"state_{name}": array for name, array in arrays.items()}
-    content |= {"about": np.array(json.dumps(about)), "entries": entries, "history": history}
-    write_whole(file, content)
+    write_whole(file, about, content | {"entries": entries, "history": history})
 
 
-def write_whole(file: Path, content: Arrays) -> None:
+def write_whole(file: Path, about: dict[str, Any], content: Arrays) -> None:
     """Write arrays to a file, which appears as a whole or not at all."""
     stream = io.BytesIO()
-    np.savez(stream, allow_pickle=False, **content)
+    text = np.array(json.dumps({**about, "version": _VERSION}))
+    np.savez(stream, allow_pickle=False, about=text, **content)
     temporary = file.with_suffix(".new")
     with temporary.open("wb") as out:
         out.write(stream.getbuffer())
@@ -143,31 +142,49 @@ def write_whole(file: Path, content: Arrays) -> None:
         os.close(folder)
 
 
-def _read(file: Path, digest: str, entries: Any, kind: str) -> Resumed | None:
-    try:
-        held = load_npz(file)[0]
+def read_whole(
+    file: Path, kind: str, digest: str, entries: Array
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what a file of this problem is about, and its arrays; raise ValueError elsewhere."""
+    with readable(file):
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+            held = dict(archive)
         about = json.loads(held["about"].item())
-        history = [record_of(row) for row in held["history"].tolist()]
-        arrays = {key[6:]: held[key] for key in held if key.startswith("state_")}
-        if about["format"] != _FORMAT or about["version"] != _VERSION:
+        if about["format"] != kind or about["version"] != _VERSION:
             raise ValueError(f"it is version {about['version']!r} of {about['format']!r}")
-        same_solver, same_problem = about["solver"] == kind, about["problem"] == digest
-        numbers = int(about["iteration"]), float(about["passes"]), float(about["seconds"])
-    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
-        raise ValueError(
-            f"the checkpoint {file} cannot be read ({error}); remove it to begin afresh"
-        ) from error
-    known = held.get("entries", np.zeros(0))
-    same_data = known.shape == entries.shape and np.allclose(known, entries, rtol=_SAME_DATA)
+        same_problem, known = about["problem"] == digest, held["entries"]
+        same_data = known.shape == entries.shape and np.allclose(known, entries, rtol=_SAME_DATA)
     if not (same_problem and same_data):
         what = "data (X)" if same_problem else "problem (target, weights, loss, norm)"
         raise ValueError(
             f"the checkpoint {file} is of another {what}; remove it, give another folder, or solve "
             "the problem it was made for"
         )
-    if not same_solver:
+    return about, held
+
+
+@contextmanager
+def readable(file: Path) -> Iterator[None]:
+    """Raise ValueError with the remedy where a file cannot be read."""
+    try:
+        yield
+    except Exception as error:  # a damaged file raises whatever its bytes lead to
+        said = " ".join(str(error).split())
         raise ValueError(
-            f"the checkpoint {file} is of the solver {about['solver'] or 'default'}; go on with "
+            f"the checkpoint {file} cannot be read ({said}); remove it to begin afresh"
+        ) from error
+
+
+def _read(file: Path, digest: str, entries: Any, kind: str) -> Resumed | None:
+    about, held = read_whole(file, _FORMAT, digest, entries)
+    with readable(file):
+        history = [record_of(row) for row in held["history"].tolist()]
+        arrays = {key[6:]: held[key] for key in held if key.startswith("state_")}
+        numbers = int(about["iteration"]), float(about["passes"]), float(about["seconds"])
+        of_solver = about["solver"]
+    if of_solver != kind:
+        raise ValueError(
+            f"the checkpoint {file} is of the solver {of_solver or 'default'}; go on with "
             "that one, or give another folder"
         )
     return Resumed(arrays, *numbers, history, f"the checkpoint {file}")

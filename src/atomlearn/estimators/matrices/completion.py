@@ -15,12 +15,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from atomlearn.core.interfaces import Array, Loss, Rows
-from atomlearn.core.losses import as_loss
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.checks import positive
 from atomlearn.core.problem.result import Result
 from atomlearn.estimators.checks import whole
 from atomlearn.estimators.matrices.observed import Observed, column_losses, row_factor
+from atomlearn.losses import as_loss
 from atomlearn.matrices.mixed import Mixed
 
 

@@ -10,9 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.core.data.held import short
-from atomlearn.core.data.numpy_files import load_npy, load_npz
-from atomlearn.core.data.understood import FAULTS, understood
+from atomlearn.storage.formats.held import short
+from atomlearn.storage.formats.numpy_files import load_npy, load_npz
 from atomlearn.storage.formats.table import (
     DataTable,
     Request,
@@ -23,6 +22,7 @@ from atomlearn.storage.formats.table import (
     sparse_size,
     tidy_target,
 )
+from atomlearn.storage.formats.understood import FAULTS, understood
 
 Arrays = Mapping[str, NDArray[Any]]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from atomlearn.core.data.understood import understood
+from atomlearn.storage.formats.understood import understood
 
 _OPENERS: Mapping[str, Callable[[Path, Any], Any]] = {
     ".gz": gzip.open,

@@ -12,8 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.core.data.numpy_files import Archive, Header, load_npz
-from atomlearn.core.data.understood import understood
 from atomlearn.storage.formats.arrays import (
     SPARSE_KEYS,
     named_target,
@@ -23,9 +21,11 @@ from atomlearn.storage.formats.arrays import (
     sparse_form,
     target_from_file,
 )
-from atomlearn.storage.formats.limits import fits
+from atomlearn.storage.formats.held import fits
+from atomlearn.storage.formats.numpy_files import Archive, Header, load_npz
 from atomlearn.storage.formats.sources import About, ColumnSource, RowPiece, RowSource
 from atomlearn.storage.formats.table import Request, sparse_size
+from atomlearn.storage.formats.understood import understood
 
 Names = Sequence[str] | None
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.understood import understood
 from atomlearn.storage.formats.arrays import target_from_file
 from atomlearn.storage.formats.compressed import imported
 from atomlearn.storage.formats.flat import sparse_source
 from atomlearn.storage.formats.heaps import check_heaps
-from atomlearn.storage.formats.limits import BELIEVED, fits, hold
+from atomlearn.storage.formats.held import BELIEVED, fits, hold
 from atomlearn.storage.formats.sources import About, ColumnSource, RowPiece, RowSource
 from atomlearn.storage.formats.table import Request, near_names
+from atomlearn.storage.formats.understood import understood
 
 _KIND = ".h5ad file"
 

@@ -11,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.core.data.understood import understood
 from atomlearn.storage.formats.compressed import open_bytes
 from atomlearn.storage.formats.fast_text import polars
-from atomlearn.storage.formats.limits import LIMITS, fits
+from atomlearn.storage.formats.held import fits
+from atomlearn.storage.formats.limits import LIMITS
 from atomlearn.storage.formats.sources import About, RowPiece, RowSource
 from atomlearn.storage.formats.table import (
     DataTable,
@@ -23,6 +23,7 @@ from atomlearn.storage.formats.table import (
     sparse_size,
     tidy_target,
 )
+from atomlearn.storage.formats.understood import understood
 
 
 def looks_like_libsvm(line: str) -> bool:

@@ -1,16 +1,12 @@
 """Limits: what files of data may hold, and how much of one is read at a time.
 
 No size that a file declares is believed before it was held against the bytes that the file has and
-the memory that is free: ``hold`` and ``fits``.
+the memory that is free: ``held.py``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from atomlearn.core.data.held import BELIEVED as BELIEVED
-from atomlearn.core.data.held import fits as fits
-from atomlearn.core.data.held import hold as hold
 
 
 @dataclass(frozen=True, slots=True)

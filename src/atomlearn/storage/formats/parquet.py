@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.understood import understood
 from atomlearn.storage.formats.compressed import imported
-from atomlearn.storage.formats.limits import fits
+from atomlearn.storage.formats.held import fits
 from atomlearn.storage.formats.sources import About, ColumnSource, TextColumns
 from atomlearn.storage.formats.table import Request, require_name
+from atomlearn.storage.formats.understood import understood
 
 _KIND = "Parquet file"
 

@@ -12,7 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.limits import LIMITS, fits
+from atomlearn.storage.formats.held import fits
+from atomlearn.storage.formats.limits import LIMITS
 
 
 @dataclass(frozen=True, slots=True)

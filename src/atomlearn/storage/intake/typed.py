@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from atomlearn.core.data.understood import understood
 from atomlearn.storage.formats.compressed import imported
+from atomlearn.storage.formats.understood import understood
 from atomlearn.storage.intake.cells import Columns, TextForm
 from atomlearn.storage.intake.frame import distinct_names
 from atomlearn.storage.intake.tables import arrow_column, plain_names

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.numpy_files import read_array
+from atomlearn.storage.formats.numpy_files import read_array
 from atomlearn.storage.store.reading import READING
 
 FORMAT, VERSION = "atomlearn column store", 1

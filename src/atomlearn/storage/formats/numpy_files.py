@@ -13,9 +13,9 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.held import BELIEVED, fits, hold
-from atomlearn.core.data.text_objects import read_text_objects
-from atomlearn.core.data.understood import understood
+from atomlearn.storage.formats.held import BELIEVED, fits, hold
+from atomlearn.storage.formats.text_objects import read_text_objects
+from atomlearn.storage.formats.understood import understood
 
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,

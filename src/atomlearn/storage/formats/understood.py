@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from atomlearn.core.data.held import short
+from atomlearn.storage.formats.held import short
 
 #: What NumPy, zipfile, zlib, lzma, h5py, Arrow and scikit-learn have been seen to raise over files
 #: that somebody changed. OSError with a file name is the system's, and goes through as it is.

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy.special import expit, xlogy
 
 from atomlearn.core.interfaces import Array, Loss, Task
-from atomlearn.core.losses.concordance import concordance
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
-from atomlearn.core.losses.risk_sets import RiskSets
-from atomlearn.core.losses.survival_target import checked_survival
+from atomlearn.survival.concordance import concordance
+from atomlearn.survival.risk_sets import RiskSets
+from atomlearn.survival.target import checked_survival
 
 
 @final

@@ -1,0 +1,1 @@
+"""Survival times: Cox's partial likelihood, its targets, and how well risks are ordered."""
