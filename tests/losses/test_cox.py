@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 
 from atomlearn import norms, solve
 from atomlearn.core.solvers.column_generation import ColumnGeneration, Pace
@@ -96,6 +96,99 @@ def test_the_conjugate_is_the_supremum_or_above(ties: Ties, truncated: bool) -> 
     assert loss.conjugate(y, u + 0.1, s) == np.inf
 
 
+def grows_without_bound(u: Array, y: Any, s: Array, ties: str) -> bool:
+    """Return whether <u, d> is above the slope of f along some d of [-1, 1]^n, far out."""
+    sums = terms(y, s, ties)
+    n, m = u.size, len(sums)
+    cost = np.append(-u - np.where(y["event"], s, 0.0), [omega for omega, *_ in sums])
+    # The slope of log sum_i c_i exp(t d_i), t large, is the largest d_i.
+    rows = [(i, j) for j, (_, c, _, _) in enumerate(sums) for i in np.flatnonzero(c > 0)]
+    A = np.zeros((len(rows), n + m))
+    for row, (i, j) in enumerate(rows):
+        A[row, i], A[row, n + j] = 1.0, -1.0
+    bounds = [(-1.0, 1.0)] * n + [(None, None)] * m
+    return float(linprog(cost, A_ub=A, b_ub=np.zeros(len(rows)), bounds=bounds).fun) < -1e-9
+
+
+@pytest.mark.parametrize("ties", ["efron", "breslow"])
+def test_the_conjugate_is_finite_where_the_supremum_is(ties: Ties) -> None:
+    """Moves between two samples keep the sums that have to be 0; some of them are too large."""
+    y, z, s = sample(5, False)
+    rng, loss = np.random.default_rng(0), Cox(ties)
+    found = []
+    for _ in range(60):
+        u = loss.gradient(y, z, s)
+        i, j = rng.choice(y.size, 2, replace=False)
+        move = rng.choice([0.02, 0.5]) * rng.random()
+        u[i], u[j] = u[i] + move, u[j] - move
+        found.append(not grows_without_bound(u, y, s, ties))
+        assert np.isfinite(loss.conjugate(y, u, s)) == found[-1]
+    assert 5 < sum(found) < 55
+
+
+@pytest.mark.parametrize("ties", ["efron", "breslow"])
+def test_the_conjugate_at_the_edge_of_its_domain_is_that_next_to_it(ties: Ties) -> None:
+    """There each risk set is one tie, or another one of its samples."""
+    for seed in range(12):
+        y, z, s = sample(seed, False)
+        rng, loss = np.random.default_rng(seed), Cox(ties)
+        inside, edge = loss.gradient(y, z, s), -np.where(y["event"], s, 0.0)
+        for _, c, tied, _ in terms(y, s, "breslow"):
+            others = np.flatnonzero((c > 0) & ~tied)
+            d = float(s[tied].sum())
+            if others.size and rng.random() < 0.5:
+                edge[rng.choice(others)] += d
+            else:
+                edge[tied] += s[tied]
+        near = inside + (1.0 - 1e-9) * (edge - inside)
+        assert loss.conjugate(y, edge, s) == pytest.approx(loss.conjugate(y, near, s), abs=1e-5)
+
+
+def test_nothing_is_lost_where_the_order_is_the_likeliest() -> None:
+    """The value is that of one of two samples who leaves first: log(1 + exp(-2)) < 1."""
+    y, z = survival_target([True, False], [1.0, 2.0]), np.array([2.0, 0.0])
+    assert Cox().value(y, z, np.ones(2)) == pytest.approx(np.log1p(np.exp(-2.0)))
+
+
+def test_where_nothing_happens_the_loss_is_none() -> None:
+    y, z, s = survival_target([False] * 3, [1.0, 2.0, 3.0]), np.arange(3.0), np.ones(3)
+    assert Cox().value(y, z, s) == 0.0
+    assert Cox().gradient(y, z, s).tolist() == [0.0] * 3
+    c, K = Cox().coupling(y, z, s)
+    assert c.tolist() == [0.0] * 3
+    assert (K.T @ np.eye(3)).shape == (0, 3)
+    assert np.asarray(K).shape == (3, 0)
+    assert Cox().conjugate(y, np.zeros(3), s) == 0.0
+    assert Cox().conjugate(y, np.array([0.5, 0.0, 0.0]), s) == np.inf
+
+
+@pytest.mark.parametrize(("ties", "truncated"), KINDS)
+def test_the_coupling_is_a_matrix_too(ties: Ties, truncated: bool) -> None:
+    y, z, s = sample(6, truncated)
+    K = Cox(ties).coupling(y, z, s)[1]
+    assert K.shape[1] == len(terms(y, s, ties)) != K.shape[0]
+    whole = np.asarray(K)
+    assert whole.dtype == np.float64
+    assert_allclose(whole, K @ np.eye(K.shape[1]))
+    assert_allclose(np.asarray(K.T), whole.T, atol=1e-14)
+    assert np.asarray(K, dtype=np.float32).dtype == np.float32
+
+
+@pytest.mark.parametrize(("ties", "truncated"), KINDS)
+def test_parts_of_a_dual_point_from_none_to_all(ties: Ties, truncated: bool) -> None:
+    y, z, s = sample(5, truncated)
+    loss = Cox(ties)
+    u = loss.gradient(y, z, s)
+    assert loss.conjugate_along(y, z, u, s, 0.0) <= 0.0
+    for outside in (-0.1, 1.1):
+        assert loss.conjugate_along(y, z, u, s, outside) == np.inf
+
+
+def test_ties_are_treated_in_one_of_two_ways() -> None:
+    with pytest.raises(ValueError, match="must be 'efron' or 'breslow', got 'exact'"):
+        Cox("exact")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(("ties", "truncated"), KINDS)
 def test_fits_against_another_solver(ties: Ties, truncated: bool) -> None:
     cp = importlib.import_module("cvxpy")
@@ -165,6 +258,9 @@ def test_what_a_loss_remembers_of_its_data_is_no_part_of_it() -> None:
     assert len(pickle.dumps(loss)) < 500
     assert loss.value(y[:900], z[:900], s[:900]) == Cox().value(y[:900], z[:900], s[:900])
     assert loss.value(y, z, 2 * s) == Cox().value(y, z, 2 * s) != whole
+    other = y[::-1].copy()
+    assert loss.value(other, z, 2 * s) == Cox().value(other, z, 2 * s) != whole
+    assert loss.value(y, z, 2 * s) == Cox().value(y, z, 2 * s)
 
 
 @pytest.mark.parametrize("far", [2e3, 1e6])
@@ -203,6 +299,15 @@ def test_concordance_counts_every_comparable_pair() -> None:
                 pairs += 1
                 right += 1.0 if risk[i] > risk[j] else 0.5 if risk[i] == risk[j] else 0.0
     assert concordance(y, risk) == right / pairs
+
+
+@pytest.mark.parametrize(
+    ("gap", "share"), [(1e-9, 0.5), (1e-8, 0.5), (2e-8, 1.0), (0.5, 1.0), (-2e-8, 0.0)]
+)
+def test_risks_are_tied_up_to_what_others_take_for_a_tie(gap: float, share: float) -> None:
+    y = survival_target([True, True], [1.0, 2.0])
+    assert concordance(y, np.array([gap, 0.0])) == share
+    assert np.isnan(concordance(y[1:], np.zeros(1)))
 
 
 def test_a_low_level_is_approached_by_higher_ones() -> None:

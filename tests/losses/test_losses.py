@@ -16,6 +16,8 @@ from atomlearn.core.interfaces.loss import Loss
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
 from atomlearn.core.losses.quantiles import clipped_root
 from atomlearn.losses import (
+    Gamma,
+    Huber,
     Logistic,
     NegativeBinomial,
     Poisson,
@@ -27,6 +29,7 @@ from atomlearn.losses import (
     loss_names,
 )
 from atomlearn.testing import tolerances
+from atomlearn.testing.loss_oracles import targets_of
 from atomlearn.testing.losses import LossChecks
 
 # Every loss that has a name meets the suite: TestSquared, TestLogistic, TestSquaredHinge, ...
@@ -119,6 +122,15 @@ def test_logistic_keeps_relative_accuracy_in_the_tail() -> None:
         (Logistic(), 0.0, 1.0),
         (Logistic(), -1.0, -1.0),
         (SquaredHinge(), 0.0, 1.0),
+        (Huber(1e3), 1e3, 1e3),
+        (Huber(1e3), -1e3, -1e3),
+        (Quantile(0.2), 0.8, 0.5),
+        (Quantile(0.2), -0.2, -0.5),
+        (Quantile(0.2).smoothed(0.1), 0.8, 0.5),
+        (Poisson(), -1.0, -1.0),
+        (Gamma(), 1.0, 1.0),
+        (NegativeBinomial(3.0), 3.0, 3.0),
+        (NegativeBinomial(3.0), -1.0, -1.0),
     ],
 )
 @pytest.mark.parametrize("weight", [1.0, 0.3, 7.0])
@@ -129,8 +141,8 @@ def test_conjugate_at_the_edges_of_its_domain(
     at_edge = loss.conjugate(y, np.array([weight * edge]), s)
     within = loss.conjugate(y, np.array([weight * (edge + 0.5 * outward * EDGE_TOLERANCE)]), s)
     beyond = loss.conjugate(y, np.array([weight * (edge + 2.0 * outward * EDGE_TOLERANCE)]), s)
-    assert at_edge == 0.0
-    assert abs(within) <= 1e-13
+    assert math.isfinite(at_edge)
+    assert within == pytest.approx(at_edge, rel=1e-13, abs=1e-13)
     assert beyond == math.inf
 
 
@@ -244,3 +256,41 @@ def test_the_root_of_clipped_slopes_is_a_root(seed):
     b = clipped_root(residual, weight, slopes, 0.0)
     slope = weight * np.clip((residual + b) / width, low, high)
     assert abs(slope.sum()) <= 1e-11 * np.abs(slope).sum()
+
+
+@pytest.mark.parametrize("loss", [*(as_loss(n) for n in loss_names("regression")), Huber(1e6)])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_best_shift_that_a_formula_knows_balances_the_slopes(loss: Loss, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    y, z = targets_of(loss, rng.normal(size=30)), rng.normal(size=30)
+    s = rng.uniform(0.5, 2.0, size=30) * (rng.random(30) < 0.8)
+    b = loss.best_shift(y, z, s, 123.0)
+    if b == 123.0:
+        pytest.skip("no formula")
+    step = 1e-9 * (1.0 + abs(b))
+    behind, ahead = (loss.gradient(y, z + b + move, s) for move in (-step, step))
+    assert behind.sum() <= 1e-7 * np.abs(behind).sum()
+    assert ahead.sum() >= -1e-7 * np.abs(ahead).sum()
+
+
+@pytest.mark.parametrize("loss", [Huber(1e6), Huber(1e-6), Quantile(0.3).smoothed(1e6), Huber(1.0)])
+@pytest.mark.parametrize("far", [1e-3, 1.0, 1e9])
+def test_points_on_straight_parts_stay_there_whatever_the_scale(loss: Loss, far: float) -> None:
+    rng = np.random.default_rng(0)
+    y, ones = far * rng.normal(size=50), np.ones(50)
+    low, high, width = loss.kernel_slopes
+    z = y + np.where(np.arange(50) % 2 == 0, 2.0 * high, 2.0 * low) * width
+    slope = loss.gradient(y, z, ones)
+    assert set(slope) == {low, high}
+    aligned = loss.align(y, z, y)
+    assert loss.gradient(y, aligned, ones).tolist() == slope.tolist()
+    reach = np.abs(slope) * width
+    assert np.all(np.abs(aligned - y) <= reach * (1.0 + 1e-9) + 1e-14 * np.abs(y))
+
+
+def test_translations_are_middles_of_the_weights() -> None:
+    y, s = np.array([0.0, 1.0, 2.0, 3.0, 1e9]), np.array([1.0, 1.0, 1.5, 1.0, 1.0])
+    assert Huber(1.0).translation(y, s) == 2.0
+    assert Quantile(0.9).translation(y, s) == 1e9
+    assert Quantile(0.1).translation(y, s) == 0.0
+    assert Squared().translation(y, s) == pytest.approx(np.average(y, weights=s))

@@ -116,7 +116,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--known", action="store_true")
     parser.add_argument("--random", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", help="files that contain this")
+    parser.add_argument("--only", default="", help="files that match this expression")
     parser.add_argument("--trusting", action="store_true", help="the tests pass as it is")
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--reach", type=Path, help="a file: which lines each test runs")
@@ -155,7 +155,7 @@ def _survivors(copy: Path, options: argparse.Namespace) -> int:
     reach = json.loads(options.reach.read_text()) if options.reach else None
     killed, survived, ends = 0, 0, time.monotonic() + options.seconds
     for file, line, tests, source, what in _changes(options):
-        if options.only not in file or time.monotonic() > ends:
+        if not re.search(options.only, file) or time.monotonic() > ends:
             continue
         chosen = tests_that_run(reach, file, line) if reach is not None and line else []
         if chosen:

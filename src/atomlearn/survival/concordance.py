@@ -29,6 +29,6 @@ def concordance(y: Any, risk: Array) -> float:
         for others in (later, same):
             pairs += others.size
             gap = risk[i] - others
-            tied = np.abs(gap) <= TIED
-            right += float(np.count_nonzero((gap > 0) & ~tied)) + 0.5 * np.count_nonzero(tied)
+            right += float(np.count_nonzero(gap > TIED))
+            right += 0.5 * np.count_nonzero(np.abs(gap) <= TIED)
     return right / pairs if pairs else float("nan")

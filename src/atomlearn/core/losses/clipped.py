@@ -29,8 +29,7 @@ class ClippedSlopes(Explained):
     def _slope(self, y: Array, prediction: Array) -> Array:
         low, high, width = self.kernel_slopes
         slope = prediction - y
-        if width != 1.0:
-            slope /= width
+        slope /= width
         return np.clip(slope, low, high, out=slope)
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:

@@ -1,0 +1,204 @@
+"""Free columns around any loss: the least value over their coefficients, and what proves it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+
+from atomlearn.core.interfaces import Array, Loss
+from atomlearn.losses import (
+    Cox,
+    FreeColumns,
+    FreeIntercepts,
+    Huber,
+    Logistic,
+    Multinomial,
+    Offset,
+    Poisson,
+    Quantile,
+    Squared,
+    survival_target,
+)
+from atomlearn.testing.loss_oracles import targets_of
+
+N, Q = 24, 3
+EPS = float(np.finfo(np.float64).eps)
+INNER: dict[str, Loss] = {
+    "squared": Squared(),
+    "logistic": Logistic(),
+    "poisson": Poisson(),
+    "huber": Huber(1.0),
+    "offset": Offset(Poisson(), np.linspace(-1.0, 1.0, N)),
+    "cox": Cox(),
+    "multinomial": Multinomial(Q),
+}
+LOSSES = pytest.mark.parametrize("name", INNER)
+
+
+def made(name: str, seed: int = 0) -> tuple[FreeColumns, Any, Array, Array]:
+    """Return the loss with two free columns, targets, predictions and weights."""
+    rng = np.random.default_rng(seed)
+    inner = INNER[name]
+    Z, z = rng.normal(size=(N, 2)), rng.normal(size=N)
+    s = np.repeat(rng.uniform(0.5, 2.0, size=N // Q), Q)
+    if name == "cox":
+        y: Any = survival_target(rng.random(N) < 0.7, rng.integers(1, 9, N).astype(float))
+    elif name == "multinomial":
+        y = np.eye(Q)[np.arange(N // Q) % Q].ravel()
+    else:
+        y = targets_of(inner.bare, rng.normal(size=N))
+    return FreeColumns(inner, Z, not inner.shift_invariant and inner.coupled == 1), y, z, s
+
+
+@LOSSES
+def test_the_value_is_the_least_and_the_coefficients_reach_it(name: str) -> None:
+    loss, y, z, s = made(name)
+    columns = np.column_stack([loss.columns, np.full(N, float(loss.intercept))])
+    best = minimize(lambda g: loss.inner.value(y, z + columns @ g, s), np.zeros(3)).fun
+    assert_allclose(loss.value(y, z, s), best, rtol=1e-8)
+    g, b = loss.free_part(y, z, s)
+    assert (b != 0.0) == loss.intercept
+    whole = z + loss.columns @ g + b
+    if loss.levelled == 1:  # else the classes of a row may have moved alike
+        assert_allclose(loss.shifted(y, z, s), whole, atol=1e-12)
+    assert loss.value_at(y, z, s, g, b) == loss.inner.value(y, whole, s)
+    assert_allclose(loss.value_at(y, z, s, g, b), loss.value(y, z, s), rtol=1e-12)
+    assert_allclose(loss.free_size(g, b), np.abs(loss.columns) @ np.abs(g) + abs(b))
+    assert_allclose(loss.curvature(y, z, s), loss.inner.curvature(y, whole, s))
+    assert loss.fixed() == (loss.inner, loss.intercept)
+    assert loss.coupled == 0
+
+
+@LOSSES
+def test_dual_points_are_balanced_and_prove_the_value(name: str) -> None:
+    loss, y, z, s = made(name)
+    u = loss.gradient(y, z, s)
+    basis = loss.free_basis
+    assert np.abs(basis.T @ u).max() <= 1e-14 * np.linalg.norm(u)
+    assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-14)
+    f = loss.value(y, z, s)
+    size = f + float(np.abs(u) @ np.abs(z))
+    assert abs(f + loss.conjugate_along(y, z, u, s, 1.0) - z @ u) <= 1e-11 * size
+    whole = loss.shifted(y, z, s)
+    part = loss.inner.conjugate_along(y, whole, u, s, 0.6)
+    assert_allclose(loss.conjugate_along(y, z, u, s, 0.6), part)
+    assert_allclose(loss.conjugate(y, 0.6 * u, s), loss.inner.conjugate(y, 0.6 * u, s))
+    for along in basis.T:
+        # Out of balance along one direction, and along the others not.
+        assert loss.conjugate(y, u + 1e-6 * along, s) == np.inf
+        assert loss.conjugate_along(y, z, u + 1e-6 * along, s, 0.6) == np.inf
+
+
+@LOSSES
+def test_what_rounding_leaves_of_the_balance_is_told(name: str) -> None:
+    loss, y, z, s = made(name)
+    u = loss.gradient(y, z, s) + 1e-3 * loss.free_basis[:, -1]
+    c = loss.free_basis.T @ (loss.shifted(y, z, s) - z)
+    for dual in (u, 1e13 * (u - loss.free_basis @ (loss.free_basis.T @ u))):
+        left = np.linalg.norm(loss.free_basis.T @ dual)
+        left += EPS * (4.0 + np.sqrt(N)) * np.linalg.norm(dual)
+        bound = 10.0 * left * (np.linalg.norm(c) + np.linalg.norm(z))
+        bound += loss.inner.slack(y, z, dual, s)
+        assert_allclose(loss.slack(y, z, dual, s), bound, rtol=0.05)
+
+
+@LOSSES
+def test_nothing_that_was_asked_before_changes_an_answer(name: str) -> None:
+    used, y, z, s = made(name)
+    others: list[tuple[Any, Array, Array]] = [(y, z, s), (y, z, 2.0 * s[::-1].copy()), (y, -z, s)]
+    others.append((y.copy(), z, s))
+    others.append((made(name, 1)[1], z, s))
+    for case in (*others, *reversed(others)):
+        fresh = made(name)[0]
+        assert_allclose(used.value(*case), fresh.value(*case), rtol=1e-11)
+        atol = 1e-7 * float(np.abs(fresh.gradient(*case)).max())
+        assert_allclose(used.gradient(*case), fresh.gradient(*case), atol=atol)
+
+
+@pytest.mark.parametrize("name", ["squared", "logistic", "offset", "multinomial"])
+def test_some_of_the_samples_have_coefficients_of_their_own(name: str) -> None:
+    loss, y, z, s = made(name)
+    for rows in (slice(6, 18), slice(0, N, 2), np.arange(3, 15)):
+        if name == "multinomial" and isinstance(rows, slice) and rows.step:
+            continue
+        part = loss.part(rows)
+        own = FreeColumns(loss.inner.part(rows), loss.columns[rows], loss.intercept)
+        at = y[rows], z[rows], s[rows]
+        assert_allclose(part.value(*at), own.value(*at), rtol=1e-12)
+        assert part.value(*at) < loss.inner.part(rows).value(*at)
+    for rows in (slice(0, N), slice(None), slice(0, 2 * N)):
+        assert loss.part(rows) is loss
+
+
+def test_what_the_loss_inside_can_do_is_done_beside_free_columns() -> None:
+    _, y, z, s = made("squared")
+    Z, o = np.random.default_rng(1).normal(size=(N, 2)), np.linspace(0.0, 1.0, N)
+    for inner in (Offset(Squared(), o), Offset(Poisson(), o)):
+        targets = y if inner.name == "squared" else np.abs(y)
+        loss = FreeColumns(inner, Z, True)
+        taken, target = loss.absorbed(targets)
+        assert (taken is loss) == (inner.name == "poisson")
+        assert_allclose(taken.value(target, z, s), loss.value(targets, z, s), rtol=1e-12)
+    assert FreeColumns(Squared(), Z, True).smoothed(0.1) is None
+    smooth = FreeColumns(Quantile(0.3), Z, True).smoothed(0.1)
+    own = FreeColumns(Quantile(0.3).smoothed(0.1), Z, True)
+    assert_allclose(smooth.value(y, z, s), own.value(y, z, s), rtol=1e-12)
+    assert FreeColumns(Squared(), Z, True).translation(y, s) == Squared().translation(y, s) != 0.0
+    assert FreeColumns(Squared(), Z, False).translation(y, s) == 0.0
+
+
+def test_columns_that_move_the_classes_of_a_row_alike_are_no_directions() -> None:
+    """Each column of one covariate stands for a class; their sum changes no probability."""
+    inner, rng = Multinomial(Q), np.random.default_rng(2)
+    Z = np.kron(rng.normal(size=(N, 2)), np.eye(Q))
+    y, z = np.eye(Q)[rng.integers(0, Q, N)].ravel(), rng.normal(size=N * Q)
+    s = np.repeat(rng.uniform(0.5, 2.0, N), Q)
+    loss = FreeColumns(inner, Z, False)
+    assert loss.free_basis.shape == (N * Q, 2 * (Q - 1))
+    assert_allclose(loss.free_basis.reshape(N, Q, -1).sum(axis=1), 0.0, atol=1e-14)
+    best = minimize(lambda g: inner.value(y, z + Z @ g, s), np.zeros(6), options={"gtol": 1e-9})
+    assert_allclose(loss.value(y, z, s), best.fun, rtol=1e-9)
+    g, b = loss.free_part(y, z, s)
+    assert b == 0.0
+    assert_allclose(loss.value_at(y, z, s, g, b), best.fun, rtol=1e-9)
+
+
+def test_columns_for_the_intercepts_of_a_loss_are_given_back_by_it() -> None:
+    inner, rng = Multinomial(Q), np.random.default_rng(3)
+    whole = FreeIntercepts(inner, Q)
+    Z = np.kron(rng.normal(size=(N, 1)), np.eye(Q))
+    y, z, s = np.eye(Q)[np.arange(N) % Q].ravel(), rng.normal(size=N * Q), np.ones(N * Q)
+    own = whole.apart(y, s)[1]
+    loss = FreeColumns(inner, np.hstack([Z, own]), False, whole)
+    assert loss.fixed() == (whole, False)
+    g, b = loss.free_part(y, z, s)
+    assert g.size == Q
+    assert_allclose(loss.value_at(y, z, s, g, b), loss.value(y, z, s), rtol=1e-9)
+    best = minimize(lambda g: whole.value(y, z + Z @ g, s), np.zeros(Q), options={"gtol": 1e-9})
+    assert_allclose(loss.value(y, z, s), best.fun, rtol=1e-9)
+    half = slice(0, N * Q // 2)
+    part = loss.part(half)
+    assert isinstance(part.fixed()[0], FreeIntercepts)
+    assert part.free_part(y[half], z[half], s[half])[0].size == Q
+
+
+def test_columns_that_depend_on_each_other_or_on_the_intercept_are_left_out() -> None:
+    _, y, z, s = made("squared")
+    Z = np.random.default_rng(4).normal(size=(N, 2))
+    more = np.column_stack([Z, Z.sum(axis=1), np.ones(N), np.zeros(N)])
+    one = FreeColumns(Squared(), Z, True)
+    many = FreeColumns(Squared(), more, True)
+    assert many.free_basis.shape == one.free_basis.shape == (N, 3)
+    assert_allclose(many.value(y, z, s), one.value(y, z, s), rtol=1e-12)
+    g, b = many.free_part(y, z, s)
+    assert np.count_nonzero(g) == 2
+    assert_allclose(many.value_at(y, z, s, g, b), one.value(y, z, s), rtol=1e-12)
+    plain = FreeColumns(Squared(), more, False)
+    assert plain.free_basis.shape == (N, 3)
+    g, b = plain.free_part(y, z, s)
+    assert b == 0.0
+    assert_allclose(plain.value_at(y, z, s, g, b), one.value(y, z, s), rtol=1e-12)
