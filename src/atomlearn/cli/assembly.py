@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -214,10 +213,7 @@ def model_of(source: Source, fitted: Fitted) -> SavedModel:
     factors = [features.factors(int(column)) for column in fitted.units]
     used = sorted({factor for pair in factors for factor in pair})
     place = {column: position for position, column in enumerate(used)}
-    categories, columns = {}, tuple[Any, ...]()
-    if schema.names is not None:
-        read = schema.restricted_to(used)
-        categories, columns = dict(read.categories), read.columns
+    columns = () if schema.names is None else schema.restricted_to(used).columns
     return SavedModel(
         task=target.task,
         loss=fitted.settings["loss"],
@@ -236,7 +232,7 @@ def model_of(source: Source, fitted: Fitted) -> SavedModel:
             for column, pair in zip(fitted.units, factors, strict=True)
         ),
         is_named=schema.names is not None,
-        categories=categories,
+        categories={},
         first_index=schema.first_index,
         coefficients=fitted.coefficients
         if not fitted.has_curves

@@ -164,7 +164,7 @@ def _of_matrix(model: SavedModel, path: Path, options: argparse.Namespace) -> In
     schema = Schema(model.n_inputs, first_index=model.first_index)
     if model.is_named:
         names = tuple(item.name for item in model.inputs)
-        schema = Schema(len(names), names, model.categories, model.first_index)
+        schema = Schema(len(names), names, model.first_index)
     kind = format_of(path)
     table = kind.table(path, Request(schema=schema, missing=bool(model.columns)))
     samples = getattr(table.X, "samples", None)

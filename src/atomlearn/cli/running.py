@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import resource
 import shlex
 import sys
 import time
@@ -61,10 +62,6 @@ def limited(memory: int | None, jobs: int | None) -> Iterator[None]:
 @contextlib.contextmanager
 def _memory(most: int) -> Iterator[None]:
     """Let allocations beyond the limit fail, which ends in a message."""
-    try:
-        import resource
-    except ImportError as error:
-        raise CommandError("--memory-limit is not known to this system; leave it out") from error
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
     try:
@@ -76,10 +73,6 @@ def _memory(most: int) -> Iterator[None]:
 def cost(began: float) -> str:
     """Return the seconds since then, and the most memory that this process had."""
     seconds = time.perf_counter() - began
-    try:
-        import resource
-    except ImportError:
-        return f"{seconds:.1f} s"
     unit = 1.0 if sys.platform == "darwin" else 1024.0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     return f"{seconds:.1f} s, {peak / 2**20:,.0f} MB of memory at most"

@@ -15,6 +15,7 @@ from atomlearn.core.interfaces import Array, Loss, Norm, is_number, whole_number
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.partition import Partition
+from atomlearn.estimators.checks import keep
 from atomlearn.findings.gaussian import (
     Knockoffs,
     generator,
@@ -154,17 +155,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         n_alphas: int = 20,
         cv: int | None = None,
     ) -> None:
-        self.norm = norm
-        self.fdr = fdr
-        self.knockoffs = knockoffs
-        self.n_draws = n_draws
-        self.rng = rng
-        self.covariance = covariance
-        self.method = method
-        self.groups = groups
-        self.loss = loss
-        self.n_alphas = n_alphas
-        self.cv = cv
+        keep(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
 
 from atomlearn.core.interfaces import Array, Mask, is_number
 from atomlearn.core.norms.groups import Groups
+from atomlearn.estimators.checks import keep
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.bounds import meinshausen_buhlmann, r_concave, unimodal
 from atomlearn.findings.halves import masks_of_parts
@@ -146,14 +147,7 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         bound: str = "unimodal",
         groups: Any = None,
     ) -> None:
-        self.estimator = estimator
-        self.n_resamples = n_resamples
-        self.threshold = threshold
-        self.rng = rng
-        self.alphas = alphas
-        self.max_features = max_features
-        self.bound = bound
-        self.groups = groups
+        keep(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

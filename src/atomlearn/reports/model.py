@@ -88,9 +88,10 @@ class SavedModel:
 
     coefficients : (n_outputs, n_selected) float64; intercepts : (n_outputs,); classes : the
     labels, or None for regression. Two classes have one output, whose positive scores mean
-    ``classes[1]``; more have one output a class. is_named, categories, first_index : how the data
-    file tells its columns, see ``datasets.table.Schema``; columns : what is made of those that are
-    read (``datasets.ColumnPlan``); alleles : for genotypes, chromosome, position, the allele that
+    ``classes[1]``; more have one output a class. is_named, first_index : how the data file tells
+    its columns, see ``datasets.table.Schema``; columns : what is made of those that are read
+    (``datasets.ColumnPlan``); categories : the labels of categories in models of before, which
+    have no ``columns``; alleles : for genotypes, chromosome, position, the allele that
     is counted and the other one of each input, and its mean. settings : how it was fitted (text and
     numbers; of survival times the scores are log hazard ratios, and the settings hold
     baseline_times and baseline_hazard, cumulative there for the score baseline_score).

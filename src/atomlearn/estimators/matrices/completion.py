@@ -18,7 +18,7 @@ from atomlearn.core.interfaces import Array, Loss, Rows
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.checks import positive
 from atomlearn.core.problem.result import Result
-from atomlearn.estimators.checks import whole
+from atomlearn.estimators.checks import keep, whole
 from atomlearn.estimators.matrices.observed import Observed, column_losses, row_factor
 from atomlearn.losses import as_loss
 from atomlearn.matrices.mixed import Mixed
@@ -112,14 +112,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         max_iter: int = 1000,
         random_state: int = 0,
     ) -> None:
-        self.level = level
-        self.rank = rank
-        self.loss = loss
-        self.validation_fraction = validation_fraction
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+        keep(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -22,13 +22,12 @@ class Schema:
 
     n_features : number of columns; names : their names, None where the file has none (they are
     then called x0, x1, ... counting from ``first_index``, which is 1 for a libsvm file that counts
-    from one); categories : for each one-hot encoded column of the file, all its values; columns :
-    what each column of the file is and what is made of it (``ColumnPlan``), where that is known.
+    from one); columns : what each column of the file is and what is made of it (``ColumnPlan``),
+    where that is known.
     """
 
     n_features: int
     names: tuple[str, ...] | None = None
-    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     first_index: int = 0
     columns: tuple[Any, ...] = ()
 
@@ -45,15 +44,10 @@ class Schema:
             raise ValueError("only a schema with column names can be restricted; keep it whole")
         names = tuple(self.names[column] for column in columns)
         kept = set(names)
-        categories = {
-            column: values
-            for column, values in self.categories.items()
-            if any(f"{column}={value}" in kept for value in values)
-        }
         plans = tuple(
             plan for plan in self.columns if plan.is_used and not kept.isdisjoint(plan.made())
         )
-        return Schema(len(names), names, categories, self.first_index, plans)
+        return Schema(len(names), names, self.first_index, plans)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

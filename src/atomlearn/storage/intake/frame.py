@@ -48,6 +48,10 @@ class Frame:
         """Whether a column holds text."""
         return name in self.texts
 
+    def held(self, name: str) -> NDArray[Any]:
+        """Return a column as it is held: as text, or as numbers."""
+        return self.texts[name] if name in self.texts else self.values(name)
+
     def values(self, name: str) -> Array:
         """Return a column of numbers, NaN where missing."""
         values: Array = self.numbers[:, self.slots[name]]

@@ -13,6 +13,7 @@ from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.registry import STORE
 from atomlearn.storage.formats.table import DataTable, Schema
 from atomlearn.storage.intake.matrices import read_matrix
+from atomlearn.storage.intake.plans import made_of
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.streamed import TextRows
 from atomlearn.storage.intake.targets import tidy
@@ -45,20 +46,18 @@ def _of_rows(rows: TextRows, design: OnDisk) -> DataTable:
     """Return the table of a text file that became a store."""
     reading, plans, kept = rows.reading, rows.plans, rows.kept
     names = tuple(rows.about.names or ())
-    behind = [plan.name for plan in plans if plan.is_used for _ in plan.made()]
-    categories = {p.name: p.values for p in plans if p.is_used and p.use == "category"}
     extras = {role: v for role, v in rows.roles.items() if role not in ("target", "id")}
     ids = rows.roles.get("id")
     y = rows.roles.get("target")
     return DataTable(
         design,
         None if y is None else tidy(y[kept], f"column {reading.role('target')!r} of {rows.path}"),
-        Schema(len(names), names, categories, columns=tuple(plans)),
+        Schema(len(names), names, columns=tuple(plans)),
         reading.role("target"),
         str(rows.path),
         groups=rows.groups,
         ids=None if ids is None else tuple(str(cell) for cell in ids[kept].tolist()),
-        covariates=tuple(j for j, name in enumerate(behind) if name in reading.covariates),
+        covariates=made_of(plans, reading.covariates),
         rows=kept,
         extras={role: values[kept] for role, values in extras.items()},
         notes=tuple(rows.notes),

@@ -137,4 +137,4 @@ def phenotype(frame: Frame, name: str | None) -> tuple[str, NDArray[np.generic]]
         name = others[0]
     if name not in frame.header:
         raise ValueError(f"{frame.path} has no phenotype {name!r}{near_names(name, others)}")
-    return name, frame.texts[name] if frame.is_text(name) else frame.values(name)
+    return name, frame.held(name)

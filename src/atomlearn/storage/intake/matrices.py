@@ -54,8 +54,7 @@ class _Matrix:
     def schema(self) -> Schema:
         """Return what the columns are, to read another file into the same ones."""
         names = None if self.names is None else tuple(self.names)
-        categories = {p.name: p.values for p in self.plans if p.is_used and p.use == "category"}
-        return Schema(self.X.shape[1], names, categories, self.first_index, self.plans)
+        return Schema(self.X.shape[1], names, self.first_index, self.plans)
 
     def take(self, rows: NDArray[np.int64] | None = None, columns: Any = None) -> None:
         """Keep these rows, or these columns (increasing)."""

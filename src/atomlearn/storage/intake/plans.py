@@ -126,6 +126,12 @@ def refuse(
     problems.refuse()
 
 
+def made_of(plans: Sequence[ColumnPlan], names: Sequence[str]) -> tuple[int, ...]:
+    """Return the columns of X that are made of these columns of the file."""
+    sources = [plan.name for plan in plans if plan.is_used for _ in plan.made()]
+    return tuple(column for column, name in enumerate(sources) if name in names)
+
+
 def left_out(plans: Sequence[ColumnPlan]) -> list[str]:
     """Return notes about the columns that are left out, a kind of column in each."""
     notes = [f"dates of {plan.name!r} read as {DOUBT}" for plan in plans if plan.why == DOUBT]

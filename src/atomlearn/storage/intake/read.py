@@ -30,7 +30,14 @@ from atomlearn.storage.intake.join import (
 from atomlearn.storage.intake.kinds import described
 from atomlearn.storage.intake.limits import INTAKE
 from atomlearn.storage.intake.matrices import read_matrix
-from atomlearn.storage.intake.plans import left_out, plans_of, refuse, require, spread_out
+from atomlearn.storage.intake.plans import (
+    left_out,
+    made_of,
+    plans_of,
+    refuse,
+    require,
+    spread_out,
+)
 from atomlearn.storage.intake.problems import listed
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.tables import frame_of
@@ -124,7 +131,7 @@ def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> Data
         names = [str(cell) for cell in frame.cells(id_column).tolist()]
     frame, plans, reading = _with_covariates(frame, plans, reading, names, notes)
     name, y = _target(frame, reading, names, notes)
-    extras = {role: _role(frame, column) for role, column in _other_roles(reading).items()}
+    extras = {role: frame.held(column) for role, column in _other_roles(reading).items()}
     kept, told = known_rows(y, name, extras, frame.n_rows)
     notes += told
     frame = frame.rows(kept) if kept.size < frame.n_rows else frame
@@ -139,12 +146,7 @@ def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> Data
     refuse(frame.path, plans, gaps, lambda name: frame.line(int(np.argmax(frame.missing(name)))))
     notes += left_out(plans)
     made = encode(frame, plans)
-    # The column of the file behind each column of X.
-    sources = [plan.name for plan in made.plans if plan.is_used for _ in plan.made()]
-    covariates = tuple(i for i, name in enumerate(sources) if name in reading.covariates)
-    columns = tuple(made.plans)
-    categories = {p.name: p.values for p in columns if p.is_used and p.use == "category"}
-    schema = Schema(len(made.names), tuple(made.names), categories, columns=columns)
+    schema = Schema(len(made.names), tuple(made.names), columns=tuple(made.plans))
     return DataTable(
         made.X,
         None if y is None else tidy(y[kept], f"column {name!r} of {frame.path}"),
@@ -153,7 +155,7 @@ def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> Data
         str(frame.path),
         groups=made.groups if made.has_groups else None,
         ids=None if names is None else tuple(names[row] for row in kept.tolist()),
-        covariates=covariates,
+        covariates=made_of(made.plans, reading.covariates),
         rows=kept,
         extras={role: values[kept] for role, values in extras.items()},
         notes=tuple(notes),
@@ -162,10 +164,6 @@ def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> Data
 
 def _other_roles(reading: Reading) -> dict[str, str]:
     return {k: v for k, v in reading.named_roles().items() if k not in ("target", "id")}
-
-
-def _role(frame: Frame, name: str) -> NDArray[Any]:
-    return frame.texts[name] if frame.is_text(name) else frame.values(name)
 
 
 def _target(
@@ -180,7 +178,7 @@ def _target(
             notes.append(f"samples on several rows, all with the same target: {listed(twice)}")
         return phenotype(other, reading.pheno_name or reading.target)
     name = reading.role("target")
-    return name, None if name is None else _role(frame, name)
+    return name, None if name is None else frame.held(name)
 
 
 def _joined(

@@ -106,7 +106,7 @@ class TextRows(RowSource):
     def _note(self, frame: Frame) -> None:
         """Take note of some rows."""
         for role, name in self._columns.items():
-            self._parts[role].append(_cells(frame, name))
+            self._parts[role].append(frame.held(name))
         for name in frame.header:
             gaps = frame.missing(name)
             if gaps.any():
@@ -154,13 +154,9 @@ class TextRows(RowSource):
             kept = np.ones(frame.n_rows, dtype=bool)
             for role, name in self._columns.items():
                 if role not in ("id", "split"):
-                    kept &= ~absent(_cells(frame, name))
+                    kept &= ~absent(frame.held(name))
             frame = frame.rows(np.flatnonzero(kept))
             if frame.n_rows:
-                y = None if target is None else _cells(frame, target)
+                y = None if target is None else frame.held(target)
                 y = y.astype(np.str_) if y is not None and y.dtype == object else y
                 yield RowPiece(encode(frame, self.plans).X, y, end)
-
-
-def _cells(frame: Frame, name: str) -> NDArray[Any]:
-    return frame.texts[name] if frame.is_text(name) else frame.values(name)

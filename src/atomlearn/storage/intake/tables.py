@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.storage.formats.compressed import imported
+from atomlearn.storage.formats.understood import understood
 from atomlearn.storage.intake.frame import Frame, as_numbers, distinct_names, frame_of_columns
 from atomlearn.storage.intake.kinds import is_code, is_id_name
 from atomlearn.storage.intake.problems import listed
@@ -21,31 +22,21 @@ Labels = frozenset[str]
 def read_parquet(path: Path, labels: Labels = frozenset()) -> Frame:
     """Return the frame of a Parquet file; ``labels`` : see ``TextForm``."""
     pq = imported("pyarrow.parquet", "pyarrow", path)
-    return _arrow_frame(path, _opened(lambda: pq.read_table(path), path, "Parquet"), labels)
+    with understood(path, "Parquet file", "; copy it afresh"):
+        table = pq.read_table(path)
+    return _arrow_frame(path, table, labels)
 
 
 def read_arrow(path: Path, labels: Labels = frozenset()) -> Frame:
     """Return the frame of an Arrow or Feather file (IPC, as a file or as a stream)."""
     feather, ipc = (imported(f"pyarrow.{module}", "pyarrow", path) for module in ("feather", "ipc"))
-
-    def opened() -> Any:
+    with understood(path, "Arrow file", "; copy it afresh"):
         try:
-            return feather.read_table(path)
-        except Exception:
+            table = feather.read_table(path)
+        except Exception:  # it is a stream, or damaged
             with path.open("rb") as stream:
-                return ipc.open_stream(stream).read_all()
-
-    return _arrow_frame(path, _opened(opened, path, "Arrow"), labels)
-
-
-def _opened(read: Callable[[], Any], path: Path, what: str) -> Any:
-    try:
-        return read()
-    except Exception as error:  # pyarrow's own exceptions have no common base
-        lines = str(error).splitlines() or [type(error).__name__]
-        raise ValueError(
-            f"{path} is not a readable {what} file: {lines[0][:200]}; copy it afresh"
-        ) from error
+                table = ipc.open_stream(stream).read_all()
+    return _arrow_frame(path, table, labels)
 
 
 def _arrow_frame(path: Path, table: Any, labels: Labels) -> Frame:
@@ -109,9 +100,8 @@ def _text(cell: Any) -> str:
 def read_excel(path: Path, sheet: str | None = None, labels: Labels = frozenset()) -> Frame:
     """Return the frame of a sheet of a workbook, the first one by default."""
     openpyxl = imported("openpyxl", "excel", path)
-    book = _opened(
-        lambda: openpyxl.load_workbook(path, read_only=True, data_only=True), path, "Excel"
-    )
+    with understood(path, "Excel file", "; copy it afresh"):
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     try:
         if sheet is not None and sheet not in book.sheetnames:
             shown = ", ".join(repr(name) for name in book.sheetnames[:8])

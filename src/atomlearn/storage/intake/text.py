@@ -20,7 +20,7 @@ from atomlearn.storage.formats.compressed import COMPRESSED, open_bytes, suffix_
 from atomlearn.storage.formats.limits import LIMITS
 from atomlearn.storage.intake.at_once import read_at_once
 from atomlearn.storage.intake.cells import Block, Columns, TextForm, number_of, parsed, records
-from atomlearn.storage.intake.frame import Frame, distinct_names
+from atomlearn.storage.intake.frame import Frame, distinct_names, frame_of_columns
 from atomlearn.storage.intake.kinds import is_code, is_id_name
 from atomlearn.storage.intake.limits import INTAKE
 
@@ -345,13 +345,8 @@ def decimals(frame: Frame, form: TextForm) -> Frame:
         return frame
     kind = "decimal commas" if form.delimiter != "," else "commas between thousands"
     frame.notes.append(f"{len(found)} columns have {kind} (--decimal . keeps them as text)")
-    texts = {name: cells for name, cells in frame.texts.items() if name not in found}
-    numeric = [name for name in frame.header if name not in texts]
-    numbers = np.empty((frame.n_rows, len(numeric)), order="F")
-    for place, name in enumerate(numeric):
-        numbers[:, place] = found[name] if name in found else frame.values(name)
-    slots = {name: place for place, name in enumerate(numeric)}
-    return replace(frame, slots=slots, numbers=numbers, texts=texts)
+    columns = {name: found[name] if name in found else frame.held(name) for name in frame.header}
+    return replace(frame_of_columns(frame.path, columns, frame.notes), line=frame.line)
 
 
 def _from_comma(cell: str) -> float:
