@@ -108,6 +108,7 @@ class SequentialQP(Master):
         """Return where the kernel ends, which it thinks is within the gap, and its steps."""
         prices = check_prices(problem)
         level, coupling, radius = model_terms(problem.regularizer)
+        intercept *= problem.fit_intercept  # the kernel would keep the one that it is given
         return newton_qp(
             columns, problem.y, problem.weight, problem.loss.in_kernel,
             feasible(problem, prices, weights), intercept, price=prices.price,

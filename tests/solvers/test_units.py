@@ -1,0 +1,92 @@
+"""Units change nothing of a run: those of the targets, of the sample weights, and of all X."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from atomlearn import losses, norms
+from atomlearn.designs import as_design
+from atomlearn.interfaces import Norm, Solver
+from atomlearn.problem import Problem, Regularizer
+from atomlearn.result import Result
+from atomlearn.solvers import (
+    AtomGeneration,
+    ColumnGeneration,
+    FeatureGeneration,
+    run,
+    stopping,
+)
+
+ANY = norms.UserNorm(lambda z: (np.array([np.abs(z).argmax()]), np.sign(z[[np.abs(z).argmax()]])))
+TRIPLES = norms.Groups(np.arange(300) // 3)
+SMALL = replace(ColumnGeneration().pace, small=0, columns_together=0)
+WIDE, TALL = (60, 300), (300, 12)
+#: Solver, norm, form, loss, shape, and the passes that the run takes and steps of its masters,
+#: with a tenth to spare.
+KINDS: list[tuple[Solver, Norm, str, str, tuple[int, int], int, int]] = [
+    (ColumnGeneration(batch=3), norms.KSupport(3), "squared", "squared", WIDE, 4, 20),
+    (ColumnGeneration(batch=1), norms.L1(), "penalized", "squared_hinge", WIDE, 29, 70),
+    (ColumnGeneration(pace=SMALL), TRIPLES, "penalized", "logistic", WIDE, 2, 8),
+    (ColumnGeneration(pace=SMALL), norms.KSupport(5), "constrained", "logistic", WIDE, 3, 26),
+    (ColumnGeneration(pace=SMALL), norms.L1(), "penalized", "quantile", WIDE, 12, 66),
+    (ColumnGeneration(batch=5), norms.L1(), "penalized", "poisson", WIDE, 9, 50),
+    (ColumnGeneration(), norms.KSupport(2), "squared", "huber", TALL, 1, 3),
+    (AtomGeneration(), norms.KSupport(3), "penalized", "squared", WIDE, 237, 236),
+    (AtomGeneration(), norms.KSupport(3), "penalized", "squared", TALL, 1, 62),
+    (AtomGeneration(batch=3), norms.L1(), "constrained", "logistic", WIDE, 5, 6),
+    (AtomGeneration(), norms.KSupport(2), "penalized", "quantile", TALL, 50, 9),
+    (AtomGeneration(moments=False), ANY, "squared", "squared", WIDE, 5, 4),
+    (FeatureGeneration(), norms.KSupport(4), "squared", "squared", WIDE, 22, 0),
+    (FeatureGeneration(inner_tolerance=1e-6), norms.KSupport(4), "squared", "squared_hinge",
+     WIDE, 29, 0),
+]  # fmt: skip
+
+
+def ended(kind: int, heavier: float = 1.0, longer: float = 1.0, larger: float = 1.0) -> Result:
+    """Return the run where weights, columns and targets are times these powers of 4."""
+    solver, norm, form, name, shape, *_ = KINDS[kind]
+    rng = np.random.default_rng(kind)
+    X = rng.normal(size=shape)
+    y = X[:, :6] @ np.array([2.0, -1.0, 1.0, 1.0, -0.5, 0.3]) + 0.5 * rng.normal(size=shape[0])
+    if name == "poisson":
+        y = np.floor(np.exp(np.clip(0.5 * y, -3.0, 3.0)))
+    elif name not in ("squared", "quantile"):
+        y = np.where(y > 0.0, 1.0, -1.0)
+    unit = heavier * (larger**2 if name == "squared" else larger)
+    amount: dict[str, float] = {
+        "penalized": 6.0 * unit * longer / larger,
+        "squared": 20.0 * unit * (longer / larger) ** 2,
+        "constrained": 2.0 * larger / longer,
+    }
+    task = Problem.build(
+        as_design(longer * X), larger * y, losses.as_loss(name),
+        Regularizer(norm, form, amount[form]),  # type: ignore[arg-type]
+        fit_intercept=True, sample_weight=np.full(shape[0], heavier),
+    )  # fmt: skip
+    rule: Any = stopping.RelativeGap(1e-6) | stopping.Iterations(400)
+    return run(task, solver, rule)
+
+
+@pytest.mark.parametrize("kind", range(len(KINDS)))
+def test_other_units_take_the_same_passes_to_the_same_point(kind: int) -> None:
+    """Powers of 4 round nothing: whatever decides on a way is free of units, or it shows here."""
+    plain = ended(kind)
+    steps = getattr(plain.state, "master_steps", 0)
+    *_, passes, most = KINDS[kind]
+    assert plain.passes <= passes
+    assert steps <= most
+    assert plain.converged
+    units = [(2.0**-14, 1.0, 1.0), (64.0, 1.0, 1.0), (1.0, 2.0**-12, 1.0), (1.0, 16.0, 1.0)]
+    if KINDS[kind][3] in ("squared", "quantile"):
+        units += [(1.0, 1.0, 2.0**-12), (1.0, 1.0, 256.0)]
+    for heavier, longer, larger in units:
+        other = ended(kind, heavier, longer, larger)
+        assert other.passes == plain.passes, (heavier, longer, larger)
+        assert getattr(other.state, "master_steps", 0) == steps
+        assert_allclose(other.relative_gap, plain.relative_gap, rtol=0.05, atol=1e-9)
+        assert_allclose(other.coef * longer / larger, plain.coef, rtol=1e-6, atol=1e-9)
