@@ -12,6 +12,7 @@ from numpy.testing import assert_array_equal
 
 from atomlearn import solve
 from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.solvers.progress import Resumed, Stall
 from atomlearn.core.solvers.stopping import (
     AbsoluteGap,
     Callback,
@@ -29,8 +30,15 @@ from atomlearn.losses import as_loss
 from atomlearn.masters import SequentialQP, SimplexQuasiNewton
 from atomlearn.norms import KSupport
 from atomlearn.problem import Problem, Regularizer
-from atomlearn.result import Certificate, Status
-from atomlearn.solvers import AtomGeneration, ColumnGeneration, PrintProgress, Progress, run
+from atomlearn.result import Certificate, Record, Status
+from atomlearn.solvers import (
+    AtomGeneration,
+    ColumnGeneration,
+    PrintProgress,
+    Progress,
+    RunObserver,
+    run,
+)
 from atomlearn.testing.problems import Case
 
 
@@ -77,12 +85,15 @@ SCRIPT = ((10.0, 8.0), (6.0, 4.0), (5.0, 5.0), (4.0, 1.0), (3.5, 0.1), (3.4, 1e-
     ("rule", "status", "iterations"),
     [
         (RelativeGap(0.3), Status.CONVERGED, 3),
+        (RelativeGap(0.25), Status.CONVERGED, 3),
         (AbsoluteGap(0.5), Status.CONVERGED, 4),
+        (AbsoluteGap(1.0), Status.CONVERGED, 3),
         (Iterations(2), Status.ITERATION_LIMIT, 2),
         (Passes(3), Status.PASS_LIMIT, 2),
         (Seconds(0.0), Status.TIME_LIMIT, 0),
         (NumberOfColumns(2), Status.COLUMN_LIMIT, 0),
         (TargetObjective(5.5), Status.TARGET_REACHED, 2),
+        (TargetObjective(5.0), Status.TARGET_REACHED, 2),
         (Callback(lambda progress: progress.state.iteration == 4), Status.STOPPED_BY_CALLBACK, 4),
         (RelativeGap(1e-12) | Iterations(3) | Passes(100), Status.ITERATION_LIMIT, 3),
         (Iterations(3) | RelativeGap(0.3), Status.ITERATION_LIMIT, 3),
@@ -97,6 +108,12 @@ def test_each_rule_stops_where_it_says(rule: StoppingRule, status: Status, itera
     assert [record.iteration for record in result.history] == list(range(iterations + 1))
 
 
+def test_a_limit_of_time_is_one_that_is_reached() -> None:
+    at = Progress(Scripted(SCRIPT).start(problem()), seconds=2.0)
+    assert Seconds(2.0).reason(at) is Status.TIME_LIMIT
+    assert Seconds(2.5).reason(at) is None
+
+
 def test_the_best_gap_is_returned_where_a_limit_cuts_the_run_short() -> None:
     """Iteration 2 has a worse gap than iteration 1, which is therefore what comes back."""
     result = run(problem(), Scripted(SCRIPT), Iterations(2))
@@ -104,6 +121,69 @@ def test_the_best_gap_is_returned_where_a_limit_cuts_the_run_short() -> None:
     assert (result.objective, result.gap) == (6.0, 4.0)
     assert_array_equal(result.columns, [1, 2])
     assert_array_equal(result.weights, [0.5, 2.0])
+
+
+def test_of_points_with_one_gap_the_last_is_returned() -> None:
+    result = run(problem(), Scripted(((6.0, 2.0), (5.0, 2.0))), Iterations(1))
+    assert result.objective == 5.0
+
+
+@pytest.mark.parametrize("patience", [1, 2])
+def test_nothing_left_to_minimize_is_no_progress(patience: int) -> None:
+    stall, ended = Stall(), []
+    for gap in (10.0, 9.0, 9.0, 9.0):
+        certificate = Certificate(0.0, gap, 1.0)
+        state = replace(Scripted(SCRIPT).start(problem()), certificate=certificate)
+        state.patience = patience
+        ended.append(stall.reason(state) is Status.STALLED)
+    # A tenth off the gap is progress still.
+    assert ended == [False, False, patience < 2, True]
+
+
+@dataclass
+class Known(RunObserver):
+    """Knows a run that was cut short after so many seconds."""
+
+    spent: float
+    resumes = True
+
+    def begin(self, problem: Problem, solver: Solver) -> Resumed:
+        arrays = WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0)).arrays()
+        line = Record(6, 7.0, self.spent, 9.0, 5.0, 0.5, 2)
+        return Resumed(arrays, 6, 7.0, self.spent, [replace(line, iteration=5), line])
+
+
+def test_what_was_spent_before_counts() -> None:
+    """Passes, seconds and history go on; the last line is that of the point priced again."""
+    ends = Iterations(8) | Seconds(100.0)
+    result = run(problem(), Scripted(SCRIPT), ends, [Known(50.0)])
+    assert result.status is Status.ITERATION_LIMIT
+    assert result.passes == 7 + 3
+    assert 50.0 <= result.seconds < 60.0
+    assert [record.iteration for record in result.history] == [5, 6, 7, 8]
+    assert run(problem(), Scripted(SCRIPT), ends, [Known(150.0)]).status is Status.TIME_LIMIT
+
+
+def test_what_no_state_can_be_made_of_is_refused() -> None:
+    with pytest.raises(ValueError, match="no state of Scripted that can be gone on from"):
+        Resumed({}, 0, 0.0, 0.0, []).state(problem(), Scripted(SCRIPT))
+
+
+def test_a_warm_start_reaches_the_solver_less_what_was_taken_off_the_targets() -> None:
+    X, y = np.random.default_rng(0).normal(size=(20, 3)), 1e3 + np.arange(20.0)
+    level = Regularizer(KSupport(1), "penalized", 1.0)
+    task = Problem.build(as_design(X), y, as_loss("squared"), level, fit_intercept=True)
+    begun: list[float] = []
+
+    class Noting(Scripted):
+        def start(self, problem: Problem, warm: WarmStart | None = None) -> State:
+            assert warm is not None
+            begun.append(warm.intercept + problem.origin)
+            return super().start(problem, warm)
+
+    warm = WarmStart(np.array([1]), np.array([0.5]), 1005.0)
+    run(task, Noting(SCRIPT), Iterations(0), warm=warm)
+    assert begun == [1005.0]
 
 
 @pytest.mark.parametrize("at", [1, 2, 3])
@@ -168,6 +248,21 @@ def test_print_progress() -> None:
     lines = stream.getvalue().splitlines()
     assert lines[0].split()[:4] == ["step", "passes", "seconds", "objective"]
     assert [line.split()[0] for line in lines[1:]] == ["0", "2", "4"]
+    assert not any("skipped" in line for line in lines)
+
+
+def test_progress_is_printed_at_every_step_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    said = PrintProgress()
+    progress = Progress(Scripted(SCRIPT).start(problem()))
+    assert (progress.passes, progress.seconds) == (0.0, 0.0)
+    for progress.state.iteration, progress.skipped in ((0, None), (1, 0.9)):
+        progress.record()
+        said(progress)
+    assert capsys.readouterr().err.splitlines() == [
+        " step   passes   seconds      objective  relative gap  columns",
+        "    0      0.0      0.00             10      8.00e-01        2",
+        "    1      0.0      0.00             10      8.00e-01        2  90% skipped",
+    ]
 
 
 def test_results() -> None:

@@ -47,7 +47,7 @@ class Pricing:
 
     def entering(self, columns: Columns) -> Columns:
         """Return those of these columns that the point does not have and would let in."""
-        if self.columns is not None and self.columns.size:
+        if self.columns is not None:
             columns = columns[~np.isin(columns, self.columns)]
         if not columns.size:
             return columns

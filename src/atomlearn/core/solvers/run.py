@@ -147,7 +147,7 @@ def _loop(
                 best = state
             problem = problem.until(clock.watched(observers, progress, problem.deadline))
             status = stop.reason(progress) or state.exhausted
-            if status is None and state.iteration and problem.is_perfect(state.certificate):
+            if status is None and problem.is_perfect(state.certificate):
                 status = Status.PERFECT_FIT
             status = status or stall.reason(state)
             if status is None and problem.deadline.passed:
