@@ -114,6 +114,11 @@ BAD_X = {
     "pandas strings": (pd.DataFrame({"a": ["u"] * N, "b": range(N)}), "numer|numbers.*encode"),
     "pyarrow strings": (pa.table({"a": ["u"] * N}), "numer|numbers.*encode"),
     "complex": (X + 1j, "Complex data not supported"),
+    "masked": (np.ma.masked_array(X, X > 1), r"X has masked entries.*filled"),
+    "days": (np.round(X).astype("M8[D]"), "X must hold numbers, got dtype datetime64"),
+    "pandas days": (pd.DataFrame({"a": pd.date_range("2020", periods=N)}), "'a' .datetime64"),
+    "polars days": (pl.DataFrame({"a": pd.date_range("2020", periods=N)}), "'a' .Datetime"),
+    "a number beyond float64": (np.full((N, P), 10**400), "X must hold numbers.*|dtype object"),
     "ragged": ([[1.0, 2.0], [3.0]], "inhomogeneous|same length"),
 }
 
@@ -171,6 +176,7 @@ BAD_Y = {
     "scalar": (1.0, "y (must|should) be .*one target per sample"),
     "None": (None, "y must be one-dimensional|requires y to be passed"),
     "complex": (LABELS + 1j, r"y is complex.*y\.real"),
+    "masked": (np.ma.masked_array(LABELS, LABELS * X[:, 1] > 1), "y has masked entries.*filled"),
 }
 
 
@@ -231,6 +237,7 @@ BAD_WEIGHT = {
     "infinity": (with_entry(np.ones(N), 2, np.inf), r"sample_weight\[2\] is inf.*finite"),
     "short": (np.ones(5), r"sample_weight must have shape \(12,\).*got \(5,\)"),
     "two columns": (np.ones((N, 2)), r"sample_weight must have shape \(12,\).*got \(12, 2\)"),
+    "masked": (np.ma.masked_array(np.ones(N), X[:, 0] > 0), "sample_weight has masked entries"),
     "strings": (["a"] * N, "sample_weight must be an array of numbers"),
     "complex": (np.ones(N) * 1j, "sample_weight must be .*complex.*real part"),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import warnings
 from typing import Any
 
@@ -11,9 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from atomlearn import solvers
-from atomlearn.core.data.convert import as_compressed, held_design
-from atomlearn.core.data.frames import frame_to_array, is_table
-from atomlearn.core.interfaces import Array, Columns, Design, Loss, Norm, Solver, Task, is_whole
+from atomlearn.core.data.convert import as_compressed, held_design, readable
+from atomlearn.core.interfaces import Array, Columns, Design, Loss, Norm, Solver, Task, whole_number
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.names import named_columns
@@ -54,24 +54,21 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
         checked = validate_data(
             estimator,
             # SciPy would follow the indices of other sparse formats before anyone looks at them.
-            as_compressed(X),
+            as_compressed(readable(X)),
             reset=reset,
             accept_sparse=["csr", "csc"],
             accept_large_sparse=True,
             dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
         )
-    except TypeError:
-        if is_table(X):
-            frame_to_array(X)  # which names the columns that are no numbers
-        raise
-    except ValueError as error:
-        if "could not convert" not in str(error):
+    except (ValueError, OverflowError) as error:
+        if not re.search("could not convert|too large", str(error)):
             raise
         raise ValueError(
             f"X must hold numbers: {error}; encode categories with "
             "sklearn.preprocessing.OneHotEncoder, or leave such columns out"
         ) from error
-    return as_design(checked, check_finite=False)
+    return as_design(checked)
 
 
 def is_plain(X: Any) -> bool:
@@ -185,11 +182,7 @@ def amount_of(estimator: Any) -> float:
 
 def whole(name: str, value: Any, least: int = 1) -> int:
     """Return a parameter as an int >= ``least``, or raise with the remedy."""
-    if not is_whole(value):
-        raise TypeError(f"{name} must be a whole number of at least {least}, got {value!r}")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value!r}")
-    return int(value)
+    return whole_number("the estimator", name, value, least)
 
 
 def keep(estimator: Any, parameters: dict[str, Any]) -> None:

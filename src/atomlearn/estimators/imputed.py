@@ -12,6 +12,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from atomlearn.core.data.convert import readable
+from atomlearn.core.interfaces.numbers import unmasked
+
 
 def _has(name: str) -> Any:
     def check(estimator: Any) -> bool:
@@ -78,7 +81,9 @@ class Imputed(MetaEstimatorMixin, BaseEstimator):
         self.imputer_ = SimpleImputer(
             strategy="median", add_indicator=flagged, keep_empty_features=True
         )
-        filled = self.imputer_.fit_transform(X)
+        for name, given in {"y": y, **of_rows}.items():
+            unmasked(name, given)
+        filled = self.imputer_.fit_transform(readable(X))
         n_inputs = self.imputer_.n_features_in_
         self.groups_ = np.arange(n_inputs, dtype=np.int64)
         if flagged:
@@ -109,7 +114,7 @@ class Imputed(MetaEstimatorMixin, BaseEstimator):
 
     def _filled(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self, "estimator_")
-        filled: NDArray[Any] = self.imputer_.transform(X)
+        filled: NDArray[Any] = self.imputer_.transform(readable(X))
         return filled
 
     def predict(self, X: Any) -> Any:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import check_classification_targets
 
 from atomlearn.core.interfaces import Array, Columns, Design, Lift, Loss
 from atomlearn.core.norms.ksupport import KSupport
@@ -18,7 +17,7 @@ from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.run import run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
-from atomlearn.estimators.targets import checked_target, encoded
+from atomlearn.estimators.targets import checked_labels, checked_target, encoded
 from atomlearn.estimators.units import block_of
 from atomlearn.lifting.latent import LatentNorm
 from atomlearn.lifting.latent_ksupport import LatentKSupport
@@ -66,11 +65,9 @@ def target_of(
     """
     if loss.task == "survival":
         return loss.check_target(y), None
-    target = checked_target(estimator, y, weight.size)
     if not loss.is_classification:
-        return loss.check_target(target), None
-    check_classification_targets(target)
-    classes, codes = encoded(estimator, target, weight)
+        return loss.check_target(checked_target(estimator, y, weight.size)), None
+    classes, codes = encoded(estimator, checked_labels(estimator, y, weight.size), weight)
     if classes.size > 2:
         return np.eye(classes.size)[codes], classes
     return np.where(codes == 1, 1.0, -1.0), classes

@@ -18,7 +18,7 @@ from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.callbacks import with_callbacks
 from atomlearn.estimators.checks import checked_design, expanded, keep
 from atomlearn.estimators.selects_columns import SelectsColumns
-from atomlearn.estimators.targets import Checked, normalized
+from atomlearn.estimators.targets import Checked, normalized, of_samples
 from atomlearn.survival.concordance import concordance
 from atomlearn.survival.cox import Cox
 from atomlearn.survival.target import checked_survival
@@ -86,7 +86,7 @@ class LinearSurvival(AtomicModel):
         """Return the data, or say what is wrong with X, y or the weights."""
         inputs = checked_design(self, X, reset=True)
         loss = Cox(self.ties)
-        target: Any = _target(y, inputs.shape[0])
+        target: Any = of_samples(checked_survival(y), inputs.shape[0])
         weight = normalized(check_weight(sample_weight, inputs.shape[0]))
         if not target["event"][weight > 0.0].any():
             raise ValueError("y holds no event of a sample with a weight: nothing can be learned")
@@ -119,7 +119,7 @@ class LinearSurvival(AtomicModel):
     def score(self, X: Any, y: Any, offset: Any = None) -> float:
         """Return Harrell's concordance of the times and the predicted risks; 1/2 is by chance."""
         risk = self.predict(X, offset).astype(np.float64)
-        return concordance(_target(y, risk.size), risk)
+        return concordance(of_samples(checked_survival(y), risk.size), risk)
 
     def predict_cumulative_hazard_function(
         self, X: Any, return_array: bool = False, offset: Any = None, stratum: Any = None
@@ -256,13 +256,3 @@ class AtomicSurvival(SelectsColumns, LinearSurvival):
         settings = self._settings()
         self._fit(self._checked(X, y, sample_weight).with_offset(offset), settings)
         return self
-
-
-def _target(y: Any, n_samples: int) -> Any:
-    target = checked_survival(y)
-    if target.size != n_samples:
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: X has {n_samples} rows "
-            f"and y has {target.size} targets; they must describe the same samples"
-        )
-    return target

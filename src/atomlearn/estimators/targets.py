@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from atomlearn.core.interfaces import Array, Design, Loss
+from atomlearn.core.interfaces.numbers import unmasked
 from atomlearn.core.problem.checks import check_offset, check_weight
 from atomlearn.estimators.checks import checked_design, checked_loss, expanded
 
@@ -74,16 +75,8 @@ def checked_classification(
 ) -> Checked:
     """Return the data of a classification, or say what is wrong with X, y or the weights."""
     inputs = checked_design(estimator, X, reset=True)
-    try:
-        target = checked_target(estimator, y, inputs.shape[0])
-        if not _are_whole(target):
-            check_classification_targets(target)
-    except TypeError as error:
-        raise ValueError(
-            f"y holds labels that cannot be compared ({error}); drop samples without a label, and "
-            "give the others one type, for example with y.astype(str)"
-        ) from error
-    weight = unlabeled = check_weight(sample_weight, inputs.shape[0])
+    target = checked_labels(estimator, y, inputs.shape[0])
+    weight = unlabeled = normalized(check_weight(sample_weight, inputs.shape[0]))
     classes, codes = encoded(estimator, target, weight)
     if class_weight is not None:
         weight = weight * class_weights(class_weight, classes, codes, weight)[codes]
@@ -92,6 +85,22 @@ def checked_classification(
     loss = checked_loss(estimator.loss, "classification")
     targets = signs(classes.size, codes)
     return Checked(design, target, targets, normalized(weight), loss, classes, codes)
+
+
+def checked_labels(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
+    """Return y as labels that can be sorted, one a sample, or say what is wrong with them."""
+    try:
+        target = checked_target(estimator, y, n_samples)
+        if target.dtype == object and {type(label) for label in target} <= {bool, np.bool_}:
+            target = target.astype(bool)
+        if not _are_whole(target):
+            check_classification_targets(target)
+    except TypeError as error:
+        raise ValueError(
+            f"y holds labels that cannot be compared ({error}); drop samples without a label, and "
+            "give the others one type, for example with y.astype(str)"
+        ) from error
+    return target
 
 
 def _are_whole(target: NDArray[Any]) -> bool:
@@ -133,6 +142,7 @@ def checked_target(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
     # Not np.iscomplexobj, which what is merely like an array may refuse.
     if np.asarray(y).dtype.kind == "c":
         raise ValueError("Complex data not supported: y is complex; pass y.real")
+    unmasked("y", y)
     try:
         target: NDArray[Any] = column_or_1d(y, warn=True)
     except ValueError as error:
@@ -141,10 +151,15 @@ def checked_target(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
         assert_all_finite(target, input_name="y")
     except ValueError as error:
         raise ValueError(f"{error} Drop those samples, or fill their targets in") from error
-    if target.shape[0] != n_samples:
+    return of_samples(target, n_samples)
+
+
+def of_samples(target: NDArray[Any], n_samples: int) -> NDArray[Any]:
+    """Return the targets, refused where they are not as many as the samples."""
+    if len(target) != n_samples:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_samples} rows "
-            f"and y has {target.shape[0]} targets; they must describe the same samples"
+            f"and y has {len(target)} targets; they must describe the same samples"
         )
     return target
 

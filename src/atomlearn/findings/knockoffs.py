@@ -11,11 +11,13 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from atomlearn.core.data.convert import readable
 from atomlearn.core.interfaces import Array, Loss, Norm, is_number, whole_number
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.partition import Partition
 from atomlearn.estimators.checks import keep
+from atomlearn.estimators.targets import checked_target
 from atomlearn.findings.gaussian import (
     Knockoffs,
     generator,
@@ -166,16 +168,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         """Select features of X (n_samples, n_features) for y."""
         if not (is_number(self.fdr) and 0 < self.fdr < 1):
             raise ValueError(f"fdr must be a share between 0 and 1 such as 0.1, got {self.fdr!r}")
+        array = validate_data(self, readable(X), dtype=np.float64, ensure_min_samples=2)
         structured = getattr(getattr(y, "dtype", None), "names", None) is not None
-        array, target = (
-            (validate_data(self, X, dtype=np.float64, ensure_min_samples=2), y)
-            if structured or y is None
-            else validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=False)
-        )
-        if y is None:
-            raise ValueError(
-                "requires y to be passed, but the target y is None: features are selected for it"
-            )
+        target = y if structured else checked_target(self, y, len(array))
         rng = generator(self.rng)
         standard, means, scales = standardized(array)
         partition = self._partition(array.shape[1])

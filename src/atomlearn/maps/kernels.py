@@ -231,7 +231,9 @@ class Kernels(Forwarding, MappedDesign):
             map, z = factored(kernel, data, weight, rank, float(tolerance), number)
             if normalize:
                 variance = float((weight @ (z - weight @ z) ** 2).sum())
-                scale = 1.0 / math.sqrt(variance) if variance > 0 else 1.0
+                # What a kernel that is the same everywhere leaves is rounding, which stays small.
+                varies = variance > np.finfo(float).eps * float((weight @ z**2).sum())
+                scale = 1.0 / math.sqrt(variance) if varies else 1.0
                 map = KernelMap(map.pivots, map.triangle, scale, map.residual)
                 z *= scale
             maps.append(map)
@@ -259,7 +261,8 @@ class Kernels(Forwarding, MappedDesign):
                 near = matrices[number][:, map.pivots]
             else:
                 assert maps.rows is not None
-                near = np.asarray(kernel(X, maps.rows[maps.places[number]]), dtype=np.float64)
+                rows = maps.rows[maps.places[number]]
+                near = np.asarray(kernel(X, rows) if len(rows) else np.empty((len(X), 0)))
             columns.append(map.columns(near))
         design = cls.__new__(cls)
         design._set(columns, maps)

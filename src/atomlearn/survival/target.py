@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.interfaces.numbers import unmasked
+
 #: One sample: whether the event was seen at ``time``; at risk after ``entry``; compared within
 #: its ``stratum``.
 RECORD = np.dtype([("event", "?"), ("time", "f8"), ("entry", "f8"), ("stratum", "i8")])
@@ -61,9 +63,7 @@ def survival_target(event: Any, time: Any, entry: Any = None, stratum: Any = Non
 
 def checked_survival(y: object) -> NDArray[Any]:
     """Return y with the fields of ``RECORD``, or raise ValueError."""
-    if np.ma.is_masked(y):
-        raise ValueError("y has masked values; drop those samples before fitting")
-    given = _fields_of(y)
+    given = _fields_of(unmasked("y", y))
     if given.dtype.names is None or given.ndim != 1:
         raise ValueError(f"y must be {_EXPECTED}; received {given.dtype} of shape {given.shape}")
     if given.size == 0:

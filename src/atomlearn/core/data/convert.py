@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from atomlearn.core.data.compressed import checked_parts, is_sparse
 from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.entries import refuse_entry
-from atomlearn.core.data.frames import frame_to_array, is_table, narrowest, table_names
+from atomlearn.core.data.frames import frame_to_array, is_table, library_of, narrowest, table_names
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Design
+from atomlearn.core.interfaces.numbers import unmasked
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,21 @@ def held_design(X: object, *, check_finite: bool = True) -> DenseDesign | Sparse
     return design
 
 
+def readable(X: Any) -> Any:
+    """Return X as it is, refused where NumPy would read numbers that nobody meant.
+
+    Those that a mask hides, days of dates, and the real parts of complex numbers.
+    """
+    unmasked("X", X)
+    if library_of(X) in ("polars", "pyarrow"):
+        frame_to_array(X.slice(0, 0))  # Without rows it looks at the types alone.
+    types: Any = getattr(X, "dtypes" if is_table(X) else "dtype", None)
+    for dtype in np.atleast_1d(types):
+        if getattr(dtype, "kind", "f") in "cmM":
+            frame_to_array(X.head(0)) if is_table(X) else check_kind(dtype)
+    return X
+
+
 def is_opened(X: object) -> bool:
     """Return whether X is a design, or becomes one by being opened: not an array or a table."""
     kind = _kind_of(X)
@@ -144,10 +160,7 @@ def _check_shape(shape: tuple[int, ...], X: object) -> None:
 
 def _numeric_array(X: object) -> NDArray[Any]:
     """Return anything array-like as float32 or float64, copying only where the type forces it."""
-    if isinstance(X, np.ma.MaskedArray):
-        if np.ma.is_masked(X):
-            raise ValueError("X is a masked array with masked entries; fill them, X.filled(value)")
-        X = X.data
+    unmasked("X", X)
     try:
         array = np.asarray(X)
     except (ValueError, TypeError) as error:
@@ -155,7 +168,7 @@ def _numeric_array(X: object) -> NDArray[Any]:
             f"X of type {type(X).__name__} is not a rectangular array of numbers ({error}); "
             "give all rows the same length"
         ) from error
-    _check_kind(array.dtype)
+    check_kind(array.dtype)
     if array.dtype not in (np.float32, np.float64):
         return array.astype(narrowest([array.dtype]))
     if not array.dtype.isnative or not array.flags.aligned:
@@ -163,7 +176,8 @@ def _numeric_array(X: object) -> NDArray[Any]:
     return array
 
 
-def _check_kind(dtype: np.dtype[Any]) -> None:
+def check_kind(dtype: np.dtype[Any]) -> None:
+    """Refuse a type that is none of real numbers."""
     if dtype.kind == "c":
         raise ValueError(
             f"Complex data not supported: X has dtype {dtype}; pass X.real, or real and imaginary "
@@ -190,7 +204,7 @@ def _check_finite_dense(array: NDArray[Any], design: DenseDesign, names: list[st
 
 def _sparse_design(X: Any, check_finite: bool) -> SparseDesign:
     _check_shape(X.shape, X)
-    _check_kind(X.dtype)
+    check_kind(X.dtype)
     X = as_compressed(X)
     if X.dtype not in (np.float32, np.float64) or not X.dtype.isnative:
         data, indices, indptr = checked_parts(X)

@@ -25,13 +25,10 @@ def table_names(X: object) -> list[str] | None:
 
     As in scikit-learn, names count only where all of them are strings.
     """
-    library = library_of(X)
-    if library == "pyarrow" and hasattr(X, "column_names"):
-        return list(X.column_names)
-    if library in ("pandas", "polars") and hasattr(X, "columns"):
-        names = list(X.columns)
-        return names if all(isinstance(name, str) for name in names) else None
-    return None
+    names = getattr(X, "column_names" if library_of(X) == "pyarrow" else "columns", None)
+    if names is None or not is_table(X) or not all(isinstance(name, str) for name in names):
+        return None
+    return list(names)
 
 
 def narrowest(types: Iterable[np.dtype[Any]]) -> np.dtype[Any]:
@@ -146,13 +143,6 @@ def _from_pyarrow(X: Any, name: str) -> NDArray[Any]:
         target = pa.float32() if dtype == np.float32 else pa.float64()
         if part.type != target and not pa.types.is_float16(part.type):
             part = part.cast(target, safe=False)
-        return np.asarray(part.to_numpy(**_copying(part)))
+        return np.asarray(part)
 
     return _filled(X.num_rows, types, column)
-
-
-def _copying(part: Any) -> dict[str, bool]:
-    """Return the option by which a single pyarrow Array may copy; chunked ones always may."""
-    import pyarrow as pa
-
-    return {"zero_copy_only": False} if isinstance(part, pa.Array) else {}

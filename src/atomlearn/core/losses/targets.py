@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces.numbers import unmasked
 
 
 def regression_target(y: object) -> Array:
@@ -65,9 +66,7 @@ def binary_target(y: object) -> Array:
 
 
 def _one_dimensional(y: object) -> NDArray[Any]:
-    if np.ma.is_masked(y):
-        raise ValueError("y has masked values; drop those samples before fitting")
-    values = np.asarray(y)
+    values = np.asarray(unmasked("y", y))
     if values.ndim != 1:
         remedy = (
             "pass y.ravel()"

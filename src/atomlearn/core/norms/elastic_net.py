@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Atom, Columns, Form, ProxJacobian, ProxPoint, Scores
-from atomlearn.core.interfaces.numbers import number_at_least
+from atomlearn.core.interfaces.numbers import positive_number
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.l2 import L2
 from atomlearn.core.norms.threshold import soft_threshold, weighted_l1_point
@@ -47,7 +47,7 @@ class ElasticNetNorm(VectorNorm):
 
     def check(self, n_features: int) -> None:
         """Raise where k is not a finite number >= 1."""
-        number_at_least("ElasticNetNorm", "k", self.k, 1.0)
+        self._k()
 
     def value(self, w: Array) -> float:
         """max(||w||_2, ||w||_1 / sqrt k)"""
@@ -98,7 +98,7 @@ class ElasticNetNorm(VectorNorm):
             count = min(4 * count, scores.n_columns)
 
     def _k(self) -> float:
-        return number_at_least("ElasticNetNorm", "k", self.k, 1.0)
+        return positive_number("ElasticNetNorm", "k", self.k, 1.0)
 
     def _root(self) -> float:
         return math.sqrt(self._k())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Columns, is_number
+from atomlearn.core.interfaces.numbers import unmasked
 
 if TYPE_CHECKING:
     from atomlearn.core.interfaces.loss import Loss
@@ -61,7 +62,8 @@ def check_loss(loss: Loss, y: Array, weight: Array, fit_intercept: Any) -> None:
         )
     with np.errstate(over="ignore", invalid="ignore"):
         value = loss.value(y, np.zeros(y.shape[0]), weight)
-    if not math.isfinite(value):
+        squared = np.square(value)  # as large as what is computed from it
+    if not math.isfinite(squared):
         raise ValueError(
             f"y is too large for float64: the loss {loss.name!r} of predicting 0 is {value}; "
             "divide y, or the sample weights, by their largest number"
@@ -76,6 +78,7 @@ def check_offset(offset: object, n_samples: int) -> Array:
 
 def _one_each(name: str, given: object, n_samples: int, unit: str, remedy: str) -> Array:
     """Return one finite float64 a sample, (n_samples,): a single number serves all of them."""
+    unmasked(name, given)
     try:
         array = np.asarray(given)
         if array.dtype.kind == "c":

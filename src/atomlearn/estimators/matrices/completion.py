@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from atomlearn.core.data.convert import readable
 from atomlearn.core.interfaces import Array, Loss, Rows
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.checks import positive
@@ -161,8 +162,9 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return Mixed([as_loss(name) for name in names], kinds[cols], offsets[cols])
 
     def _checked(self, X: Any, *, reset: bool) -> Array:
+        dtypes = [np.float64, np.float32]
         checked: Array = validate_data(
-            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
+            self, readable(X), reset=reset, dtype=dtypes, ensure_all_finite="allow-nan"
         )
         self._dtype = checked.dtype
         return np.asarray(checked, dtype=np.float64)

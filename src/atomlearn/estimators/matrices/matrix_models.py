@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
+from atomlearn.core.data.convert import readable
 from atomlearn.core.interfaces import Array, Form, Solver
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.checks import positive
@@ -31,21 +32,16 @@ class MatrixModel(BaseEstimator):
     solver: str | Solver
     verbose: int
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
-        return tags
-
     def _checked(self, X: Any, *, reset: bool, least: int = 1) -> NDArray[Any]:
         """Return X as a finite array in float32 or float64, its names and width compared."""
         checked: NDArray[Any] = validate_data(
             self,
-            X,
+            readable(X),
             reset=reset,
             dtype=[np.float64, np.float32],
             ensure_min_samples=least,
         )
-        return checked
+        return np.require(checked, requirements="A")
 
     def _settings(self) -> Settings:
         tol = positive("tol", self.tol, "relative duality gap to prove, for example 1e-6")

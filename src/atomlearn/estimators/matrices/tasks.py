@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from atomlearn.core.interfaces import Array, Design, Loss
+from atomlearn.core.interfaces.numbers import unmasked
 from atomlearn.core.norms.names import named
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.estimators.checks import amount_of, free_columns, grouped, names_of
 from atomlearn.estimators.separating import warn_of_separating
+from atomlearn.estimators.targets import of_samples
 from atomlearn.maps.feature_map import map_of
 from atomlearn.matrices.norms.rows import over_tasks
 from atomlearn.matrices.tasks import task_problem
@@ -28,13 +30,8 @@ def is_of_tasks(y: Any) -> bool:
 
 def checked_tasks(y: Any, n_samples: int) -> Array:
     """Return y (n_samples, n_tasks) as finite float64."""
-    Y: Array = check_array(y, dtype=np.float64, input_name="y", ensure_min_samples=0)
-    if Y.shape[0] != n_samples:
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: X has {n_samples} rows "
-            f"and y has {Y.shape[0]} targets; they must describe the same samples"
-        )
-    return Y
+    Y: Array = check_array(unmasked("y", y), dtype=np.float64, input_name="y", ensure_min_samples=0)
+    return of_samples(Y, n_samples)
 
 
 def absorbable(offset: Any, loss: Loss, shape: tuple[int, ...]) -> Array:
