@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,16 @@ def error_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
         (["--target", "label", "--seed", "-3"], "from 0"),
         (["--target", "label", "--task", "ranking"], "invalid choice"),
         (["--target", "label", "--frobnicate"], "unrecognized"),
+        (["--target", "label", "--id", "label"], "'label' is the target, and can be nothing else"),
+        (["--target", "label", "--drop", "a,label"], "'label' is the target"),
+        (["--target", "label", "--covariates", "label"], "'label' is the target"),
+        (["--target", "a", "--weights", "a"], "'a' is the target"),
+        (["--target", "label", "--checkpoint", ""], "--checkpoint: expected a name, got ''"),
+        (["--target", "label", "--out", ""], "--out: expected a name, got ''"),
+        (["--target", "label", "--C", "1e300"], "too large for float64"),
+        (["--target", "label", "--encoding", "rot13"], "no encoding 'rot13'"),
+        (["--target", "label", "--encoding", "utf-16"], "data.csv is not utf-16 text"),
+        (["--target", "a", "--task", "classification"], "each class keeps a row"),
     ],
 )
 def test_wrong_options(
@@ -97,6 +108,17 @@ def test_wrong_files(
     path.write_text(content)
     arguments = ("--target", "label", "--out", tmp_path / "out")
     assert expected in error_of(capsys, "select", path, *arguments)
+
+
+def test_files_of_something_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A picture, a compressed table under a plain name: the file is named, with the remedy."""
+    for content in (bytes(range(256)) * 9, gzip.compress(GOOD.encode())):
+        path = tmp_path / "data.csv"
+        path.write_bytes(content)
+        arguments = ("--target", "label", "--out", tmp_path / "out")
+        error = error_of(capsys, "select", path, *arguments)
+        assert f"{path} is not cp1252 text" in error
+        assert "--encoding" in error
 
 
 def test_missing_file_and_unknown_format(
@@ -147,6 +169,13 @@ def test_predict_names_what_is_missing(
     assert "no file" in error_of(capsys, "predict", model, tmp_path / "none.csv")
     assert "none.json" in error_of(capsys, "predict", tmp_path / "none.json", data)
     assert "not a model file" in error_of(capsys, "predict", data, data)
+    assert "no column 'name'" in error_of(capsys, "predict", model, data, "--id", "name")
+    same = ("--out", tmp_path / "p.csv", "--explain", tmp_path / "p.csv")
+    assert "two files, and both are" in error_of(capsys, "predict", model, data, *same)
+    for place, said in ((tmp_path, "is the folder"), (tmp_path / "no" / "p.csv", "no folder")):
+        error = error_of(capsys, "predict", model, data, "--out", place)
+        assert said in error
+        assert ".tmp" not in error, "the name is the one that was given"
     np.savez(tmp_path / "d.npz", X=np.eye(2), features=np.array(["a", "c"]))
     assert "no column 'b'" in error_of(capsys, "predict", model, tmp_path / "d.npz")
     huge = tmp_path / "huge.csv"

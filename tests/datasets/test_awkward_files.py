@@ -236,6 +236,18 @@ def test_tables_with_types_are_as_from_text(ending: str, tmp_path: Path) -> None
     assert found.ids[2] == "P2"
 
 
+def test_two_columns_of_one_name_in_parquet_are_as_in_text(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pa.table([[1.0, 2.0], [3.0, 5.0], [0, 1]], names=["a", "a", "y"])
+    # Nor are folders of such names columns.
+    (tmp_path / "part=3").mkdir()
+    parquet.write_table(table, tmp_path / "part=3" / "twice.parquet")
+    found = read(tmp_path / "part=3" / "twice.parquet", "y")
+    assert found.feature_names == ("a", "a_2")
+    assert has_note(found, "came twice")
+
+
 def test_arrays_with_gaps_names_as_objects_and_targets_of_their_own(tmp_path: Path) -> None:
     X = np.arange(24.0).reshape(8, 3)
     X[2, 1] = np.nan

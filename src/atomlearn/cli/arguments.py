@@ -87,7 +87,9 @@ def _add_select(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("data", metavar="DATA", help=_DATA)
-    parser.add_argument("--out", required=True, metavar="DIR", help="folder for the results")
+    parser.add_argument(
+        "--out", required=True, type=values.place, metavar="DIR", help="folder for the results"
+    )
     _add_data(parser.add_argument_group("the data"))
     add_genotypes(parser.add_argument_group("genotypes"))
     _add_model(parser.add_argument_group("the model"))
@@ -106,6 +108,7 @@ def _add_select(commands: Any) -> None:
     run.add_argument("--time-limit", type=values.positive, metavar="S", help="seconds for all fits")
     run.add_argument(
         "--checkpoint",
+        type=values.place,
         metavar="DIR",
         help="keep the state of all fits here; killed anywhere, the same command goes on from it",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,6 @@ def inspect(options: argparse.Namespace) -> int:
 
 
 def _counted(frame: Any, plan: ColumnPlan) -> ColumnPlan:
-    from dataclasses import replace
-
     return replace(plan, missing=int(frame.missing(plan.name).sum()))
 
 

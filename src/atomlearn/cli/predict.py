@@ -46,6 +46,8 @@ def predict(options: argparse.Namespace) -> int:
             "are far outside of what the model was fitted to: check that row"
         )
     if options.explain is not None:
+        if options.explain == options.out:
+            raise CommandError(f"--out and --explain are two files, and both are {options.out}")
         write_text(options.explain, explanations_csv(model, inputs.X))
         print(f"{len(scores):,} explanations written to {options.explain}", file=sys.stderr)
     text = predictions_csv(model, scores, inputs.ids)
@@ -101,6 +103,8 @@ def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> I
         table = frame_again(path, form, options.sheet, options.transpose, id_column)
         if table is not None:
             frame, ids = table
+            if options.id is not None:
+                frame.require([options.id])
             if ids is None and id_column is not None and id_column in frame.header:
                 ids = [str(cell) for cell in frame.cells(id_column).tolist()]
             beside = [plan for plan in plans if plan.is_used and plan.name not in frame.header]
@@ -189,14 +193,11 @@ def _filled(
     if not plans:
         return X
     columns = []
+    at = {item.name: place for item, place in zip(model.inputs, places, strict=True)}
     for item, place in zip(model.inputs, places, strict=True):
         flag = item.name.removesuffix("=missing")
-        if flag != item.name and flag in plans:
-            place = (
-                places[[other.name for other in model.inputs].index(flag)]
-                if any(other.name == flag for other in model.inputs)
-                else place
-            )
+        if flag in plans:
+            place = at.get(flag, place)
         column = np.asarray(whole[:, place], dtype=np.float64)
         gaps = np.isnan(column)
         if flag != item.name:

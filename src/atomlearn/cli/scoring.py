@@ -39,8 +39,8 @@ def split(
         held_out = np.concatenate(parts)
     if held_out.size == 0:
         raise CommandError(
-            f"--test-fraction {fraction} of {n_samples} rows holds out none; give a larger one, "
-            "more rows, or --test-fraction 0 for no held-out scores"
+            f"--test-fraction {fraction} of {n_samples} rows holds out none, for each class keeps "
+            "a row; give a larger one, more rows, or --test-fraction 0 for no held-out scores"
         )
     chosen = np.zeros(n_samples, dtype=bool)
     chosen[held_out] = True

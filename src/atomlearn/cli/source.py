@@ -71,7 +71,10 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
     """Return the data of the file that the options name, and the target as they ask for it."""
     path = Path(options.data)
     form = format_of(path)
-    _check(path, form.in_place, options, plan)
+    if form.in_place and options.interactions:
+        raise CommandError(
+            f"--interactions need a table in memory, and {path} is opened as it is; leave that out"
+        )
     began = time.perf_counter()
     table = read(path, options.target, **reading_options(options))
     if table.y is None and not plan.is_survival:
@@ -111,14 +114,6 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
         table.ids,
         table.variants,
     )
-
-
-def _check(path: Path, in_place: bool, options: argparse.Namespace, plan: Plan) -> None:
-    """Refuse what cannot be, before the file is read."""
-    if in_place and options.interactions:
-        raise CommandError(
-            f"--interactions need a table in memory, and {path} is opened as it is; leave that out"
-        )
 
 
 def _target(table: DataTable, options: argparse.Namespace, plan: Plan) -> Target:

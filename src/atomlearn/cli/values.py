@@ -15,6 +15,13 @@ def number(text: str, kind: type, expected: str) -> Any:
         raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}") from None
 
 
+def place(text: str) -> str:
+    """Return the name of a file or a folder, which an empty shell variable is not."""
+    if not text:
+        raise argparse.ArgumentTypeError("expected a name, got ''")
+    return text
+
+
 def positive(text: str) -> float:
     """Return a positive, finite number."""
     value: float = number(text, float, "a positive number")

@@ -18,6 +18,7 @@ def check_place(path: str | Path) -> None:
 
 def write_text(path: str | Path, text: str) -> None:
     """Write ``text`` as UTF-8; readers see the old file or the new one, never half of one."""
+    check_place(path)
     target = Path(path)
     # Names of files come with stand-ins for their bytes where the locale is not UTF-8 (LC_ALL=C).
     text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

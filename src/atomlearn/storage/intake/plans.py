@@ -59,6 +59,10 @@ def require(frame: Frame, reading: Reading) -> None:
     roles = dict(reading.named_roles())
     if reading.pheno is not None:
         roles.pop("target", None)
+    target = roles.get("target")
+    others = [name for role, name in roles.items() if role != "target"]
+    if target in (*others, *reading.drop, *reading.covariates):
+        raise ValueError(f"{target!r} is the target, and can be nothing else beside it")
     for name in roles.values():
         if name in frame.header:
             continue

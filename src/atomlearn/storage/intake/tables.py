@@ -23,7 +23,7 @@ def read_parquet(path: Path, labels: Labels = frozenset()) -> Frame:
     """Return the frame of a Parquet file; ``labels`` : see ``TextForm``."""
     pq = imported("pyarrow.parquet", "pyarrow", path)
     with understood(path, "Parquet file", "; copy it afresh"):
-        table = pq.read_table(path)
+        table = pq.ParquetFile(path).read()
     return _arrow_frame(path, table, labels)
 
 

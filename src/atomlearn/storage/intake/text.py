@@ -43,15 +43,19 @@ def looks_delimited(suffix: str, line: str) -> bool:
 
 def read_text(path: Path, form: TextForm) -> Frame:
     """Return the frame of a text file."""
+    encoding = form.encoding or "cp1252"
     try:
-        return TextFile(path, form).frame()
-    except UnicodeDecodeError as error:
-        if form.encoding:
-            raise ValueError(
-                f"{path} is not {form.encoding} text ({error.reason} at byte {error.start}); give "
-                "--encoding, such as latin-1, utf-16 or cp1250"
-            ) from error
-    frame = TextFile(path, replace(form, encoding="cp1252")).frame()
+        try:
+            return TextFile(path, form).frame()
+        except UnicodeDecodeError:
+            if form.encoding:
+                raise
+        frame = TextFile(path, replace(form, encoding=encoding)).frame()
+    except UnicodeError as error:
+        raise ValueError(
+            f"{path} is not {encoding} text ({error}); give --encoding, such as latin-1, utf-16 or "
+            "cp1250, or a file of text"
+        ) from error
     frame.notes.append(_TAKEN_AS)
     return frame
 
@@ -87,7 +91,7 @@ class TextFile:
             head: bytes = stream.read(INTAKE.head_bytes)
         encoding = form.encoding or _encoding(head)
         try:
-            codecs.lookup(encoding)
+            "".encode(encoding)  # Some encodings are none of text.
         except LookupError as error:
             raise ValueError(
                 f"there is no encoding {encoding!r}; give --encoding, such as latin-1 or utf-16"
