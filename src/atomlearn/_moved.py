@@ -12,6 +12,7 @@ from typing import Any
 #: Modules of which people keep objects, by their former names.
 MOVED = {
     "atomlearn.core.losses.cox": "atomlearn.survival.cox",
+    "atomlearn.core.norms.at_most": "atomlearn.papers.at_most",
     "atomlearn.core.solvers.feature_generation": "atomlearn.papers.feature_generation",
 }
 

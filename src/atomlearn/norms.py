@@ -1,6 +1,5 @@
 """Norms: gauges of atoms, known by value, polar, best columns and (where it exists) prox."""
 
-from atomlearn.core.norms.at_most import AtMost
 from atomlearn.core.norms.combine import Nonnegative, Scaled
 from atomlearn.core.norms.elastic_net import ElasticNetNorm
 from atomlearn.core.norms.groups import Groups
@@ -23,6 +22,7 @@ from atomlearn.matrices.norms.rows import RowGroups
 from atomlearn.matrices.norms.sparse import SparsePSD, SparseRankOne
 from atomlearn.matrices.norms.tensor import TensorTrace
 from atomlearn.matrices.norms.trace import TraceNorm
+from atomlearn.papers.at_most import AtMost
 from atomlearn.papers.pairwise import PairwiseElasticNet, TraceLasso
 
 __all__ = [
@@ -59,6 +59,7 @@ __all__ = [
 
 # The names of the wings' norms, beside those of the core.
 NAMES.update(
+    atmost=(AtMost, ("k", "groups")),
     latentgroups=(LatentGroups, ("groups",)),
     latentksupport=(LatentKSupport, ("k", "groups")),
     chains=(Chains, ("length",)),

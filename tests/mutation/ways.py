@@ -60,7 +60,6 @@ WAYS: dict[str, dict[str, str]] = {
         "stalled = 0 if trial.refit.gap": QUICKER,
         "4 * chosen.size >= 3 * size": QUICKER,
     },
-    "norms/at_most.py": {"if count <= atom.size": SAME},
     "norms/forms.py": {"abs(excess) <= 4e-16 * scale": ROUNDING},
     "norms/lift.py": {
         "MAX_DENSE_FACTORS =": SETTINGS,

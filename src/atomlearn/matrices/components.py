@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Form
 from atomlearn.core.losses import Squared
-from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
-from atomlearn.core.solvers.progress import Observer
 from atomlearn.matrices.designs.identity import Identity
 from atomlearn.matrices.norms.sparse import SparsePSD
 from atomlearn.matrices.scores import MatrixScores
@@ -47,18 +44,10 @@ def default_alpha(S: Array, k: int) -> float:
     return SETTINGS.share_of_alpha * lower if lower > 0 else 1.0
 
 
-def sparse_components(
-    S: Array,
-    k: int,
-    alpha: float,
-    settings: Settings,
-    form: Form = "penalized",
-    observers: Iterable[Observer] = (),
-) -> Result:
-    """Minimize 1/2 ||S - W||_F^2 + R(gauge(W)), atoms u u' with ||u|| = 1, ||u||_0 <= k."""
+def sparse_components(S: Array, k: int, alpha: float, form: Form) -> Problem:
+    """min 1/2 ||S - W||_F^2 + R(gauge(W)), atoms u u' with ||u|| = 1, ||u||_0 <= k."""
     regularizer = Regularizer(SparsePSD(k), form, alpha)
-    problem = Problem.build(Identity(S.shape), S.reshape(-1), Squared(), regularizer)
-    return settings.run(problem, None, observers)
+    return Problem.build(Identity(S.shape), S.reshape(-1), Squared(), regularizer)
 
 
 def components_of(result: Result, X: Array, means: Array, count: int | None) -> Components:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,9 @@ from atomlearn.core.data.coefficients import coefficient_matrix
 from atomlearn.core.interfaces import Array, Form, Norm
 from atomlearn.core.losses import Squared
 from atomlearn.core.norms.ksupport import KSupport
-from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
-from atomlearn.core.solvers.progress import Observer
 from atomlearn.matrices.designs.tasks import Tasks
 from atomlearn.matrices.settings import SETTINGS
 
@@ -34,20 +31,10 @@ def unit_rows(X: Array) -> Array:
     return unit
 
 
-def pursuit(
-    X: Array,
-    norm: Norm,
-    alpha: float,
-    settings: Settings,
-    form: Form = "squared",
-    observers: Iterable[Observer] = (),
-) -> Result:
-    """Minimize 1/2 ||X' - X'W||_F^2 + R(gauge(W)), W (n_samples, n_samples); samples are rows."""
-    base = np.asfortranarray(X.T)
-    problem = Problem.build(
-        Tasks(base, X.shape[0]), X.T.reshape(-1), Squared(), Regularizer(norm, form, alpha)
-    )
-    return settings.run(problem, None, observers)
+def pursuit(X: Array, norm: Norm, alpha: float, form: Form) -> Problem:
+    """min 1/2 ||X' - X'W||_F^2 + R(gauge(W)), W (n_samples, n_samples); samples are rows."""
+    design = Tasks(np.asfortranarray(X.T), X.shape[0])
+    return Problem.build(design, X.T.reshape(-1), Squared(), Regularizer(norm, form, alpha))
 
 
 def coefficients(result: Result, n_samples: int) -> Any:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Form, Norm, WarmStart
+from atomlearn.core.interfaces import Array, Form, Norm
 from atomlearn.core.losses import Squared
 from atomlearn.core.norms.combine import Scaled
 from atomlearn.core.norms.l1 import L1
@@ -15,7 +14,6 @@ from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
-from atomlearn.core.solvers.progress import Observer
 from atomlearn.lifting.union import Union
 from atomlearn.matrices.designs.complement import Complement
 from atomlearn.matrices.designs.identity import Identity
@@ -41,20 +39,11 @@ def default_alpha(X: Array, ratio: float) -> float:
     return SETTINGS.share_of_noise * largest if largest > 0 else 1.0
 
 
-def decomposition(
-    X: Array,
-    alpha: float,
-    ratio: float,
-    settings: Settings,
-    form: Form = "penalized",
-    warm: WarmStart | None = None,
-    observers: Iterable[Observer] = (),
-) -> Result:
-    """Minimize 1/2 ||X - L - S||_F^2 + R(||L||_* + ratio ||S||_1); ``matrix_parts`` are L, S."""
+def decomposition(X: Array, alpha: float, ratio: float, form: Form) -> Problem:
+    """min 1/2 ||X - L - S||_F^2 + R(||L||_* + ratio ||S||_1); ``matrix_parts`` are L, S."""
     shape = (X.shape[0], X.shape[1])
     regularizer = Regularizer(norm_of(ratio, shape), form, alpha)
-    problem = Problem.build(Identity(shape), X.reshape(-1), Squared(), regularizer)
-    return settings.run(problem, warm, observers)
+    return Problem.build(Identity(shape), X.reshape(-1), Squared(), regularizer)
 
 
 def multiplier_of(result: Result, X: Array, form: Form, amount: float) -> float:

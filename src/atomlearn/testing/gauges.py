@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import Lift, Norm
-from atomlearn.core.norms.at_most import AtMost
 from atomlearn.core.norms.combine import Nonnegative, Scaled
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
@@ -20,6 +19,7 @@ from atomlearn.core.norms.l1 import L1
 from atomlearn.core.norms.l2 import L2
 from atomlearn.core.norms.ordered import LInf
 from atomlearn.lifting.latent_ksupport import TreeKSupport
+from atomlearn.papers.at_most import AtMost
 
 #: An expression of the gauge at the variable w, and the constraints that go with it.
 Model = tuple[Any, list[Any]]

@@ -115,6 +115,11 @@ class Norm(Ratings, ABC):
         """Return the norm over groups of columns in place of columns, itself where it has none."""
         return self
 
+    @property
+    def knows_value(self) -> bool:
+        """Whether ``value`` can be asked: of a norm known by its best atoms alone it may not."""
+        return True
+
     #: The form in which the norm is used where nobody says which.
     usual_form: ClassVar[Form] = "penalized"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from atomlearn.core.interfaces import Norm
-from atomlearn.core.norms.at_most import AtMost
 from atomlearn.core.norms.elastic_net import ElasticNetNorm
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
@@ -23,7 +22,6 @@ NAMES: dict[str, tuple[type[Norm], tuple[str, ...]]] = {
     "groups": (Groups, ("groups",)),
     "owl": (OWL, ("weights",)),
     "linf": (LInf, ()),
-    "atmost": (AtMost, ("k", "groups")),
 }
 
 

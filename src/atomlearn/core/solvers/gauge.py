@@ -16,7 +16,6 @@ from atomlearn.core.data.sparse import identity
 from atomlearn.core.interfaces import Array, Atom, Norm, WarmStart
 from atomlearn.core.losses import as_loss
 from atomlearn.core.masters.active_set import ActiveSetQP
-from atomlearn.core.norms.user import UserNorm
 from atomlearn.core.norms.vectors import l2_norm, to_float64
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
@@ -160,7 +159,7 @@ def _parts(norm: Norm, warm: WarmStart, n_features: int) -> list[tuple[Atom, flo
     columns, weights = warm.columns[used], warm.weights[used]
     dense = np.zeros(n_features)
     dense[columns] = weights
-    if isinstance(norm, UserNorm) and not norm.knows_value:
+    if not norm.knows_value:
         found = decompose(norm, dense, 1e-9, 500)
         return list(zip(found.atoms, found.weights.tolist(), strict=True))
     restricted = norm.restrict(columns, n_features)

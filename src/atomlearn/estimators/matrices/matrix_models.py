@@ -15,6 +15,7 @@ from atomlearn.core.data.convert import readable
 from atomlearn.core.interfaces import Array, Form, Solver
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.checks import positive
+from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.estimators.checks import as_solver, whole
@@ -47,8 +48,9 @@ class MatrixModel(BaseEstimator):
         tol = positive("tol", self.tol, "relative duality gap to prove, for example 1e-6")
         return Settings(tol, whole("max_iter", self.max_iter), as_solver(self.solver, tol))
 
-    def _observers(self) -> tuple[PrintProgress, ...]:
-        return (PrintProgress(every=1),) if self.verbose else ()
+    def _solved(self, problem: Problem) -> Result:
+        observers = (PrintProgress(every=1),) if self.verbose else ()
+        return self._settings().run(problem, None, observers)
 
     def _report(self, result: Result) -> None:
         """Set what is known of the fit; warn where it fell short of its own doing."""

@@ -95,9 +95,7 @@ class MatrixPursuit(MatrixModel):
         data = unit_rows(double(checked)) if self.normalize else double(checked)
         n_samples = data.shape[0]
         norm = default_norm(n_samples) if self.norm is None else as_norm(self.norm)
-        result = pursuit(
-            data, norm, amount(self), self._settings(), self.form, observers=self._observers()
-        )
+        result = self._solved(pursuit(data, norm, amount(self), self.form))
         self.coef_ = coefficients(result, n_samples).astype(checked.dtype)
         self.affinity_ = affinity_of(self.coef_)
         self._report(result)

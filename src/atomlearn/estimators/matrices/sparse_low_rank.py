@@ -104,14 +104,7 @@ class SparseLowRank(MatrixTransformer):
         )
         needed = self.alpha is None and self.form != "constrained"
         self.alpha_ = amount(self, default_alpha(data, self.ratio_) if needed else None)
-        result = decomposition(
-            data,
-            self.alpha_,
-            self.ratio_,
-            self._settings(),
-            self.form,
-            observers=self._observers(),
-        )
+        result = self._solved(decomposition(data, self.alpha_, self.ratio_, self.form))
         low_rank, sparse = (part.dense(data.shape) for part in result.matrix_parts or ())
         self.low_rank_ = low_rank.astype(checked.dtype, copy=False)
         self.sparse_ = sparse.astype(checked.dtype, copy=False)

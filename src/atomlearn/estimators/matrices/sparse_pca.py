@@ -107,9 +107,7 @@ class SparsePCA(MatrixTransformer):
         means, S = covariance(data)
         needed = self.alpha is None and self.form != "constrained"
         self.alpha_ = amount(self, default_alpha(S, k) if needed else None)
-        result = sparse_components(
-            S, k, self.alpha_, self._settings(), self.form, observers=self._observers()
-        )
+        result = self._solved(sparse_components(S, k, self.alpha_, self.form))
         found = components_of(result, data, means, count)
         self.mean_ = means.astype(checked.dtype)
         self.components_ = found.directions.astype(checked.dtype)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Columns, Form, ProxPoint, Scores, whole_number
-from atomlearn.core.norms.at_most_point import Caps, at_most_point
 from atomlearn.core.norms.lift import GroupedNorm
 from atomlearn.core.norms.names import named_groups
 from atomlearn.core.norms.vectors import l2_norm, power_of_two, to_float64
+from atomlearn.papers.at_most_point import Caps, at_most_point
 
 
 class AtMost(GroupedNorm):
