@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
 from numpy.typing import NDArray
@@ -145,29 +145,11 @@ def read_plan(options: argparse.Namespace) -> Plan:
     norms = _candidates(options)
     _check_control(options)
     _check_survival(options)
-    form: Form = norms[0].usual_form if norms else "penalized"
-    asked: dict[str, Any] = {"n_features": None} if norms else {}
-    for name in ("n_features", "C"):
-        if getattr(options, name) is not None:
-            asked[name] = getattr(options, name)
-    return Plan(
-        **asked,
-        batch=options.batch,
-        norms=norms,
-        alpha=options.alpha,
-        form=options.form or form,
-        loss=options.loss,
-        gap=options.gap,
-        standardize=options.standardize,
-        seed=options.seed,
-        additive=options.additive,
-        one_se=options.one_se,
-        norm_words=() if options.norm is None else _words(options.norm),
-        time=options.time,
-        jobs=options.jobs,
-        fdr=options.fdr,
-        stability=options.stability,
-    )
+    chosen: dict[str, Any] = {"norms": norms, "norm_words": _words(options.norm)} if norms else {}
+    if norms:
+        chosen |= {"n_features": None, "form": norms[0].usual_form}
+    given = {each.name: getattr(options, each.name, None) for each in fields(Plan)}
+    return Plan(**chosen | {name: value for name, value in given.items() if value is not None})
 
 
 def _check_control(options: argparse.Namespace) -> None:

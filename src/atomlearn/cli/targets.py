@@ -79,10 +79,9 @@ class Target:
         codes = [1] if len(self.classes) == 2 else range(len(self.classes))
         return [y == code for code in codes]
 
-    def counts(self, rows: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+    def counts(self) -> NDArray[np.int64]:
         """Return the number of rows of each class."""
-        values = self.values if rows is None else self.values[rows]
-        return np.bincount(values, minlength=len(self.classes or ()))
+        return np.bincount(self.values, minlength=len(self.classes or ()))
 
 
 def prepare_target(y: NDArray[Any], name: str, task: str, positive: str | None) -> Target:

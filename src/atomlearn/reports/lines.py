@@ -139,7 +139,7 @@ def path_plot(found: PathOf) -> str:
     for number, (name, row) in enumerate(zip(found.names, found.coefficients, strict=True)):
         style = f"series-{number % len(STYLE.series)}"
         placed = [(frame.across(x), frame.up(y)) for x, y in zip(logs, row, strict=True)]
-        parts.append(svg.titled_line(placed, f"curve thin {style}", name))
+        parts.append(svg.polyline(placed, f"curve thin {style}", name))
         y = frame.up(row[last])
         if len(taken) < 12 and all(abs(y - other) > 11 for other in taken):
             taken.append(y)

@@ -129,22 +129,17 @@ def bar(
     )
 
 
-def polyline(points: list[tuple[float, float]], style: str) -> str:
-    """Return a line through points."""
+def polyline(points: list[tuple[float, float]], style: str, title: str = "") -> str:
+    """Return a line through points, which may tell its name to a pointer resting on it."""
     joined = " ".join(f"{number(x)},{number(y)}" for x, y in points)
-    return f'<polyline class="{style}" points="{joined}"/>'
+    told = f"<title>{escape(title)}</title>" if title else ""
+    return f'<polyline class="{style}" points="{joined}">{told}</polyline>'
 
 
 def area(points: list[tuple[float, float]], style: str) -> str:
     """Return a filled shape."""
     joined = " ".join(f"{number(x)},{number(y)}" for x, y in points)
     return f'<polygon class="{style}" points="{joined}"/>'
-
-
-def titled_line(points: list[tuple[float, float]], style: str, title: str) -> str:
-    """Return a line through points that tells its name to a pointer resting on it."""
-    joined = " ".join(f"{number(x)},{number(y)}" for x, y in points)
-    return f'<polyline class="{style}" points="{joined}"><title>{escape(title)}</title></polyline>'
 
 
 def number(value: float) -> str:

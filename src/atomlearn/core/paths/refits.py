@@ -14,7 +14,7 @@ import numpy as np
 from atomlearn._kernels import ActiveFactor
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces import Array, Columns, Master, Scores
+from atomlearn.core.interfaces import Array, Columns, Scores
 from atomlearn.core.masters.choose import default_master
 from atomlearn.core.masters.free_newton import FreeNewton, projected
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
@@ -67,9 +67,9 @@ class PoolRefit:
     #: Multiply-adds of dense algebra in the time that reading one entry of the data takes.
     DENSE = 16.0
 
-    def __init__(self, pool: Pool, tolerance: float, master: Master | None = None) -> None:
+    def __init__(self, pool: Pool, tolerance: float) -> None:
         self.pool = pool
-        self.master = FreeNewton(master or default_master())
+        self.master = FreeNewton(default_master())
         self.target = self.PART * tolerance
         self.at: Columns = np.zeros(0, dtype=np.int64)
         self.block = CachedBlock(pool.block.take(self.at))
@@ -208,8 +208,8 @@ class SignRefit(PoolRefit):
     #: Columns of the working set beyond which the Gram matrix costs more than it saves.
     MOST = 5000
 
-    def __init__(self, pool: Pool, tolerance: float, master: Master | None = None) -> None:
-        super().__init__(pool, tolerance, master)
+    def __init__(self, pool: Pool, tolerance: float) -> None:
+        super().__init__(pool, tolerance)
         self._factor = ActiveFactor()
         self._curvature: Array | None = None
 
@@ -284,8 +284,8 @@ class ModelRefit(SignRefit):
     #: Times a step is halved at most.
     HALVINGS = 10
 
-    def __init__(self, pool: Pool, tolerance: float, master: Master | None = None) -> None:
-        super().__init__(pool, tolerance, master)
+    def __init__(self, pool: Pool, tolerance: float) -> None:
+        super().__init__(pool, tolerance)
         self._before = (math.nan, math.inf)
         self._fresh = False
 
