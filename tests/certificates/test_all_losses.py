@@ -11,6 +11,7 @@ from scipy import sparse
 
 from atomlearn import losses, solve
 from atomlearn.losses import loss_names
+from atomlearn.result import Status
 
 mp = pytest.importorskip("mpmath")
 from tests.certificates.high_precision import Small, exact  # noqa: E402
@@ -46,7 +47,9 @@ def drawn(seed):
         size = 10.0 ** int(rng.integers(-8, 9)) if name != "huber" else 1.0
         y = size * noisy + (10.0 ** int(rng.integers(3, 13)) if rng.random() < 0.3 else 0.0)
     else:
-        y = rng.poisson(np.exp(np.clip(noisy, -2, 3))) + (0.5 if name == "gamma" else 0.0)
+        # Counts of any size: next to those of 1e8 a slope is a small difference.
+        size = 10.0 ** (int(np.random.default_rng([4, seed]).integers(-12, 13)) % 13)
+        y = rng.poisson(size * np.exp(np.clip(noisy, -2, 3))) + (0.5 if name == "gamma" else 0.0)
     way = rng.random()
     if way < 0.2:
         X = X.astype(np.float32).astype(np.float64)
@@ -64,6 +67,18 @@ def drawn(seed):
                          "constrained": value / polar}[form]  # fmt: skip
     weight = rng.integers(1, 4, n).astype(float) if rng.random() < 0.3 else np.ones(n)
     return passed, X, y, weight, loss, form, amount, intercept, 10.0 ** -int(rng.integers(3, 10))
+
+
+@pytest.mark.parametrize("name", ["poisson", "gamma", "negative_binomial", "tweedie"])
+@pytest.mark.parametrize("size", [1e6, 1e8, 1e12])
+def test_large_counts_are_proved_as_closely_as_small_ones(name, size):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 20))
+    y = rng.poisson(size * np.exp(X[:, :2] @ [0.3, -0.2])).astype(float)
+    slopes = losses.as_loss(name).gradient(y, np.full(100, np.log(y.mean())), np.ones(100))
+    level = 0.05 * float(np.abs(X.T @ slopes).max())
+    result = solve(X, y, loss=name, level=level, intercept=True, gap=1e-8)
+    assert result.status is Status.CONVERGED
 
 
 def test_every_loss_is_drawn():

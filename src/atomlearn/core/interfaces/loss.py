@@ -87,8 +87,15 @@ class Loss(ABC):
         return self, y
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
-        """Return what rounding leaves open in f(z) + f*(u) beside the sizes of y, z and u."""
+        """Return what rounding leaves open in f(z) + f*(u) beyond ``beside`` y, z and u."""
         return 0.0
+
+    def beside(self, y: Array) -> Array:
+        """Return what stands beside predictions in f(z) + f*(u), to which rounding adds up.
+
+        Where loss(y, z) is of z - y, it is y itself; of labels and of times it is nothing.
+        """
+        return y if self.task == "regression" else np.zeros(y.size)
 
     @property
     def n_intercepts(self) -> int:

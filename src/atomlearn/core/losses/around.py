@@ -38,6 +38,10 @@ class Around(Loss):
         """Return the targets as the loss inside does."""
         return self.inner.check_target(y)
 
+    def beside(self, y: Array) -> Array:
+        """Return that of the loss inside."""
+        return self.inner.beside(y)
+
     def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
         """Return the expected target at a whole prediction."""
         return self.inner.mean(prediction)

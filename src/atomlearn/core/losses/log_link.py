@@ -56,6 +56,10 @@ class LogLink(Explained):
         """Return log of the mean."""
         return logarithm(mean)
 
+    def beside(self, y: Array) -> Array:
+        """Return 1 + |log y|: counts of 1e8 meet predictions in their logarithms."""
+        return np.asarray(1.0 + np.abs(log_or_zero(y)))
+
 
 class PowerVariance(LogLink):
     """Half the deviance where the variance is a power of the mean, with A + B = 1 as ``exponents``.

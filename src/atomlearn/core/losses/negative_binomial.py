@@ -75,17 +75,13 @@ class NegativeBinomial(LogLink):
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return half the deviance, never negative; see the class."""
         z, theta = where_weighted(prediction, weight), float(self.theta)
-        some = y > 0.0
+        some, less = y > 0.0, np.minimum(y, theta)
         d = np.where(some, z - log_or_zero(y), 0.0)
-        q = y / (y + theta)
-        with np.errstate(over="ignore"):
-            # log((m + theta) / (y + theta)); of small distances d nothing cancels.
-            near = np.log1p(q * np.expm1(np.clip(d, -1.0, 1.0)))
-        far = np.logaddexp(
-            -np.log1p(y / theta), d + np.where(some, np.log(np.where(some, q, 1)), 0)
-        )
-        growth = np.where(np.abs(d) < 1.0, near, far)
-        each = np.where(some, (y + theta) * growth - y * d, 0.0)
+        # The mean and theta, in shares of y + theta: from the larger of them nothing is taken off.
+        share, s = less / (y + theta), np.where(y < theta, d, -d)
+        near = np.log1p(share * np.expm1(np.minimum(s, 1.0)))
+        far = np.logaddexp(np.log1p(-share), s + log_or_zero(share))
+        each = (y + theta) * np.where(s < 1.0, near, far) - less * s
         np.maximum(each, 0.0, out=each)
         each[~some] = theta * np.logaddexp(0.0, z[~some] - np.log(theta))
         return weighted_sum(weight, each)
@@ -117,9 +113,8 @@ class NegativeBinomial(LogLink):
         np.clip(a, -y, theta, out=a)
         some = y > 0.0
         ratio = np.divide(a, y, out=np.zeros_like(y), where=some)
-        each = np.where(some, (a + y) * _log1p(ratio), xlogy(a, a / theta))
+        each = np.where(some, (a + y) * _log1p(ratio) + a * log_or_zero(y), xlogy(a, a))
         each += (theta - a) * _log1p(-a / theta)
-        each += xlogy(a, np.where(some, y, theta))
         return weighted_sum(weight, each)
 
 

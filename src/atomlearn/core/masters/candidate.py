@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+import numpy as np
 
 from atomlearn.core.interfaces import Array, Block, Master, Refit
 from atomlearn.core.problem.pricing import priced
@@ -67,6 +70,10 @@ def certified(
     prediction = linear + intercept
     v = problem.negative_gradient(prediction)
     scores = block.scores(v)
+    if not np.isfinite(scores.full()).all():
+        # Where slopes are near the largest float, sums over them are none: nothing is proved.
+        nothing = Refit(weights, intercept, prediction, math.inf, math.inf)
+        return Candidate(nothing, np.zeros(weights.size))
     certificate = priced(problem, None, weights, prediction, v, scores).certificate
     refit = Refit(weights, intercept, prediction, certificate.gap, certificate.objective)
     return Candidate(refit, scores.full())

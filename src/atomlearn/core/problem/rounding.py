@@ -127,8 +127,7 @@ def rounding(
     n_samples, objective = prediction.size, certificate.objective
     # What has no weight is no term of any sum, however large it is.
     slope, size = _length(dual), _length(where_weighted(prediction, problem.weight))
-    y = problem.y if problem.loss.task == "regression" else np.zeros(n_samples)
-    target = _length(where_weighted(y, problem.weight))
+    target = _length(where_weighted(problem.loss.beside(problem.y), problem.weight))
     total = growth(n_samples) * (objective + slope * (size + target))
     total += problem.loss.slack(problem.y, prediction, dual, problem.weight)
     # Predictions are off by a digit themselves: all that there is where the slope is 0.
