@@ -263,7 +263,6 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
             settings.stop,
             self.selected_tol,
             generation_of(self),
-            several=outputs.count > 1,
         )
         selected = outputs.selected(Selected.of(lifted, result.state, lift))
         result = result if lift is None else result.lowered(lift)

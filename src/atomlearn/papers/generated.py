@@ -29,31 +29,23 @@ def generated(
     also_stop: StoppingRule | None = None,
     selected_tol: float | None = None,
     solver: FeatureGeneration | None = None,
-    several: bool = False,
 ) -> Result:
     """Return the result of feature generation, of ``wanted`` features where there are so many.
 
-    ``limit`` None: all may be selected, so the run ends at the optimum. Where the optimum has fewer
-    features than are wanted, generation would come to it in ever smaller steps: once it finds no
-    further features for some rounds, column generation solves the problem. ``also_stop`` is one
-    more rule that ends generation; ``selected_tol`` the relative gap over the selected features
-    to which the last round is solved; ``solver`` has the paper's own rules, if any; ``several``
-    tells that the outputs are several, and of all of their features the optimum is then looked for
-    as soon as no more of them are found.
+    ``limit`` None: all may be selected, so the run ends at the optimum. Where that is what is left
+    to find, generation would come to it in ever smaller steps: once it finds no further features
+    for some rounds, column generation solves the problem. ``also_stop`` is one more rule that ends
+    generation; ``selected_tol`` the relative gap over the selected features to which the last round
+    is solved; ``solver`` has the paper's own rules, if any.
     """
     solver = replace(solver or FeatureGeneration(), n_features=limit, final_tolerance=selected_tol)
     stop: StoppingRule = RelativeGap(tol) | Iterations(max_iter)
     if also_stop is not None:
         stop = stop | also_stop
-    if limit is None and several:
-        found = _all_together(problem, solver, stop, observers, tol)
-        if found is not None:
-            return found
-    if limit is None:
-        result = run(problem, solver, stop, observers)
-        return finished(problem, result, SETTINGS.finished) if result.converged else result
-    settled = _Settled(SETTINGS.settled)
+    settled = _Settled(SETTINGS.settled if limit else SETTINGS.settled_of_all)
     result = run(problem, solver, stop | settled, observers)
+    if limit is None and result.converged:
+        return finished(problem, result, SETTINGS.finished)
     if settled.since < settled.rounds:
         return result
     optimum = finished(problem, result, SETTINGS.finished)
@@ -68,26 +60,6 @@ def generated(
     again = run(problem, solver, stop, observers)
     passes, seconds = optimum.passes + again.passes, optimum.seconds + again.seconds
     return replace(again, passes=passes, seconds=seconds)
-
-
-def _all_together(
-    problem: Problem,
-    solver: FeatureGeneration,
-    stop: StoppingRule,
-    observers: Sequence[Observer],
-    tol: float,
-) -> Result | None:
-    """Return the optimum of several outputs, found once no more features are; None without it."""
-    early = _Settled(SETTINGS.settled_together)
-    result = run(problem, solver, stop | early, observers)
-    if early.since < early.rounds:
-        return result
-    optimum = finished(problem, result, tol)
-    if optimum.relative_gap <= tol:
-        return replace(optimum, status=Status.CONVERGED)
-    if optimum.status is Status.INTERRUPTED:
-        return replace(result, status=optimum.status)
-    return replace(result, status=Status.TIME_LIMIT) if problem.deadline.passed else None
 
 
 @dataclass(slots=True)

@@ -32,8 +32,8 @@ class Settings:
     finished: float = 1e-12
     #: Rounds without one more feature after which the optimum itself is looked for ...
     settled: int = 10
-    #: ... and of several classes, whose rounds near the optimum cost much more than the optimum.
-    settled_together: int = 3
+    #: ... and where all may be selected, so that nothing but the optimum is wanted.
+    settled_of_all: int = 3
     #: Interior point: what is tried until the gap is reached. An accuracy, in units of the relative
     #: gap wanted (small residuals are not yet a small gap), and how far to go toward the border of
     #: the cones at once: Clarabel's own 0.99 now and then ends in a corner, far too early.

@@ -127,7 +127,10 @@ class _Run:
                     break
         progress = self.best.refit.gap < 0.9 * before.refit.gap
         progress |= self.best.refit.objective < before.refit.objective * (1 - 1e-9)
-        self.idle = 0 if progress else self.idle + 1
+        # A point that does not move by a digit is one that rounding holds, not slow steps.
+        moved = before.refit.objective - self.best.refit.objective
+        held = moved <= 1e-14 * abs(before.refit.objective)
+        self.idle = 0 if progress else self.idle + (TUNING.held_rounds if held else 1)
 
     def newton_steps(self) -> None:
         """Make Newton steps as long as they pay, then go on from where they led."""

@@ -39,6 +39,7 @@ class Tuning:
         count of 1e7 among small ones it is a thousand times the curvature of all other samples.
     slow_steps : after so many in a row, none of which halves the gap, the damping changes.
     newton_patience : rounds without progress before the best point is given back.
+    held_rounds : what a round counts for in which the objective does not move by a digit.
     direct_limit : size of a Newton system from which conjugate gradients replace a factorization:
         a factor of 6000 takes 288 MB and some seconds.
 
@@ -128,6 +129,7 @@ class Tuning:
     least_damping: float = 1e-14
     slow_steps: int = 3
     newton_patience: int = 20
+    held_rounds: int = 4
     direct_limit: int = 6000
 
     pivots: int = 1000
