@@ -31,6 +31,7 @@ def test_a_changed_file_is_read_or_refused_in_one_line(target, tmp_path):
         ("convert-numbers.csv.bz2", 5236),
         ("convert-numbers.csv.bz2", 21013),  # a name of 16,000 digits
         ("checkpoint", 20965),  # a key is lost
+        ("checkpoint", 29074),  # a part that is no array, which NumPy gives as bytes
         ("npy", 13576),  # a header of four gigabytes
         ("npz-sparse", 14194),  # indptr that falls below zero
         ("convert-npz-sparse", 7208),  # four million columns of forty entries

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -184,10 +186,19 @@ def test_other_solvers_and_broken_files_are_refused(tmp_path: Path) -> None:
         solve(X, y, **kind, solver=solvers.FeatureGeneration(), observers=[Checkpoint(tmp_path)])
     file = tmp_path / "checkpoint.npz"
     good = file.read_bytes()
-    for bad in (b"", b"PK", good[:-30], good[: len(good) // 2], b"\x80\x04]." * 30):
+    # A name in its first header that is longer than it is: the error of zipfile repeats all of it.
+    long = good[:26] + b"\xff\x0f" + good[28:]
+    for bad in (b"", b"PK", good[:-30], good[: len(good) // 2], b"\x80\x04]." * 30, long):
         file.write_bytes(bad)
-        with pytest.raises(ValueError, match="remove it to begin afresh"):
+        with pytest.raises(ValueError, match="remove it to begin afresh") as caught:
             solve(X, y, **kind, observers=[Checkpoint(tmp_path)])
+        assert len(str(caught.value)) < 500
+    with zipfile.ZipFile(io.BytesIO(good)) as whole, zipfile.ZipFile(file, "w") as damaged:
+        for name in whole.namelist():
+            content = b"no array" if name == "state_columns.npy" else whole.read(name)
+            damaged.writestr(name, content)
+    with pytest.raises(ValueError, match="a part of it is no array"):
+        solve(X, y, **kind, observers=[Checkpoint(tmp_path)])
     np.savez(file, about=np.array([{"a": 1}], dtype=object))
     with pytest.raises(ValueError, match="remove it to begin afresh"):
         solve(X, y, **kind, observers=[Checkpoint(tmp_path)])

@@ -62,8 +62,8 @@ def check_loss(loss: Loss, y: Array, weight: Array, fit_intercept: Any) -> None:
         )
     with np.errstate(over="ignore", invalid="ignore"):
         value = loss.value(y, np.zeros(y.shape[0]), weight)
-        squared = np.square(value)  # as large as what is computed from it
-    if not math.isfinite(squared):
+    # Its square is as large as what is computed from it.
+    if not math.isfinite(value * value):
         raise ValueError(
             f"y is too large for float64: the loss {loss.name!r} of predicting 0 is {value}; "
             "divide y, or the sample weights, by their largest number"

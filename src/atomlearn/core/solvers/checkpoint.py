@@ -149,6 +149,8 @@ def read_whole(
     with readable(file):
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             held = dict(archive)
+        if bytes in map(type, held.values()):  # NumPy's answer to a member that is no array
+            raise ValueError("a part of it is no array")
         about = json.loads(held["about"].item())
         if about["format"] != kind or about["version"] != _VERSION:
             raise ValueError(f"it is version {about['version']!r} of {about['format']!r}")
@@ -169,7 +171,7 @@ def readable(file: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # a damaged file raises whatever its bytes lead to
-        said = " ".join(str(error).split())
+        said = " ".join(str(error).split())[:200]
         raise ValueError(
             f"the checkpoint {file} cannot be read ({said}); remove it to begin afresh"
         ) from error
@@ -181,11 +183,10 @@ def _read(file: Path, digest: str, entries: Any, kind: str) -> Resumed | None:
         history = [record_of(row) for row in held["history"].tolist()]
         arrays = {key[6:]: held[key] for key in held if key.startswith("state_")}
         numbers = int(about["iteration"]), float(about["passes"]), float(about["seconds"])
-        of_solver = about["solver"]
-    if of_solver != kind:
+    if about.get("solver") != kind:
         raise ValueError(
-            f"the checkpoint {file} is of the solver {of_solver or 'default'}; go on with "
-            "that one, or give another folder"
+            f"the checkpoint {file} is of the solver {about.get('solver') or 'default'}; go on "
+            "with that one, or give another folder"
         )
     return Resumed(arrays, *numbers, history, f"the checkpoint {file}")
 
