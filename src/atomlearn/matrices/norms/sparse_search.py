@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -149,61 +150,85 @@ class Branching:
     bound: float
 
 
-def branch_pairs(
-    Z: Array, k: int, q: int, best: Branching, accuracy: float, deadline: Deadline = never
+def branched(
+    limits: Sequence[tuple[slice, int]],
+    size: int,
+    bounded: Callable[[Mask, Mask], tuple[float, Array]],
+    improved: Callable[[Mask, Mask, Array, Branching], Branching],
+    best: Branching,
+    accuracy: float,
+    deadline: Deadline,
 ) -> Branching:
-    """max u'Zv by best-first branch and bound over rows and columns left out or kept for good.
+    """Best-first branch and bound over indices that are left out or kept for good.
 
     Ends when bound <= (1 + accuracy) value, or after ``branch_nodes`` nodes, or when time is up,
     with the bound of those that are left: a bound in any case.
+
+    Parameters
+    ----------
+    limits : parts of the indices, one behind the other, and how many a support has of each.
+    bounded : a bound over the supports within some indices that hold others, and a vector that
+        says how much each index matters.
+    improved : the better of ``best`` and what such a vector leads to.
     """
-    p, n = Z.shape
     tie = itertools.count()
+    alive, keep = np.ones(size, dtype=bool), np.zeros(size, dtype=bool)
+    bound, vector = bounded(alive, keep)
+    queue = [(-bound, next(tie), alive, keep, vector)]
+    for _ in range(SETTINGS.branch_nodes):
+        if not queue or -queue[0][0] <= best.value * (1 + accuracy) or deadline.passed:
+            break
+        _, _, alive, keep, vector = heapq.heappop(queue)
+        best = improved(alive, keep, vector, best)
+        shares = [_share(vector[at], alive[at], keep[at], count) for at, count in limits]
+        weights = np.concatenate(shares)
+        chosen = int(weights.argmax())
+        if weights[chosen] < 0.0:
+            continue  # the support itself: it has been tried
+        for kept in (True, False):
+            fewer, new_keep = alive.copy(), keep.copy()
+            if kept:
+                new_keep[chosen] = True
+                for at, count in limits:
+                    if new_keep[at].sum() == count:
+                        fewer[at] &= new_keep[at]
+            else:
+                fewer[chosen] = False
+            bound, below = bounded(fewer, new_keep)
+            if bound > best.value * (1 + accuracy):
+                heapq.heappush(queue, (-bound, next(tie), fewer, new_keep, below))
+    remaining = max((-entry[0] for entry in queue), default=0.0)
+    return Branching(best.value, best.left, best.right, max(best.value * (1 + accuracy), remaining))
+
+
+def branch_pairs(
+    Z: Array, k: int, q: int, best: Branching, accuracy: float, deadline: Deadline = never
+) -> Branching:
+    """max u'Zv by branch and bound over rows and columns."""
+    p, n = Z.shape
     squares = Z * Z
 
-    def node(rows: Mask, cols: Mask, keep: Mask) -> tuple[float, Array, Array]:
-        """Return a bound over the supports within rows and cols that hold ``keep``."""
-        i, j = np.flatnonzero(rows), np.flatnonzero(cols)
+    def bounded(alive: Mask, keep: Mask) -> tuple[float, Array]:
+        i, j = np.flatnonzero(alive[:p]), np.flatnonzero(alive[p:])
         left, sigma, right = np.linalg.svd(Z[np.ix_(i, j)], full_matrices=False)
         part = squares[np.ix_(i, j)]
         energy = min(
             forced_sum(top_sums(part, q), keep[:p][i], k),
             forced_sum(top_sums(part.T, k), keep[p:][j], q),
         )
-        u, v = np.zeros(p), np.zeros(n)
-        u[i], v[j] = left[:, 0], right[0]
-        return min(float(sigma[0]), math.sqrt(energy)), u, v
+        both = np.zeros(p + n)
+        both[i], both[p + j] = left[:, 0], right[0]
+        return min(float(sigma[0]), math.sqrt(energy)), both
 
-    everything = np.ones(p, dtype=bool), np.ones(n, dtype=bool), np.zeros(p + n, dtype=bool)
-    bound, u, v = node(*everything)
-    queue = [(-bound, next(tie), *everything, u, v)]
-    for _ in range(SETTINGS.branch_nodes):
-        if not queue or -queue[0][0] <= best.value * (1 + accuracy) or deadline.passed:
-            break
-        _, _, rows, cols, keep, u, v = heapq.heappop(queue)
-        best = _better_pair(Z, k, q, u, v, best)
-        if rows.sum() <= k and cols.sum() <= q:
-            continue  # the block itself: its singular vectors have been tried
-        weights = np.concatenate([_share(u, rows, keep[:p], k), _share(v, cols, keep[p:], q)])
-        chosen = int(weights.argmax())
-        for kept in (True, False):
-            fewer_rows, fewer_cols, new_keep = rows.copy(), cols.copy(), keep.copy()
-            if kept:
-                new_keep[chosen] = True
-                if new_keep[:p].sum() == k:
-                    fewer_rows &= new_keep[:p]
-                if new_keep[p:].sum() == q:
-                    fewer_cols &= new_keep[p:]
-            elif chosen < p:
-                fewer_rows[chosen] = False
-            else:
-                fewer_cols[chosen - p] = False
-            bound, new_u, new_v = node(fewer_rows, fewer_cols, new_keep)
-            if bound > best.value * (1 + accuracy):
-                entry = (-bound, next(tie), fewer_rows, fewer_cols, new_keep, new_u, new_v)
-                heapq.heappush(queue, entry)
-    remaining = max((-entry[0] for entry in queue), default=0.0)
-    return Branching(best.value, best.left, best.right, max(best.value * (1 + accuracy), remaining))
+    def improved(alive: Mask, keep: Mask, both: Array, best: Branching) -> Branching:
+        """Return the better of ``best`` and what power iterations reach from v."""
+        U, V, values = power_pairs(Z, k, q, truncated(both[p:, None], q))
+        if values.size and values[0] > best.value:
+            return Branching(float(values[0]), U[:, 0], V[:, 0], best.bound)
+        return best
+
+    limits = (slice(p), k), (slice(p, p + n), q)
+    return branched(limits, p + n, bounded, improved, best, accuracy, deadline)
 
 
 def forced_sum(values: Array, forced: Mask, count: int) -> float:
@@ -216,11 +241,3 @@ def _share(vector: Array, alive: Mask, keep: Mask, count: int) -> Array:
     """Return |vector| where there is something to decide, -1 elsewhere."""
     open_ = alive & ~keep if alive.sum() > count else np.zeros_like(alive)
     return np.where(open_, np.abs(vector), -1.0)
-
-
-def _better_pair(Z: Array, k: int, q: int, u: Array, v: Array, best: Branching) -> Branching:
-    """Return the better of ``best`` and what power iterations reach from v."""
-    U, V, values = power_pairs(Z, k, q, truncated(v[:, None], q))
-    if values.size and values[0] > best.value:
-        return Branching(float(values[0]), U[:, 0], V[:, 0], best.bound)
-    return best

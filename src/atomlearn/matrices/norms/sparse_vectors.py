@@ -5,8 +5,6 @@ max u'Au over unit u with at most k non-zeros, A symmetric, is NP-hard; see ``sp
 
 from __future__ import annotations
 
-import heapq
-import itertools
 import math
 
 import numpy as np
@@ -15,6 +13,7 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Array, Deadline, Mask
 from atomlearn.matrices.norms.sparse_search import (
     Branching,
+    branched,
     forced_sum,
     never,
     top_sums,
@@ -174,13 +173,14 @@ def _exchanges(A: Array, supports: Indices, values: Array, X: Array) -> Indices:
 def branch_vectors(
     A: Array, k: int, best: Branching, accuracy: float, deadline: Deadline = never
 ) -> Branching:
-    """max u'Au by best-first branch and bound over indices left out or kept; see branch_pairs."""
-    n, tie = A.shape[0], itertools.count()
+    """max u'Au by branch and bound over indices."""
+    n = A.shape[0]
     magnitudes = np.abs(A)
     np.fill_diagonal(magnitudes, 0.0)
     diagonal = np.diag(A)
+    tried = set[bytes]()
 
-    def node(alive: Mask, keep: Mask) -> tuple[float, Array]:
+    def bounded(alive: Mask, keep: Mask) -> tuple[float, Array]:
         i = np.flatnonzero(alive)
         values, X = _top_pairs(A, i[None, :])
         part = magnitudes[np.ix_(i, i)]
@@ -191,33 +191,15 @@ def branch_vectors(
         u[i] = X[0]
         return min(float(values[0]), discs, math.sqrt(forced_sum(energy, keep[i], k))), u
 
-    alive, keep = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
-    bound, u = node(alive, keep)
-    queue, tried = [(-bound, next(tie), alive, keep, u)], set[bytes]()
-    for _ in range(SETTINGS.branch_nodes):
-        if not queue or -queue[0][0] <= best.value * (1 + accuracy) or deadline.passed:
-            break
-        _, _, alive, keep, u = heapq.heappop(queue)
+    def improved(alive: Mask, keep: Mask, u: Array, best: Branching) -> Branching:
         order = np.argsort(-np.where(alive, np.abs(u) + 2.0 * keep, -1.0), kind="stable")
         support = filled(A, k, order[: min(k, int(alive.sum()))])
-        if support.tobytes() not in tried:  # of nodes below it, many begin at the same support
-            tried.add(support.tobytes())
-            values, U, _ = exchanged(A, support[None, :])
-            if values[0] > best.value:
-                best = Branching(float(values[0]), U[:, 0], U[:, 0], best.bound)
-        if alive.sum() <= k:
-            continue
-        chosen = int(np.where(alive & ~keep, np.abs(u), -1.0).argmax())
-        for kept in (True, False):
-            fewer, new_keep = alive.copy(), keep.copy()
-            if kept:
-                new_keep[chosen] = True
-                if new_keep.sum() == k:
-                    fewer &= new_keep
-            else:
-                fewer[chosen] = False
-            bound, new_u = node(fewer, new_keep)
-            if bound > best.value * (1 + accuracy):
-                heapq.heappush(queue, (-bound, next(tie), fewer, new_keep, new_u))
-    remaining = max((-entry[0] for entry in queue), default=0.0)
-    return Branching(best.value, best.left, best.right, max(best.value * (1 + accuracy), remaining))
+        if support.tobytes() in tried:  # of nodes below another, many begin at the same support
+            return best
+        tried.add(support.tobytes())
+        values, U, _ = exchanged(A, support[None, :])
+        if values[0] > best.value:
+            return Branching(float(values[0]), U[:, 0], U[:, 0], best.bound)
+        return best
+
+    return branched([(slice(n), k)], n, bounded, improved, best, accuracy, deadline)
