@@ -50,6 +50,8 @@ def error_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
         (["--target", "label", "--alpha", "3"], "--alpha goes with --norm"),
         (["--target", "label", "--cv"], "--cv goes with --norm"),
         (["--target", "label", "--norm", "l1", "--cv", "--alpha", "1"], "leave one of the two"),
+        (["--target", "label", "--one-se"], "--one-se goes with --norm"),
+        (["--target", "label", "--norm", "l1", "--one-se", "--alpha", "1"], "leave one of the two"),
         (["--target", "label", "--loss", "squared"], "does not fit a classification"),
         (["--target", "a", "--task", "regression", "--loss", "logistic"], "does not fit a regr"),
         (["--target", "label", "--task", "regression"], "regression needs numbers"),

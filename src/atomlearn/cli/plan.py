@@ -195,8 +195,8 @@ def _check_survival(options: argparse.Namespace) -> None:
 def _candidates(options: argparse.Namespace) -> tuple[Norm, ...]:
     """Return the norms to choose from, none for feature generation."""
     if options.norm is None:
-        for name in ("alpha", "cv", "form"):
-            if getattr(options, name):
+        for name in ("alpha", "cv", "form", "one-se"):
+            if getattr(options, name.replace("-", "_")):
                 raise CommandError(
                     f"--{name} goes with --norm; give a --norm such as l1 or ksupport:k=20, or "
                     f"leave --{name} out"
@@ -213,7 +213,7 @@ def _candidates(options: argparse.Namespace) -> tuple[Norm, ...]:
                     f"{option} selects by feature generation and --norm does not; give one of "
                     "the two"
                 )
-    if options.cv and options.alpha is not None:
+    if (options.cv or options.one_se) and options.alpha is not None:
         raise CommandError("--alpha gives what --cv would choose; leave one of the two out")
     if len(norms) > 1 and options.alpha is not None:
         raise CommandError(
