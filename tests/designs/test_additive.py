@@ -83,7 +83,7 @@ class TestIntersectionOfSparseRows(TestIntersection):
 class TestIntersectionCoded(TestIntersection):
     @pytest.fixture(autouse=True)
     def _coded(self, monkeypatch):
-        change(monkeypatch, "additive", coded_from=0)
+        change(monkeypatch, "terms", coded_from=0)
 
     def test_blocks_are_coded(self):
         assert isinstance(self.build()[0].gather(np.arange(3)), CodedBlock)
@@ -124,7 +124,7 @@ class TestSplines(_Checks):
 class TestSplinesCodedSparse(TestSplines):
     @pytest.fixture(autouse=True)
     def _coded(self, monkeypatch):
-        change(monkeypatch, "additive", coded_from=0)
+        change(monkeypatch, "terms", coded_from=0)
 
     def build(self):
         _, array = super().build()
@@ -352,7 +352,7 @@ def test_coded_blocks_fit_the_same(norm, monkeypatch):
     }[norm]
     form = "squared" if norm == "ksupport" else "penalized"
     dense = solve(design, y, norm=the_norm, level=1.0, form=form, intercept=True, gap=1e-8)
-    change(monkeypatch, "additive", coded_from=0)
+    change(monkeypatch, "terms", coded_from=0)
     coded = solve(design, y, norm=the_norm, level=1.0, form=form, intercept=True, gap=1e-8)
     assert dense.converged
     assert coded.converged

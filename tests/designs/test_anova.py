@@ -92,7 +92,7 @@ def test_products_have_mean_zero_in_each_input():
 
 
 def test_large_blocks_stay_coded_and_sparse_data_is_the_same(monkeypatch):
-    change(monkeypatch, "anova", coded_from=0)
+    change(monkeypatch, "terms", coded_from=0)
     X = np.zeros((3000, 3))
     rng = np.random.default_rng(4)
     X[rng.random(X.shape) < 0.2] = 1.5

@@ -13,16 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn import _kernels
 from atomlearn._kernels import CodedColumns
-from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Block, Columns
+from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.problem.checks import check_weight
-from atomlearn.maps.coded_block import CodedBlock
 from atomlearn.maps.curves import AdditiveSettings, Kernel, normalizer, shares_of, table_of
 from atomlearn.maps.feature_map import Inputs, TermMap
 from atomlearn.maps.levels import Levels, codes_of, codes_of_rows, encode, find_levels
-from atomlearn.maps.settings import SETTINGS
 from atomlearn.maps.terms import TermDesign
 
 
@@ -307,15 +304,10 @@ class Additive(TermDesign):
         z = self.scores_of(v, None)
         return _kernels.group_norms(z, self.groups, self.n_groups)
 
-    def gather(self, columns: Columns) -> Block:
-        columns = np.asarray(columns, dtype=np.int64)
-        inputs, part = np.unique(self.input_of(columns), return_inverse=True)
-        codes = codes_of(self.codes, self.map.levels.zero, inputs)
-        tables = [self.map.table(j) for j in inputs.tolist()]
-        place = columns - self.starts[inputs[part.ravel()]]
-        block = CodedBlock(codes, tables, part.ravel(), place)
-        widest = int(self.map.sizes.max(initial=0))
-        return block if self.shape[0] * widest > SETTINGS.coded_from else DenseBlock(block.dense())
+    def coded(self, terms: Columns) -> tuple[NDArray[Any], list[Array]]:
+        """Return the codes of these inputs and their tables."""
+        tables = [self.map.table(j) for j in terms.tolist()]
+        return codes_of(self.codes, self.map.levels.zero, terms), tables
 
     def predict(self, weights: Array) -> Array:
         """Return Phi w for a dense w: one pass over the inputs in use."""

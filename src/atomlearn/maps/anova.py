@@ -12,13 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn import _kernels
 from atomlearn._kernels.codes import MOST_PAIR_LEVELS
-from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.interfaces import Array, Block, Columns
+from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.problem.checks import check_weight
 from atomlearn.maps.additive import Additive, AdditiveMap
 from atomlearn.maps.anova_checks import checked_pairs
-from atomlearn.maps.coded_block import CodedBlock
 from atomlearn.maps.curves import Kernel, shares_of, whole_between
 from atomlearn.maps.feature_map import Inputs, TermMap
 from atomlearn.maps.levels import codes_of
@@ -314,20 +312,15 @@ class Anova(TermDesign):
             products = tables[i].transpose(0, 2, 1) @ (each @ tables[j])
             yield some, np.moveaxis(products, 0, 3) if v.ndim == 2 else products
 
-    def gather(self, columns: Columns) -> Block:
-        columns = np.asarray(columns, dtype=np.int64)
-        terms, part = np.unique(self.term_of(columns), return_inverse=True)
-        map, inputs = self.map, terms[terms < self.n_inputs]
-        curves = self.curves
-        codes = [codes_of(curves.codes, map.main.levels.zero, inputs).T]
-        tables = [map.main.table(j) for j in inputs.tolist()]
+    def coded(self, terms: Columns) -> tuple[NDArray[Any], list[Array]]:
+        """Return the codes of these inputs and pairs, and their tables."""
+        inputs = terms[terms < self.n_inputs]
+        of_inputs, tables = self.curves.coded(inputs)
+        codes = [of_inputs.T]
         for pair in (terms[inputs.size :] - self.n_inputs).tolist():
             codes.append(self._pair_codes(pair)[None, :])
-            tables.append(map.pair_table(pair))
-        place = columns - self.starts[terms[part.ravel()]]
-        block = CodedBlock(np.concatenate(codes).T, tables, part.ravel(), place)
-        widest = int(map.sizes.max(initial=0))
-        return block if self.shape[0] * widest > SETTINGS.coded_from else DenseBlock(block.dense())
+            tables.append(self.map.pair_table(pair))
+        return np.concatenate(codes).T, tables
 
     def _pair_codes(self, pair: int) -> NDArray[np.uint8]:
         i, j = int(self.map.first[pair]), int(self.map.second[pair])

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from atomlearn import _kernels
+from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces import Array, Columns, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Scores
+from atomlearn.maps.coded_block import CodedBlock
 from atomlearn.maps.feature_map import MappedDesign, TermMap
+from atomlearn.maps.settings import SETTINGS
 
 Labels = NDArray[np.int64]
 
@@ -125,6 +129,18 @@ class TermDesign(MappedDesign):
 
         Of v (n, m) those of each column of it, (n_columns, m).
         """
+
+    @abstractmethod
+    def coded(self, terms: Columns) -> tuple[NDArray[Any], list[Array]]:
+        """Return codes of these terms (n_samples, m), and what the columns are at each code."""
+
+    def gather(self, columns: Columns) -> Block:
+        columns = np.asarray(columns, dtype=np.int64)
+        terms, part = np.unique(self.term_of(columns), return_inverse=True)
+        place = columns - self.starts[terms[part.ravel()]]
+        block = CodedBlock(*self.coded(terms), part.ravel(), place)
+        widest = int(self.map.sizes.max(initial=0))
+        return block if self.shape[0] * widest > SETTINGS.coded_from else DenseBlock(block.dense())
 
     @abstractmethod
     def norms_of(self, v: Array) -> Array:
