@@ -9,8 +9,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from atomlearn._moved import install
-
 __version__ = "0.1.0"
 
 #: Where a public name lives, if not among the estimators.
@@ -71,9 +69,6 @@ if TYPE_CHECKING:
     from atomlearn.findings import KnockoffSelector, StabilitySelector
     from atomlearn.reports import report
     from atomlearn.solvers import solve
-
-
-install()
 
 
 def __getattr__(name: str) -> Any:
