@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import tracemalloc
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from atomlearn.core.data.frames import _from_pyarrow
 from atomlearn.designs import DenseDesign, SparseDesign, as_design, feature_names
 from atomlearn.interfaces import Design
 
@@ -268,6 +270,33 @@ def test_chunked_arrow_columns() -> None:
     table = pa.table({"n": column, "flag": flags, "half": half})
     assert_array_equal(dense(as_design(table)), [[1, 1, 1], [2, 0, 2], [3, 1, 3]])
     assert_array_equal(dense(as_design(table.to_batches()[0])), [[1, 1, 1]])
+
+
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [(5, "(object); encode"), (6, " and 1 more; encode"), (8, " and 3 more; encode")],
+)
+def test_the_first_columns_of_text_are_named(bad: int, told: str) -> None:
+    table = pd.DataFrame({f"c{j}": np.array(["x", "y"], dtype=object) for j in range(bad)})
+    with pytest.raises(TypeError, match=re.escape(told)) as error:
+        as_design(table)
+    assert "'c4'" in str(error.value)
+    assert "'c5'" not in str(error.value)
+
+
+def test_arrow_columns_with_gaps_and_of_several_types() -> None:
+    table = pa.table(
+        {
+            "few": pa.array([1, None, 3], type=pa.int8()),
+            "many": pa.array([2**40, 1, 2], type=pa.int64()),
+            "single": pa.array([0.5, 1.5, None], type=pa.float32()),
+            "flag": pa.array([True, False, True]),
+        }
+    )
+    for arrow in (table, table.to_batches()[0]):
+        frame = _from_pyarrow(arrow, "table")
+        assert frame.dtype == np.float64
+        assert_array_equal(frame, [[1, 2**40, 0.5, 1], [np.nan, 1, 1.5, 0], [3, 2, np.nan, 1]])
 
 
 def test_feature_names() -> None:

@@ -142,6 +142,10 @@ def test_found_scores_below_their_bound_are_not_told() -> None:
     with pytest.raises(LookupError, match="each column"):
         none.at(np.array([1]))
     assert none.above(1.0)[0].size == 0
+    for unknown in (1, 3, 9):
+        with pytest.raises(LookupError, match="each column"):
+            z.at(np.array([2, unknown]))
+    assert z.at(np.array([6, 2])).tolist() == [2.0, 0.5]
     everything = FoundScores(np.arange(2), np.array([1.0, -2.0]), 0.9, 2)
     assert everything.top(9)[0].tolist() == [1, 0]
 

@@ -136,3 +136,12 @@ def test_the_matrix_norms_take_it_as_columns() -> None:
     rows = solve(as_matrix_design(DenseDesign(X), (3, 4)), y, **settings)
     moments = solve(as_matrix_design(R, (3, 4)), t, **settings)
     assert_allclose(moments.coef, rows.coef, atol=1e-4)
+
+
+def test_rounding_of_symmetry_is_relative_to_the_largest_entry() -> None:
+    Q = np.array([[2.0, 1e-13, 0.0], [0.0, 3.0, 1.0], [0.0, 1.0, 1e-3 + 1.0]])
+    design, _ = from_moments(Q, np.zeros(3))
+    R = design.gather(np.arange(3)).dense()
+    assert_allclose(R.T @ R, 0.5 * (Q + Q.T), atol=1e-12)
+    with pytest.raises(ValueError, match="not symmetric"):
+        from_moments(Q + np.triu(np.full((3, 3), 1e-8), 1), np.zeros(3))

@@ -86,3 +86,11 @@ def test_scores_of_no_columns() -> None:
     columns, values = ArrayScores(np.zeros(0)).top(3)
     assert columns.dtype == np.int64
     assert columns.size == values.size == 0
+
+
+@pytest.mark.parametrize("count", [0, -3])
+def test_none_are_asked_for(count: int) -> None:
+    scores = ShiftedScores(ArrayScores(np.ones(3)), np.array([1]), np.array([5.0]))
+    columns, values = scores.top(count)
+    assert columns.dtype == np.int64
+    assert columns.size == values.size == 0

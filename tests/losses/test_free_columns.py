@@ -202,3 +202,15 @@ def test_columns_that_depend_on_each_other_or_on_the_intercept_are_left_out() ->
     g, b = plain.free_part(y, z, s)
     assert b == 0.0
     assert_allclose(plain.value_at(y, z, s, g, b), one.value(y, z, s), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in INNER if INNER[name].coupled])
+def test_what_newton_leaves_is_taken_off_by_factors(name: str) -> None:
+    """Entries of a dual point only shrink or grow alike: it stays in the domain."""
+    loss, y, z, s = made(name)
+    u = loss.inner.gradient(y, loss.shifted(y, z, s) + 1e-4 * np.sin(np.arange(N)), s)
+    assert np.abs(loss.free_basis.T @ u).max() > 1e-9 * np.linalg.norm(u)
+    balanced = loss._balanced(u)
+    assert np.abs(loss.free_basis.T @ balanced).max() <= 1e-14 * np.linalg.norm(u)
+    assert_allclose(balanced, u, atol=1e-2 * float(np.abs(u).max()))
+    assert np.isfinite(loss.conjugate(y, balanced, s))

@@ -294,3 +294,19 @@ def test_translations_are_middles_of_the_weights() -> None:
     assert Quantile(0.9).translation(y, s) == 1e9
     assert Quantile(0.1).translation(y, s) == 0.0
     assert Squared().translation(y, s) == pytest.approx(np.average(y, weights=s))
+
+
+@pytest.mark.parametrize("loss", [Poisson(), Tweedie(1.5), NegativeBinomial(2.0)])
+def test_counts_without_weight_are_no_counts(loss: Loss) -> None:
+    y, z, s = np.array([0.0, 5.0, 0.0]), np.array([1.0, 2.0, -3.0]), np.array([1.0, 0.0, 2.0])
+    b = loss.best_shift(y, z, s, 0.0)
+    assert -1e5 < b < -700.0
+    assert loss.value(y, z + b, s) < 1e-300
+    assert loss.best_shift(y, z, np.ones(3), 0.0) > -10.0
+
+
+def test_a_pinball_on_its_target_pulls_nowhere() -> None:
+    y, ones, target = np.zeros(3), np.ones(3), np.array([2.0, 2.0, -2.0])
+    z = np.array([0.0, 1.0, -1.0])
+    assert Quantile(0.3).gradient(y, z, ones).tolist() == [0.0, 0.7, -0.3]
+    assert Quantile(0.3).align(y, z, target).tolist() == [0.0, 2.0, -2.0]

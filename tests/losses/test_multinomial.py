@@ -228,3 +228,16 @@ def test_intercepts_are_columns_of_their_own() -> None:
         same, none = plain.apart(targets, s)
         assert same is plain
         assert none.shape == (y.size, 0)
+
+
+@pytest.mark.parametrize("shift", [-0.4, 0.0, 0.7])
+def test_balanced_duals_of_single_predictions_stay_in_the_domain(monkeypatch, shift) -> None:
+    """They only shrink, whatever intercepts were found: Logistic's would leave [0, 1] else."""
+    y, z, s = case(5)
+    labels = 2.0 * y - 1.0
+    monkeypatch.setattr(intercepts, "optimal_shift", lambda *given: shift)
+    loss = FreeIntercepts(Logistic(), Q)
+    plain, u = Logistic().gradient(labels, z + shift, s), loss.gradient(labels, z, s)
+    assert np.abs(u.reshape(N, Q).sum(axis=0)).max() <= 1e-13 * N
+    assert np.all(np.abs(u) <= np.abs(plain) * (1 + 1e-14))
+    assert np.isfinite(loss.conjugate(labels, u, s))

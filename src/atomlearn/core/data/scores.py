@@ -54,9 +54,7 @@ class ShiftedScores(Scores):
         return self._base.n_columns
 
     def top(self, count: int) -> tuple[Columns, Array]:
-        count = min(int(count), self.n_columns)
-        if count <= 0:
-            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        count = max(0, min(int(count), self.n_columns))
         columns, values = self._base.top(min(count + self._columns.size, self.n_columns))
         untouched = ~self._is_shifted(columns)
         shifted = self._base.at(self._columns) - self._shift

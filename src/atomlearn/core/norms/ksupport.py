@@ -109,7 +109,7 @@ class KSupport(GroupedNorm):
     def prox_squared(self, w: NDArray[Any], step: float) -> NDArray[Any]:
         """argmin_x 1/2 ||x - w||^2 + (step / 2) * gauge(x)^2, all in the dtype of w."""
         vector = np.asarray(w)
-        if self.groups is None and vector.dtype in (np.float32, np.float64) and step > 0:
+        if self.groups is None and vector.dtype in (np.float32, np.float64):
             size = amount_of_prox("KSupport", "step", step)
             return _kernels.ksupport_prox(vector, self._k(vector.size), size)[0]
         return super().prox_squared(w, step)
@@ -157,7 +157,6 @@ class KSupport(GroupedNorm):
         k = self._k(max(1, magnitudes.size))
         if self.groups is not None or magnitudes.size <= k:
             return 0.0
-        magnitudes /= power_of_two(magnitudes)
         largest = np.sort(np.partition(magnitudes, magnitudes.size - k)[-k:])[::-1]
         rest = float(np.partition(magnitudes, magnitudes.size - k)[:-k].sum())
         # Entries with d = 1: the longest run of largest ones above the mean share of the rest.

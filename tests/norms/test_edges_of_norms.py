@@ -1,0 +1,128 @@
+"""Edges of norms: ties, zeros and infinities, what an error names, and what is no part of them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from atomlearn.core.interfaces import Atom
+from atomlearn.core.norms import user
+from atomlearn.core.norms.threshold import weighted_l1_point
+from atomlearn.core.norms.vectors import l2_norm, power_of_two
+from atomlearn.designs import ArrayScores
+from atomlearn.norms import L1, Groups, KSupport, Nonnegative
+from tests.norms.test_bounded_l1 import FORMS, one_by_one
+from tests.norms.test_what_solvers_ask import EACH
+
+
+@EACH
+def test_refused_amounts_are_called_what_they_are(suite) -> None:
+    v = np.ones(suite.n_features)
+    for call, name in (
+        (suite.norm.prox, "step"),
+        (suite.norm.prox_squared, "step"),
+        (suite.norm.project, "radius"),
+    ):
+        for amount in (-1.0, math.nan):
+            with pytest.raises(ValueError, match=rf"{name} must be finite and at least 0"):
+                call(v, amount)
+
+
+@pytest.mark.parametrize("weights", [None, np.array([1.0, 2.0, 0.5])])
+def test_an_entry_that_has_just_become_zero_has_no_part_in_the_jacobian(weights) -> None:
+    c = np.ones(3) if weights is None else weights
+    v = np.array([3.0, -1.0, 2.0]) * c
+    # Thresholds of 1 for each, from the amounts that lead there.
+    shrunk = np.maximum(np.abs(v) - c, 0.0)
+    amounts = {"penalized": 1.0, "constrained": float(c @ shrunk)}
+    amounts["squared"] = 1.0 / amounts["constrained"]
+    for form in FORMS:
+        found = weighted_l1_point(v, weights, amounts[form], form)
+        assert_allclose(found.point, np.copysign(shrunk, v), atol=1e-15)
+        assert_array_equal(found.jacobian().support, [0, 2])
+
+
+def test_columns_without_a_price_and_without_a_score_do_not_matter() -> None:
+    norm = L1(weights=[0.0, 2.0, 0.0])
+    assert norm.polar(ArrayScores(np.array([0.0, 3.0, 0.0]))) == 1.5
+    assert norm.polar(ArrayScores(np.array([0.0, 3.0, 1e-9]))) == math.inf
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_columns_without_a_price_are_left_alone_beside_bounds(form) -> None:
+    weights = np.array([0.0, 1.0, 0.0, 2.0])
+    lower, upper = np.where(weights > 0, -0.5, -np.inf), np.full(4, np.inf)
+    v, amount = np.array([-2.0, 3.0, 1.0, 4.0]), 0.4
+    found = L1(weights, lower, upper).prox_point(v, amount, form)
+    theta = {"penalized": amount, "squared": amount * found.gauge}.get(form)
+    if theta is None:
+        assert_allclose(found.gauge, amount)
+        theta = (v[1] - found.point[1]) / weights[1]
+    assert_allclose(found.point, one_by_one(v, theta, weights, lower, upper), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("weights", "error", "words"),
+    [
+        ({"a": 1.0}, ValueError, "by name needs columns with names"),
+        ("many", TypeError, "must be a number or one number a column"),
+        ([1.0, 2.0], ValueError, r"shape \(3,\); got \(2,\)"),
+        ([1.0, math.nan, 1.0], ValueError, "must not be NaN"),
+    ],
+)
+def test_weights_of_columns_are_numbers(weights, error, words) -> None:
+    with pytest.raises(error, match=words):
+        L1(weights=weights, upper=1.0).value(np.ones(3))
+
+
+def test_lengths_of_vectors_at_the_ends_of_floats() -> None:
+    assert power_of_two(np.array([1.0, np.inf])) == 1.0
+    assert l2_norm(np.array([1.0, np.inf])) == np.inf
+    assert power_of_two(np.array([1.7e308])) == 2.0**1023
+    assert l2_norm(np.array([3e-320, 4e-320])) == pytest.approx(5e-320, rel=1e-3)
+    assert KSupport(1).zero_threshold(np.array([1e307, 2e307])) == pytest.approx(1.0)
+
+
+def test_norms_without_free_columns_are_without_them() -> None:
+    norm = Nonnegative(L1([1.0, 2.0, 3.0])).without(np.array([1]), 3)
+    assert norm.value(np.array([1.0, 0.0, 1.0])) == 4.0
+    assert norm.value(np.array([1.0, 5.0, 1.0])) == math.inf
+    assert norm.value(np.array([-1.0, 0.0, 1.0])) == math.inf
+
+
+@pytest.mark.parametrize("weights", [None, [2.0, 3.0]])
+def test_groups_are_told_with_their_weights(weights) -> None:
+    members, told = Groups([[0, 2], [1]], weights).members_and_weights(3)
+    assert [each.tolist() for each in members] == [[0, 2], [1]]
+    assert told.tolist() == (weights or [1.0, 1.0])
+
+
+def test_the_feature_in_two_groups_is_named() -> None:
+    with pytest.raises(ValueError, match=r"\b2\b"):
+        Groups([[0, 2], [1, 2]]).value(np.ones(3))
+
+
+def test_a_parameter_that_is_a_list_is_not_one_that_is_none() -> None:
+    assert KSupport(2, [[0, 1]]) != KSupport(2)
+    assert KSupport(2) != KSupport(2, [[0, 1]])
+    assert KSupport(2, [[0, 1], [2]]) != KSupport(2, [[0, 1]])
+
+
+def test_the_oldest_answers_of_an_oracle_are_forgotten_first(monkeypatch) -> None:
+    monkeypatch.setattr(user, "REMEMBERED_ENTRIES", 3)
+    memory = user.Memory((None, True, 4))
+    for size in (2, 1, 1):
+        memory.add(Atom(np.arange(size), np.full(size, 2.0)))
+    assert [atom.columns.size for atom, _ in memory.former] == [1, 1]
+    memory.add(Atom(np.arange(4), np.ones(4)))
+    assert [length for _, length in memory.former] == [2.0]
+
+
+def test_labels_may_be_a_column_of_a_table() -> None:
+    labels = pd.Series(["a", "b", "a"])
+    w = np.array([3.0, 1.0, 4.0])
+    assert Groups(labels).value(w) == Groups([[0, 2], [1]]).value(w) == 6.0
