@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.centered import CenteredBlock
+from atomlearn.core.data.coefficients import coefficient_matrix, nonzero_coefficients
 from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.data.found import FoundScores
 from atomlearn.core.data.growing_gram import GrowingGram
@@ -234,3 +235,18 @@ def test_a_few_columns_of_an_implicit_design_can_be_listed(monkeypatch: pytest.M
             with pytest.raises(TypeError, match="does not list its 4 columns"):
                 part.squared_norms()
         assert_allclose(part.predict(np.ones(columns.size)), X[:, columns].sum(axis=1))
+
+
+def test_sparse_coefficients_are_told_as_dense_ones_are() -> None:
+    """Stored zeros are none, and a coefficient of 1 is one; rows and columns differ in number."""
+    dense = np.array([[0.0, 1.0, 0.0, 2.5, 0.0], [0.0, 0.0, 0.0, -1.0, 3.0]])
+    stored = sp.coo_array(
+        (np.array([1.0, 2.5, -1.0, 3.0, 0.0]), ([0, 0, 1, 1, 1], [1, 3, 3, 4, 0]))
+    )
+    for given in (dense, sp.csr_array(stored)):
+        columns, weights = nonzero_coefficients(given)
+        assert columns.tolist() == [1, 3, 4]
+        assert_array_equal(weights, dense[:, columns])
+    numbers = np.array([1, 3, 8, 9])
+    matrix = coefficient_matrix(numbers, np.array([1.0, 2.5, -1.0, 3.0]), (2, 5))
+    assert_array_equal(matrix.toarray(), dense)
