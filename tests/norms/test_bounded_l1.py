@@ -204,5 +204,21 @@ def test_gaps_of_any_point_hold_with_bounds_that_bind():
         certificate = task.price(None, w, X @ w).certificate
         left = certificate.objective - best.objective
         assert certificate.gap >= left - 1e-8
-        scaled += certificate.polar > 2.0
+        v = y - X @ w
+        scores = X.T @ v
+        polar = float(np.abs(scores[[0, 3]]).max())
+        if polar > 2.0:  # by hand: the dual point scaled until what has no bound is feasible
+            scaled += 1
+            share = 2.0 / polar
+            beyond = np.maximum(share * np.array([scores[1], -scores[2]]) - 2.0, 0.0)
+            dual = share * float(v @ y) - 0.5 * share**2 * float(v @ v) - beyond @ [3.0, 2.0]
+            assert certificate.gap <= (certificate.objective - dual) * (1 + 1e-9) + 1e-9
     assert scaled > 5
+
+
+@pytest.mark.parametrize(
+    "bounds", [([0.5, -1.0], [1.0, 1.0]), ([-1.0, -1.0], [1.0, -0.5]), ([1.0, 1.0], [2.0, 2.0])]
+)
+def test_one_bound_on_the_wrong_side_of_zero_is_enough_to_be_refused(bounds):
+    with pytest.raises(ValueError, match="bounds must hold 0"):
+        solve(np.eye(2), np.ones(2), norm=L1(None, *map(np.array, bounds)), level=0.1)
