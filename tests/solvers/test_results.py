@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import losses, norms
+from atomlearn import losses, norms, solve
 from atomlearn.core.problem.card import card, small_path
 from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.core.problem.free import raised_by_floats
@@ -129,3 +129,9 @@ def test_samples_without_weight_are_zero_in_the_free_columns() -> None:
         as_design(X), np.arange(6.0), losses.Squared(), level, sample_weight=weight, unpenalized=[2]
     )
     assert_allclose(task.loss.columns[:, 0], np.where(weight > 0.0, X[:, 2], 0.0))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("tau", [-1.0, float("nan"), float("inf")])
+def test_a_ridge_is_a_number_of_zero_or_more(tau):
+    with pytest.raises(ValueError, match="tau"):
+        solve(np.eye(2), np.ones(2), level=0.1, tau=tau)
