@@ -114,12 +114,12 @@ def readable(X: Any) -> Any:
     Those that a mask hides, days of dates, and the real parts of complex numbers.
     """
     unmasked("X", X)
-    if library_of(X) in ("polars", "pyarrow"):
-        frame_to_array(X.slice(0, 0))  # Without rows it looks at the types alone.
     types: Any = getattr(X, "dtypes" if is_table(X) else "dtype", None)
-    for dtype in np.atleast_1d(types):
-        if getattr(dtype, "kind", "f") in "cmM":
-            frame_to_array(X.head(0)) if is_table(X) else check_kind(dtype)
+    unmeant = any(getattr(dtype, "kind", "f") in "cmM" for dtype in np.atleast_1d(types))
+    if is_table(X) and (unmeant or library_of(X) != "pandas"):
+        frame_to_array(X[:0])  # Without rows it looks at the types alone.
+    elif unmeant:
+        check_kind(types)
     return X
 
 
