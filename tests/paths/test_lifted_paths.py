@@ -10,7 +10,8 @@ import pytest
 from sklearn.model_selection import KFold
 
 from atomlearn import AtomicRegressorCV, norms, paths, solve
-from atomlearn.core.paths import cross_validation, speculation
+from atomlearn.core.paths import shared
+from atomlearn.core.paths.shared_levels import SharedLevels
 from atomlearn.designs import Standardized, as_design
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
@@ -87,7 +88,7 @@ def test_folds_and_other_norms_share_their_readings(monkeypatch: pytest.MonkeyPa
     model = AtomicRegressorCV(candidates, n_alphas=8, alpha_ratio=0.1, cv=KFold(3), tol=GAP)
     model.fit(X, y)
     assert model.n_passes_ <= 14
-    monkeypatch.setattr(cross_validation, "speculates", lambda *_: False)
+    monkeypatch.setattr(shared, "shares_levels", lambda *_: False)
     alone = AtomicRegressorCV(candidates, n_alphas=8, alpha_ratio=0.1, cv=KFold(3), tol=GAP)
     alone.fit(X, y)
     assert alone.n_passes_ >= 8 * model.n_passes_
@@ -117,15 +118,15 @@ def test_a_path_ends_by_the_coefficients_of_features() -> None:
 
 def test_an_interrupted_path_gives_features(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = data("squared")
-    learn, calls = speculation.Speculation.learn, []
+    learn, calls = SharedLevels.learn, []
 
     def interrupted(*arguments: Any) -> None:
         learn(*arguments)
         calls.append(1)
-        if len(calls) == 1:
+        if len(calls) == 2:  # the scores at zero were the first
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(speculation.Speculation, "learn", interrupted)
+    monkeypatch.setattr(SharedLevels, "learn", interrupted)
     found = paths.path(X, y, norm=norms.Chains(4), n_levels=20, ratio=0.02)
     assert found.interrupted
     assert 0 < len(found.results) < 20

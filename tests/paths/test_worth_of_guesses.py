@@ -9,7 +9,7 @@ import pytest
 
 from atomlearn import norms, paths
 from atomlearn.core.paths.refits import PoolRefit
-from atomlearn.core.paths.speculation import Speculation
+from atomlearn.core.paths.shared_levels import SharedLevels
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
@@ -35,7 +35,7 @@ def test_guesses_waste_less_than_the_readings_that_they_spare(
     assert found.converged
     ahead = sum(work)
     work.clear()
-    monkeypatch.setattr(Speculation, "_goes_on", lambda path, batch: False)
+    monkeypatch.setattr(SharedLevels, "_goes_on", lambda path, batch: False)
     one = paths.path(X, y, n_levels=12, ratio=0.02, **shared)
     assert found.passes < one.passes
     # What was wasted in all is less than the readings that guesses spare, each at its price.

@@ -24,6 +24,7 @@ from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Certificate, Status
 from atomlearn.core.problem.rounding import EPS, Lengths, growth
 from atomlearn.core.solvers.fingerprint import fingerprint
+from atomlearn.core.solvers.progress import Progress
 from atomlearn.core.solvers.warm_starts import checked_warm_start
 from atomlearn.designs import as_design
 from atomlearn.interfaces import WarmStart
@@ -92,7 +93,11 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: stopping.Iterations(1) | 3, TypeError, "got int"),  # type: ignore[operator]
     (lambda: solvers.Checkpoint("folder", every_s=-1.0), ValueError, "every_s must be"),
     (lambda: solvers.Checkpoint("folder", every_s=np.nan), ValueError, "every_s must be"),
-    (lambda: solvers.Checkpoint("folder").end(None), RuntimeError, "saved by `run`"),  # type: ignore[arg-type]
+    (
+        lambda: solvers.Checkpoint("folder").end(Progress(problem_of(), solvers.FISTA())),
+        RuntimeError,
+        "saved by `run`",
+    ),
     (lambda: fingerprint(replace(problem_of(), y=looped())), ValueError, "refers to itself"),
 ]  # fmt: skip
 

@@ -109,7 +109,7 @@ def test_each_rule_stops_where_it_says(rule: StoppingRule, status: Status, itera
 
 
 def test_a_limit_of_time_is_one_that_is_reached() -> None:
-    at = Progress(Scripted(SCRIPT).start(problem()), seconds=2.0)
+    at = Progress(problem(), Scripted(SCRIPT), seconds=2.0)
     assert Seconds(2.0).reason(at) is Status.TIME_LIMIT
     assert Seconds(2.5).reason(at) is None
 
@@ -253,7 +253,8 @@ def test_print_progress() -> None:
 
 def test_progress_is_printed_at_every_step_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     said = PrintProgress()
-    progress = Progress(Scripted(SCRIPT).start(problem()))
+    progress = Progress(problem(), Scripted(SCRIPT))
+    progress.state = progress.solver.start(progress.problem)
     assert (progress.passes, progress.seconds) == (0.0, 0.0)
     for progress.state.iteration, progress.skipped in ((0, None), (1, 0.9)):
         progress.record()

@@ -125,15 +125,17 @@ def sum_of_pieces(product: Callable[[slice], Array], count: int, operations: flo
     return total
 
 
-def share_out(work: Callable[[int], None], count: int, operations: float) -> None:
+def share_out(
+    work: Callable[[int], None], count: int, operations: float, most: int | None = None
+) -> None:
     """Call work(0), ..., work(count - 1), each once, on as many threads as they are worth.
 
     BLAS keeps to one thread meanwhile, and kernels to their share of them. Pieces are taken in
     order by whichever thread is free; an exception ends the sharing and is raised here.
-    ``operations`` : multiplications of the whole.
+    ``operations`` : multiplications of the whole; ``most`` : threads, at most.
     """
     allowed = _native.max_threads()
-    threads = min(allowed, count, int(operations / WORTH_A_THREAD))
+    threads = int(min(allowed, count, most or allowed, operations / WORTH_A_THREAD))
     if threads <= 1:
         for piece in range(count):
             work(piece)

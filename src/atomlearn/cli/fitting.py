@@ -203,11 +203,6 @@ def _cross_validate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     folds = _folds(target, y, plan.seed)
     rule: Rule = "one_standard_error" if plan.one_se else "best"
     options = _options(data, plan, watch)
-    if data.given.on_disk:
-        # Unwatched, all folds and levels share each reading; the fit that is watched comes after.
-        left = watch.deadline.left
-        limit = None if np.isinf(left) else left
-        options |= {"observers": None, "stop": None, "time_limit": limit}
     model = search_of(target)(list(plan.norms), cv=folds, selection=rule, **options)
     n_folds = folds.get_n_splits()
     watch.searches = len(plan.norms) * model.n_alphas * n_folds * len(target.outputs)
@@ -220,14 +215,9 @@ def _cross_validate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     except KeyboardInterrupt:
         return _nothing_tried(data, plan, watch)
     by = _chosen_by(model, n_folds, y.size, watch)
-    if data.given.on_disk:
-        watch.searches = 0
-        found = replace(plan, norms=(model.norm_,), alpha=model.alpha_, chosen_by=by)
-        outcome = replace(_estimate(data, found, watch), chosen=(model.norm_, model.alpha_))
-    else:
-        settings = _settings(model.norm_, model.alpha_, replace(plan, chosen_by=by), target)
-        unknown = (None,) * len(model.results_)
-        outcome = Outcome(model.results_, model, settings, unknown, (model.norm_, model.alpha_))
+    settings = _settings(model.norm_, model.alpha_, replace(plan, chosen_by=by), target)
+    unknown = (None,) * len(model.results_)
+    outcome = Outcome(model.results_, model, settings, unknown, (model.norm_, model.alpha_))
     cut = Status.INTERRUPTED in (model._searched, model.status_)
     return _interrupted(outcome) if cut else outcome
 
@@ -246,7 +236,7 @@ def _chosen_by(model: Any, n_folds: int, n_rows: int, watch: Watch) -> str:
 
 def _nothing_tried(data: Data, plan: Plan, watch: Watch) -> Outcome:
     """After Ctrl-C before any level was scored: the fit at a guess."""
-    watch.searches, watch.labels, norm = 0, [], plan.norms[0]
+    watch.labels, norm = [], plan.norms[0]
     model = search_of(data.target)(norm, **_options(data, plan, watch))
     checked = model._checked(data.design, data.y, data.given.weight)
     alpha = 0.2 * largest_useful_level(model._problems(checked, norm, 1.0)[0])
@@ -309,7 +299,7 @@ def _settings(norm: Norm, alpha: float | None, plan: Plan, target: Target) -> di
 def _in_python(outcome: Outcome, plan: Plan, center: bool) -> str:
     """Return what does the same from Python, without what watches it."""
     model = outcome.model
-    given = model.get_params(deep=False) | {"observers": None, "stop": None}
+    given = model.get_params(deep=False) | {"observers": None, "time_limit": None}
     shown = in_words(type(model)(**given))
     if outcome.selector:
         shown = f"{outcome.selector}, {shown}"

@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from atomlearn.cli.errors import CommandError
 from atomlearn.core.interfaces import Deadline, State
-from atomlearn.core.problem.result import Status
 from atomlearn.core.solvers.checkpoint import Checkpoint
-from atomlearn.core.solvers.progress import Progress
-from atomlearn.core.solvers.stopping import StoppingRule
-
-
-@dataclass(frozen=True, slots=True)
-class Until(StoppingRule):
-    """At a moment that all fits of a command have in common."""
-
-    moment: Deadline
-
-    def reason(self, progress: Progress) -> Status | None:
-        return Status.TIME_LIMIT if self.moment.passed else None
-
-    def deadline(self, began: float) -> Deadline:
-        return self.moment
+from atomlearn.core.solvers.progress import Progress, RunObserver
 
 
 @dataclass(slots=True)
-class Watch:
+class Watch(RunObserver):
     """What is seen of the fits that go on one after the other; an observer of each of them.
 
     deadline : when the fits are to end; quiet : print nothing; stream : where to, by default the
     terminal; checkpoint : folder for the state of each fit, or None; labels : names of the outputs
     that are fitted next, printed as their turn comes; searches : number of fits of a
-    cross-validation that come first and are not shown; found : column -> first pass that gave it
-    a weight; searches_a_line : how many of these fits one line of progress stands for; useful_gap :
-    a proved gap above it says nothing worth a line.
+    cross-validation that are still to come and are only counted; found : column -> first pass that
+    gave it a weight; searches_a_line : how many of these fits one line of progress stands for;
+    useful_gap : a proved gap above it says nothing worth a line.
 
     Examples
     --------
@@ -61,13 +46,16 @@ class Watch:
     found: dict[int, int] = field(default_factory=dict)
     searches_a_line: int = 50
     useful_gap: float = 0.5
-    _current: Progress | None = None
-    _is_search: bool = False
+    least_s: float = 1e-3
 
     @property
     def options(self) -> dict[str, Any]:
         """What an estimator takes to be watched, and ended in time."""
-        return {"observers": self.observers, "stop": Until(self.deadline)}
+        left = self.deadline.left
+        return {
+            "observers": self.observers,
+            "time_limit": None if math.isinf(left) else max(left, self.least_s),
+        }
 
     @property
     def observers(self) -> tuple[Callable[[Progress], None], ...]:
@@ -77,27 +65,19 @@ class Watch:
         return self, Checkpoint(self.checkpoint, many=True)
 
     def __call__(self, progress: Progress) -> None:
-        """See one step; the first of a fit is told by a progress that was not seen before."""
-        if progress is not self._current:
-            self._current = progress
-            self._begin()
-        if not self._is_search:
-            self.note(progress)
-        elif self.deadline.passed:
-            raise CommandError(
-                "the time limit ended cross-validation before an alpha was chosen; raise "
-                "--time-limit, or give --alpha"
-            )
-
-    def _begin(self) -> None:
-        """Note that another fit begins: one of a search, or that of the next output."""
-        self._is_search = self.searches > 0
-        if self._is_search:
-            self.searches -= 1
-            if self.searches % self.searches_a_line == 0:
-                self.say(f"  cross-validation: {self.searches} fits to go")
-        elif self.labels:
+        """See one step."""
+        if progress.search:
+            return
+        if len(progress.history) == 1 and self.labels:
             self.say(f"  {self.labels.pop(0)}")
+        self.note(progress)
+
+    def end(self, progress: Progress) -> None:
+        """Count the fits of a search."""
+        if progress.search:
+            self.searches -= 1
+            if self.searches > 0 and self.searches % self.searches_a_line == 0:
+                self.say(f"  cross-validation: {self.searches} fits to go")
 
     def note(self, progress: Progress) -> None:
         """Print the line of one step, and remember the columns that are new."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import ConvergenceWarning
@@ -19,6 +19,7 @@ from atomlearn.core.interfaces import Array, Deadline, Design, Form, Norm, Solve
 from atomlearn.core.norms.names import named
 from atomlearn.core.paths.relax import checked_shares
 from atomlearn.core.paths.settings import Settings
+from atomlearn.core.paths.shared import task_of
 from atomlearn.core.problem.card import card
 from atomlearn.core.problem.checks import positive
 from atomlearn.core.problem.problem import Problem
@@ -26,6 +27,7 @@ from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.core.solvers.progress import Observer, Progress
+from atomlearn.core.solvers.schedule import drive
 from atomlearn.core.solvers.stopping import StoppingRule, check_rule
 from atomlearn.estimators.adaptive import adapted, blended, checked_power
 from atomlearn.estimators.callbacks import CallbackSupport, Steps, classes_at_step
@@ -206,33 +208,30 @@ class AtomicModel(CallbackSupport, BaseEstimator):
         n_jobs: int | None = None,
         settings: Settings | None = None,
     ) -> list[Result]:
-        """Return one result a problem; each has its part of the time that is left.
+        """Return one result a problem; they take their steps in turns.
 
-        After Ctrl-C the rest only get their starting point.
+        After Ctrl-C those that have no point yet only get their starting point.
         """
         settings = settings or self._settings()
-        observers = (PrintProgress(every=1),) if self.verbose else ()
-        at_once = effective_n_jobs(n_jobs) if len(problems) > 1 else 1
-        interrupted = False
-
-        def one(number: int) -> Result:
-            nonlocal interrupted
-            problem, start = problems[number], warm[number]
-            if interrupted:
-                result = replace(settings, max_iter=0, observers=()).run(problem, start)
-                if not result.converged:
-                    result.status = Status.INTERRUPTED
-                return result
-            mine = settings.share(len(problems) - number, at_once)
-            result = mine.run(problem, start, observers)
-            interrupted = interrupted or result.status is Status.INTERRUPTED
-            return result
-
-        if len(problems) == 1:
-            return [one(0)]
-        results: list[Result] = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
-            delayed(one)(number) for number in range(len(problems))
-        )
+        if self.verbose:
+            settings = replace(settings, observers=(*settings.observers, PrintProgress(every=1)))
+        tasks = [
+            task_of(problem, np.array([problem.regularizer.amount]), settings, warm=start)
+            for problem, start in zip(problems, warm, strict=True)
+        ]
+        drive(problems[0].design, tasks, effective_n_jobs(n_jobs))
+        results = [result for task in tasks for result in task.results]
+        if not results:
+            raise KeyboardInterrupt("interrupted before the first point")
+        if len(results) < len(tasks):
+            begun = replace(settings, max_iter=0, observers=(), deadline=Deadline.after(0.0))
+            results = []
+            for task, problem, start in zip(tasks, problems, warm, strict=True):
+                result = next(iter(task.results), None) or begun.run(problem, start)
+                result.status = result.status if task.results else Status.INTERRUPTED
+                results.append(result)
+        for result in results:
+            result.state = None
         return results
 
     def _expanded(self, design: Design) -> Design:

@@ -173,7 +173,7 @@ class CrossValidatedModel(AtomicModel):
     ) -> tuple[int, list[WarmStart | None]]:
         """Choose alpha and the share of a refit; return the number of the norm, and starts."""
         levels, shares = self._grids(problems, norms), checked_shares(self.relax)
-        half, rule, more = settings.share(2), self.selection, (problems, norms, levels)
+        half, rule, more = settings.within(0.5), self.selection, (problems, norms, levels)
         if rule in CRITERIA:
             scores = criterion_scores(*more, rule, half, shares, self.until)
         else:
@@ -182,10 +182,9 @@ class CrossValidatedModel(AtomicModel):
         self.relax_, self.alpha_ = scores.relax, float(levels[chosen, position])
         self.alphas_ = levels[0] if len(norms) == 1 else levels
         self.cv_results_ = scores.table()
-        self.n_passes_ += 0.0 if scores.paths else scores.passes
         self._searched = scores.status
         warn_of_cut(self, scores.mean, scores.status)
-        return chosen, scores.warm_starts(chosen, position, len(problems), problems[0].y.size)
+        return chosen, scores.warm_starts(chosen, position, problems[0].y.size)
 
     def _final(
         self, data: Checked, norm: Norm, folds: Sequence[tuple[Rows, Rows]]

@@ -14,18 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from atomlearn._kernels import share_out, single_threaded_blas
+from atomlearn._kernels import share_out
 from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.interfaces import Array, Mask, Rows
 from atomlearn.core.paths.ends import End, NumberOfFeatures
 from atomlearn.core.paths.guess import GUESS
 from atomlearn.core.paths.path import path_of
-from atomlearn.core.paths.readings import drive
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.paths.shared import pool_of, speculated, speculates
+from atomlearn.core.paths.shared import pool_of, shares_levels, task_of
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 from atomlearn.core.problem.rounding import Measured
+from atomlearn.core.solvers.schedule import drive
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.lockstep import first_columns
@@ -94,7 +94,7 @@ def _by_paths(
     problem: Problem, parts: Sequence[Rows], levels: Array, most: int | None, settings: Settings
 ) -> list[Mask] | None:
     """Return the masks from paths, each of which ends at ``most`` columns."""
-    if not speculates(problem, max(levels.size, 2), settings):
+    if not shares_levels(problem, settings):
         return None
     end = None if most is None else NumberOfFeatures(most)
     stored = problem.design.stored()
@@ -140,12 +140,10 @@ def _together(
             weight *= problem.weight.sum() / weight.sum()
             reached = None if end is None else end.begin()
             part = replace(problem, weight=weight)
-            waiting.append(speculated(part, levels, settings, pool, None, reached))
-        with single_threaded_blas():
-            outcomes = drive(problem.design, waiting)
-        if any(outcome.interrupted for outcome in outcomes):
+            waiting.append(task_of(part, levels, settings, pool, reached=reached))
+        if drive(problem.design, waiting):
             raise KeyboardInterrupt("stability selection was interrupted")
-        found += [outcome.results for outcome in outcomes]
+        found += [task.results for task in waiting]
     return found
 
 

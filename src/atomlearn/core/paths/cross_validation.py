@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from itertools import repeat
 from typing import Any, Literal, get_args
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 
-from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.parts import part_of
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Array, Norm, WarmStart
@@ -18,16 +17,16 @@ from atomlearn.core.paths.cut_short import ended_by, known_folds, padded, solved
 from atomlearn.core.paths.ends import End
 from atomlearn.core.paths.folds import Fold, Score, check_folds, decisions_at, training_part
 from atomlearn.core.paths.guess import GUESS
-from atomlearn.core.paths.path import PathResult, path_of
+from atomlearn.core.paths.path import PathResult, path_result
 from atomlearn.core.paths.pool import Pool
-from atomlearn.core.paths.readings import drive
 from atomlearn.core.paths.relax import relaxed_predictions
-from atomlearn.core.paths.search_ends import AskedEnd, Ending, endings
+from atomlearn.core.paths.search_ends import Ending, endings
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.paths.shared import pool_of, speculated, speculates
+from atomlearn.core.paths.shared import pool_of, shares_levels, task_of
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
 from atomlearn.core.solvers.column_generation import Pace
+from atomlearn.core.solvers.schedule import drive
 
 #: Rule by which one (norm, level) is chosen from the scores.
 Rule = Literal["best", "one_standard_error", "aic", "bic", "ebic", "mbic"]
@@ -43,7 +42,7 @@ class CrossValidation:
     level_passes, n_selected, relative_gaps : (n_norms, n_levels, n_folds), the last three summed or
     (gaps) maximized over outputs; passes : readings of the data for all of them, however many
     points each served; relax : the share of a refit without penalty that was chosen; paths : by
-    (norm, fold), the PathResult of each output, where they shared readings; status : CONVERGED, or
+    (norm, fold), the PathResult of each output; status : CONVERGED, or
     INTERRUPTED or TIME_LIMIT where that ended the search: scores of levels that were not solved
     are NaN then, and of folds those that are whole count, or those that had begun.
     """
@@ -98,20 +97,21 @@ class CrossValidation:
         return int(norm), int(level)
 
     def warm_starts(
-        self, norm: int, level: int, n_outputs: int = 1, n_samples: int | None = None
+        self, norm: int, level: int, n_samples: int | None = None
     ) -> list[WarmStart | None]:
         """Return, by output, the mean over folds of the solutions at (norm index, level index).
 
-        Where the whole can begin; None where the folds did not share their readings. Where
+        Where the whole can begin; None for a matrix norm, whose factors have no mean. Where
         ``n_samples`` is given, columns that the folds used at lower levels come along without
         weight, as many as a pass may ask for: a fit to all rows finds most of its own among them.
         """
         most = Pace().asked_entries // n_samples if n_samples else 0
-        if not self.paths:
-            return [None] * n_outputs
         found: list[WarmStart | None] = []
         for output in zip(*self.paths[norm], strict=True):
             results = [path.results[level] for path in output if level < len(path.results)]
+            if any(result.matrix_parts is not None for result in results):
+                found.append(None)
+                continue
             columns = np.unique(np.concatenate([result.columns for result in results]))
             for k in range(level + 1, self.levels.shape[1]):
                 below = [path.results[k].columns for path in output if k < len(path.results)]
@@ -190,17 +190,19 @@ def cross_validate(
     until : End, optional
         Where the paths of a norm have gone far enough: all of them have reached the end, or, of
         ``NoImprovement()`` without rows, the mean score has not risen. Levels beyond have the
-        score NaN. Folds that cannot share readings end each by itself.
+        score NaN.
 
     Notes
     -----
     All folds, norms and outputs go over the data together: one reading prices the next levels of
-    all of them. Where that is not possible (see ``path``), each (norm, fold) is solved by itself.
+    all of them. Where that is not possible (see ``path``), each (norm, fold) takes its own steps,
+    in turns, so that a time limit or Ctrl-C finds all of them about as far.
     Data is read through row numbers, checked once by the caller, and never copied. The sample
     weights of each training part are scaled to the sum they have over all samples, so that a
     level means the same for a fold as for the whole.
     """
     check_folds(folds, problems[0])
+    settings = replace(settings, search=True)
     for norm in norms:
         norm.check(problems[0].design.shape[1])
     design = problems[0].design
@@ -208,13 +210,8 @@ def cross_validate(
     before = counted.passes
     problems = [replace(problem, design=counted) for problem in problems]
     tasks = [(norm, grid, fold) for norm, grid in zip(norms, levels, strict=True) for fold in folds]
-    shared = all(_speculates(problems, norm, levels.shape[1], settings) for norm in norms)
-    # Folds that share readings end together.
-    ends = endings(until, problems, folds, score, len(norms), shared)
-    if shared:
-        found = _together(problems, tasks, settings, ends)
-    else:
-        found = _one_by_one(problems, tasks, settings, n_jobs, ends)
+    ends = endings(until, problems, folds, score, len(norms))
+    found = _paths(counted, problems, tasks, settings, ends, n_jobs)
     found = [tuple(map(end.cut, each)) for end, each in zip(ends, found, strict=True)]
     status = ended_by(found)
     shape = (len(norms), len(folds), levels.shape[1])
@@ -225,16 +222,14 @@ def cross_validate(
     of_shares, *others = zip(*parts, strict=True)
     each, selected, gaps = (np.array(part).reshape(shape).swapaxes(1, 2) for part in others)
     scores, share = _best_share(of_shares, relax, shape)
-    passes = float(counted.passes - before if shared else np.nansum(each))
     n_folds = len(folds)
-    starts = found if shared else []
-    by_norm = tuple(tuple(starts[k : k + n_folds]) for k in range(0, len(starts), n_folds))
+    by_norm = tuple(tuple(found[k : k + n_folds]) for k in range(0, len(found), n_folds))
     kept = np.arange(n_folds) if status.is_converged else known_folds(scores)
     each, selected, gaps = (part[..., kept] for part in (each, selected, gaps))
     scores = scores[..., kept]
     if status is Status.INTERRUPTED and not np.isfinite(scores).any():
         raise KeyboardInterrupt("a search was interrupted before it had scored anything")
-    of_all = np.asarray(levels), scores, each, selected, gaps, passes
+    of_all = np.asarray(levels), scores, each, selected, gaps, counted.passes - before
     return CrossValidation(tuple(norms), *of_all, share, by_norm, status)
 
 
@@ -257,110 +252,55 @@ def _highest(scores: Array) -> float:
     return float(np.where(np.isfinite(mean), mean, -np.inf).max())
 
 
-def _speculates(problems: Sequence[Problem], norm: Norm, n_levels: int, settings: Settings) -> bool:
-    return all(speculates(problem.with_norm(norm), n_levels, settings) for problem in problems)
-
-
-def _together(
+def _paths(
+    design: Counted,
     problems: Sequence[Problem],
     tasks: Sequence[tuple[Norm, Array, Fold]],
     settings: Settings,
     ends: Sequence[Ending],
+    n_jobs: int | None,
 ) -> list[tuple[PathResult, ...]]:
-    """Return the paths of each (norm, fold), all of which share every reading of the data.
+    """Return the paths of each (norm, fold), one an output; those that can share every reading.
 
     A fold is the problem over all rows with weight zero on those that it leaves out: its dual
     vectors are zero there, so all folds share one design, and one pool gathers its columns.
     """
-    design = problems[0].design
-    pools = iter(_pools(problems, [norm for norm, _, _ in tasks]))
-    waiting = []
+    pools = _pools(problems, [norm for norm, _, _ in tasks], settings)
+    waiting, grids = [], []
     for (norm, levels, (train, _)), end in zip(tasks, ends, strict=True):
         for output, problem in enumerate(problems):
             fold = training_part(problem.with_norm(norm), train)
-            ended = end.of(output), end.last
-            waiting.append(speculated(fold, levels, settings, next(pools), None, *ended))
-    with single_threaded_blas():
-        outcomes = drive(design, waiting)
-    of_all = design.shape[1], design.dtype
-    grids = [levels for _, levels, _ in tasks for _ in problems]
+            pool, reached, last = next(pools), end.of(output), end.last
+            waiting.append(task_of(fold, levels, settings, pool, reached=reached, last=last))
+            grids.append(levels)
+    interrupted = drive(design, waiting, effective_n_jobs(n_jobs))
     found = [
-        PathResult(
-            levels, one.results, *of_all, sum(r.passes for r in one.results), one.interrupted
+        path_result(
+            problems[0], levels, task.results, sum(r.passes for r in task.results), interrupted
         )
-        for levels, one in zip(grids, outcomes, strict=True)
+        for levels, task in zip(grids, waiting, strict=True)
     ]
     size = len(problems)
     return [tuple(found[k : k + size]) for k in range(0, len(found), size)]
 
 
-def _pools(problems: Sequence[Problem], norms: Sequence[Norm]) -> list[Pool]:
+def _pools(
+    problems: Sequence[Problem], norms: Sequence[Norm], settings: Settings
+) -> Iterator[Pool | None]:
     """Return the pool of each path: one gathers columns of X for all, and one for each lift."""
     n_features = problems[0].design.shape[1]
-    alike = [id(norm) if norm.lift(n_features) is not None else 0 for norm in norms]
-    known = {}
+    alike: list[int | None] = [
+        id(norm) if norm.lift(n_features) is not None else 0 for norm in norms
+    ]
+    for number, norm in enumerate(norms):
+        if not all(shares_levels(problem.with_norm(norm), settings) for problem in problems):
+            alike[number] = None
+    known: dict[int | None, Iterator[Pool | None]] = {None: repeat(None)}
     for key, norm in zip(alike, norms, strict=True):
         if key not in known:
             source, count = pool_of(problems[0].with_norm(norm)), alike.count(key) * len(problems)
             known[key] = iter(source.of_each(count, GUESS.joining))
-    return [next(known[key]) for key in alike for _ in problems]
-
-
-def _one_by_one(
-    problems: Sequence[Problem],
-    tasks: Sequence[tuple[Norm, Array, Fold]],
-    settings: Settings,
-    n_jobs: int | None,
-    ends: Sequence[Ending],
-) -> list[tuple[PathResult, ...]]:
-    """Return the paths of each (norm, fold), each solved by itself; none after Ctrl-C."""
-    at_once, cut = effective_n_jobs(n_jobs), list[bool]()
-    found: list[tuple[PathResult, ...]] = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_one_fold)(
-            problems, *task, partial(settings.share, len(tasks) - k, at_once), cut, end
-        )
-        for k, (task, end) in enumerate(zip(tasks, ends, strict=True))
-    )
-    return found
-
-
-def _one_fold(
-    problems: Sequence[Problem],
-    norm: Norm,
-    levels: Array,
-    fold: Fold,
-    settings_of_now: Callable[[], Settings],
-    cut: list[bool],
-    end: Ending,
-) -> tuple[PathResult, ...]:
-    """Return the paths of one norm and fold, one an output; none after Ctrl-C in another fold.
-
-    ``settings_of_now`` is asked when the fold begins: its part of the time left is known then;
-    ``cut`` : holds something once Ctrl-C was pressed.
-    """
-    train, _ = fold
-    settings = settings_of_now()
-    training = part_of(problems[0].design, rows=train)
-    found = []
-    for output, problem in enumerate(problems):
-        if cut:
-            return ()
-        weight = problem.weight[train]
-        part = problem.of_rows(train, training, weight * (problem.weight.sum() / weight.sum()))
-        part = part.with_norm(norm)
-        try:
-            reached = end.of(output)
-            until = None if reached is None else AskedEnd(reached)
-            share = settings.share(len(problems) - output)
-            solutions = path_of(part, levels, share, until=until)
-        except KeyboardInterrupt:  # before a level was solved
-            cut.append(True)
-            return ()
-        found.append(solutions)
-        if solutions.interrupted or solutions.results[-1].status is Status.INTERRUPTED:
-            cut.append(True)
-            found[-1] = replace(solutions, interrupted=True)
-    return tuple(found)
+    return (next(known[key]) for key in alike for _ in problems)
 
 
 def _held_out(

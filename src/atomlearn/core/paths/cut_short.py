@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.paths.path import PathResult
 from atomlearn.core.problem.result import Status
-
-#: Why a level was given up: its solution is not that of the level.
-CUT = (Status.INTERRUPTED, Status.TIME_LIMIT)
+from atomlearn.core.solvers.run import CUT
 
 
 def ended_by(found: Sequence[Sequence[PathResult]]) -> Status:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import (
@@ -26,21 +25,21 @@ from atomlearn.core.interfaces import (
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm
-from atomlearn.core.paths.ends import End, Reached
+from atomlearn.core.paths.ends import End
 from atomlearn.core.paths.levels import (
     check_levels,
     largest_useful_level,
     level_grid,
     scores_at_zero,
 )
-from atomlearn.core.paths.readings import drive
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.paths.shared import pool_of, speculated, speculates
+from atomlearn.core.paths.shared import task_of
 from atomlearn.core.problem.card import MOST_LINES, card, small_path
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.problem.result import Result, Status
+from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer
+from atomlearn.core.solvers.schedule import drive
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +184,10 @@ def path(
     The next levels are solved together, on a pool of likely columns, each from the solution before
     it; one reading of the data prices all of them, and proves the gap of each at its own point. So
     a path takes a dozen readings, and ``result.passes`` is how many of them a level had a part in.
-    So it is with norms over lifted coordinates (latent groups, chains, trees, unions). With
-    ``observers``, a ``solver`` or a norm that rates no columns (OWL, l2, nonnegative and matrix
-    norms), levels are solved one by one: about two passes a level.
+    So it is with norms over lifted coordinates (latent groups, chains, trees, unions). With a
+    ``solver`` of your own, or a norm that rates no columns (OWL, l2, nonnegative and matrix norms),
+    levels are solved one by one: about two passes a level. Observers see each level after each
+    reading that it had a part in.
     """
     names = feature_names(X)
     regularizer = Regularizer(named(as_norm(norm), names), form, 1.0)
@@ -227,46 +227,28 @@ def path_of(
 
     ``zero`` : the scores at w = 0, where they are known; the reading they took counts as one.
     """
-    observers = tuple(observers)
-    # Counted once for the whole path: it remembers the norms of the columns.
-    design = problem.design
-    counted = Counted.of(design)
+    counted = Counted.of(problem.design)
     problem = replace(problem, design=counted)
     before = counted.passes - (zero is not None)
+    settings = replace(settings, observers=(*settings.observers, *observers))
     reached = None if until is None else until.begin()
-    if warm is None and not observers and speculates(problem, len(levels), settings):
-        path = speculated(problem, levels, settings, pool_of(problem), zero, reached)
-        with single_threaded_blas():
-            [outcome] = drive(counted, [path])
-        results, readings = outcome.results, counted.passes - before
-        interrupted = outcome.interrupted
-        if not results:
-            raise KeyboardInterrupt("interrupted before a level was solved")
-    else:
-        results = _one_by_one(problem, levels, settings, observers, warm, reached)
-        interrupted = results[-1].status is Status.INTERRUPTED
-        readings = (zero is not None) + float(sum(result.passes for result in results))
-    levels = np.asarray(levels[: len(results)])
-    return PathResult(levels, results, design.shape[1], design.dtype, readings, interrupted)
+    task = task_of(problem, levels, settings, warm=warm, zero=zero, reached=reached)
+    interrupted = drive(counted, [task])
+    if not task.results:
+        raise KeyboardInterrupt("interrupted before a level was solved")
+    return path_result(problem, levels, task.results, counted.passes - before, interrupted)
 
 
-def _one_by_one(
-    problem: Problem,
-    levels: Array,
-    settings: Settings,
-    observers: tuple[Observer, ...],
-    warm: WarmStart | None,
-    reached: Reached | None,
-) -> list[Result]:
-    results: list[Result] = []
-    for level in levels:
-        regularizer = replace(problem.regularizer, amount=float(level))
-        here = replace(problem, regularizer=regularizer)
-        result = settings.solve(here, warm, observers)
-        results.append(result)
-        warm = result.warm_start()
-        # The state holds a copy of the active columns: a result kept for long must not.
+def path_result(
+    problem: Problem, levels: Array, results: list[Result], readings: float, interrupted: bool
+) -> PathResult:
+    """Return the results at the first of these levels, without what solvers knew at the end.
+
+    A solver's state holds a copy of the active columns: a result kept for long must not.
+    """
+    for result in results:
         result.state = None
-        if result.status is Status.INTERRUPTED or (reached and reached(here, result)):
-            break
-    return results
+    n_features, dtype = problem.design.shape[1], problem.design.dtype
+    return PathResult(
+        np.asarray(levels[: len(results)]), results, n_features, dtype, readings, interrupted
+    )

@@ -68,16 +68,6 @@ class SearchEnd:
             self.last = level
 
 
-class AskedEnd(End):
-    """An end that is asked by a function already made."""
-
-    def __init__(self, reached: Reached) -> None:
-        self.reached = reached
-
-    def begin(self) -> Reached:
-        return self.reached
-
-
 @dataclass(frozen=True, slots=True)
 class Ending:
     """The end of one fold: ``end`` is shared with the other folds, of which ``first`` paths come
@@ -107,16 +97,14 @@ def endings(
     folds: Sequence[Fold],
     score: Score,
     n_norms: int,
-    together: bool,
 ) -> list[Ending]:
-    """Return the ending of each (norm, fold): one for all folds of a norm, or one each."""
+    """Return the ending of each (norm, fold): all folds of a norm end together."""
     if until is None:
         return [Ending()] * (n_norms * len(folds))
     size, found = len(problems), []
     for _ in range(n_norms):
-        for part in [list(folds)] if together else [[fold] for fold in folds]:
-            end = SearchEnd(until, len(part) * size, _MeanScore(problems, part, score))
-            found += [Ending(end, number * size) for number in range(len(part))]
+        end = SearchEnd(until, len(folds) * size, _MeanScore(problems, folds, score))
+        found += [Ending(end, number * size) for number in range(len(folds))]
     return found
 
 

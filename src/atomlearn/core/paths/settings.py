@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from atomlearn.core.interfaces import Deadline, Solver, WarmStart
@@ -23,7 +22,8 @@ class Settings:
     gap : relative duality gap to prove; max_iter : bound on steps; solver : None means the
     default for the norm, see ``solvers.default_solver``; stop : a further rule, asked in each run;
     observers : called after each step of each run; deadline : of all runs together; checkpoint :
-    folder that keeps paths, so that one that was killed goes on where it was.
+    folder that keeps paths, so that one that was killed goes on where it was; search : whether the
+    runs are parts of a cross-validation, which observers may want to know.
 
     Examples
     --------
@@ -38,41 +38,32 @@ class Settings:
     observers: tuple[Observer, ...] = ()
     deadline: Deadline = field(default_factory=Deadline.never)
     checkpoint: str | os.PathLike[str] | None = None
+    search: bool = False
 
-    def share(self, remaining: int, at_once: int = 1) -> Settings:
-        """Return the same for the next of so many runs: its part of the time that is left.
+    @property
+    def rules(self) -> StoppingRule:
+        """The rules that end each run."""
+        rules: StoppingRule = RelativeGap(self.gap) | Iterations(self.max_iter)
+        return rules if self.stop is None else rules | self.stop
 
-        ``at_once`` of them go on side by side. What a run leaves of its part is the others'.
-        """
+    def solver_for(self, problem: Problem) -> Solver:
+        """Return the solver that was chosen, or the default of the problem's norm."""
+        return self.solver or default_solver(problem.regularizer.norm, self.gap)
+
+    def observers_of_runs(self) -> tuple[Observer, ...]:
+        """Return all that see a run: the observers, and what keeps it in the folder."""
+        if self.checkpoint is None:
+            return self.observers
+        return (*self.observers, Checkpoint(self.checkpoint, many=True))
+
+    def within(self, share: float) -> Settings:
+        """Return the same for the next of several searches: its share of the time that is left."""
         if self.deadline == Deadline.never():
             return self
-        part = min(at_once / remaining, 1.0)
-        return replace(self, deadline=Deadline.after(part * self.deadline.left))
+        return replace(self, deadline=Deadline.after(share * self.deadline.left))
 
-    def run(
-        self,
-        problem: Problem,
-        warm: WarmStart | None = None,
-        observers: Iterable[Observer] = (),
-    ) -> Result:
-        """Return the solution of ``problem`` from the warm start, without the solver's state.
-
-        The state holds a copy of the active columns: a result kept for long must not.
-        """
-        result = self.solve(problem, warm, observers)
-        result.state = None
-        return result
-
-    def solve(
-        self, problem: Problem, warm: WarmStart | None, observers: Iterable[Observer]
-    ) -> Result:
+    def run(self, problem: Problem, warm: WarmStart | None = None) -> Result:
         """Return the solution of ``problem`` from the warm start, with the solver's state."""
-        rules: StoppingRule = RelativeGap(self.gap) | Iterations(self.max_iter)
-        if self.stop is not None:
-            rules = rules | self.stop
         problem = problem.until(problem.deadline.sooner(self.deadline))
-        solver = self.solver or default_solver(problem.regularizer.norm, self.gap)
-        watching = (*self.observers, *observers)
-        if self.checkpoint is not None:
-            watching = (*watching, Checkpoint(self.checkpoint, many=True))
-        return run(problem, solver, rules, watching, warm)
+        watching = self.observers_of_runs()
+        return run(problem, self.solver_for(problem), self.rules, watching, warm)

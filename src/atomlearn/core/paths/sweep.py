@@ -119,8 +119,7 @@ class Sweep:
             c = levels / np.maximum(reached, levels)
             gap = np.where(beyond > 0, np.minimum(gap, objective + c * c * Q - c * inner), gap)
         gap = np.clip(np.where(np.isnan(gap), np.inf, gap), 0.0, objective)
-        raised = self._raised()
-        return objective + raised, gap + self._rounding(objective) + raised, polar
+        return objective, gap + self._rounding(objective), polar
 
     def _rounding(self, objective: Array) -> Array:
         """Return what rounding may hide in each gap beside the polar, see ``problem.rounding``."""
@@ -134,18 +133,6 @@ class Sweep:
         off, shift = terms * (W @ lengths.summed), terms * (W @ np.abs(lengths.offsets))
         total += slope * off + 0.5 * heaviest * (off * off + n_samples * shift * shift)
         return np.asarray(total)
-
-    def _raised(self) -> Array:
-        """Return how much higher the objectives are with the intercepts that are given back."""
-        problem = self.problem
-        rounded = self.intercepts + problem.origin
-        by = (rounded - problem.origin) - self.intercepts
-        return np.asarray(0.5 * float(problem.weight.max()) * problem.y.size * by * by)
-
-    @property
-    def intercepts(self) -> Array:
-        """Those of the columns of X as they are, less the origin."""
-        return np.asarray(self.shifts - self.weights @ self.pool.lengths.offsets)
 
 
 def _squares(rows: Array) -> Array:

@@ -119,6 +119,10 @@ class Problem:
         norm = norm.on(self.design.shape[1])
         return replace(self, regularizer=replace(self.regularizer, norm=norm)).freed(None)
 
+    def at(self, amount: float) -> Problem:
+        """Return the problem at another level, or of another radius."""
+        return replace(self, regularizer=replace(self.regularizer, amount=amount))
+
     def until(self, deadline: Deadline) -> Problem:
         """Return the problem with another deadline; itself where that is the one it has."""
         return self if deadline == self.deadline else replace(self, deadline=deadline)

@@ -7,9 +7,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -75,45 +73,57 @@ class Checkpoint(RunObserver):
         if not every_s >= 0:
             raise ValueError(f"every_s must be a number of seconds >= 0, got {every_s!r}")
         self.folder, self.every_s, self.many = Path(folder), float(every_s), many
-        self._save: Callable[[Progress], None] | None = None
-        self._last = -np.inf
+        self._places: dict[int, _Place] = {}
 
     def begin(self, problem: Problem, solver: Solver) -> Resumed | None:
         """Remember the problem; return what is known of it, None where nothing is."""
         if self.folder.exists() and not self.folder.is_dir():
             raise ValueError(f"the checkpoint folder {self.folder} is a file; give a folder")
         self.folder.mkdir(parents=True, exist_ok=True)
-        digest, entries = fingerprint(problem), sample(problem)
-        name = f"{digest[:32]}.npz" if self.many else "checkpoint.npz"
-        file = self.folder / name
-        kind = solver.state_format
+        digest = fingerprint(problem)
+        entries = self._sample(problem)
+        file = self.folder / (f"{digest[:32]}.npz" if self.many else "checkpoint.npz")
+        self._places[id(problem)] = _Place(problem, file, digest, entries, time.monotonic())
+        return _read(file, digest, entries, solver.state_format) if file.exists() else None
 
-        def save(progress: Progress) -> None:
-            _write(file, digest, entries, solver, kind, progress)
-            self._last = time.monotonic()
-
-        self._save, self._last = save, time.monotonic()
-        return _read(file, digest, entries, kind) if file.exists() else None
+    def _sample(self, problem: Problem) -> Array:
+        """Return entries of X, gathered once for all problems of one design."""
+        known = (p.entries for p in self._places.values() if p.problem.design is problem.design)
+        entries = next(known, None)
+        return sample(problem) if entries is None else entries
 
     def __call__(self, progress: Progress) -> None:
-        if time.monotonic() - self._last >= self.every_s:
+        place = self._places.get(id(progress.problem))
+        if place is None or time.monotonic() - place.written >= self.every_s:
             self.end(progress)
 
     def end(self, progress: Progress) -> None:
         """Write a checkpoint now."""
-        if self._save is None:
+        place = self._places.get(id(progress.problem))
+        if place is None:
             raise RuntimeError("a Checkpoint is saved by `run`, which it is given to as observer")
-        self._save(progress)
+        _write(place, progress)
+        place.written = time.monotonic()
 
 
-def _write(
-    file: Path, digest: str, entries: Any, solver: Solver, kind: str, progress: Progress
-) -> None:
-    state = progress.state
+@dataclass(slots=True)
+class _Place:
+    """Where a problem is kept: file, fingerprint, sample of X, when it was written last."""
+
+    problem: Problem
+    file: Path
+    digest: str
+    entries: Array
+    written: float
+
+
+def _write(place: _Place, progress: Progress) -> None:
+    state, solver = progress.state, progress.solver
     about = {
         "format": _FORMAT,
-        "problem": digest,
-        "solver": kind,
+        "version": _VERSION,
+        "problem": place.digest,
+        "solver": solver.state_format,
         "iteration": state.iteration,
         "passes": progress.passes,
         "seconds": progress.seconds,
@@ -121,13 +131,13 @@ def _write(
     arrays = solver.saved(state)
     history = np.array([astuple(record) for record in progress.history], dtype=np.float64)
     content: Arrays = {f"state_{name}": array for name, array in arrays.items()}
-    write_whole(file, about, content | {"entries": entries, "history": history})
+    _write_whole(place.file, about, content | {"entries": place.entries, "history": history})
 
 
-def write_whole(file: Path, about: dict[str, Any], content: Arrays) -> None:
+def _write_whole(file: Path, about: dict[str, Any], content: Arrays) -> None:
     """Write arrays to a file, which appears as a whole or not at all."""
     stream = io.BytesIO()
-    text = np.array(json.dumps({**about, "version": _VERSION}))
+    text = np.array(json.dumps(about))
     np.savez(stream, allow_pickle=False, about=text, **content)
     temporary = file.with_suffix(".new")
     with temporary.open("wb") as out:
@@ -142,47 +152,32 @@ def write_whole(file: Path, about: dict[str, Any], content: Arrays) -> None:
         os.close(folder)
 
 
-def read_whole(
-    file: Path, kind: str, digest: str, entries: Array
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what a file of this problem is about, and its arrays; raise ValueError elsewhere."""
-    with readable(file):
+def _read(file: Path, digest: str, entries: Array, kind: str) -> Resumed:
+    """Return what a file knows of this problem; raise ValueError with the remedy elsewhere."""
+    try:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             held = dict(archive)
         if bytes in map(type, held.values()):  # NumPy's answer to a member that is no array
             raise ValueError("a part of it is no array")
         about = json.loads(held["about"].item())
-        if about["format"] != kind or about["version"] != _VERSION:
+        if about["format"] != _FORMAT or about["version"] != _VERSION:
             raise ValueError(f"it is version {about['version']!r} of {about['format']!r}")
         same_problem, known = about["problem"] == digest, held["entries"]
         same_data = known.shape == entries.shape and np.allclose(known, entries, rtol=_SAME_DATA)
+        history = [_record_of(row) for row in held["history"].tolist()]
+        arrays = {key[6:]: held[key] for key in held if key.startswith("state_")}
+        numbers = int(about["iteration"]), float(about["passes"]), float(about["seconds"])
+    except Exception as error:  # a damaged file raises whatever its bytes lead to
+        said = " ".join(str(error).split())[:200]
+        raise ValueError(
+            f"the checkpoint {file} cannot be read ({said}); remove it to begin afresh"
+        ) from error
     if not (same_problem and same_data):
         what = "data (X)" if same_problem else "problem (target, weights, loss, norm)"
         raise ValueError(
             f"the checkpoint {file} is of another {what}; remove it, give another folder, or solve "
             "the problem it was made for"
         )
-    return about, held
-
-
-@contextmanager
-def readable(file: Path) -> Iterator[None]:
-    """Raise ValueError with the remedy where a file cannot be read."""
-    try:
-        yield
-    except Exception as error:  # a damaged file raises whatever its bytes lead to
-        said = " ".join(str(error).split())[:200]
-        raise ValueError(
-            f"the checkpoint {file} cannot be read ({said}); remove it to begin afresh"
-        ) from error
-
-
-def _read(file: Path, digest: str, entries: Any, kind: str) -> Resumed | None:
-    about, held = read_whole(file, _FORMAT, digest, entries)
-    with readable(file):
-        history = [record_of(row) for row in held["history"].tolist()]
-        arrays = {key[6:]: held[key] for key in held if key.startswith("state_")}
-        numbers = int(about["iteration"]), float(about["passes"]), float(about["seconds"])
     if about.get("solver") != kind:
         raise ValueError(
             f"the checkpoint {file} is of the solver {about.get('solver') or 'default'}; go on "
@@ -191,9 +186,9 @@ def _read(file: Path, digest: str, entries: Any, kind: str) -> Resumed | None:
     return Resumed(arrays, *numbers, history, f"the checkpoint {file}")
 
 
-def record_of(row: list[float]) -> Record:
+def _record_of(row: list[float]) -> Record:
     """Return a line of the history; whole numbers were written as float64."""
-    iteration, passes, seconds, objective, gap, relative_gap, n_columns, skipped, *more = row
+    iteration, passes, seconds, objective, gap, relative_gap, n_columns, skipped, vectors = row
     return Record(
         int(iteration),
         passes,
@@ -203,5 +198,5 @@ def record_of(row: list[float]) -> Record:
         relative_gap,
         int(n_columns),
         None if math.isnan(skipped) else skipped,  # None was written as NaN
-        *map(int, more),  # files of before have no ``vectors``
+        int(vectors),
     )

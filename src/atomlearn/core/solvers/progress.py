@@ -22,9 +22,11 @@ def unchanged(warm: WarmStart) -> WarmStart:
 class Progress:
     """What stopping rules and observers see after each step.
 
-    state : the solver's state; passes : passes over the data so far; seconds : wall time so far,
-    observers excluded; history : one Record a step, this one included; skipped : of Record;
-    lowered : what takes a point of the solver to one of the problem as it was given.
+    problem, solver : as they were given to the run; search : whether the run is a part of a
+    cross-validation, whose point is not kept; state : the solver's state; passes : passes
+    over the data so far; seconds : wall time so far, observers excluded; history : one Record a
+    step, this one included; skipped : of Record; lowered : what takes a point of the solver to one
+    of the problem as it was given.
 
     Examples
     --------
@@ -37,7 +39,10 @@ class Progress:
     True
     """
 
-    state: State
+    problem: Problem
+    solver: Solver
+    search: bool = False
+    state: State = field(init=False)
     passes: float = 0.0
     seconds: float = 0.0
     history: list[Record] = field(default_factory=list)
@@ -53,8 +58,8 @@ class Progress:
         """Return this very point, as the place where another solve of the problem can begin."""
         return self.lowered(self.state.warm_start())
 
-    def record(self) -> None:
-        """Add a line to the history."""
+    def record(self, vectors: int = 1) -> None:
+        """Add a line to the history; ``vectors`` : how many points shared the last reading."""
         certificate = self.state.certificate
         self.history.append(
             Record(
@@ -66,6 +71,7 @@ class Progress:
                 relative_gap=certificate.relative_gap,
                 n_columns=self.n_columns,
                 skipped=self.skipped,
+                vectors=vectors,
             )
         )
 

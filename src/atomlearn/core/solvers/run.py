@@ -1,21 +1,24 @@
-"""run: the only loop of the package. It owns counting, the clock, stopping and observers."""
+"""Run: one problem at one level on its way to its result. It owns counting, the clock, stopping.
+
+Solves, levels of paths and folds of cross-validations are all runs: whatever makes the steps,
+observers, stopping rules, time limits, checkpoints and interrupts are the same.
+"""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
-from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Deadline, Lift, Solver, State, TimeIsUp, WarmStart
 from atomlearn.core.problem.free import free_part
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Record, Result, Status
+from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.progress import (
     Observer,
     Progress,
@@ -24,12 +27,307 @@ from atomlearn.core.solvers.progress import (
     Stall,
     Watching,
 )
+from atomlearn.core.solvers.schedule import Answer, Task, drive
 from atomlearn.core.solvers.smoothing import SmoothedSteps
 from atomlearn.core.solvers.stopping import StoppingRule, check_rule
 from atomlearn.core.solvers.warm_starts import checked_warm_start
 
 #: A solver that stops by choice returns its last point, one that was cut short its best.
 LAST_POINT = (Status.CONVERGED, Status.COLUMN_LIMIT, Status.SELECTED, Status.SEARCH_RELATIVE)
+#: Why a level was given up: its solution is not that of the level.
+CUT = (Status.INTERRUPTED, Status.TIME_LIMIT)
+#: How long a task goes on before it is the turn of others, where time is limited.
+TURN_S = 0.1
+
+
+class Run:
+    """One problem at one level: clock, history, observers, stopping rules, best point, result.
+
+    Parameters
+    ----------
+    problem : Problem
+        As it was given.
+    inner, lift : Problem, Lift or None
+        What the solver works on, see ``entered``, and the way back.
+    solver : Solver
+        Makes the steps; its own observers, if it brings any, see the run too.
+    rules : StoppingRule
+    observers : iterable of callables
+    search : bool
+        Whether it is a part of a cross-validation.
+
+    Attributes
+    ----------
+    status : why the run ended, None while it goes on; state : its last point, with the
+    certificate of that very point; seconds : spent on it so far, without the time of observers.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        inner: Problem,
+        lift: Lift | None,
+        solver: Solver,
+        rules: StoppingRule,
+        observers: Iterable[Observer] = (),
+        search: bool = False,
+    ) -> None:
+        self.problem, self.inner, self.lift = problem, inner, lift
+        self.solver, self.rules = solver, rules
+        self.observers = _watching((*observers, *solver.observers))
+        self.progress = Progress(problem, solver, search, lowered=_way_back(lift, inner.origin))
+        self.status: Status | None = None
+        self.best: State | None = None
+        self.seconds = 0.0
+        self._since: float | None = None
+        self._paused = 0.0
+        self._before = 0.0
+        self._stall = Stall()
+
+    @property
+    def state(self) -> State | None:
+        """The last point, with its certificate."""
+        return None if self.best is None else self.progress.state
+
+    @property
+    def resumes(self) -> bool:
+        """Whether an observer may know where to go on."""
+        return any(observer.resumes for observer in self.observers)
+
+    def begin(self) -> Resumed | None:
+        """Tell the observers that the run begins; return what it goes on from, if anything."""
+        known = [o.begin(self.problem, self.solver) for o in self.observers]
+        resumed = next((each for each in known if each is not None), None)
+        if resumed is not None:
+            self.seconds, self._before = resumed.seconds, resumed.passes
+            # The point is the last one of the history, priced again: one record of it is enough.
+            self.progress.history = resumed.history[:-1]
+        return resumed
+
+    def __enter__(self) -> Run:
+        """Let the clock run."""
+        self._since = time.monotonic()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.seconds, self._since = self._elapsed(), None
+
+    def _elapsed(self) -> float:
+        since = self._since
+        return self.seconds + (0.0 if since is None else time.monotonic() - since)
+
+    @property
+    def deadline(self) -> Deadline:
+        """When the next step has to end: by the problem's deadline, or by a rule of seconds."""
+        by_rules = self.rules.deadline(time.monotonic() - self._elapsed())
+        return self.inner.deadline.later(self._paused).sooner(by_rules)
+
+    def seen(
+        self, state: State, passes: float, vectors: int = 1, skipped: float | None = None
+    ) -> Status | None:
+        """Take a point that was priced: record and show it; return why to stop here, or None.
+
+        ``passes`` over the data since the run began; ``vectors`` : how many points shared the last
+        one; ``skipped`` : see Record.
+        """
+        state.certificate = self.inner.given_back(
+            state.certificate, state.intercept, state.prediction
+        )
+        progress = self.progress
+        progress.state, progress.passes = state, passes + self._before
+        progress.seconds, progress.skipped = self._elapsed(), skipped
+        progress.record(vectors)
+        # Where bounds of a search stay open, they say nothing on which point is the better one.
+        best = self.best
+        if best is None or state.certificate.closable <= best.certificate.closable:
+            self.best = state
+        self._show()
+        self.status = self._reason(state)
+        return self.status
+
+    def _show(self) -> None:
+        """Call the observers, whose time does not count."""
+        began = time.monotonic()
+        for observe in self.observers:
+            observe(self.progress)
+        pause = time.monotonic() - began
+        self._paused += pause
+        if self._since is not None:
+            self._since += pause
+
+    def _reason(self, state: State) -> Status | None:
+        status = self.rules.reason(self.progress) or state.exhausted
+        if status is None and self.inner.is_perfect(state.certificate):
+            status = Status.PERFECT_FIT
+        status = status or self._stall.reason(state)
+        if status is None and self.deadline.passed:
+            status = Status.TIME_LIMIT
+        return status
+
+    def result(self) -> Result:
+        """Return the result: the last point of a run that stopped by choice, else the best one."""
+        assert self.best is not None
+        assert self.status is not None
+        progress, inner = self.progress, self.inner
+        state = progress.state if self.status in LAST_POINT else self.best
+        for observer in self.observers:
+            observer.end(progress)
+        kept = np.flatnonzero(state.weights)
+        kept = kept[np.argsort(state.columns[kept], kind="stable")]
+        certificate, design = state.certificate, inner.design
+        result = Result(
+            columns=state.columns[kept],
+            weights=state.weights[kept],
+            intercept=float(state.intercept) + inner.origin,
+            objective=certificate.objective,
+            gap=certificate.gap,
+            relative_gap=certificate.relative_gap,
+            status=self.status,
+            passes=progress.passes,
+            seconds=self._elapsed(),
+            n_features=design.shape[1],
+            dtype=design.dtype,
+            iterations=state.iteration,
+            history=progress.history,
+            shape=inner.regularizer.norm.matrix_shape or design.matrix_shape,
+            matrix_parts=state.matrix_parts(),
+            search_gap=certificate.search_gap,
+            state=state,
+        )
+        if self.lift is not None:
+            result = result.lowered(self.lift)
+        if self.problem.free is not None:
+            free = free_part(inner, state.prediction)
+            result = result.with_free(self.problem.free, *free)
+        result.norm = self.problem.regularizer.norm
+        return result
+
+
+def entered(problem: Problem, solver: Solver) -> tuple[Problem, Lift | None]:
+    """Return the problem that the solver works on: centered, in lifted coordinates if it has any.
+
+    ``Problem.origin`` and the lift lead back to the problem as it was given.
+    """
+    return problem.centered().entered(solver.lifts)
+
+
+def stepped(
+    run: Run, start: WarmStart | Resumed | None, counted: Counted, passes: float = 0.0
+) -> Iterator[None]:
+    """Make the solver's steps until the run has a reason to stop; yield after each.
+
+    ``passes`` : that the run has made until now.
+
+    A run that has stalled, or whose solver knows that no step of its own can change the point, ends
+    in any case.
+    """
+    solver = run.solver
+    if run.problem.loss.smoothed(1.0) is not None:
+        solver = SmoothedSteps(solver)
+    problem, before, searched = run.inner, counted.passes, counted.searched
+    with run, _quiet(problem):
+        problem = problem.until(run.deadline)
+        if isinstance(start, Resumed):
+            state = start.state(problem, solver)
+        else:
+            state = solver.start(problem, start)
+    while True:
+        with run, _quiet(problem):
+            done, possible = np.subtract(counted.searched, searched).tolist()
+            skipped = 1.0 - done / possible if possible > 0 else None
+            if run.seen(state, passes + counted.passes - before, skipped=skipped) is not None:
+                return
+            problem = problem.until(run.deadline)
+            try:
+                with problem.deadline.kept():
+                    state = solver.step(problem, state)
+            except TimeIsUp:
+                run.status = Status.TIME_LIMIT
+                return
+        yield
+
+
+class SteppedLevels(Task):
+    """Levels of a problem one after the other, each by the steps of a solver.
+
+    Parameters
+    ----------
+    problem : Problem
+    levels : sequence of float
+        In their order; each begins at the solution before it.
+    solver, rules, observers
+        See ``Run``.
+    warm : WarmStart, optional
+        Where the first level begins.
+    reached : callable, optional
+        Asked of the problem and the result of each level: is this the last one?
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        levels: Sequence[float],
+        solver: Solver,
+        rules: StoppingRule,
+        observers: Iterable[Observer] = (),
+        warm: WarmStart | None = None,
+        reached: Callable[[Problem, Result], bool] | None = None,
+        search: bool = False,
+    ) -> None:
+        self.counted = Counted.of(problem.design)
+        self.problem = replace(problem, design=self.counted)
+        self.inner, self.lift = entered(self.problem, solver)
+        self.levels, self.solver, self.rules = [float(level) for level in levels], solver, rules
+        self.observers, self.warm, self.reached = tuple(observers), warm, reached
+        self.search = search
+        self.found: list[Result] = []
+        self.run: Run | None = None
+        self.steps: Iterator[None] = iter(())
+
+    @property
+    def results(self) -> list[Result]:
+        """One result a level, as far as there are any."""
+        return self.found
+
+    def advance(self) -> None:
+        """Go to the end of a level; where time is limited, in turns with other tasks."""
+        run = self.run or self._begin()
+        turn = Deadline.after(TURN_S) if run.deadline.at < math.inf else Deadline.never()
+        for _ in self.steps:
+            if turn.passed:
+                return
+
+    def _begin(self) -> Run:
+        level = self.levels[len(self.found)]
+        problem, inner = self.problem.at(level), self.inner.at(level)
+        how = self.solver, self.rules, self.observers, self.search
+        run = self.run = Run(problem, inner, self.lift, *how)
+        start: WarmStart | Resumed | None = run.begin()
+        if start is None and self.warm is not None:
+            warm = checked_warm_start(self.warm, problem)
+            warm = replace(warm, intercept=warm.intercept - inner.origin)
+            start = warm if self.lift is None else self.lift.start(warm)
+        self.steps = stepped(run, start, self.counted)
+        return run
+
+    def learn(self, answer: Answer | None) -> None:
+        """Take the result of a level that has ended."""
+        run = self.run
+        if run is None or run.status is None:
+            return
+        result, self.run = run.result(), None
+        self.found.append(result)
+        last = len(self.found) == len(self.levels) or run.status in CUT
+        self.done = last or bool(self.reached and self.reached(run.problem, result))
+        if not self.done:
+            self.warm, result.state = result.warm_start(), None
+
+    def interrupt(self) -> None:
+        """Keep the best point of the level that was being solved."""
+        if self.run is not None and self.run.best is not None:
+            self.run.status = self.run.status or Status.INTERRUPTED
+            self.learn(None)
+        self.done = True
 
 
 def run(
@@ -39,7 +337,7 @@ def run(
     observers: Iterable[Observer] = (),
     warm: WarmStart | None = None,
 ) -> Result:
-    """Step the solver until a stopping rule gives its reason. The only loop of the package.
+    """Step the solver until a stopping rule gives its reason.
 
     Parameters
     ----------
@@ -62,8 +360,8 @@ def run(
 
     Notes
     -----
-    Ctrl-C ends the loop after the last finished step with status INTERRUPTED and the best point
-    so far. The first step is never skipped by an interrupt: there must be a point to return.
+    Ctrl-C ends the run after the last finished step with status INTERRUPTED and the best point
+    so far. It is raised before the first point, when there is nothing to return.
 
     Examples
     --------
@@ -82,36 +380,11 @@ def run(
             "solver must be a Solver such as solvers.ColumnGeneration(), got "
             f"{type(solver).__name__}"
         )
-    watching = _watching((*observers, *solver.observers))
-    if warm is not None:
-        warm = checked_warm_start(warm, problem)
-    if problem.loss.smoothed(1.0) is not None:
-        solver = SmoothedSteps(solver)
-    counted = Counted.of(problem.design)
-    problem = replace(problem, design=counted)
-    resumed = [known for o in watching if (known := o.begin(problem, solver)) is not None]
-    centered = problem.centered()
-    if warm is not None:
-        warm = replace(warm, intercept=warm.intercept - centered.origin)
-    inner, lift = centered.entered(solver.lifts)
-    start = warm if warm is None or lift is None else lift.start(warm)
-    clock = _Clock(counted, resumed[0] if resumed else None)
-    inner = inner.until(inner.deadline.sooner(stop.deadline(clock.began)))
-    with single_threaded_blas(), _quiet(problem):
-        state = solver.start(inner, start) if not resumed else resumed[0].state(inner, solver)
-        progress = Progress(state, history=clock.history)
-        progress.lowered = _way_back(lift, centered.origin)
-        chosen, status = _loop(inner, solver, stop, watching, progress, clock)
-    for observer in watching:
-        observer.end(progress)
-    progress.seconds = clock.seconds()
-    result = _result(inner, chosen, status, progress)
-    if lift is not None:
-        result = result.lowered(lift)
-    if problem.free is not None:
-        result = result.with_free(problem.free, *free_part(inner, chosen.prediction))
-    result.norm = problem.regularizer.norm
-    return result
+    task = SteppedLevels(problem, [problem.regularizer.amount], solver, stop, observers, warm)
+    drive(task.counted, [task])
+    if not task.found:
+        raise KeyboardInterrupt("interrupted before the first point")
+    return task.found[0]
 
 
 def _quiet(problem: Problem) -> np.errstate:
@@ -121,46 +394,6 @@ def _quiet(problem: Problem) -> np.errstate:
     """
     kind: Literal["ignore"] | None = None if math.isfinite(problem.loss.smoothness) else "ignore"
     return np.errstate(over=kind, invalid=kind)
-
-
-def _loop(
-    problem: Problem,
-    solver: Solver,
-    stop: StoppingRule,
-    observers: tuple[RunObserver, ...],
-    progress: Progress,
-    clock: _Clock,
-) -> tuple[State, Status]:
-    """Return the point to return, and why the run ended."""
-    state = best = progress.state
-    stall = Stall()
-    try:
-        while True:
-            state.certificate = problem.given_back(
-                state.certificate, state.intercept, state.prediction
-            )
-            progress.state = state
-            clock.read(progress)
-            progress.record()
-            # Where bounds of a search stay open, they say nothing on which point is the better one.
-            if state.certificate.closable <= best.certificate.closable:
-                best = state
-            problem = problem.until(clock.watched(observers, progress, problem.deadline))
-            status = stop.reason(progress) or state.exhausted
-            if status is None and problem.is_perfect(state.certificate):
-                status = Status.PERFECT_FIT
-            status = status or stall.reason(state)
-            if status is None and problem.deadline.passed:
-                status = Status.TIME_LIMIT
-            if status is not None:
-                break
-            with problem.deadline.kept():
-                state = solver.step(problem, state)
-    except TimeIsUp:
-        status = Status.TIME_LIMIT
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    return (state if status in LAST_POINT else best), status
 
 
 def _way_back(lift: Lift | None, origin: float) -> Callable[[WarmStart], WarmStart]:
@@ -181,70 +414,3 @@ def _watching(observers: Iterable[Observer]) -> tuple[RunObserver, ...]:
     if keepers > 1:
         raise ValueError(f"one Checkpoint is enough for a solve, got {keepers}")
     return watching
-
-
-@dataclass(slots=True, init=False)
-class _Clock:
-    """Passes and seconds of one run, those of observers excluded, those resumed from included."""
-
-    counted: Counted
-    began: float
-    passes: float
-    searched: tuple[float, float]
-    history: list[Record]
-
-    def __init__(self, counted: Counted, resumed: Resumed | None) -> None:
-        self.counted, self.searched = counted, counted.searched
-        self.began, self.passes, self.history = time.monotonic(), counted.passes, []
-        if resumed is not None:
-            # The point is the last one of the history, priced again: one record of it is enough.
-            self.began -= resumed.seconds
-            self.passes -= resumed.passes
-            self.history = resumed.history[:-1]
-
-    def seconds(self) -> float:
-        """Return the seconds so far."""
-        return time.monotonic() - self.began
-
-    def read(self, progress: Progress) -> None:
-        """Write what it shows into the progress."""
-        progress.passes = self.counted.passes - self.passes
-        progress.seconds = self.seconds()
-        done, possible = np.subtract(self.counted.searched, self.searched).tolist()
-        progress.skipped = 1.0 - done / possible if possible > 0 else None
-
-    def watched(
-        self, observers: tuple[RunObserver, ...], progress: Progress, deadline: Deadline
-    ) -> Deadline:
-        """Call the observers; return the deadline put off by the time they took."""
-        pause = time.monotonic()
-        for observe in observers:
-            observe(progress)
-        pause = time.monotonic() - pause
-        self.began += pause
-        return deadline.later(pause)
-
-
-def _result(problem: Problem, state: State, status: Status, progress: Progress) -> Result:
-    kept = np.flatnonzero(state.weights)
-    kept = kept[np.argsort(state.columns[kept], kind="stable")]
-    certificate = state.certificate
-    return Result(
-        columns=state.columns[kept],
-        weights=state.weights[kept],
-        intercept=float(state.intercept) + problem.origin,
-        objective=certificate.objective,
-        gap=certificate.gap,
-        relative_gap=certificate.relative_gap,
-        status=status,
-        passes=progress.passes,
-        seconds=progress.seconds,
-        n_features=problem.design.shape[1],
-        dtype=problem.design.dtype,
-        iterations=state.iteration,
-        history=progress.history,
-        shape=problem.regularizer.norm.matrix_shape or problem.design.matrix_shape,
-        matrix_parts=state.matrix_parts(),
-        search_gap=certificate.search_gap,
-        state=state,
-    )

@@ -137,12 +137,12 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         rows, cols = np.nonzero(observed)
         entries = Observed(self._targets(data)[rows, cols], rows, cols, data.shape, self._of(cols))
         level = self._level(entries)
-        result = self._settings().solve(entries.problem(level), None, ())
+        result = self._settings().run(entries.problem(level))
         while self.rank is not None and self.level is None and _rank(result) > self.rank:
             # Entries that were held out have a say now, too: one level back on the path.
             before = self.levels_[self.levels_ > level]
             level = float(before[-1]) if before.size else 1.2 * level
-            result = self._settings().solve(entries.problem(level), result.warm_start(), ())
+            result = self._settings().run(entries.problem(level), result.warm_start())
         self._take(result, level)
         return self
 
@@ -222,7 +222,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         grid = largest * np.geomspace(0.9, Search().least, Search().levels)
         settings = self._settings()
         for level in grid.tolist():
-            result = settings.solve(entries.problem(level), warm, ())
+            result = settings.run(entries.problem(level), warm)
             warm = result.warm_start()
             result.state = None
             yield level, result

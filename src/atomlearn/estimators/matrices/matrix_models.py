@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,12 @@ class MatrixModel(BaseEstimator):
         return Settings(tol, whole("max_iter", self.max_iter), as_solver(self.solver, tol))
 
     def _solved(self, problem: Problem) -> Result:
-        observers = (PrintProgress(every=1),) if self.verbose else ()
-        return self._settings().run(problem, None, observers)
+        settings = self._settings()
+        if self.verbose:
+            settings = replace(settings, observers=(PrintProgress(every=1),))
+        result = settings.run(problem)
+        result.state = None
+        return result
 
     def _report(self, result: Result) -> None:
         """Set what is known of the fit; warn where it fell short of its own doing."""

@@ -1,0 +1,392 @@
+"""SharedLevels: solve the next levels on likely columns, price all of them in one reading.
+
+Each level has its own certificate, at its own point, so whatever the guess, what is proved is
+proved. Levels whose gap closes are final; for the others the columns that matter join the pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from atomlearn.core.data.wrappers import Counted
+from atomlearn.core.interfaces import Array, Columns, Scores, State, WarmStart
+from atomlearn.core.paths.ends import Reached
+from atomlearn.core.paths.guess import GUESS, reading_work
+from atomlearn.core.paths.pool import Pool
+from atomlearn.core.paths.refits import Point, refit_of
+from atomlearn.core.paths.settings import Settings
+from atomlearn.core.paths.sweep import Sweep, sweeps
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import Certificate, Result, Status
+from atomlearn.core.problem.rounding import Lengths
+from atomlearn.core.solvers.progress import Resumed
+from atomlearn.core.solvers.run import Run, entered, stepped
+from atomlearn.core.solvers.schedule import Answer, Asked, Task
+from atomlearn.core.solvers.warm_starts import checked_warm_start
+
+#: Products with a pool of so many columns that the next levels of a path take, at a guess.
+WORK, POOLED = 16, 3000
+
+
+@dataclass(slots=True, eq=False)
+class Level:
+    """One level on its way: its run, and its last point over the pool.
+
+    work : what its last re-fit took; readings : that it had a part in; kept : what a checkpoint
+    knows of it, until that was priced; result : once it is final.
+    """
+
+    run: Run
+    point: Point | None = None
+    work: float = 0.0
+    readings: int = 0
+    kept: Resumed | None = None
+    result: Result | None = None
+
+    @property
+    def problem(self) -> Problem:
+        """The problem at this level, in the coordinates that it is solved in."""
+        return self.run.inner
+
+    @property
+    def status(self) -> Status | None:
+        """Why it is final; None where it is not."""
+        return self.run.status
+
+
+class SharedLevels(Task):
+    """The levels of one path, which share readings of the data with each other and other paths.
+
+    Parameters
+    ----------
+    problem : Problem
+        At any level.
+    levels : (n_levels,)
+        In their order.
+    settings : Settings
+    pool : Pool
+        The columns that may matter, in the coordinates of ``pool_of``.
+    zero : Scores, optional
+        Those of the problem at w = 0, where they are known.
+    reached : callable, optional
+        Asked of the problem and the result of each level, in their order: is this the last one?
+    last : callable, optional
+        Where other paths have ended this one; None where they have not.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        levels: Array,
+        settings: Settings,
+        pool: Pool,
+        zero: Scores | None = None,
+        reached: Reached | None = None,
+        last: Callable[[], int | None] | None = None,
+    ) -> None:
+        problem = problem.until(problem.deadline.sooner(settings.deadline))
+        self.problem, self.settings, self.pool = problem, settings, pool
+        self.reached, self.last = reached, last
+        solver, rules = settings.solver_for(problem), settings.rules
+        self.inner, self.lift = entered(problem, solver)
+        how = self.lift, solver, rules, settings.observers_of_runs(), settings.search
+        self.levels = [
+            Level(Run(problem.at(x), self.inner.at(x), *how)) for x in map(float, levels)
+        ]
+        self.refit = refit_of(self.inner, pool, settings.gap)
+        self.zero = zero if zero is None or self.lift is None else self.lift.expansion.scores(zero)
+        self.large_only = (
+            self.lift is None and problem.regularizer.norm.asks_large and not problem.tau
+        )
+        #: What one reading costs, in entries of an array in memory.
+        self.reading = reading_work(problem.design)
+        #: Columns that a level rates at this share of its reference likely matter to the next.
+        self.share = GUESS.share
+        #: Of the last level proved: how sure a guess is.
+        self.last_reference = np.inf
+        self.batch: list[Level] = []
+        self.sweep: Sweep | None = None
+        self.refitted, self.begun, self.n_told = False, False, 0
+        n_samples, n_features = problem.design.shape
+        self.work = float(WORK * n_samples * min(n_features, POOLED))
+
+    # --- the task ---------------------------------------------------------------------------
+
+    def advance(self) -> Asked | None:
+        """Solve the next levels over the pool; return what is to be asked of the data."""
+        if not self.begun:
+            if self.levels[0].run.resumes:
+                for level in self.levels:
+                    level.kept = level.run.begin()
+            known = self.zero is not None or any(level.kept for level in self.levels)
+            return Asked([self._dual_at_zero()], None) if self._seeds and not known else None
+        self.batch = self._resumed() or self._swept() or self._solved()
+        return self._asked() if self.batch else None
+
+    def learn(self, answer: Answer | None) -> None:
+        """Certify the levels; what matters to the others joins the pool."""
+        scores = [] if answer is None else list(answer.scores)
+        if self.lift is not None:
+            scores = [self.lift.expansion.scores(z) for z in scores]
+        if not self.begun:
+            self.begun = True
+            self._seed(scores[0] if scores else self.zero)
+            self._resume()
+        elif answer is None:
+            self.done = True
+        else:
+            self._certified(scores, answer.vectors)
+            self._end()
+        self.done = self.done or all(level.status is not None for level in self.levels)
+
+    def interrupt(self) -> None:
+        """End with the levels that have a point with a proof."""
+        for level in self.levels:
+            if level.status is None and level.run.best is not None:
+                level.run.status = Status.INTERRUPTED
+        self.done = True
+
+    @property
+    def results(self) -> list[Result]:
+        """One result a level in their order, up to the first without one."""
+        results = []
+        for level in self.levels:
+            if level.status is None:
+                break
+            results.append(self._result(level))
+            if level.status is Status.INTERRUPTED:
+                break
+        return results
+
+    # --- the pool at the beginning ----------------------------------------------------------
+
+    @property
+    def _seeds(self) -> bool:
+        """Whether the pool is filled by the scores at zero; else it holds all columns."""
+        n_samples, n_features = self.inner.design.shape
+        fits = n_samples * n_features <= GUESS.whole and n_features <= GUESS.joining
+        return not (fits and self.inner.design.listable)
+
+    def _dual_at_zero(self) -> Array:
+        linear = np.zeros(self.inner.design.shape[0])
+        return self.inner.negative_gradient(linear + self.inner.optimal_intercept(linear))
+
+    def _seed(self, zero: Scores | None) -> None:
+        """Fill the pool for the first levels."""
+        if not self._seeds:
+            self.pool.add(np.arange(self.inner.design.shape[1]))
+        elif zero is not None:
+            norm = self.inner.regularizer.norm
+            count = min(max(500, self.inner.design.shape[0]), GUESS.joining)
+            self.pool.add(norm.best_columns(zero, count)[: self.pool.at_once])
+
+    def _resume(self) -> None:
+        """Take the points that a checkpoint has kept; what was proved is proved anew."""
+        for level in self.levels:
+            if level.kept is None:
+                continue
+            warm = checked_warm_start(WarmStart.of_arrays(level.kept.arrays), level.problem)
+            self.pool.add(warm.columns[: self.pool.room])
+            positions = self.pool.positions(warm.columns)
+            if (positions < 0).any():
+                level.kept = None
+                continue
+            none = np.zeros(0)
+            # The shift follows from the point, once the pool has its columns.
+            level.point = Point(positions, warm.weights, warm.intercept, none, none, 0.0, np.inf)
+
+    # --- points over the pool ---------------------------------------------------------------
+
+    def _resumed(self) -> list[Level]:
+        """Return, once, the levels with points that were kept: they are priced, not re-fitted."""
+        batch = [level for level in self.levels if level.kept is not None]
+        if batch:
+            self.pool.settle()
+            self.refitted = False
+        for level in batch:
+            assert level.point is not None
+            level.kept = None
+            level.point = self.refit.resumed(level.problem, level.point)
+        return batch
+
+    def _swept(self) -> list[Level]:
+        """Return, once, the levels that are solved all at once; none where the data is large."""
+        if self._seeds or any(level.point is not None for level in self.levels):
+            return []
+        self.pool.settle()
+        if not sweeps(self.inner, self.pool):
+            return []
+        with self.levels[0].run:
+            amounts = np.array([level.problem.regularizer.amount for level in self.levels])
+            sweep = Sweep.of(self.inner, self.pool, amounts)
+        batch = self.levels[: sweep.levels.size]
+        for level, point in zip(batch, sweep.points(), strict=True):
+            self._begin(level)
+            level.point = point
+        if batch:
+            self.sweep, self.refitted = sweep, False
+        return batch
+
+    def _solved(self) -> list[Level]:
+        """Return the next levels with their points over the pool; none where all are final."""
+        self.pool.settle()
+        self.refitted = True
+        pending = [number for number, level in enumerate(self.levels) if level.status is None]
+        batch: list[Level] = []
+        before = None
+        # Once the time is out, one reading says of all levels what is proved.
+        late = self.problem.deadline.passed
+        for number in pending if late else pending[: GUESS.levels]:
+            if batch and not late and not self._goes_on(batch):
+                break
+            level = self.levels[number]
+            self._begin(level)
+            worked = self.refit.work
+            warm = level.point
+            if warm is None:
+                warm = before or (self.levels[number - 1].point if number else None)
+            with level.run as run:
+                level.point = before = self.refit.solve(level.problem.until(run.deadline), warm)
+            level.work = self.refit.work - worked
+            batch.append(level)
+        return batch
+
+    def _begin(self, level: Level) -> None:
+        """Tell the observers of a level that it begins, unless they were asked where to go on."""
+        if level.point is None and not level.readings and not level.run.resumes:
+            level.run.begin()
+
+    def _goes_on(self, batch: list[Level]) -> bool:
+        """Return whether one more level is guessed: it is likely right, or wrong at little cost."""
+        last = batch[-1].point
+        assert last is not None
+        cheap = sum(level.work for level in batch) <= self.reading
+        return cheap or last.reference >= GUESS.sure * self.last_reference
+
+    def _asked(self) -> Asked:
+        """Return what the levels ask of the data."""
+        points = [level.point for level in self.batch if level.point is not None]
+        bounds = None
+        if self.large_only and self.sweep is None:
+            # Nothing is known of scores that are all zero: then each column would be large.
+            tiny = np.finfo(np.float64).tiny
+            references = np.array([point.reference for point in points])
+            bounds = np.maximum(self.share * references, tiny)
+        return Asked([point.dual for point in points], bounds)
+
+    # --- what a reading tells ---------------------------------------------------------------
+
+    def _certified(self, scores: list[Scores], vectors: int) -> None:
+        """Certify each level at its point; what is still missing joins the pool."""
+        batch = self.batch
+        if self.sweep is not None:
+            certificates = self.sweep.certificates(np.array([z.full() for z in scores]))
+            self.sweep = None
+            for level, certificate in zip(batch, certificates, strict=True):
+                self._seen(level, certificate, vectors)
+                if level.status is not None:
+                    self._result(level)
+            return
+        for level, z in zip(batch, scores, strict=True):
+            point, columns, lengths = self._at(level)
+            with level.run:
+                try:
+                    price = level.problem.price(
+                        columns, point.weights, point.prediction, lengths=lengths, scores=z
+                    )
+                except LookupError:  # no large score was there at all
+                    self._solve_alone(level)
+                    continue
+                self._seen(level, price.certificate, vectors)
+        wrong = [level for level in batch if level.status is None]
+        ample = self.pool.at_once >= GUESS.joining
+        looks = ample and self.share < GUESS.share
+        joined = self._join(batch, scores) if wrong or looks else 0
+        for level in batch:
+            if looks and level.status is Status.CONVERGED and level.point:
+                self.last_reference = level.point.reference
+        if ample and max(level.work for level in batch) > GUESS.dear * self.reading:
+            self.share = GUESS.wider
+        for level in wrong:
+            if (self.refitted and not joined) or level.readings >= GUESS.readings:
+                self._solve_alone(level)
+        for level in batch:
+            if level.status is not None:
+                self._result(level)
+
+    def _at(self, level: Level) -> tuple[Point, Columns, Lengths]:
+        point = level.point
+        assert point is not None
+        return point, self.pool.columns[point.positions], self.pool.lengths.take(point.positions)
+
+    def _seen(self, level: Level, certificate: Certificate, vectors: int) -> None:
+        """Let the run of a level see its point with the certificate."""
+        point, columns, lengths = self._at(level)
+        intercept = point.shift - float(lengths.offsets @ point.weights)
+        state = State(
+            columns, point.weights, intercept, point.prediction, certificate, level.readings
+        )
+        level.readings += 1
+        level.run.seen(state, level.readings, vectors)
+
+    def _join(self, batch: list[Level], found_scores: list[Scores]) -> int:
+        """Let the columns join that some level rates near its reference; return their number.
+
+        Levels that are final vote too where re-fits are dear: they are nearest to what comes next.
+        """
+        if all(level.status is not None for level in self.levels):
+            return 0
+        norm = self.inner.regularizer.norm
+        found, ranks = [], []
+        for level, scores in zip(batch, found_scores, strict=True):
+            point, columns, _ = self._at(level)
+            if level.status is Status.PERFECT_FIT or point.reference <= 0:
+                continue
+            shifted = level.problem.shifted(scores, columns, point.weights)
+            rated = norm.rated(shifted, self.share * point.reference)
+            found.append(rated)
+            ranks.append(np.arange(rated.size))
+        if not found:
+            return 0
+        columns, rank = np.concatenate(found), np.concatenate(ranks)
+        columns = columns[np.argsort(rank, kind="stable")]
+        columns = columns[self.pool.positions(columns) < 0]
+        _, first = np.unique(columns, return_index=True)
+        most = min(GUESS.joining, self.pool.at_once)
+        return self.pool.add(columns[np.sort(first)][:most])
+
+    def _solve_alone(self, level: Level) -> None:
+        """Solve a level by steps of its own, from its point: the pool does not close its gap."""
+        point, columns, lengths = self._at(level)
+        intercept = point.shift - float(lengths.offsets @ point.weights)
+        start = WarmStart(columns, point.weights, intercept)
+        counted = Counted.of(self.problem.design)
+        for _ in stepped(level.run, start, counted, float(level.readings)):
+            pass
+        result = self._result(level)
+        found = result.columns if result.lifted is None else result.lifted[0]
+        self.pool.add(found[: max(self.pool.room, 0)])
+
+    def _end(self) -> None:
+        """Ask the levels that are final, in their order, and leave out what is beyond the last."""
+        last = self.last and self.last()
+        if last is not None:
+            del self.levels[last + 1 :]
+        if self.reached is None:
+            return
+        for level in self.levels[self.n_told :]:
+            if level.status is None:
+                return
+            self.n_told += 1
+            if self.reached(level.run.problem, self._result(level)):
+                del self.levels[self.n_told :]
+                return
+
+    def _result(self, level: Level) -> Result:
+        if level.result is None:
+            level.result = level.run.result()
+            level.result.state = None
+        return level.result

@@ -1,0 +1,133 @@
+"""The scheduler: tasks say what they need of the data, and one reading serves all that wait.
+
+A task is a solve, or a path of many levels. It works up to its next question, and learns from the
+answer. The vectors of all tasks (levels, folds, outputs, candidate norms) share each reading.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from atomlearn._kernels import share_out, single_threaded_blas
+from atomlearn.core.interfaces import Array, Design, Scores
+from atomlearn.core.problem.result import Result
+
+#: Vectors of one reading, and the numbers that they, or all their scores, may take (1 GB).
+MOST_VECTORS = 256
+MOST_NUMBERS = 2**27
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """vectors : each (n_samples,); bounds : (m,) for large scores only, None: all scores."""
+
+    vectors: list[Array]
+    bounds: Array | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """scores : of the vectors asked for; vectors : how many the reading had in all."""
+
+    scores: Sequence[Scores]
+    vectors: int
+
+
+class Task(ABC):
+    """Work on one or more levels of a problem.
+
+    done : whether every level has its result; work : multiplications up to the next question,
+    which decide how many threads are woken.
+    """
+
+    done = False
+    work = 0.0
+
+    @abstractmethod
+    def advance(self) -> Asked | None:
+        """Work up to the next question; None where it read the data itself. Shares no state."""
+
+    @abstractmethod
+    def learn(self, answer: Answer | None) -> None:
+        """Take the answer in; tasks do so one after the other, as they share pools and ends."""
+
+    @abstractmethod
+    def interrupt(self) -> None:
+        """End with the best points so far, after Ctrl-C."""
+
+    @property
+    @abstractmethod
+    def results(self) -> list[Result]:
+        """One result a level, as far as there are any."""
+
+
+def drive(design: Design, tasks: Sequence[Task], at_once: int | None = None) -> bool:
+    """Run all tasks to their end; return whether Ctrl-C ended them first.
+
+    ``at_once`` : number of tasks that work side by side, for those that share no readings.
+    """
+    waiting: dict[int, Asked] = {}
+    asked: dict[int, Asked | None] = {}
+    most = at_once if at_once != 1 else None
+
+    def advance(number: int) -> None:
+        asked[number] = tasks[number].advance()
+
+    try:
+        with single_threaded_blas():
+            while live := [number for number, task in enumerate(tasks) if not task.done]:
+                ready = [number for number in live if number not in waiting]
+                work = math.inf if most else sum(tasks[k].work for k in ready)
+                share_out(lambda k: advance(ready[k]), len(ready), work, most)  # noqa: B023
+                for number in ready:
+                    question = asked.pop(number)
+                    if question is None:
+                        tasks[number].learn(None)
+                    else:
+                        waiting[number] = question
+                if waiting:
+                    _serve(design, tasks, waiting)
+    except KeyboardInterrupt:
+        for task in tasks:
+            task.interrupt()
+        return True
+    return False
+
+
+def _serve(design: Design, tasks: Sequence[Task], waiting: dict[int, Asked]) -> None:
+    """Read the data once, for as many of the waiting tasks as fit."""
+    served = _served(design, waiting)
+    together = [waiting.pop(number) for number in served]
+    for number, answer in zip(served, _read(design, together), strict=True):
+        tasks[number].learn(answer)
+
+
+def _served(design: Design, waiting: dict[int, Asked]) -> list[int]:
+    """Return the tasks that the next reading serves: all of one kind, as many as fit."""
+    kinds = {asked.bounds is None for asked in waiting.values()}
+    everything = True in kinds
+    n_samples, n_features = design.shape
+    size = max(n_samples, n_features if everything else 1)
+    most = min(MOST_VECTORS, max(MOST_NUMBERS // size, 1))
+    served: list[int] = []
+    count = 0
+    for number, asked in waiting.items():
+        if (asked.bounds is None) is everything:
+            count += len(asked.vectors)
+            if served and count > most:
+                break
+            served.append(number)
+    return served
+
+
+def _read(design: Design, together: Sequence[Asked]) -> list[Answer]:
+    V = np.column_stack([v for asked in together for v in asked.vectors])
+    bounds = [asked.bounds for asked in together if asked.bounds is not None]
+    scores = design.scores_above(V, np.concatenate(bounds)) if bounds else design.scores_many(V)
+    rest = iter(scores)
+    return [Answer([next(rest) for _ in asked.vectors], V.shape[1]) for asked in together]
