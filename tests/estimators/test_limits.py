@@ -43,15 +43,13 @@ def test_observers_see_every_step_and_change_nothing(estimator: Any, y: Any) -> 
     watched = clone(estimator).set_params(observers=[lambda progress: seen.append(progress.passes)])
     watched.fit(X, y)
     assert len(seen) >= sum(len(result.history) for result in watched.results_)
-    # Levels that nobody watches share readings of the data, and end elsewhere within the gap.
-    shares = {"rtol": 1e-7, "atol": 1e-8} if hasattr(estimator, "cv") else {"rtol": 0.0}
-    np.testing.assert_allclose(watched.coef_, clone(estimator).fit(X, y).coef_, **shares)
+    np.testing.assert_array_equal(watched.coef_, clone(estimator).fit(X, y).coef_)
     assert clone(watched).observers is not None
 
 
 @each_kind
 def test_a_further_rule_ends_the_fit(estimator: Any, y: Any) -> None:
-    stopped = clone(estimator).set_params(stop=Passes(1), tol=1e-12)
+    stopped = clone(estimator).set_params(stop=Passes(1), tol=1e-16)  # no gap of it is proved
     with pytest.warns(ConvergenceWarning, match="limit of passes"):
         stopped.fit(X, y)
     assert stopped.status_ is Status.PASS_LIMIT
@@ -76,12 +74,10 @@ def test_limits_of_the_wrong_kind_are_refused(estimator: Any, y: Any) -> None:
         clone(estimator).set_params(time_limit=0).fit(X, y)
 
 
-def test_problems_one_after_the_other_have_fair_parts_of_the_time() -> None:
-    whole = Settings(deadline=Deadline.after(60.0))
-    assert 14.0 < whole.share(4).deadline.left < 15.1
-    assert 29.0 < whole.share(4, at_once=2).deadline.left < 30.1
-    assert 59.0 < whole.share(2, at_once=8).deadline.left < 60.1
-    assert Settings().share(4) == Settings()
+def test_a_search_has_its_share_of_the_time() -> None:
+    whole = Settings(deadline=Deadline.after(600.0))
+    assert 100.0 < whole.within(0.25).deadline.left <= 150.0
+    assert Settings().within(0.25) == Settings()
 
 
 def test_every_class_has_time_where_the_first_alone_would_take_it_all() -> None:
