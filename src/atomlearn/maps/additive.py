@@ -73,7 +73,8 @@ class AdditiveMap(TermMap):
                 variances = np.bincount(of_inputs, parts, minlength=d).astype(np.float64)
                 factors[:] = unit_factors(variances)
             return result
-        found = [np.zeros(0)]
+        # More room than is used, for what is not written to takes no memory.
+        found, done = np.empty(levels.values.size * settings.most_columns), 0
         for piece in LevelRows.pieces(levels, shares_of(x, levels, weight)):
             some = slice(piece.first, piece.first + piece.sizes.size)
             tables, widths, residual[some] = tables_of(settings, piece)
@@ -82,9 +83,11 @@ class AdditiveMap(TermMap):
                 tables *= piece.normalizers(tables)[:, None, None]
             code, column = np.arange(tables.shape[2]), np.arange(tables.shape[1])
             is_level, is_column = code < piece.sizes[:, None], column < widths[:, None]
-            found.append(tables.transpose(0, 2, 1)[is_level[:, :, None] & is_column[:, None, :]])
+            entries = tables.transpose(0, 2, 1)[is_level[:, :, None] & is_column[:, None, :]]
+            found[done : done + entries.size] = entries
+            done += entries.size
             begins[1:][some] = widths * piece.sizes
-        return cls(settings, levels, np.concatenate(found), np.cumsum(begins), factors, residual)
+        return cls(settings, levels, found[:done], np.cumsum(begins), factors, residual)
 
     @cached_property
     def sizes(self) -> Columns:

@@ -36,6 +36,11 @@ class AdditiveSettings:
     degree: int
     normalize: bool
 
+    @property
+    def most_columns(self) -> int:
+        """How many columns of a table an input has at most."""
+        return self.n_knots + self.degree - 1 if self.kernel == "splines" else self.n_components
+
     @classmethod
     def of(
         cls,
