@@ -4,20 +4,25 @@ Pass: group norms of the intersection kernel, 100 bins, over 40,000 x 20,000 spa
 densities, against X'v of the same data; ``extra`` is the memory of the design beyond X, as a share
 of X. Kernels: splice junctions (1000 x 60), 500 kernels on all columns and on each alone, 700 rows
 to fit: squared hinge, ours to a gap of 1e-6 with factors made in the time, SimpleMKL and equal
-weights with the kernels precomputed in the time; ``objective`` is of the same problem.
+weights with the kernels precomputed in the time; ``objective`` is of the same problem. Selection:
+20 inputs by ``FeatureGenerator`` of 900 x 86,000 dense random numbers, two of which matter, in
+seconds and processor seconds, without and with a limit.
 """
 
 from __future__ import annotations
 
 import time
+import warnings
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
-from atomlearn import norms, solve
+from atomlearn import FeatureGenerator, norms, solve
 from atomlearn.datasets.loaders import data_directories
 from atomlearn.designs import Additive, KernelOn, Kernels, as_design, kernel_grid
+from atomlearn.result import Status
 from benchmarks.harness import Options, Table, Worker
 from benchmarks.micro.timing import side_by_side
 from benchmarks.simple_mkl import SimpleMKL
@@ -65,6 +70,31 @@ class Passes:
             "groups_over_linear": times["groups"]["median_ms"] / times["linear"]["median_ms"],
             "extra": extra / size,
             "formed": design_nonzeros(design) * 12 / size,
+        }
+
+
+class Selection:
+    """Dense random data, a target made of two of its columns, and what selects from it."""
+
+    def __init__(self, n: int, d: int) -> None:
+        rng = np.random.default_rng(0)
+        self.X = rng.standard_normal((n, d))
+        self.y = np.abs(self.X[:, 3]) - 0.7 + self.X[:, 5] + 0.5 * rng.standard_normal(n) > 0
+
+    def row(self, features: str, limit: float | None) -> dict[str, Any]:
+        """Return the times of one selection, and what came of it."""
+        model = FeatureGenerator(20, features=features, time_limit=limit)
+        began, used = time.perf_counter(), time.process_time()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(self.X, self.y)
+        return {
+            "limit_s": limit,
+            "seconds": time.perf_counter() - began,
+            "processor_s": time.process_time() - used,
+            "objective": model.objective_,
+            "selected": model.n_selected_,
+            "cut": model.status_ is Status.TIME_LIMIT,
         }
 
 
@@ -162,6 +192,12 @@ def main() -> None:
             with Worker(Passes, n, d, density) as worker:
                 row = worker.call("row", options.times(11))
                 table.add(problem=f"pass, density {density:g}", **row)
+        size = (100, 200) if options.smoke else (900, 86_000)
+        for features in ("intersection", "splines", "additive_gaussian"):
+            for limit in (None, 5.0):
+                with Worker(Selection, *size) as worker:
+                    row = worker.call("row", features, limit)
+                    table.add(problem=f"select, {features}", **row, peak_gb=worker.peak() / 1e9)
         for seed in range(options.times(1)):
             for method, argument in (
                 ("ours", 30),

@@ -20,7 +20,7 @@ from atomlearn.maps.cubic import Cubic
 from atomlearn.maps.feature_map import FeatureMap, Inputs, MappedDesign, map_of
 from atomlearn.maps.features import FEATURES
 from atomlearn.maps.kernels import KernelMaps, KernelOn, Kernels, kernel_grid
-from atomlearn.maps.levels import codes_of, nearest
+from atomlearn.maps.levels import nearest
 from atomlearn.maps.pairs.polynomial import Polynomial, PolynomialMap
 from atomlearn.maps.pairs.scores import PolynomialScores
 from atomlearn.maps.terms import TermScores
@@ -51,9 +51,6 @@ from atomlearn.storage.store.on_disk import OnDisk
 from atomlearn.storage.store.plink import PlinkBed, Variants, read_variants
 from atomlearn.storage.store.store_file import StoreError
 
-# Their own names until there was one kind of scores for all terms.
-AdditiveScores = AnovaScores = TermScores
-
 # What as_design takes beyond arrays, tables and SciPy's sparse arrays; asked in this order.
 register(Kind(is_path, open_path, names_of_path))
 register(Kind(is_dask, Dask, names_of_dask))
@@ -65,10 +62,8 @@ __all__ = [
     "FEATURES",
     "Additive",
     "AdditiveMap",
-    "AdditiveScores",
     "Anova",
     "AnovaMap",
-    "AnovaScores",
     "ArrayScores",
     "CenteredBlock",
     "ChunkScores",
@@ -114,7 +109,6 @@ __all__ = [
     "as_design",
     "as_matrix_design",
     "centered",
-    "codes_of",
     "feature_names",
     "from_moments",
     "is_opened",

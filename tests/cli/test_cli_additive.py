@@ -127,3 +127,14 @@ def test_names_in_drawings_are_escaped():
     drawn = curves_plot([Curve("<b>", (0.0, 1.0), ((0.0, 2.0),), steps=True)], ["y"])
     assert "<b>" not in drawn
     assert "&lt;b&gt;" in drawn
+
+
+@pytest.mark.parametrize("additive", ["splines", "intersection"])
+def test_a_time_limit_holds_while_curves_are_made(tmp_path, additive):
+    data, out = table(tmp_path / "data.csv", "two"), tmp_path / "out"
+    arguments = ["--target", "y", "--n-features", 2, "--batch", 1, "--out", out, "--quiet"]
+    limit = ["--time-limit", 1e-6]
+    assert run("select", data, *arguments, "--additive", additive, *limit) == 0
+    assert read_model(out / "model.json").certificates[0].status == "TIME_LIMIT"
+    assert not rows_of(out / "selected.csv")
+    assert "raise --time-limit" in (out / "report.html").read_text()

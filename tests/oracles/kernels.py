@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -171,6 +172,53 @@ def code_histograms(x: CodedColumns, v: Data, columns: object | None = None) -> 
         codes, rows = _codes_of(x, column)
         sums.append(np.array([v[rows[codes == c]].sum() for c in range(x.levels[column])]))
     return np.concatenate(sums)
+
+
+def table_scores(
+    x: CodedColumns,
+    tables: Array,
+    begins: Positions,
+    v: Data,
+    columns: object | None = None,
+    squared: bool = False,
+) -> Array:
+    """Return the columns that are known at each code, written out, times v."""
+    z = []
+    for column in range(x.n_columns) if columns is None else np.asarray(columns):
+        codes, rows = _codes_of(x, column)
+        part = tables[begins[column] : begins[column + 1]]
+        table = part.reshape(x.levels[column], part.size // x.levels[column])
+        z.append((table**2 if squared else table)[codes].T @ v[rows])
+    return np.concatenate(z)
+
+
+def find_levels(
+    values: Data,
+    rows: Positions | None,
+    begin: Positions,
+    weight: Data,
+    shares: Data,
+    uniform: bool,
+) -> list[tuple[Array, float]]:
+    """Return the levels of each column, and its origin."""
+    found = []
+    for first, last in pairwise(begin):
+        column, mass = np.zeros(weight.size), np.asarray(weight)
+        column[slice(None) if rows is None else rows[first:last]] = values[first:last]
+        order = np.argsort(column, kind="stable")
+        order = order[mass[order] > 1e-12 * mass.sum()]
+        x, mass = column[order], mass[order]
+        origin = min(max(0.0, x[0]), x[-1])
+        levels = np.unique(x)
+        if np.union1d(levels, origin).size > shares.size + 1:
+            others = x != origin
+            reached = np.cumsum(mass[others])
+            wanted = shares * (1.0 - 1e-12) * reached[-1]
+            levels = x[others][[int(np.argmax(reached >= share)) for share in wanted]]
+            if uniform:
+                levels = x[0] * (1.0 - shares) + x[-1] * shares
+        found.append((np.union1d(levels, origin), origin))
+    return found
 
 
 def thermometer_scores(

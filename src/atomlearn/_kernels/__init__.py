@@ -12,6 +12,7 @@ from atomlearn._kernels.codes import (
     code_histograms,
     joint_histogram,
     pair_histograms,
+    table_scores,
     thermometer_norms,
     thermometer_scores,
 )
@@ -38,6 +39,7 @@ from atomlearn._kernels.ksupport import (
     ksupport_prox_two_step,
 )
 from atomlearn._kernels.ksupport_newton import ksupport_newton
+from atomlearn._kernels.levels import encode_columns, find_levels
 from atomlearn._kernels.many import (
     FoundColumns,
     found_csc,

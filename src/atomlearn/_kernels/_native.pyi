@@ -313,6 +313,37 @@ def thermometer_scores(
     out: Array,
     /,
 ) -> None: ...
+def table_scores(
+    codes: Bytes,
+    indices: Indices | None,
+    indptr: Indices | None,
+    n_rows: int,
+    starts: Positions,
+    tables: Array,
+    begins: Positions,
+    columns: Positions,
+    offsets: Positions,
+    v: Array,
+    width: int,
+    squared: bool,
+    out: Array,
+    /,
+) -> None: ...
+def find_levels(
+    values: Data,
+    rows: Indices | None,
+    begin: Positions,
+    weight: Array,
+    shares: Array,
+    uniform: bool,
+    levels: Array,
+    counts: Positions,
+    zero: Positions,
+    /,
+) -> None: ...
+def encode_columns(
+    values: Data, begin: Positions, levels: Array, starts: Positions, codes: Bytes, /
+) -> None: ...
 def joint_histogram(first: Bytes, second: Bytes, weights: Array, out: Array, /) -> None: ...
 def pair_histograms(
     codes: Bytes,

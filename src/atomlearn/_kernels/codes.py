@@ -64,6 +64,32 @@ def code_histograms(x: CodedColumns, v: Data, columns: object | None = None) -> 
     return vectors.of_each(sums)
 
 
+def table_scores(
+    x: CodedColumns,
+    tables: Array,
+    begins: Positions,
+    v: Data,
+    columns: object | None = None,
+    squared: bool = False,
+) -> Array:
+    """z = A'v for the columns A that are known at each code, float64.
+
+    Those of coded column j at its codes are tables[begins[j] : begins[j + 1]], code after code.
+    Shape (sum of their numbers,); ``squared`` : of the squares of the entries. O(entries + tables).
+    """
+    subset, vectors = _arguments(x, v, columns)
+    entries = _checks.weights(tables, "tables", int(begins[-1]))
+    sizes = np.diff(begins) // x.levels
+    if begins.size != x.starts.size or (sizes * x.levels != np.diff(begins)).any():
+        raise ValueError("begins must give each column whole rows, one a level")
+    ends = np.cumsum(sizes[subset])
+    sums = vectors.sums(int(ends[-1]) if ends.size else 0)
+    if sums.size:
+        parts = *_parts(x), entries, begins, subset, ends - sizes[subset]
+        _native.table_scores(*parts, *vectors.given, squared, sums)
+    return vectors.of_each(sums)
+
+
 def thermometer_scores(
     x: CodedColumns, values: Data, zero: Positions, v: Data, columns: object | None = None
 ) -> Array:

@@ -134,15 +134,15 @@ def select_from(source: Source, plan: Plan, way: Way) -> int:
 
 def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None, list[str], bool]:
     """Return the final model, its held-out scores, what should be noted, and if Ctrl-C came."""
-    target, design = source.target, _design(source, plan)
+    target, whole = source.target, Deadline.after(way.time_limit or np.inf)
+    with whole.kept():
+        design = _design(source, plan)
     center = not is_sparse(source.features.X)
     train, test = split(target, way.test_fraction, plan.seed, source.given.test_rows)
     everything = np.arange(target.values.size)
 
     def one(rows: Rows, chosen: Plan, share: float) -> Fitted:
-        limit = way.time_limit
-        deadline = Deadline.never() if limit is None else Deadline.after(share * limit)
-        watch = Watch(deadline, way.quiet, checkpoint=way.checkpoint)
+        watch = Watch(Deadline.after(share * whole.left), way.quiet, checkpoint=way.checkpoint)
         fitted = fit(design, target, rows, chosen, watch, center, source.given)
         return with_baseline(fitted, design, target, rows, source.given)
 
@@ -162,7 +162,7 @@ def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None,
         "rows, the one that the held-out scores belong to"
     )
     try:
-        final = one(everything, _refit_plan(plan, first), 0.5)
+        final = one(everything, _refit_plan(plan, first), 1.0)
     except KeyboardInterrupt:
         final = first
     interrupted = final is first or final.interrupted

@@ -211,7 +211,8 @@ class AtomicClassifier(SelectsColumns, LinearClassifier):
         there are more than two.
         """
         settings = self._settings()
-        data = self._checked(X, y, sample_weight).with_offset(offset)
+        with settings.deadline.kept():
+            data = self._checked(X, y, sample_weight).with_offset(offset)
         assert data.classes is not None
         together = loss_of_classes(self.multi_class, data.loss, data.classes.size)
         if together is None:

@@ -243,7 +243,8 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         self.n_wanted_ = self.n_features if chosen is None else chosen.chosen
         weight = C * check_weight(sample_weight, inputs.shape[0])
         target, classes = target_of(self, y, weight, loss)
-        design = expanded(inputs, self.features, weight, (self.gamma, self.r))
+        with settings.deadline.kept():
+            design = expanded(inputs, self.features, weight, (self.gamma, self.r))
         self.feature_map_ = map_of(design)
         units = units_of(self, design, weight)
         problem, n_units, outputs = problem_of(self, units.design, target, loss, weight, offset)

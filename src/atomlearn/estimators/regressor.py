@@ -233,12 +233,15 @@ class AtomicRegressor(LinearRegressor):
         if is_of_tasks(y):
             inputs = checked_design(self, X, reset=True)
             weight = normalized(check_weight(sample_weight, inputs.shape[0]))
-            design = expanded(inputs, self.features, weight=weight)
+            with settings.deadline.kept():
+                design = expanded(inputs, self.features, weight=weight)
             loss = checked_loss(self.loss, "regression")
             targets = checked_tasks(y, design.shape[0])
             if offset is not None:
                 targets = targets - absorbable(offset, loss, targets.shape)
             fit_tasks(self, design, targets, weight, loss, settings)
             return self
-        self._fit(self._checked(X, y, sample_weight).with_offset(offset), settings)
+        with settings.deadline.kept():
+            data = self._checked(X, y, sample_weight).with_offset(offset)
+        self._fit(data, settings)
         return self

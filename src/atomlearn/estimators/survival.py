@@ -254,5 +254,7 @@ class AtomicSurvival(SelectsColumns, LinearSurvival):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> AtomicSurvival:
         """Fit to X (n_samples, n_features) and y (n_samples,), structured; ``offset`` is added."""
         settings = self._settings()
-        self._fit(self._checked(X, y, sample_weight).with_offset(offset), settings)
+        with settings.deadline.kept():
+            data = self._checked(X, y, sample_weight).with_offset(offset)
+        self._fit(data, settings)
         return self

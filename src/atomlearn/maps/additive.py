@@ -15,11 +15,18 @@ from atomlearn import _kernels
 from atomlearn._kernels import CodedColumns
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.interfaces import Array, Columns, TimeIsUp
 from atomlearn.core.problem.checks import check_weight
-from atomlearn.maps.curves import AdditiveSettings, Kernel, normalizer, shares_of, table_of
+from atomlearn.maps.curves import (
+    AdditiveSettings,
+    Kernel,
+    LevelRows,
+    shares_of,
+    tables_of,
+    unit_factors,
+)
 from atomlearn.maps.feature_map import Inputs, TermMap
-from atomlearn.maps.levels import Levels, codes_of, codes_of_rows, encode, find_levels
+from atomlearn.maps.levels import Levels, codes_of, codes_of_rows, encode, find_levels, no_codes
 from atomlearn.maps.terms import TermDesign
 
 
@@ -27,18 +34,27 @@ from atomlearn.maps.terms import TermDesign
 class AdditiveMap(TermMap):
     """phi_j(x), a vector for each value of input j, known at the levels of j; 0 at the origin.
 
-    tables : phi_j at each level, (n_levels, sizes[j]) each, or None for thermometer columns, which
-    need none; factors : (d,) by which thermometer columns are multiplied; residual : (d,) the
-    largest k(x, x) - ||phi(x)||^2 that a kernel's map leaves out.
+    tables : phi_j at the levels of each input, one after the other, those of j, (n_levels,
+    sizes[j]), from begins[j] on, or None for thermometer columns, which need none; factors : (d,)
+    by which thermometer columns are multiplied; residual : (d,) the largest k(x, x) - ||phi(x)||^2
+    that a kernel's map leaves out.
     """
 
     unit = "inputs"
 
     settings: AdditiveSettings
     levels: Levels
-    tables: tuple[Array, ...] | None
+    tables: Array | None
+    begins: Columns
     factors: Array
     residual: Array
+    read: bool = True
+
+    @classmethod
+    def unread(cls, settings: AdditiveSettings, d: int) -> AdditiveMap:
+        """Return the map of d inputs that there was no time to read: one unknown column each."""
+        levels = Levels(np.tile([0.0, 1.0], d), 2 * np.arange(d + 1), np.zeros(d, dtype=np.int64))
+        return cls(settings, levels, None, levels.zero, np.ones(d), np.zeros(d), read=False)
 
     @classmethod
     def of(
@@ -46,38 +62,57 @@ class AdditiveMap(TermMap):
     ) -> AdditiveMap:
         """Make the maps of all inputs; ``x`` are the codes of the data, for weighted moments."""
         d = levels.n_inputs
-        factors, residual = np.ones(d), np.zeros(d)
+        factors, residual, begins = np.ones(d), np.zeros(d), np.zeros(d + 1, dtype=np.int64)
         if settings.kernel == "intersection":
-            result = cls(settings, levels, None, factors, residual)
+            result = cls(settings, levels, None, begins, factors, residual)
             if settings.normalize:
-                for j in range(d):
-                    factors[j] = normalizer(result.table(j), shares_of(x, levels, j, weight))
+                # A share p of the weight has the size s, the rest 0: the variance is s^2 p (1 - p).
+                scores = _kernels.thermometer_scores(x, levels.values, levels.zero, weight)
+                sums, sizes = np.abs(scores) / float(weight.sum()), result.column_sizes
+                of_inputs, parts = np.repeat(np.arange(d), result.sizes), sums * (sizes - sums)
+                variances = np.bincount(of_inputs, parts, minlength=d).astype(np.float64)
+                factors[:] = unit_factors(variances)
             return result
-        tables = []
-        for j in range(d):
-            shares = shares_of(x, levels, j, weight)
-            table, residual[j] = table_of(settings, levels.of(j), shares, j)
-            table = table - table[levels.zero[j]]
+        # More room than is used, for what is not written to takes no memory.
+        found, done = np.empty(levels.values.size * settings.most_columns), 0
+        for piece in LevelRows.pieces(levels, shares_of(x, levels, weight)):
+            some = slice(piece.first, piece.first + piece.sizes.size)
+            tables, widths, residual[some] = tables_of(settings, piece)
+            tables -= np.take_along_axis(tables, levels.zero[some][:, None, None], axis=2)
             if settings.normalize:
-                table = table * normalizer(table, shares)
-            tables.append(table)
-        return cls(settings, levels, tuple(tables), factors, residual)
+                tables *= piece.normalizers(tables)[:, None, None]
+            code, column = np.arange(tables.shape[2]), np.arange(tables.shape[1])
+            is_level, is_column = code < piece.sizes[:, None], column < widths[:, None]
+            entries = tables.transpose(0, 2, 1)[is_level[:, :, None] & is_column[:, None, :]]
+            found[done : done + entries.size] = entries
+            done += entries.size
+            begins[1:][some] = widths * piece.sizes
+        return cls(settings, levels, found[:done], np.cumsum(begins), factors, residual)
 
     @cached_property
     def sizes(self) -> Columns:
         if self.tables is None:
             return self.levels.sizes - 1
-        return np.array([table.shape[1] for table in self.tables], dtype=np.int64)
+        found: Columns = np.diff(self.begins) // self.levels.sizes
+        return found
 
     @property
     def is_thermometer(self) -> bool:
         """True where scores are sums of the prefix sums of a histogram."""
         return self.tables is None
 
+    @property
+    def column_sizes(self) -> Array:
+        """The absolute value of the entries other than 0 of each thermometer column."""
+        gaps = np.sqrt(np.delete(np.diff(self.levels.values), self.levels.starts[1:-1] - 1))
+        sizes: Array = gaps * np.repeat(self.factors, self.sizes)
+        return sizes
+
     def table(self, j: int) -> Array:
         """Return phi_j at each level of input j, (n_levels, sizes[j])."""
         if self.tables is not None:
-            return self.tables[j]
+            part = self.tables[self.begins[j] : self.begins[j + 1]]
+            return part.reshape(int(self.levels.sizes[j]), int(self.sizes[j]))
         levels, zero = self.levels.of(j), int(self.levels.zero[j])
         code, column = np.ogrid[: levels.size, : levels.size - 1]
         above = np.where(column >= zero, (code > column) * 1.0, -1.0 * (code <= column))
@@ -87,7 +122,7 @@ class AdditiveMap(TermMap):
     def values(self, j: int, weights: Array) -> Array:
         """Return phi_j'w at each level: the curve of input j. O(levels) for thermometers."""
         if self.tables is not None:
-            curve: Array = self.tables[j] @ weights
+            curve: Array = self.table(j) @ weights
             return curve
         steps = np.sqrt(np.diff(self.levels.of(j))) * self.factors[j] * weights
         zero = int(self.levels.zero[j])
@@ -112,7 +147,7 @@ class AdditiveMap(TermMap):
         columns = np.asarray(columns, dtype=np.int64)
         for j, column in zip(self.term_of(columns).tolist(), columns.tolist(), strict=True):
             place, levels = column - int(self.starts[j]), self.levels.of(j)
-            if not self.is_thermometer:
+            if self.tables is not None:
                 result.append(f"{given[j]}[{place}]")
             elif place >= self.levels.zero[j]:
                 result.append(f"{given[j]}>={levels[place + 1]:.6g}")
@@ -225,9 +260,12 @@ class Additive(TermDesign):
         )
         base = as_design(X)
         weight = check_weight(sample_weight, base.shape[0])
-        levels = find_levels(base, settings.n_bins, settings.binning, weight)
-        codes = encode(base, levels)
-        found = AdditiveMap.of(settings, levels, codes, weight)
+        try:
+            levels, codes = find_levels(base, settings.n_bins, settings.binning, weight)
+            found = AdditiveMap.of(settings, levels, codes, weight)
+        except TimeIsUp:
+            found = AdditiveMap.unread(settings, base.shape[1])
+            codes = no_codes(base.shape[0], found.levels)
         self._set(codes, found, base.dtype, feature_names(X))
 
     @classmethod
@@ -280,25 +318,18 @@ class Additive(TermDesign):
         Of v (n, m) those of each column of it, (n_columns, m).
         """
         map, levels = self.map, self.map.levels
-        if map.is_thermometer:
+        if map.tables is None:
             z = _kernels.thermometer_scores(self.codes, levels.values, levels.zero, v, terms)
             chosen = slice(None) if terms is None else terms
             if (map.factors[chosen] != 1.0).any():
                 z.T[...] *= np.repeat(map.factors[chosen], map.sizes[chosen])
             return z
-        chosen = np.arange(levels.n_inputs, dtype=np.int64) if terms is None else terms
-        sums = _kernels.code_histograms(self.codes, v, chosen)
-        ends = np.cumsum(levels.sizes[chosen])
-        parts = [np.zeros((0, *v.shape[1:]))]
-        for j, end in zip(chosen.tolist(), ends.tolist(), strict=True):
-            table = map.table(j)
-            parts.append(table.T @ sums[end - table.shape[0] : end])
-        return np.concatenate(parts)
+        return _kernels.table_scores(self.codes, map.tables, map.begins, v, terms)
 
     def norms_of(self, v: Array) -> Array:
         """Return the l2 norm of the scores of each group, (n_groups,)."""
         map, levels = self.map, self.map.levels
-        if map.is_thermometer:
+        if map.tables is None:
             norms = _kernels.thermometer_norms(self.codes, levels.values, levels.zero, v)
             return (norms * map.factors)[self.inputs]
         z = self.scores_of(v, None)
@@ -331,19 +362,11 @@ class Additive(TermDesign):
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i phi_ij^2 for every column: one pass."""
         weights = np.ones(self.shape[0]) if curvature is None else curvature
-        map, levels = self.map, self.map.levels
-        if map.is_thermometer:
+        map = self.map
+        if map.tables is None:
             # Entries are 0 or all of one size: squares are entries times that size.
-            gaps = np.diff(levels.values)
-            ends = levels.starts[1:-1] - 1
-            sizes = np.sqrt(np.delete(gaps, ends)) * np.repeat(map.factors, map.sizes)
-            return np.asarray(np.abs(self.scores_of(weights, None)) * sizes)
-        sums = _kernels.code_histograms(self.codes, weights)
-        parts = [
-            (map.table(j) ** 2).T @ sums[levels.starts[j] : levels.starts[j + 1]]
-            for j in range(levels.n_inputs)
-        ]
-        return np.concatenate(parts)
+            return np.asarray(np.abs(self.scores_of(weights, None)) * map.column_sizes)
+        return _kernels.table_scores(self.codes, map.tables, map.begins, weights, squared=True)
 
     def expanded(self) -> Any:
         """Return all columns as an array, or as a CSR array where the entries are sparse."""

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from atomlearn import _kernels
 from atomlearn._kernels.codes import MOST_PAIR_LEVELS
 from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.interfaces import Array, Columns, Deadline
 from atomlearn.core.problem.checks import check_weight
 from atomlearn.maps.additive import Additive, AdditiveMap
 from atomlearn.maps.anova_checks import checked_pairs
@@ -64,6 +64,10 @@ class AnovaMap(TermMap):
                 "pairs=, or use fewer n_knots, n_components or n_bins"
             )
         return result
+
+    @property
+    def read(self) -> bool:  # type: ignore[override]
+        return self.main.read and self.margin.read
 
     @property
     def n_inputs(self) -> int:
@@ -228,7 +232,7 @@ class Anova(TermDesign):
             sample_weight=sample_weight,
         )  # fmt: skip
         weight, levels = check_weight(sample_weight, base.shape[0]), margin.map.levels
-        shares = [shares_of(margin.codes, levels, j, weight) for j in range(levels.n_inputs)]
+        shares = np.split(shares_of(margin.codes, levels, weight), levels.starts[1:-1])
         found = AnovaMap.of(curves.map, margin.map, shares, chosen)
         self._set(curves, margin, found, feature_names(X))
 
@@ -305,6 +309,7 @@ class Anova(TermDesign):
         map, n_levels = self.map, tables.shape[1]
         step = max(1, SETTINGS.histograms * v.shape[0] // v.size)
         for start in range(0, pairs.size, step):
+            Deadline.current().check()
             some = pairs[start : start + step]
             i, j = map.first[some], map.second[some]
             joint = _kernels.pair_histograms(self.codes, n_levels, i, j, v)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from atomlearn._kernels import CodedColumns, code_histograms, joint_histogram
 from atomlearn.core.data.blocks import DenseBlock, check_same_rows
-from atomlearn.core.interfaces import Array, Block, Columns
+from atomlearn.core.interfaces import Array, Block, Columns, Deadline
 
 
 class CodedBlock(Block):
@@ -76,8 +76,9 @@ class CodedBlock(Block):
         if 4 * rows.size <= 3 * curvature.size:
             first, weights = np.asfortranarray(first[rows]), curvature[rows]
             second = first if other is self else np.asfortranarray(second[rows])
-        result = np.empty((self.part.size, other.part.size))
+        result, deadline = np.empty((self.part.size, other.part.size)), Deadline.current()
         for p, left, mine in self._parts():
+            deadline.check()
             for q, right, theirs in other._parts():
                 if other is self and q < p:
                     continue
@@ -93,8 +94,9 @@ class CodedBlock(Block):
         """Return A_S D A_S': n^2 additions an input, whatever number of columns it has."""
         whole: Array = np.zeros(self.part.size)
         np.add.at(whole, np.arange(whole.size) if positions is None else positions, diagonal)
-        result = np.zeros((self.shape[0], self.shape[0]))
+        result, deadline = np.zeros((self.shape[0], self.shape[0])), Deadline.current()
         for p, table, mine in self._parts():
+            deadline.check()
             if whole[mine].any():
                 values = table[:, self.place[mine]]
                 kernel = (values * whole[mine]) @ values.T

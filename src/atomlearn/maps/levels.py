@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn import _kernels
 from atomlearn._kernels import CodedColumns
-from atomlearn.core.interfaces import Array, Columns, Design
+from atomlearn.core.interfaces import Array, Columns, Deadline, Design
 from atomlearn.maps.settings import SETTINGS
 
 Bytes = NDArray[np.uint8]
@@ -43,137 +44,128 @@ class Levels:
         """Return the levels of one input."""
         return self.values[self.starts[j] : self.starts[j + 1]]
 
-    def codes(self, j: int, x: NDArray[Any]) -> Bytes:
-        """Return the code of the level nearest to each value; beyond the ends, of the last one."""
-        return nearest(self.of(j), x)
-
 
 def nearest(levels: Array, x: NDArray[Any]) -> Bytes:
     """Return the position of the level nearest to each value, of two the lower one."""
-    low, high = levels[:-1], levels[1:]
-    middle = 0.5 * low + 0.5 * high
-    # Between neighboring floats there is no middle: each is its own.
-    middle = np.where((middle >= high) | (middle < low), low, middle)
-    return np.searchsorted(middle, x, side="left").astype(np.uint8)
+    values = np.ascontiguousarray(x, dtype=np.float64)
+    codes = np.empty(values.size, dtype=np.uint8)
+    ends = np.array([0, values.size]), levels, np.array([0, levels.size])
+    _kernels.encode_columns(values.ravel(), *ends, codes)
+    return codes.reshape(values.shape)
 
 
-def read_columns(base: Design) -> Iterator[tuple[int, NDArray[Any], NDArray[Any] | None]]:
-    """Yield (j, values, rows) for each column of a design, rows None where all are given.
+#: Entries of columns one after the other, their rows (None: all), and where each column begins.
+Piece = tuple[NDArray[Any], NDArray[Any] | None, Columns]
 
-    Sparse data gives what it stores, anything else dense columns, a bounded number at a time.
+
+def pieces(base: Design, stored: Any) -> Iterator[tuple[int, Piece]]:
+    """Yield a bounded number of columns at a time, and the first of them, until time is up.
+
+    ``stored`` : the design as a CSC array, which gives what it stores; None: columns are dense.
     """
     n_samples, n_inputs = base.shape
-    X = base.stored_sparse()
-    if X is None:
-        width = max(1, SETTINGS.read_entries // n_samples)
-        for start in range(0, n_inputs, width):
-            some = np.arange(start, min(start + width, n_inputs), dtype=np.int64)
-            array = base.gather(some).dense()
-            for place, j in enumerate(some.tolist()):
-                yield j, array[:, place], None
-        return
-    width = max(1, SETTINGS.read_entries * n_inputs // (X.nnz + 1))
-    width = n_inputs if X.format == "csc" else width
+    entries = n_samples * n_inputs if stored is None else stored.nnz
+    width = max(1, SETTINGS.read_entries * n_inputs // (entries + 1))
     for start in range(0, n_inputs, width):
+        Deadline.current().check()
         stop = min(start + width, n_inputs)
-        part = X if X.format == "csc" else X[:, start:stop].tocsc()
-        for place in range(stop - start):
-            chosen = slice(int(part.indptr[place]), int(part.indptr[place + 1]))
-            yield start + place, part.data[chosen], part.indices[chosen]
+        if stored is None:
+            array = np.asfortranarray(base.gather(np.arange(start, stop)).dense())
+            begin = n_samples * np.arange(stop - start + 1)
+            yield start, (array.ravel(order="K"), None, begin)
+        else:
+            begin = stored.indptr[start : stop + 1].astype(np.int64)
+            some = slice(begin[0], begin[-1])
+            yield start, (stored.data[some], stored.indices[some], begin - begin[0])
 
 
-def find_levels(base: Design, n_bins: int, binning: Binning, weight: Array) -> Levels:
-    """Return the levels of every input: its own values where these are at most n_bins + 1.
+def find_levels(
+    base: Design, n_bins: int, binning: Binning, weight: Array
+) -> tuple[Levels, CodedColumns]:
+    """Return the levels of every input, its own values where these are at most n_bins + 1; codes.
 
     Else n_bins of them and the origin: "quantile" takes values of evenly spaced rank among those
     that are not the origin, "uniform" even steps from the smallest to the largest value. Rows
     count ``weight`` times, (n_samples,) >= 0. O(entries log entries of a column), one pass over X.
     """
-    found: list[Array] = []
-    zero = np.zeros(base.shape[1], dtype=np.int64)
-    total = float(weight.sum())
-    for j, values, rows in read_columns(base):
-        x, mass = np.asarray(values, dtype=np.float64), weight if rows is None else weight[rows]
-        if rows is not None and rows.size < base.shape[0]:
-            x, mass = np.append(x, 0.0), np.append(mass, total - mass.sum())
-        order = np.argsort(x, kind="stable")
-        # What is left over of weights that are no whole numbers is rounding.
-        order = order[mass[order] > 1e-12 * total]
-        levels, origin = _levels_of(x[order], mass[order], n_bins, binning, j)
-        zero[j] = np.searchsorted(levels, origin)
-        found.append(levels)
-    starts = np.concatenate([[0], np.cumsum([levels.size for levels in found])])
-    return Levels(np.concatenate(found), starts.astype(np.int64), zero)
+    shares, uniform = np.linspace(0.0, 1.0, n_bins), binning == "uniform"
+    values, sizes, origins = [np.zeros(0)], [np.zeros(1, np.int64)], [np.zeros(0, np.int64)]
 
+    def levels_of(first: int, piece: Piece) -> tuple[Array, Columns]:
+        found, counts, zero = _kernels.find_levels(*piece, weight, shares, uniform)
+        if not counts.all():
+            bad = int(np.argmin(counts))
+            raise ValueError(
+                f"column {first + bad} reaches from {found[bad, 0]} to {found[bad, 1]}, too far to "
+                "be divided; scale it, or check it for NaN and infinity"
+            )
+        values.append(found[np.arange(n_bins + 1) < counts[:, None]])
+        sizes.append(counts)
+        origins.append(zero)
+        return values[-1], np.concatenate([[0], np.cumsum(counts)])
 
-def _levels_of(x: Array, mass: Array, n_bins: int, binning: Binning, j: int) -> tuple[Array, float]:
-    low, high = float(x[0]), float(x[-1])
-    if not np.isfinite(high - low):
-        raise ValueError(
-            f"column {j} reaches from {low} to {high}, too far to be divided; scale it, or check "
-            "it for NaN and infinity"
-        )
-    origin = min(max(0.0, low), high)
-    keep = np.concatenate([[True], x[1:] != x[:-1]])
-    levels = x[keep]
-    if levels.size > n_bins + 1 or (levels.size == n_bins + 1 and origin not in levels):
-        share = np.linspace(0.0, 1.0, n_bins)
-        if binning == "uniform":
-            levels = low * (1.0 - share) + high * share
-        else:
-            others = x != origin
-            reached = np.cumsum(mass[others])
-            levels = x[others][np.searchsorted(reached, share * (1.0 - 1e-12) * reached[-1])]
-    # Adding 0 makes the zero that is not negative: of -0.0 and 0.0 only one is kept.
-    return np.unique(np.append(levels, origin) + 0.0), origin
+    parts = _encoded(base, levels_of)
+    starts = np.cumsum(np.concatenate(sizes))
+    levels = Levels(np.concatenate(values), starts, np.concatenate(origins))
+    return levels, CodedColumns(*parts, starts)
 
 
 def encode(base: Design, levels: Levels) -> CodedColumns:
     """Return the codes of all entries: a byte each. CSC arrays share their rows with X."""
+
+    def levels_of(first: int, piece: Piece) -> tuple[Array, Columns]:
+        own = levels.starts[first : first + piece[2].size]
+        return levels.values[own[0] : own[-1]], own - own[0]
+
+    return CodedColumns(*_encoded(base, levels_of), levels.starts)
+
+
+def no_codes(n_rows: int, levels: Levels) -> CodedColumns:
+    """Return the codes of columns none of whose entries are given: all stand at the origin."""
+    rows, begin = np.zeros(0, dtype=np.int32), np.zeros(levels.n_inputs + 1, dtype=np.int32)
+    return CodedColumns(np.zeros(0, dtype=np.uint8), rows, begin, n_rows, levels.starts)
+
+
+def _encoded(
+    base: Design, levels_of: Callable[[int, Piece], tuple[Array, Columns]]
+) -> tuple[Bytes, NDArray[Any] | None, NDArray[Any] | None, int]:
+    """Return codes, rows and where columns begin, as ``CodedColumns`` has them; one pass over X.
+
+    levels_of(first, piece) returns the levels of the columns of a piece, and where each begins.
+    """
     n_samples, n_inputs = base.shape
-    X = base.stored_sparse()
-    if X is None:
-        codes = np.empty(n_samples * n_inputs, dtype=np.uint8)
-        for j, values, _ in read_columns(base):
-            codes[j * n_samples : (j + 1) * n_samples] = levels.codes(j, values)
-        return CodedColumns(codes, None, None, n_samples, levels.starts)
-    codes = np.empty(X.nnz, dtype=np.uint8)
-    if X.format == "csc":
-        indices, indptr = X.indices, X.indptr
-    else:
-        counts = np.bincount(X.indices, minlength=n_inputs)
-        indices = np.empty(X.nnz, dtype=X.indices.dtype)
-        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(X.indices.dtype)
-    for j, values, rows in read_columns(base):
-        part = slice(int(indptr[j]), int(indptr[j + 1]))
-        codes[part] = levels.codes(j, values)
-        if X.format != "csc" and rows is not None:
-            indices[part] = rows
-    return CodedColumns(codes, indices, indptr, n_samples, levels.starts)
+    stored = base.stored_sparse()
+    stored = None if stored is None else stored.tocsc()
+    codes = np.empty(n_samples * n_inputs if stored is None else stored.nnz, dtype=np.uint8)
+    done = 0
+    for first, piece in pieces(base, stored):
+        values, _, begin = piece
+        part = codes[done : done + values.size]
+        _kernels.encode_columns(values, begin, *levels_of(first, piece), part)
+        done += values.size
+    if stored is None:
+        return codes, None, None, n_samples
+    return codes, stored.indices, stored.indptr, n_samples
 
 
 def codes_of(x: CodedColumns, zero: Columns, columns: Columns) -> Bytes:
     """Return the codes of some columns for all rows, (n_rows, len(columns)) in Fortran order."""
+    if x.indices is None or x.indptr is None:
+        chosen: Bytes = x.codes.reshape(-1, x.n_rows)[columns].T
+        return chosen
     result = np.empty((x.n_rows, columns.size), dtype=np.uint8, order="F")
+    result[:] = zero[columns]
     for place, j in enumerate(columns.tolist()):
-        if x.indices is None or x.indptr is None:
-            result[:, place] = x.codes[j * x.n_rows : (j + 1) * x.n_rows]
-            continue
         part = slice(int(x.indptr[j]), int(x.indptr[j + 1]))
-        result[:, place] = zero[j]
         result[x.indices[part], place] = x.codes[part]
     return result
 
 
 def codes_of_rows(x: CodedColumns, zero: Columns, rows: NDArray[np.int64]) -> CodedColumns:
     """Return the codes of some rows, repeats allowed: a copy."""
-    count = np.int64(rows.size)
     if x.indices is None or x.indptr is None:
-        codes = np.empty(rows.size * x.n_columns, dtype=np.uint8)
-        for j in range(x.n_columns):
-            column = x.codes[j * x.n_rows : (j + 1) * x.n_rows]
-            np.take(column, rows, out=codes[j * count : (j + 1) * count])
-        return CodedColumns(codes, None, None, rows.size, x.starts)
+        codes = np.take(x.codes.reshape(-1, x.n_rows), rows, axis=1)
+        return CodedColumns(codes.ravel(), None, None, rows.size, x.starts)
     # Row i goes to the places where it stands among ``rows``, which are listed row after row.
     order = np.argsort(rows, kind="stable")
     counts = np.bincount(rows, minlength=x.n_rows)

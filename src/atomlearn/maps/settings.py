@@ -85,8 +85,8 @@ class Settings:
 
     #: Columns of an input with more entries than this (8 MB) are kept as codes in blocks.
     coded_from: int = 2**20
-    #: Entries of X made dense, or taken out of rows, at a time (32 MB).
-    read_entries: int = 2**22
+    #: Entries of X made dense, or divided into levels, at a time (16 MB).
+    read_entries: int = 2**21
     #: Levels of an input whose columns are thermometers, unless another number is asked for.
     thermometer_bins: int = 100
     #: Pairs of inputs whose joint histograms are in memory at a time: 2 MB of them.

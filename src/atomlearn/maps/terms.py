@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces import Array, Block, Columns, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Scores, TimeIsUp
 from atomlearn.maps.coded_block import CodedBlock
 from atomlearn.maps.feature_map import MappedDesign, TermMap
 from atomlearn.maps.settings import SETTINGS
@@ -114,13 +114,19 @@ class TermDesign(MappedDesign):
             self._known = (labels, own if whole else None)
         return self._known[1]
 
-    def scores(self, v: Array) -> TermScores:
-        return TermScores(self, v)
+    def scores(self, v: Array) -> Scores:
+        return TermScores(self, v) if self.map.read else self._unknown()
+
+    def _unknown(self) -> Scores:
+        """Return scores so large that a gap proves no more than that losses are not below 0."""
+        return ArrayScores(np.full(self.shape[1], 1e100))
 
     reads_at_once = True
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         """Return the scores of each column of V: codes are read once."""
+        if not self.map.read:
+            return [self._unknown()] * V.shape[1]
         return [ArrayScores(z) for z in np.ascontiguousarray(self.scores_of(V, None).T)]
 
     @abstractmethod
@@ -136,6 +142,8 @@ class TermDesign(MappedDesign):
 
     def gather(self, columns: Columns) -> Block:
         columns = np.asarray(columns, dtype=np.int64)
+        if not self.map.read and Deadline.current().left < np.inf:
+            raise TimeIsUp  # a step would select what was not read
         terms, part = np.unique(self.term_of(columns), return_inverse=True)
         place = columns - self.starts[terms[part.ravel()]]
         block = CodedBlock(*self.coded(terms), part.ravel(), place)

@@ -145,6 +145,35 @@ void thermometer_scores(const Codes<I>& x, const double* values, const Index* ze
     }
 }
 
+template <class I>
+void table_scores(const Codes<I>& x, const double* tables, const Index* begins,
+                  const Index* columns, const Index* offsets, Index count, const double* v,
+                  Index width, bool squared, double* out) {
+    const int threads = threads_of(x, columns, count, width);
+    const Index lanes = width == 1 ? 1 : kCodeLanes;
+#pragma omp parallel for schedule(dynamic, 16) num_threads(threads) if (threads > 1)
+    for (Index p = 0; p < count; ++p) {
+        const Index j = columns[p], levels = x.levels(j);
+        const Index size = (begins[j + 1] - begins[j]) / levels;
+        double bins[kMostLevels * kCodeLanes];
+        double* z = out + offsets[p] * width;
+        std::fill(z, z + size * width, 0.0);
+        for (Index first = 0; first < width; first += lanes) {
+            if (width == 1)
+                histogram(x, j, v, bins);
+            else
+                histogram_lanes(x, j, v + first, width, bins);
+            const double* table = tables + begins[j];
+            for (Index level = 0; level < levels; ++level)
+                for (Index c = 0; c < size; ++c, ++table) {
+                    const double value = squared ? *table * *table : *table;
+                    for (Index k = 0; k < lanes; ++k)
+                        z[c * width + first + k] += value * bins[level * lanes + k];
+                }
+        }
+    }
+}
+
 void joint_histogram(const std::uint8_t* first, const std::uint8_t* second, Index n_rows,
                      Index n_first, Index n_second, const double* weights, double* out) {
     std::fill(out, out + n_first * n_second, 0.0);
@@ -190,7 +219,9 @@ void pair_histograms(const std::uint8_t* codes, Index n_rows, Index n_levels, co
                                      const double*, Index, double*);                             \
     template void thermometer_scores<I>(const Codes<I>&, const double*, const Index*,            \
                                         const Index*, const Index*, Index, const double*, Index, \
-                                        bool, double*);
+                                        bool, double*);                                          \
+    template void table_scores<I>(const Codes<I>&, const double*, const Index*, const Index*,    \
+                                  const Index*, Index, const double*, Index, bool, double*);
 ATOMLEARN_INSTANTIATE(std::int32_t)
 ATOMLEARN_INSTANTIATE(std::int64_t)
 

@@ -34,6 +34,13 @@ template <class I>
 void thermometer_scores(const Codes<I>& x, const double* values, const Index* zero,
                         const Index* columns, const Index* offsets, Index count, const double* v,
                         Index width, bool norms, double* out);
+// Scores of columns that are known at each code: column c of coded column j is
+// tables[begins[j] + code * size + c], size = (begins[j + 1] - begins[j]) / levels of j. Those of
+// columns[p] from out[offsets[p]] on; `squared`: of the squares of the entries.
+template <class I>
+void table_scores(const Codes<I>& x, const double* tables, const Index* begins,
+                  const Index* columns, const Index* offsets, Index count, const double* v,
+                  Index width, bool squared, double* out);
 // out[a * n_second + b] = sum of weights over the rows with codes a and b.
 void joint_histogram(const std::uint8_t* first, const std::uint8_t* second, Index n_rows,
                      Index n_first, Index n_second, const double* weights, double* out);

@@ -13,6 +13,7 @@
 #include "group_newton.hpp"
 #include "kernels.hpp"
 #include "ksupport_root.hpp"
+#include "levels.hpp"
 #include "stored.hpp"
 
 namespace atomlearn {
@@ -196,6 +197,46 @@ void scores_of_thermometers(const Bytes& codes, const std::optional<Vector>& ind
         thermometer_scores(x, values.data(), zero.data(), columns.data(), offsets.data(),
                            static_cast<Index>(columns.shape(0)), v.data(), width, norms,
                            out.data());
+    });
+}
+
+void scores_of_tables(const Bytes& codes, const std::optional<Vector>& indices,
+                      const std::optional<Vector>& indptr, Index n_rows, const Positions& starts,
+                      const Doubles& tables, const Positions& begins, const Positions& columns,
+                      const Positions& offsets, const Doubles& v, Index width, bool squared,
+                      const OutDoubles& out) {
+    by_codes(codes, indices, indptr, n_rows, starts, [&](const auto& x) {
+        table_scores(x, tables.data(), begins.data(), columns.data(), offsets.data(),
+                     static_cast<Index>(columns.shape(0)), v.data(), width, squared, out.data());
+    });
+}
+
+void levels_of_columns(const Vector& values, const std::optional<Vector>& rows,
+                       const Positions& begin, const Doubles& weight, const Doubles& shares,
+                       bool uniform, const OutDoubles& levels, const OutPositions& counts,
+                       const OutPositions& zero) {
+    const nb::gil_scoped_release release;
+    const Binning binning{shares.data(), static_cast<Index>(shares.shape(0)), uniform};
+    const Index n_columns = static_cast<Index>(begin.shape(0)) - 1;
+    const Index n_rows = static_cast<Index>(weight.shape(0));
+    by_float(values, [&](auto* data) {
+        using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
+        const auto found = [&](auto* places) {
+            using I = std::remove_const_t<std::remove_pointer_t<decltype(places)>>;
+            find_levels(Listed<T, I>{data, places, begin.data(), n_columns, n_rows}, weight.data(),
+                        binning, levels.data(), counts.data(), zero.data());
+        };
+        if (!rows) return found(static_cast<const std::int32_t*>(nullptr));
+        by_index(*rows, found);
+    });
+}
+
+void codes_of_columns(const Vector& values, const Positions& begin, const Doubles& levels,
+                      const Positions& starts, const OutBytes& codes) {
+    const nb::gil_scoped_release release;
+    by_float(values, [&](auto* data) {
+        encode_columns(data, begin.data(), static_cast<Index>(begin.shape(0)) - 1, levels.data(),
+                       starts.data(), codes.data());
     });
 }
 
@@ -409,6 +450,15 @@ NB_MODULE(_native, m) {
           nb::arg().none(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg().noconvert());
+    m.def("table_scores", &scores_of_tables, nb::arg().noconvert(), nb::arg().none(),
+          nb::arg().none(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg().noconvert());
+    m.def("find_levels", &levels_of_columns, nb::arg().noconvert(), nb::arg().none(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("encode_columns", &codes_of_columns, nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     m.def("joint_histogram", &joint_sums, nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert());
     m.def("pair_histograms", &sums_of_pairs, nb::arg().noconvert(), nb::arg(),
