@@ -8,7 +8,7 @@ from atomlearn import losses, solve, solvers
 mp = pytest.importorskip("mpmath")
 from tests.certificates.high_precision import Small, exact  # noqa: E402
 
-RIVALS = (solvers.FISTA, solvers.ADMM, solvers.FrankWolfe, solvers.AtomGeneration)
+RIVALS = (solvers.FISTA, solvers.FrankWolfe, solvers.AtomGeneration)
 
 
 @pytest.mark.parametrize("seed", range(12))

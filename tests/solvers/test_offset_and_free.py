@@ -247,7 +247,7 @@ def test_rows_of_a_matrix_are_free(name):
     assert_allclose(free.objective, plain.objective, rtol=1e-6)
 
 
-@pytest.mark.parametrize("kind", [solvers.FISTA, solvers.AtomGeneration, solvers.CoGEnT])
+@pytest.mark.parametrize("kind", [solvers.FISTA, solvers.AtomGeneration])
 def test_other_solvers_too(kind):
     X, y, _, offset = data(7, "logistic")
     settings = {"loss": "logistic", "level": 1.0, "offset": offset, "unpenalized": [1, 4]}

@@ -33,9 +33,9 @@ class RayState(State):
 
     atoms : U; shares : (t,) c, whose sum is the bound on gauge(w) of the certificate;
     candidates : the best atoms at this point, best first; refit_gap : certified gap of the re-fit
-    that led here; master_steps : steps (pivots) of the master so far; truncated : atoms
-    that backward steps have removed so far (``CoGEnT``); moments : the problem over X'X where the
-    steps are made there: then ``prediction`` has its rows, but where the gap is proved over X.
+    that led here; master_steps : steps (pivots) of the master so far; moments : the
+    problem over X'X where the steps are made there: then ``prediction`` has its rows, but where the
+    gap is proved over X.
     """
 
     atoms: AtomSet | None = None
@@ -43,7 +43,6 @@ class RayState(State):
     candidates: tuple[Atom, ...] = ()
     refit_gap: float = np.inf
     master_steps: int = 0
-    truncated: int = 0
     moments: Moments | None = None
 
     def parts(self) -> tuple[tuple[Atom, float], ...]:
