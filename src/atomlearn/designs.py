@@ -51,9 +51,6 @@ from atomlearn.storage.store.on_disk import OnDisk
 from atomlearn.storage.store.plink import PlinkBed, Variants, read_variants
 from atomlearn.storage.store.store_file import StoreError
 
-# Their own names until there was one kind of scores for all terms.
-AdditiveScores = AnovaScores = TermScores
-
 # What as_design takes beyond arrays, tables and SciPy's sparse arrays; asked in this order.
 register(Kind(is_path, open_path, names_of_path))
 register(Kind(is_dask, Dask, names_of_dask))
@@ -65,10 +62,8 @@ __all__ = [
     "FEATURES",
     "Additive",
     "AdditiveMap",
-    "AdditiveScores",
     "Anova",
     "AnovaMap",
-    "AnovaScores",
     "ArrayScores",
     "CenteredBlock",
     "ChunkScores",

@@ -202,13 +202,6 @@ def test_links_and_scores() -> None:
         SquaredHinge().log_probabilities(z)
 
 
-def test_a_loss_written_with_is_classification_has_its_task() -> None:
-    class Old(Loss):
-        is_classification = True
-
-    assert Old.task == "classification"
-
-
 def test_as_loss_finds_by_name_and_passes_objects() -> None:
     assert [as_loss(loss.name) for loss in LOSSES] == list(LOSSES)
     mine = SquaredHinge()

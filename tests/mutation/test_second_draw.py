@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -23,7 +22,6 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Certificate
 from atomlearn.core.problem.rounding import EPS, Lengths, _reach, of_shift, rounding
-from atomlearn.solvers import ColumnGeneration
 from atomlearn.storage.formats.numpy_files import load_npy
 from atomlearn.storage.formats.text_objects import read_text_objects
 from atomlearn.survival.target import checked_survival
@@ -70,14 +68,6 @@ def test_what_is_projected_is_made_anew_for_another_curvature():
         left = projected(block, Q, D)
         assert projected(block, Q, D) is left
         assert_allclose(Q.T @ (D[:, None] * left.dense()), 0.0, atol=1e-12)
-
-
-def test_a_parameter_without_effect_is_told_where_it_is_given():
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        ColumnGeneration(screening=True)
-    assert [one.category for one in told] == [DeprecationWarning]
-    assert told[0].filename == __file__
 
 
 def test_five_labels_are_named_and_a_sixth_is_counted():

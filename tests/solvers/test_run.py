@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from atomlearn import solve
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.solvers.progress import Resumed, Stall
 from atomlearn.core.solvers.stopping import (
@@ -27,12 +26,10 @@ from atomlearn.core.solvers.stopping import (
 from atomlearn.designs import Counted, as_design
 from atomlearn.interfaces import Solver, State
 from atomlearn.losses import as_loss
-from atomlearn.masters import SequentialQP, SimplexQuasiNewton
 from atomlearn.norms import KSupport
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Certificate, Record, Status
 from atomlearn.solvers import (
-    AtomGeneration,
     ColumnGeneration,
     PrintProgress,
     Progress,
@@ -291,15 +288,3 @@ def test_float32_coefficients() -> None:
     assert result.dtype == np.float32
     assert result.coef.dtype == np.float64  # what the gap is of, to the last digit
     assert result.weights.dtype == np.float64
-
-
-def test_screening_is_still_taken_and_said_to_do_nothing():
-    with pytest.warns(DeprecationWarning, match="no effect"):
-        ColumnGeneration(screening=True)
-
-
-def test_generation_of_atoms_still_takes_the_master_of_simplices():
-    X = np.random.default_rng(0).standard_normal((20, 10))
-    solver = AtomGeneration(master=SimplexQuasiNewton(max_pivots=77))
-    assert solver.master == SequentialQP(max_steps=500, max_pivots=77)
-    assert solve(X, X[:, 0], level=1.0, solver=solver).converged

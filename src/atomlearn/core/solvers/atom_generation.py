@@ -116,8 +116,6 @@ class AtomGeneration(Solver):
 
     def __post_init__(self) -> None:
         whole_number("AtomGeneration", "batch", self.batch)
-        # What solves another form of the same problem names the master that it stands for.
-        object.__setattr__(self, "master", getattr(self.master, "on_rays", self.master))
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> RayState:
         """Begin at zero, or at the warm start as one atom w / gauge(w): one pass."""
