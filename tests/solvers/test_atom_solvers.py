@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from atomlearn import designs, losses, norms
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.solvers.atom_generation import RayState
 from atomlearn.core.solvers.refit import truncation
@@ -465,3 +466,21 @@ def test_exact_line_search(loss: str, form: str, tau: float) -> None:
             found = minimize_scalar(value, bounds=(0.0, longest), method="bounded")
             ends = value(0.0), value(longest)
             assert value(step) <= min(*ends, float(found.fun)) * (1 + 1e-12)
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5))
+    return X, X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=40) + 2.0
+
+
+def test_truncations_are_what_the_objective_allows(table):
+    X, y = table
+    value = 0.5 * y @ y
+    for form, expected in (("penalized", value / 3.0), ("squared", np.sqrt(2.0 * value / 3.0))):
+        problem = Problem.build(
+            designs.as_design(X), y, losses.Squared(), Regularizer(norms.L1(), form, 3.0)
+        )
+        found = truncation(problem, np.zeros(0), np.zeros(40), 0.0)
+        assert found == pytest.approx(expected, rel=1e-12)

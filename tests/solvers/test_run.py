@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import time
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
+from atomlearn import solve
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.solvers.progress import Resumed, Stall
 from atomlearn.core.solvers.stopping import (
@@ -288,3 +290,34 @@ def test_float32_coefficients() -> None:
     assert result.dtype == np.float32
     assert result.coef.dtype == np.float64  # what the gap is of, to the last digit
     assert result.weights.dtype == np.float64
+
+
+def steps_before_the_stall(patience, merits, gaps) -> list[bool]:
+    stall, said = Stall(), []
+    for merit, gap in zip(merits, gaps, strict=True):
+        certificate = SimpleNamespace(closable=gap)
+        state = SimpleNamespace(certificate=certificate, patience=patience, merit=lambda m=merit: m)
+        said.append(stall.reason(state) is Status.STALLED)
+    return said
+
+
+def test_a_run_has_stalled_after_as_many_steps_as_its_solver_may_need():
+    ones = [1.0] * 4
+    assert steps_before_the_stall(2, ones, ones) == [False, False, True, True]
+    assert steps_before_the_stall(np.inf, ones, ones) == [False] * 4
+    assert steps_before_the_stall(1, [4.0, 3.0, 2.0, 1.0], ones) == [False] * 4
+    assert steps_before_the_stall(1, ones, [4.0, 3.0, 2.0, 1.9]) == [False, False, False, True]
+
+
+def test_progress_is_relative_to_what_is_minimized():
+    within, beyond = [1e20, 1e20 - 65536.0], [1e20, 1e20 - 1e6]
+    assert steps_before_the_stall(1, within, [1.0, 1.0]) == [False, True]
+    assert steps_before_the_stall(1, beyond, [1.0, 1.0]) == [False, False]
+
+
+def test_a_point_on_the_way_is_one_of_the_problem_as_it_was_given():
+    """Targets far from zero are fitted less their mean, and observers must not see that."""
+    X = np.random.default_rng(3).normal(size=(20, 2))
+    y, seen = 1e3 + X[:, 0], []
+    solve(X, y, level=0.1, intercept=True, observers=[lambda p: seen.append(p.warm_start())])
+    assert_allclose(seen[-1].intercept, 1e3, atol=1.0)

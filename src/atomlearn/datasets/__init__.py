@@ -6,7 +6,7 @@ from atomlearn.storage.conversion.to_store import Conversion, convert
 from atomlearn.storage.formats.plink import write_plink
 from atomlearn.storage.formats.table import DataTable, Schema
 from atomlearn.storage.intake.columns import ColumnPlan
-from atomlearn.storage.intake.read import read, read_table
+from atomlearn.storage.intake.read import read
 from atomlearn.storage.intake.reading import Reading, read_schema
 from atomlearn.testing.synthetic import (
     Synthetic,
@@ -38,6 +38,5 @@ __all__ = [
     "read",
     "read_gene_sets",
     "read_schema",
-    "read_table",
     "write_plink",
 ]
