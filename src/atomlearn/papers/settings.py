@@ -27,10 +27,6 @@ class Settings:
     settled: int = 10
     #: ... and where all may be selected, so that nothing but the optimum is wanted.
     settled_of_all: int = 3
-    #: Trace lasso: steps of the search for its polar ...
-    polar_steps: int = 2000
-    #: ... and the relative distance of the bounds at which it ends.
-    polar_gap: float = 1e-7
 
 
 SETTINGS = Settings()
