@@ -47,5 +47,5 @@ __all__ = [
 # Targets y (n_samples, n_tasks) make a problem over the matrix of all coefficients.
 _SEVERAL_TARGETS.append(_several_targets)
 
-# ``from atomlearn.solvers.stopping import Seconds`` goes on working.
+# So that ``from atomlearn.solvers.stopping import Seconds`` works, too.
 _sys.modules[__name__ + ".stopping"] = stopping
