@@ -32,6 +32,14 @@ class TestADMM(SolverChecks):
     solver = ADMM()
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_no_gap_is_refuted_far_from_zero(seed: int) -> None:
+    pytest.importorskip("mpmath")
+    from tests.certificates.test_other_solvers import assert_gap_holds_far_from_zero
+
+    assert_gap_holds_far_from_zero(ADMM(), seed)
+
+
 @pytest.mark.parametrize("norm", NORMS, ids=lambda norm: type(norm).__name__)
 def test_every_norm_with_a_prox(norm: Norm) -> None:
     for number, form in enumerate(FORMS):
