@@ -193,7 +193,7 @@ def _read(file: Path, digest: str, entries: Any, kind: str) -> Resumed | None:
 
 def record_of(row: list[float]) -> Record:
     """Return a line of the history; whole numbers were written as float64."""
-    iteration, passes, seconds, objective, gap, relative_gap, n_columns, skipped, *more = row
+    iteration, passes, seconds, objective, gap, relative_gap, n_columns, skipped, vectors = row
     return Record(
         int(iteration),
         passes,
@@ -203,5 +203,5 @@ def record_of(row: list[float]) -> Record:
         relative_gap,
         int(n_columns),
         None if math.isnan(skipped) else skipped,  # None was written as NaN
-        *map(int, more),  # files of before have no ``vectors``
+        int(vectors),
     )
