@@ -21,10 +21,11 @@ from atomlearn.designs import as_design
 from atomlearn.losses import Logistic
 from atomlearn.norms import KSupport
 from atomlearn.problem import Problem, Regularizer
-from atomlearn.solvers import ADMM, FISTA, KFCFW, ColumnGeneration
+from atomlearn.solvers import FISTA, KFCFW, ColumnGeneration
 from benchmarks.harness import Options, Table, Worker, race
 from benchmarks.harness.memory import peak_bytes, reset_peak, resident_bytes
 from benchmarks.ours import Ours, at_level
+from experiments.rivals import ADMM
 
 LEVELS = {"strong": 0.3, "weak": 0.003}
 LIMIT_S = 20.0

@@ -27,16 +27,13 @@ from atomlearn.datasets import load
 from atomlearn.designs import Polynomial, as_design
 from atomlearn.interfaces import Norm, Solver
 from atomlearn.losses import Squared
-from atomlearn.masters import ActiveSetQP, InteriorPoint
+from atomlearn.masters import ActiveSetQP
 from atomlearn.norms import Chains, Groups, Hierarchy
-from atomlearn.papers import active_groups
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Result
 from atomlearn.solvers import (
     FISTA,
     AtomGeneration,
-    BlockCoordinateDescent,
-    CoGEnT,
     ColumnGeneration,
     FrankWolfe,
     run,
@@ -44,6 +41,7 @@ from atomlearn.solvers import (
 from benchmarks.groups.problems import GroupProblem
 from benchmarks.harness import Options, Table
 from benchmarks.ours import at_level
+from experiments.rivals import BlockCoordinateDescent, CoGEnT, InteriorPoint, active_groups
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 #: Rivals are cut after this many times as long as ours took, within these bounds in seconds.

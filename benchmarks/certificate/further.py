@@ -132,19 +132,16 @@ def _free(rng: Any, seed: int) -> Task:
 
 
 def _structured(rng: Any, seed: int) -> Task:
-    """Trees, hierarchies, latent k-support, blocks, operators, pairwise, trace Lasso."""
+    """Trees, hierarchies, latent k-support, blocks, operators."""
     p = int(rng.integers(3, 9))
     X = rng.standard_normal((int(rng.integers(6, 30)), p))
     loss, y = _regression(rng, X)
     groups = [list(range(j, min(j + 2, p))) for j in range(p)]
-    unit = X / np.linalg.norm(X, axis=0)
     makers: list[Callable[[], Any]] = [
         lambda: norms.Trees([list(range(p)), [0, 1], [p - 1]]),
         lambda: norms.LatentKSupport(2, groups),
         lambda: norms.Blocks([norms.L1(), norms.L2()], [[0], list(range(1, p))]),
         lambda: norms.Operators([np.eye(p)[: p - 1], np.eye(p)[1:]]),
-        lambda: norms.PairwiseElasticNet(0.6 + 0.4 * np.eye(p)),
-        lambda: norms.TraceLasso(unit),
         lambda: norms.Nonnegative(norms.KSupport(2)),
         lambda: norms.Nonnegative(norms.Groups([[0, 1], list(range(2, p))])),
     ]

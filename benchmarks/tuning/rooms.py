@@ -112,21 +112,17 @@ def matrices(scale: int) -> dict[str, Case]:
 
 
 def papers(scale: int) -> dict[str, Case]:
-    """Return one problem for each rival that has settings."""
+    """Return one problem for each algorithm of a paper that has settings."""
     X, y = drawn(15 * scale, 20 * scale)
-    signs = np.sign(y)
-    groups = norms.Groups(np.arange(X.shape[1]) // 4)
     level = 0.2 * np.abs(X.T @ y).max()
-    rivals: dict[str, tuple[Any, Any, str]] = {
-        "ADMM": (solvers.ADMM(), norms.KSupport(3), "squared"),
-        "blocks": (solvers.BlockCoordinateDescent(tolerance=1e-6), groups, "penalized"),
+    algorithms: dict[str, tuple[Any, Any, str]] = {
         "blended": (solvers.FrankWolfe(direction="blended"), norms.KSupport(1), "penalized"),
         "k-FCFW": (solvers.KFCFW(), norms.KSupport(3), "squared"),
     }
     return {
         name: solved(X, y, norm=norm, form=form, solver=solver, level=level, gap=1e-4)
-        for name, (solver, norm, form) in rivals.items()
-    } | {"logistic": solved(X, signs, loss="logistic", solver=solvers.ADMM(), level=2.0, gap=1e-4)}
+        for name, (solver, norm, form) in algorithms.items()
+    }
 
 
 def lifting(scale: int) -> dict[str, Case]:

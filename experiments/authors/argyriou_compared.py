@@ -3,6 +3,7 @@
 import numpy as np
 
 from atomlearn import norms, solve
+from experiments.rivals import PairwiseElasticNet, TraceLasso
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((40, 6)) + rng.standard_normal((40, 1))
@@ -12,8 +13,8 @@ alike = np.full((6, 6), 0.5) + 0.5 * np.eye(6)
 oscar = norms.OWL(1.0 + 0.1 * np.arange(5, -1, -1.0))
 fits = {
     "k-support": solve(X, y, norm=norms.KSupport(3), form="squared", level=0.1),
-    "PEN": solve(X, y, norm=norms.PairwiseElasticNet(alike), form="squared", level=0.1),
-    "trace lasso": solve(X, y, norm=norms.TraceLasso(X), level=0.1, gap=1e-3),
+    "PEN": solve(X, y, norm=PairwiseElasticNet(alike), form="squared", level=0.1),
+    "trace lasso": solve(X, y, norm=TraceLasso(X), level=0.1, gap=1e-3),
     "OSCAR": solve(X, y, norm=oscar, level=0.1),
 }
 for name, fit in fits.items():

@@ -4,7 +4,8 @@ import numpy as np
 
 from atomlearn import norms, solve
 from atomlearn.datasets import make_k_support_logistic
-from atomlearn.solvers import ADMM, FISTA, KFCFW
+from atomlearn.solvers import FISTA, KFCFW
+from experiments.rivals import ADMM
 
 data = make_k_support_logistic(100, 5000, 200, seed=0)
 problem = {"loss": "logistic", "norm": norms.KSupport(100), "form": "squared", "tau": 1e-3}

@@ -3,8 +3,8 @@
 import numpy as np
 
 from atomlearn import norms, solve
-from atomlearn.masters import DualMKL
-from atomlearn.solvers import FISTA, SDCA, UFOMKL, FeatureGeneration, active_groups
+from atomlearn.solvers import FISTA, FeatureGeneration
+from experiments.rivals import SDCA, UFOMKL, DualMKL, active_groups
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((200, 60))

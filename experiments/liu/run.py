@@ -21,11 +21,12 @@ from atomlearn.designs import Tasks, as_design
 from atomlearn.losses import Logistic, Squared
 from atomlearn.norms import KSupport
 from atomlearn.problem import Problem, Regularizer
-from atomlearn.solvers import ADMM, FISTA, KFCFW, ColumnGeneration, run, solve
+from atomlearn.solvers import FISTA, KFCFW, ColumnGeneration, run, solve
 from atomlearn.testing.synthetic import make_k_support_logistic
 from experiments.common import figures
 from experiments.common.claims import Claim, Record, decided
 from experiments.common.run import main
+from experiments.rivals import ADMM
 
 Array = Any
 Config = Mapping[str, Any]

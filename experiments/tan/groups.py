@@ -16,11 +16,12 @@ from atomlearn.designs import ArrayScores, as_design
 from atomlearn.losses import as_loss
 from atomlearn.norms import Groups, LatentKSupport, Trees
 from atomlearn.problem import Problem, Regularizer
-from atomlearn.solvers import FISTA, FeatureGeneration, active_groups, run
+from atomlearn.solvers import FISTA, FeatureGeneration, run
 from atomlearn.testing.problems import cvxpy_optimum
 from atomlearn.testing.synthetic import make_feature_generation
 from experiments.common import figures
 from experiments.common.claims import Claim, Record, decided
+from experiments.rivals import active_groups
 from experiments.tan.methods import Fit, generated
 
 Array = Any

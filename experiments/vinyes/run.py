@@ -20,13 +20,11 @@ from scipy.optimize import nnls
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap, Seconds
 from atomlearn.designs import from_moments
 from atomlearn.losses import Squared
-from atomlearn.masters import ActiveSetQP, InteriorPoint
+from atomlearn.masters import ActiveSetQP
 from atomlearn.norms import Hierarchy, LatentGroups
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.solvers import (
     AtomGeneration,
-    BlockCoordinateDescent,
-    CoGEnT,
     ColumnGeneration,
     FrankWolfe,
     run,
@@ -35,6 +33,7 @@ from benchmarks import paper_v
 from experiments.common import figures
 from experiments.common.claims import Claim, Record, decided
 from experiments.common.run import main
+from experiments.rivals import BlockCoordinateDescent, CoGEnT, InteriorPoint
 
 Array = Any
 Config = Mapping[str, Any]

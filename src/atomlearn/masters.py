@@ -11,20 +11,14 @@ from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.scaling_newton import ScalingNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.masters.working_sets import WorkingSets
-from atomlearn.papers.dual_mkl import DualMKL
-from atomlearn.papers.interior_point import InteriorPoint
-from atomlearn.papers.lars import LARS
 from atomlearn.papers.simplex import SimplexQuasiNewton
 
 __all__ = [
-    "LARS",
     "AcceleratedGradient",
     "ActiveSetQP",
     "CompressedSamples",
     "CoupledNewton",
-    "DualMKL",
     "FreeNewton",
-    "InteriorPoint",
     "KSupportNewton",
     "ScalingNewton",
     "SemismoothNewton",

@@ -23,7 +23,6 @@ from atomlearn.matrices.norms.sparse import SparsePSD, SparseRankOne
 from atomlearn.matrices.norms.tensor import TensorTrace
 from atomlearn.matrices.norms.trace import TraceNorm
 from atomlearn.papers.at_most import AtMost
-from atomlearn.papers.pairwise import PairwiseElasticNet, TraceLasso
 
 __all__ = [
     "L1",
@@ -42,14 +41,12 @@ __all__ = [
     "LatentKSupport",
     "Nonnegative",
     "Operators",
-    "PairwiseElasticNet",
     "Restricted",
     "RowGroups",
     "Scaled",
     "SparsePSD",
     "SparseRankOne",
     "TensorTrace",
-    "TraceLasso",
     "TraceNorm",
     "Trees",
     "Union",

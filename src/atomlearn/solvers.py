@@ -19,26 +19,16 @@ from atomlearn.core.solvers.progress import Progress, RunObserver
 from atomlearn.core.solvers.run import run
 from atomlearn.matrices.solver.generation import MatrixGeneration
 from atomlearn.matrices.tasks import several_targets as _several_targets
-from atomlearn.papers.active_groups import active_groups
-from atomlearn.papers.admm import ADMM
-from atomlearn.papers.block_coordinate import BlockCoordinateDescent
-from atomlearn.papers.cogent import CoGEnT
 from atomlearn.papers.feature_generation import FeatureGeneration
 from atomlearn.papers.fista import FISTA
 from atomlearn.papers.frank_wolfe import FrankWolfe
 from atomlearn.papers.kfcfw import KFCFW
-from atomlearn.papers.stochastic import SDCA, UFOMKL
 
 __all__ = [
-    "ADMM",
     "FISTA",
     "KFCFW",
-    "SDCA",
-    "UFOMKL",
     "AtomGeneration",
-    "BlockCoordinateDescent",
     "Checkpoint",
-    "CoGEnT",
     "ColumnGeneration",
     "FeatureGeneration",
     "FrankWolfe",
@@ -47,7 +37,6 @@ __all__ = [
     "PrintProgress",
     "Progress",
     "RunObserver",
-    "active_groups",
     "default_solver",
     "gauge_by_generation",
     "run",
@@ -58,5 +47,5 @@ __all__ = [
 # Targets y (n_samples, n_tasks) make a problem over the matrix of all coefficients.
 _SEVERAL_TARGETS.append(_several_targets)
 
-# ``from atomlearn.solvers.stopping import Seconds`` goes on working.
+# So that ``from atomlearn.solvers.stopping import Seconds`` works, too.
 _sys.modules[__name__ + ".stopping"] = stopping

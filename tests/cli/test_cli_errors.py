@@ -59,7 +59,7 @@ def error_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
         (["--target", "label", "--positive", "yes,no"], "leave a label out"),
         (["--target", "label", "--positive", "yes", "--task", "regression"], "--positive makes"),
         (["--target", "label", "--test-fraction", "0.01"], "holds out none"),
-        (["--target", "label", "--exclude", "c"], "no column 'c'"),
+        (["--target", "label", "--drop", "c"], "no column 'c'"),
         (["--target", "label", "--n-features", "0"], "at least 1"),
         (["--target", "label", "--n-features", "many"], "whole number"),
         (["--target", "label", "--test-fraction", "1"], "share"),

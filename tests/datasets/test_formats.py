@@ -18,7 +18,6 @@ from sklearn.datasets import dump_svmlight_file
 from atomlearn.cli import main
 from atomlearn.datasets import convert, read, write_plink
 from atomlearn.designs import OnDisk, as_design
-from atomlearn.reports import read_model
 from atomlearn.storage.formats.registry import FORMATS, STORE, format_of
 from atomlearn.storage.store.encoding import encode
 from tests.oracles.genotypes import filled, genotypes
@@ -142,31 +141,6 @@ def test_every_format_has_its_line_here() -> None:
 
 
 # --- what was written before ----------------------------------------------------------------------
-
-
-def test_a_model_file_of_an_earlier_version_is_read(tmp_path: Path) -> None:
-    """The keys of version 1, as `atomlearn select` wrote them before this table was."""
-    content = {
-        "format": "atomlearn-model", "version": 1, "created_with": "atomlearn 0.1.0",
-        "task": "classification", "loss": "logistic", "target": "ill", "classes": ["no", "yes"],
-        "n_features": 9, "n_inputs": 3, "inputs": [{"index": 0, "name": "age"},
-        {"index": 2, "name": "dose"}], "features": [{"index": 0, "name": "age", "factors": [0]},
-        {"index": 5, "name": "age:dose", "factors": [0, 1]}, {"index": 2, "name": "dose",
-        "factors": [1], "levels": [0.0, 2.0], "values": [[0.0, 5.0]]}], "is_named": True,
-        "categories": {}, "first_index": 0, "coefficients": [[0.5, 0.25, 1.0]],
-        "intercepts": [-1.0], "certificates": [{"status": "COLUMN_LIMIT", "objective": 3.5,
-        "gap": 0.1, "relative_gap": 0.02, "passes": 4.0}], "settings": {"method": "feature "
-        "generation", "n_features": 3, "batch": 1, "C": 10.0, "loss": "logistic",
-        "rows_fitted": 12},
-    }  # fmt: skip
-    (tmp_path / "model.json").write_text(json.dumps(content))
-    model = read_model(tmp_path / "model.json")
-    scores = model.scores(np.array([[2.0, 2.0], [0.0, 0.0]]))
-    assert scores.tolist() == [[6.0], [-1.0]]
-    assert model.predict(scores) == ["yes", "no"]
-    probabilities = model.probabilities(scores)
-    assert probabilities is not None
-    assert_allclose(probabilities[:, 1], 1 / (1 + np.exp(-scores[:, 0])))
 
 
 def test_a_store_of_an_earlier_version_is_read(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import csv
 import gzip
+import io
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
-from atomlearn.datasets import DataTable, read, read_table
+from atomlearn.datasets import DataTable, read
+from atomlearn.storage.formats.numpy_files import load_npy
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import Request, Schema
+from atomlearn.storage.formats.text_objects import read_text_objects
+from atomlearn.storage.formats.understood import understood
 from atomlearn.storage.intake import cells, text
 from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.text import read_text
@@ -203,11 +207,6 @@ def test_an_encoding_that_is_none(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "a,y\n1,2\n")
     with pytest.raises(ValueError, match=r"no encoding 'utf-88'.*--encoding"):
         read(path, "y", form=TextForm(encoding="utf-88"))
-
-
-def test_the_older_name_of_read(tmp_path: Path) -> None:
-    table = read_table(write(tmp_path / "heart.csv", HEART), "chd", exclude=["age"])
-    assert table.feature_names == ("famhist=Present", "blood, pressure")
 
 
 def test_restricted_schema_has_only_its_columns(tmp_path: Path) -> None:
@@ -457,3 +456,47 @@ def test_unknown_formats_say_what_is_known(tmp_path: Path, name: str) -> None:
     path.write_bytes(b"PAR1\xff\xfe\x00 nothing we know\n")
     with pytest.raises(ValueError, match=r"format of .* is not known; .* \.npz, .*\.csv, .*\.bed"):
         read(path)
+
+
+def test_one_number_among_texts_is_no_text():
+    for held, right in ((["a", "b"], True), (["a", 1], False), ([1, 2], False)):
+        stream = io.BytesIO()
+        np.save(stream, np.array(held, dtype=object))
+        stream.seek(0)
+        if right:
+            assert read_text_objects(stream, "names").tolist() == held
+        else:
+            with pytest.raises(ValueError, match="names holds objects that are no text"):
+                read_text_objects(stream, "names")
+
+
+@pytest.mark.parametrize("letter", [0xD800, 0xDC80, 0xDFFF])
+def test_half_a_letter_is_no_text(letter, tmp_path):
+    np.save(tmp_path / "names.npy", np.array([65, letter], dtype=np.uint32).view("U1"))
+    with pytest.raises(ValueError, match="text that is no text"):
+        load_npy(tmp_path / "names.npy")
+
+
+def test_files_that_are_not_there_are_told_as_the_system_does(tmp_path):
+    with pytest.raises(FileNotFoundError), understood("x", "table"):
+        (tmp_path / "none").read_bytes()
+    said = pytest.raises(ValueError, match=r"^x is not a readable table: gone; try$")
+    with said, understood("x", "table", "; try"):
+        raise OSError("gone")
+
+
+def test_npy_files_of_the_second_version_are_read(tmp_path: Path) -> None:
+    X, file = np.arange(6.0).reshape(3, 2), tmp_path / "X.npy"
+    with file.open("wb") as stream:
+        np.lib.format.write_array(stream, X, version=(2, 0))
+    np.testing.assert_array_equal(load_npy(file), X)
+
+
+def test_blanks_around_categories_make_no_other_category(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("where,x,y\nnorth,1.5,2\n north ,0.5,3\nsouth,3.5,4\nsouth  ,4.5,5\n")
+    table = read(file, "y")
+    assert table.feature_names == ("where=south", "x")
+    assert table.X[:, 0].tolist() == [0, 0, 1, 1]
+    # As Python reads it, where polars is not at hand.
+    assert cells._column([" a ", "b", "a"], TextForm(), True).tolist() == ["a", "b", "a"]

@@ -15,7 +15,6 @@ from atomlearn.datasets import (
     Synthetic,
     make_correlated,
     make_feature_generation,
-    make_groups,
     make_k_support_logistic,
     make_text_like_sparse,
     make_zou_hastie,
@@ -30,7 +29,6 @@ SMALL: dict[str, Callable[..., Synthetic]] = {
     "text": lambda seed: make_text_like_sparse(
         50, 900, words_per_row=9, n_true=5, n_frequent=50, seed=seed
     ),
-    "groups": lambda seed: make_groups(30, 60, n_true=10, seed=seed),
 }
 
 
@@ -215,15 +213,6 @@ def test_text_like_rows() -> None:
     assert support.max() < 500
     signal = data.X @ data.coef
     assert np.linalg.norm(signal) == pytest.approx(3.0 * np.linalg.norm(data.y - signal))
-
-
-def test_groups_have_the_singular_values_of_the_paper() -> None:
-    data = make_groups(40, 100, n_true=20, noise=0.0)
-    values = np.linalg.svd(data.X, compute_uv=False)
-    assert values == pytest.approx(0.81 ** np.arange(40), rel=1e-9, abs=1e-14)
-    assert data.groups is not None
-    assert np.bincount(data.groups).tolist() == [10] * 10
-    np.testing.assert_allclose(data.y, data.X @ data.coef)
 
 
 @pytest.mark.parametrize(

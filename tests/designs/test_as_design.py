@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from atomlearn import designs
 from atomlearn.core.data.frames import _from_pyarrow
 from atomlearn.designs import DenseDesign, SparseDesign, as_design, feature_names
 from atomlearn.interfaces import Design
@@ -305,3 +306,10 @@ def test_feature_names() -> None:
     assert feature_names(sp.eye_array(3)) is None
     assert feature_names(pd.DataFrame(X)) is None
     assert feature_names(pd.DataFrame(X, columns=list("abcd"))) == list("abcd")
+
+
+def test_arrays_are_read_in_place_only_where_all_of_them_are_meant():
+    X = np.random.default_rng(0).normal(size=(30, 8))
+    assert designs.as_design(X).stored() is not None
+    assert designs.as_design(X).with_rows(np.array([1, 4, 5])).stored() is None
+    assert designs.as_design(X[::2, ::2]).stored() is None

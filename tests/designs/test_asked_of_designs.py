@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,7 +11,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.centered import CenteredBlock
-from atomlearn.core.data.coefficients import coefficient_matrix, nonzero_coefficients
+from atomlearn.core.data.coefficients import (
+    coefficient_matrix,
+    coefficient_rows,
+    nonzero_coefficients,
+)
+from atomlearn.core.data.entries import one_weight_each
 from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.data.found import FoundScores
 from atomlearn.core.data.growing_gram import GrowingGram
@@ -250,3 +257,38 @@ def test_sparse_coefficients_are_told_as_dense_ones_are() -> None:
     numbers = np.array([1, 3, 8, 9])
     matrix = coefficient_matrix(numbers, np.array([1.0, 2.5, -1.0, 3.0]), (2, 5))
     assert_array_equal(matrix.toarray(), dense)
+
+
+def test_one_weight_a_column_is_asked_for():
+    with pytest.raises(ValueError, match=r"shape \(3,\), got \(2,\)"):
+        one_weight_each(np.ones(2), 3)
+
+
+def test_coefficients_of_more_columns_than_fit_are_sparse_and_in_place():
+    parts = [(np.array([1, 5]), np.array([2.0, 3.0])), (np.array([7]), np.array([4.0]))]
+    rows = coefficient_rows(parts, 2**40, np.float64, implicit=True)
+    assert rows.shape == (2, 2**40)
+    assert rows[0, 1] == 2.0
+    assert rows[0, 5] == 3.0
+    assert rows[1, 7] == 4.0
+
+
+def test_scores_of_columns_that_were_not_kept_are_not_told():
+    z = FoundScores(np.array([2, 5]), np.array([1.0, -3.0]), 0.9, 100)
+    assert z.at(np.array([5, 2])).tolist() == [-3.0, 1.0]
+    with pytest.raises(LookupError, match="those of each column"):
+        z.at(np.array([2, 3]))
+
+
+def test_factors_are_forgotten_when_the_prices_change():
+    gram = GrowingGram.known(np.ones(3), 2.0 * np.eye(2))
+    factor = gram.factor(1.0, 0.0, np.ones(2))
+    forgotten = []
+    gram._factor = SimpleNamespace(forget=lambda: forgotten.append(True))
+    assert factor is not None
+    gram.factor(1.0, 0.0, np.ones(2))
+    assert not forgotten
+    gram.factor(1.0, 0.0, np.array([1.0, 2.0]))
+    assert len(forgotten) == 1
+    gram.factor(0.5, 0.0, np.array([1.0, 2.0]))
+    assert len(forgotten) == 2

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn.core.data import blocks, compressed
+from atomlearn.core.data.centered import rows_of
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.designs import (
     CenteredBlock,
@@ -22,6 +23,7 @@ from atomlearn.designs import (
     SparseBlock,
     SparseDesign,
     Standardized,
+    as_design,
 )
 from atomlearn.interfaces import Block, Design
 from atomlearn.testing.designs import DesignChecks
@@ -195,3 +197,21 @@ def test_gram_is_exactly_symmetric() -> None:
     for block in (DenseBlock(array), SparseBlock.from_dense(array)):
         gram = block.gram(rng.uniform(size=40))
         assert_array_equal(gram, gram.T)
+
+
+def test_rescaled_columns_without_their_means_are_scaled_whole():
+    X = sp.random(20, 4, 0.5, format="csc", random_state=0)
+    block = CenteredBlock(as_design(X).gather(np.arange(4)), np.array([1.0, 2.0, 0.0, 3.0]))
+    factors = np.array([2.0, 0.5, 3.0, 7.0])
+    assert_allclose(block.rescaled(factors).dense(), block.dense() * factors)
+
+
+def test_blocks_without_rows_of_their_own_are_cut_when_dense():
+    class Bare(DenseBlock):
+        """As a block of somebody else: rows are cut by nobody."""
+
+        def with_rows(self, rows):
+            return None
+
+    X = np.asfortranarray(np.arange(8.0).reshape(4, 2))
+    assert_allclose(rows_of(Bare(X), np.array([3, 1, 1])).dense(), X[[3, 1, 1]])

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from atomlearn.core.data.compressed import checked_parts
 from atomlearn.designs import SparseDesign, as_design
 
 
@@ -197,3 +198,20 @@ def test_only_compressed_formats_of_floats() -> None:
         SparseDesign(sp.csr_array(np.eye(3, dtype=int)))
     with pytest.raises(ValueError, match="as_design"):
         SparseDesign(np.eye(3))
+
+
+@pytest.mark.parametrize(("place", "value"), [(0, 1), (2, 1)])
+def test_the_entry_of_the_pointers_that_is_wrong_is_named(place, value):
+    """Pointers 0 2 2 4, and indices that are others at each place: one starts late, one falls."""
+    X = sp.csc_array(np.array([[1.0, 0.0, 2.0], [3.0, 0.0, 4.0]]))
+    X.indptr[place] = value
+    X.indices[:] = 0
+    with pytest.raises(ValueError, match=rf"\({value} at position {place}\)"):
+        checked_parts(X)
+
+
+def test_triplets_of_different_lengths_are_refused() -> None:
+    broken = sp.coo_array(np.eye(3))
+    broken.data = broken.data[:2]
+    with pytest.raises(ValueError, match="3 rows, 3 columns and 2 values"):
+        as_design(broken)

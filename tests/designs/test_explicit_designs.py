@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,10 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 
+from atomlearn import designs
+from atomlearn.core.data import dense
 from atomlearn.designs import Concatenated, Counted, DenseDesign, RowSubset, SparseDesign, as_design
 from atomlearn.interfaces import Design
 from atomlearn.testing.designs import DesignChecks, brute_force_top
@@ -252,3 +256,24 @@ def test_any_small_shape(n: int, p: int, kind: str, data: st.DataObject) -> None
     block = design.gather(asked)
     np.testing.assert_array_equal(block.dense(), X[:, asked])
     np.testing.assert_array_equal(block.gram(np.ones(n)), X[:, asked].T @ X[:, asked])
+
+
+def test_many_rows_of_float32_are_all_multiplied(monkeypatch):
+    """By columns and by rows: pieces of rows, more of them than there are columns."""
+    monkeypatch.setattr(dense, "LIMITS", replace(dense.LIMITS, converted_rows=2))
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(11, 3)).astype(np.float32)
+    W, V = rng.normal(size=(3, 2)), rng.normal(size=(11, 2))
+    design = designs.as_design(X)
+    assert_allclose(design.product(W), X.astype(float) @ W, rtol=1e-13)
+    assert_allclose(design.transposed_product(V), X.T.astype(float) @ V, rtol=1e-12, atol=1e-14)
+
+
+def test_sparse_rows_answer_many_vectors_without_a_copy_by_columns(monkeypatch):
+    rng = np.random.default_rng(3)
+    X = sp.random(6, 15, 0.4, format="csr", random_state=0)
+    design = designs.SparseDesign(X)
+    monkeypatch.setattr(designs.SparseDesign, "_own_columns", lambda self: None)
+    V = np.asfortranarray(rng.normal(size=(6, 3)))
+    for vector, scores in zip(V.T, design.scores_many(V), strict=True):
+        assert_allclose(scores.full(), X.T @ vector, atol=1e-14)

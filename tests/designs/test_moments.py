@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn import AtomicRegressor, norms, solve
+from atomlearn.core.data import moments
 from atomlearn.designs import DenseDesign, SparseDesign, from_moments
 from atomlearn.norms import TraceNorm
 from atomlearn.solvers import AtomGeneration
@@ -113,7 +114,7 @@ BAD = [
     (np.eye(2), np.zeros(3), "shape"),
     (np.array([[1.0, 2.0], [0.0, 1.0]]), np.zeros(2), "symmetric"),
     (np.diag([1.0, -1.0]), np.zeros(2), "eigenvalue"),
-    (np.diag([1.0, 0.0]), np.ones(2), "range"),
+    (np.diag([1.0, 1.0, 0.0]), np.arange(1.0, 4.0), "a part of 3 outside of the range"),
     ([np.eye(2), np.diag([1.0, 0.0])], np.ones(4), "block 1"),
     (np.diag([1.0, np.nan]), np.zeros(2), "finite"),
     (np.eye(2), np.array([1.0, np.inf]), "finite"),
@@ -145,3 +146,9 @@ def test_rounding_of_symmetry_is_relative_to_the_largest_entry() -> None:
     assert_allclose(R.T @ R, 0.5 * (Q + Q.T), atol=1e-12)
     with pytest.raises(ValueError, match="not symmetric"):
         from_moments(Q + np.triu(np.full((3, 3), 1e-8), 1), np.zeros(3))
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (0, 0)])
+def test_sparse_moments_that_are_not_square_are_refused(shape):
+    with pytest.raises(ValueError, match="gram must be square"):
+        moments._components(sp.csr_array(shape))

@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from atomlearn import norms, solve
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces.design import Design
-from atomlearn.datasets import convert
+from atomlearn.datasets import convert, write_plink
 from atomlearn.designs import OnDisk, PlinkBed, Standardized, StoreError, as_design
 from atomlearn.storage.store import store_file as store
 from atomlearn.storage.store.reading import Reading
+from atomlearn.storage.store.store_file import COUNTS, MANIFEST, VALUES, digest
 from atomlearn.testing.designs import DesignChecks
 from tests.oracles.genotypes import filled, genotypes, naive_write_plink
 
@@ -436,3 +437,47 @@ def test_a_store_three_times_the_memory_allowed(
     )
     assert run.returncode == 0, run.stderr
     assert int(run.stdout) == X.nbytes
+
+
+def genotype_store(tmp_path):
+    X = np.random.default_rng(0).integers(0, 3, size=(30, 8)).astype(float)
+    write_plink(tmp_path / "g.bed", X)
+    convert(tmp_path / "g.bed", tmp_path / "g.store")
+    return tmp_path / "g.store"
+
+
+def test_more_copies_than_there_can_be(tmp_path):
+    folder = genotype_store(tmp_path)
+    counts = np.frombuffer((folder / COUNTS).read_bytes(), dtype="<i8").copy()
+    for copies, fits in ((60, True), (61, False)):
+        counts[0] = copies
+        (folder / COUNTS).write_bytes(counts.tobytes())
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+        manifest.pop("crc32")
+        manifest["checksums"][COUNTS] = zlib.crc32(counts.tobytes())
+        manifest["crc32"] = digest(manifest)
+        (folder / MANIFEST).write_text(json.dumps(manifest))
+        if fits:
+            OnDisk(folder)
+        else:
+            with pytest.raises(StoreError, match="cannot be"):
+                OnDisk(folder)
+
+
+def dense_store(tmp_path):
+    X = np.random.default_rng(1).normal(size=(50, 20))
+    np.save(tmp_path / "x.npy", X)
+    convert(tmp_path / "x.npy", tmp_path / "x.store")
+    return tmp_path / "x.store", X
+
+
+def test_verify_looks_at_what_was_read_before(tmp_path):
+    folder, X = dense_store(tmp_path)
+    design, v = OnDisk(folder), np.ones(50)
+    assert_allclose(design.scores(v).full(), X.T @ v)
+    design.verify()
+    with (folder / VALUES).open("r+b") as stream:
+        stream.seek(1000)
+        stream.write(b"damage!!")
+    with pytest.raises(StoreError, match="checksum"):
+        design.verify()

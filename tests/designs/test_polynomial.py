@@ -17,6 +17,7 @@ from atomlearn.designs import Concatenated, Counted, Polynomial, RowSubset, Stan
 from atomlearn.interfaces import Design
 from atomlearn.maps.pairs.products import DensePairs
 from atomlearn.maps.pairs.rows import RowPairs
+from atomlearn.maps.pairs.search import ErrorBound
 from atomlearn.maps.pairs.sparse import SparsePairs
 from atomlearn.norms import KSupport
 from atomlearn.testing.designs import DesignChecks, assert_within, brute_force_top
@@ -554,3 +555,9 @@ def test_solve_where_nothing_can_be_listed(monkeypatch: pytest.MonkeyPatch) -> N
     assert abs(result.objective - listed.objective) <= 2e-6 * listed.objective
     strongest = int(result.columns[np.argmax(np.abs(result.weights))])
     assert design.pair(strongest) == (0, 9)
+
+
+@pytest.mark.parametrize("n", [1, 100, 512, 100_000])
+def test_the_bound_of_single_precision_is_no_less_than_that_of_its_sums(n):
+    terms, unit = min(n, 512), 2.0**-24
+    assert ErrorBound.of(n, 1.0, True).relative >= terms * unit / (1 - terms * unit)

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
+from atomlearn.core.data.parts import check_columns
 from atomlearn.designs import (
     ArrayScores,
     ColumnSubset,
@@ -242,3 +243,9 @@ def test_squared_norms_of_lifted_columns_are_never_too_small() -> None:
     mixed = STORAGES["mixed"]()
     exact = (mixed.gather(np.arange(7)).dense() ** 2).sum(axis=0)
     assert (mixed.squared_norms() >= exact * (1 - 1e-12)).all()
+
+
+@pytest.mark.parametrize("columns", [[-1, 2], [0, 5]])
+def test_columns_lie_between_the_first_and_the_last(columns):
+    with pytest.raises(ValueError, match="between 0 and 4"):
+        check_columns(np.array(columns), 5)

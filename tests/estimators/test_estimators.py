@@ -132,7 +132,7 @@ def test_fitted_attributes_tell_how_the_fit_ended() -> None:
     assert model.results_[0].state is None
 
 
-@pytest.mark.parametrize("solver", ["auto", "column_generation", "fista", "admm", "object"])
+@pytest.mark.parametrize("solver", ["auto", "column_generation", "fista", "object"])
 def test_every_solver_reaches_the_same_optimum(solver: Any) -> None:
     X, y = labels()
     norm = norms.KSupport(k=3)

@@ -154,7 +154,7 @@ def _model(folder: Path) -> Path:
     model = reports.SavedModel(
         task="classification", loss="logistic", target="sold", classes=("no", "yes"),
         n_features=3, n_inputs=3, inputs=inputs, features=features, is_named=True,
-        categories={"town": ("a", "b")}, first_index=0, coefficients=np.array([[2.0, -1.0]]),
+        first_index=0, coefficients=np.array([[2.0, -1.0]]),
         intercepts=np.array([5.0]),
         certificates=(reports.ModelCertificate("CONVERGED", 1.0, 1e-7, 1e-7, 3.0),),
         settings={"norm": "l1", "alpha": 0.5},

@@ -16,6 +16,7 @@ from atomlearn import norms, solve
 from atomlearn.core.solvers.column_generation import ColumnGeneration, Pace
 from atomlearn.losses import Cox, as_loss, survival_target
 from atomlearn.survival.concordance import concordance
+from atomlearn.survival.target import RECORD, checked_survival
 
 Array = NDArray[np.float64]
 Ties = Literal["efron", "breslow"]
@@ -325,3 +326,36 @@ def test_a_low_level_is_approached_by_higher_ones() -> None:
         objectives.append(whole.objective)
     assert 0 < used[0] < used[1]
     assert objectives[0] == pytest.approx(objectives[1], rel=1e-7)
+
+
+def test_events_that_are_neither_seen_nor_not_are_refused():
+    given = np.array([(2, 1.0), (1, 2.0)], dtype=[("event", "i4"), ("time", "f8")])
+    with pytest.raises(ValueError, match="True or False"):
+        checked_survival(given)
+    pairs = np.zeros(2, dtype=[("event", "?", (2,)), ("time", "f8")])
+    with pytest.raises(ValueError, match="one for each"):
+        checked_survival(pairs)
+
+
+def test_times_that_are_no_numbers_are_told_with_their_field():
+    given = np.array([(True, "long"), (False, "short")], dtype=[("event", "?"), ("time", "U8")])
+    with pytest.raises(ValueError, match="numbers for its field 'time'"):
+        checked_survival(given)
+
+
+def test_events_may_be_ones_and_zeros_and_nothing_else():
+    y = np.array([(1, 2.0), (0, 3.0), (1, 1.0)], dtype=[("event", "i8"), ("time", "f8")])
+    assert checked_survival(y)["event"].tolist() == [True, False, True]
+    y["event"][1] = 2
+    with pytest.raises(ValueError, match="whether its event was seen"):
+        checked_survival(y)
+
+
+@pytest.mark.parametrize("entry", [np.inf, np.nan])
+def test_entries_may_be_minus_infinity_only(entry):
+    kinds = [("event", "?"), ("time", "f8"), ("entry", "f8")]
+    y = np.array([(True, 2.0, -np.inf), (True, 3.0, entry)], dtype=kinds)
+    with pytest.raises(ValueError, match="one finite number a sample for its field 'entry'"):
+        checked_survival(y)
+    y["entry"][1] = 1.0
+    assert checked_survival(y).dtype == RECORD

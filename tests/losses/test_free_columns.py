@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
+from atomlearn import losses
 from atomlearn.core.interfaces import Array, Loss
 from atomlearn.losses import (
     Cox,
@@ -214,3 +215,19 @@ def test_what_newton_leaves_is_taken_off_by_factors(name: str) -> None:
     assert np.abs(loss.free_basis.T @ balanced).max() <= 1e-14 * np.linalg.norm(u)
     assert_allclose(balanced, u, atol=1e-2 * float(np.abs(u).max()))
     assert np.isfinite(loss.conjugate(y, balanced, s))
+
+
+@pytest.mark.parametrize("inner", [losses.Logistic(), losses.Multinomial(3)])
+def test_the_hessian_with_free_columns_is_the_derivative_of_the_gradient(inner):
+    rng = np.random.default_rng(3)
+    n = 12
+    y = np.eye(3)[np.arange(4) % 3].ravel() if inner.levelled > 1 else np.sign(rng.normal(size=n))
+    z, s = rng.normal(size=n), np.repeat(rng.uniform(0.5, 2.0, 4), 3)
+    loss = losses.FreeColumns(inner, rng.normal(size=(n, 2)), inner.levelled == 1)
+    c, K = loss.coupling(y, z, s)
+    step = 1e-5
+    ahead, behind = (
+        np.array([loss.gradient(y, z + sign * step * e, s) for e in np.eye(n)]) for sign in (1, -1)
+    )
+    found = np.diag(c) - (K @ K.T).toarray()
+    assert_allclose(found, (ahead - behind) / (2.0 * step), atol=1e-6)

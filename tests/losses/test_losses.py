@@ -10,11 +10,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from sklearn.metrics import r2_score
 
+from atomlearn import losses
 from atomlearn.core.interfaces.loss import Loss
+from atomlearn.core.losses.deviance import deviance_explained
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
+from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.losses.quantiles import clipped_root
+from atomlearn.core.losses.shift import optimal_shift
+from atomlearn.core.losses.targets import binary_target, regression_target
 from atomlearn.losses import (
     Gamma,
     Huber,
@@ -202,13 +208,6 @@ def test_links_and_scores() -> None:
         SquaredHinge().log_probabilities(z)
 
 
-def test_a_loss_written_with_is_classification_has_its_task() -> None:
-    class Old(Loss):
-        is_classification = True
-
-    assert Old.task == "classification"
-
-
 def test_as_loss_finds_by_name_and_passes_objects() -> None:
     assert [as_loss(loss.name) for loss in LOSSES] == list(LOSSES)
     mine = SquaredHinge()
@@ -310,3 +309,86 @@ def test_a_pinball_on_its_target_pulls_nowhere() -> None:
     z = np.array([0.0, 1.0, -1.0])
     assert Quantile(0.3).gradient(y, z, ones).tolist() == [0.0, 0.7, -0.3]
     assert Quantile(0.3).align(y, z, target).tolist() == [0.0, 2.0, -2.0]
+
+
+def test_five_labels_are_named_and_a_sixth_is_counted():
+    with pytest.raises(ValueError, match=r"found 0\.0, 1\.0, 2\.0, 3\.0, 4\.0\. Map"):
+        binary_target(np.arange(5.0))
+    with pytest.raises(ValueError, match=r"4\.0, \.\.\. \(6 distinct values\)"):
+        binary_target(np.arange(6.0))
+
+
+def test_probabilities_one_against_rest_are_those_of_each_class():
+    decisions = np.array([[3.0, -1.0, 0.0], [-2.0, -2.0, 1.0]])
+    each = 1.0 / (1.0 + np.exp(-decisions))
+    found = np.exp(log_probabilities(losses.Logistic(), decisions))
+    assert_allclose(found, each / each.sum(axis=1, keepdims=True))
+    two = np.exp(log_probabilities(losses.Logistic(), decisions[:, :1]))
+    assert_allclose(two[:, 1], each[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("shape", "remedy"), [((3, 1), r"pass y\.ravel\(\)"), ((3, 2), "one target per sample"),
+                          ((1, 3, 1), "one target per sample"), ((0, 2), "one target per sample")],
+)  # fmt: skip
+def test_targets_of_one_column_are_told_how_to_be_flat(shape, remedy):
+    with pytest.raises(ValueError, match=remedy):
+        regression_target(np.zeros(shape))
+
+
+class PseudoHuber(Loss):
+    """sqrt(1 + (z - y)^2), of which Newton's steps from afar lead ever farther away."""
+
+    name, task, smoothness = "pseudo-huber", "regression", 1.0
+
+    def check_target(self, y):
+        return np.asarray(y, dtype=float)
+
+    def value(self, y, prediction, weight):
+        return float(weight @ np.sqrt(1.0 + (prediction - y) ** 2))
+
+    def gradient(self, y, prediction, weight):
+        return weight * (prediction - y) / np.sqrt(1.0 + (prediction - y) ** 2)
+
+    def curvature(self, y, prediction, weight):
+        return weight * (1.0 + (prediction - y) ** 2) ** -1.5
+
+    def conjugate(self, y, dual, weight):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("far", [7.0, -7.0, 3e3])
+def test_shifts_are_halved_between_where_newton_leaves_the_bracket(far):
+    y = far + np.array([-1.0, 0.0, 1.0])
+    assert_allclose(optimal_shift(PseudoHuber(), y, np.ones(3), np.zeros(3)), far, rtol=1e-12)
+
+
+def test_a_prediction_on_a_kink_is_curved() -> None:
+    curvature = Huber(1.0).curvature(np.zeros(4), np.array([-1.5, -1.0, 1.0, 1.5]), np.full(4, 2.0))
+    assert curvature.tolist() == [0.0, 2.0, 2.0, 0.0]
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5))
+    return X, X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=40) + 2.0
+
+
+def test_deviance_explained_does_not_depend_on_the_unit_of_weights(table):
+    _, y = table
+    prediction, whole = y + 0.1, np.ones(40)
+    explained = [deviance_explained(losses.Squared(), y, prediction, f * whole) for f in (1, 1e-6)]
+    assert_allclose(explained, 1.0 - 0.01 / y.var(), rtol=1e-12)
+
+
+def test_small_deviances_are_explained_as_large_ones():
+    y = 0.01 * np.arange(4.0)
+    small, ones = deviance_explained(losses.Squared(), y, 0.9 * y, np.ones(4)), np.ones(4)
+    assert_allclose(small, deviance_explained(losses.Squared(), 1e3 * y, 900.0 * y, ones))
+
+
+def test_targets_that_are_constant_are_explained_when_none_is_missed():
+    y, ones = np.full(4, 2.0), np.ones(4)
+    assert deviance_explained(losses.Squared(), y, y, ones) == 1.0
+    assert deviance_explained(losses.Squared(), y, y + 0.1, ones) == 0.0

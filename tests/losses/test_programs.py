@@ -160,3 +160,18 @@ def test_few_programs_are_solved_for_free_columns(monkeypatch: pytest.MonkeyPatc
     fit = solve(X, y, norm=ALL_NORMS["latent"], unpenalized=[0, 4], **settings)
     assert fit.converged
     assert len(asked) <= 200
+
+
+def test_gaps_of_losses_with_kinks_hold_with_a_ridge():
+    cp = pytest.importorskip("cvxpy")
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 4))
+    y = X[:, 0] + rng.normal(size=40)
+    w = cp.Variable(4)
+    cost = 0.5 * cp.norm1(y - X @ w) + 0.5 * cp.norm1(w) + 2.5 * cp.sum_squares(w)
+    best = cp.Problem(cp.Minimize(cost)).solve(solver="CLARABEL")
+    result = solve(X, y, loss="quantile", level=0.5, tau=5.0, gap=1e-8)
+    assert result.converged
+    assert_allclose(result.objective, best, rtol=1e-6)
+    for record in result.history:
+        assert record.gap >= record.objective - best - 1e-6

@@ -18,7 +18,6 @@ from atomlearn.masters import (
     ActiveSetQP,
     CompressedSamples,
     CoupledNewton,
-    InteriorPoint,
     ScalingNewton,
     SemismoothNewton,
     SequentialQP,
@@ -67,7 +66,6 @@ CASES = [
     (ActiveSetQP(), RAYS, "squared"),
     (SequentialQP(), RAYS, "squared"),
     (SequentialQP(), RAYS, "logistic"),
-    (InteriorPoint(), RAYS, "squared"),
     (default_master(), pairs(), "squared"),
     (default_master(), norms.L1(), "multinomial"),
 ]

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
 from atomlearn.core.masters import newton_system
-from atomlearn.core.masters.newton import SemismoothNewton
+from atomlearn.core.masters.newton import SemismoothNewton, search
 from atomlearn.core.masters.newton_system import NewtonSystem, resolvent
 from atomlearn.core.masters.scaling_kernel import GroupBlock, _model
 from atomlearn.core.masters.scaling_newton import groups_and_limits
@@ -126,3 +126,16 @@ def test_newton_steps_are_no_shorter_where_one_count_is_a_million_times_the_othe
     refit = SemismoothNewton().solve(problem, np.zeros(10), 0.0, 1e-3)
     assert refit.gap <= 1e-3
     assert refit.steps <= 70
+
+
+def test_searches_begin_where_they_stand():
+    """Where the slope at the start is not negative there is no way down, whatever comes after."""
+    asked = []
+
+    def slope(length):
+        asked.append(length)
+        return -1.0 + 2.0 * length, length
+
+    assert search(slope) == pytest.approx(0.5, abs=0.2)
+    assert asked[0] == 0.0
+    assert search(lambda length: (1.0 - 2.0 * length, length)) is None

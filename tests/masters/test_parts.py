@@ -25,7 +25,7 @@ from atomlearn.core.masters.compressed import is_compressible
 from atomlearn.core.masters.coupled_newton import _factor
 from atomlearn.core.masters.dual_interior import DualInterior, LeastSquaresModel
 from atomlearn.core.masters.free_newton import FreeNewton, projected
-from atomlearn.core.masters.ksupport_newton import is_small
+from atomlearn.core.masters.ksupport_newton import _columns, is_small
 from atomlearn.core.masters.scaling_kernel import free_columns
 from atomlearn.core.masters.sequential_qp import _chosen, _model, _promise
 from atomlearn.core.masters.tuning import TUNING
@@ -305,3 +305,39 @@ def test_guesses_are_made_of_small_problems_only(monkeypatch: pytest.MonkeyPatch
     assert not guessed(kernel_work=80)
     task = replace(task, deadline=Deadline.after(-1.0))
     assert not guessed()
+
+
+def test_what_is_projected_is_made_anew_for_another_curvature():
+    rng = np.random.default_rng(1)
+    A, Q = np.asfortranarray(rng.normal(size=(12, 4))), np.linalg.qr(rng.normal(size=(12, 2)))[0]
+    block = CachedBlock.of(DenseBlock(A))
+    for D in (np.ones(12), rng.uniform(0.5, 2.0, size=12)):
+        left = projected(block, Q, D)
+        assert projected(block, Q, D) is left
+        assert_allclose(Q.T @ (D[:, None] * left.dense()), 0.0, atol=1e-12)
+
+
+def test_a_point_improves_where_it_is_lower_or_its_gap_is():
+    def at(objective, gap):
+        return Candidate(Refit(np.zeros(1), 0.0, np.zeros(1), gap, objective), np.zeros(1))
+
+    old = at(1.0, 0.1)
+    assert at(0.9, 1.0).improves(old)
+    assert at(1.0, 0.05).improves(old)
+    assert not at(1.0, 0.1).improves(old)
+    assert not at(1.0, 0.2).improves(old)
+    assert not at(1.1, 0.05).improves(old)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_columns_of_the_k_support_kernel_are_less_their_weighted_means(intercept):
+    rng = np.random.default_rng(0)
+    X, weight = np.asfortranarray(rng.normal(size=(9, 3)) + 5.0), rng.uniform(0.5, 2.0, 9)
+    level = Regularizer(norms.KSupport(2), "squared", 1.0)
+    block = DenseBlock(X)
+    task = Problem.build(
+        block, rng.normal(size=9), losses.Squared(), level,
+        fit_intercept=intercept, sample_weight=weight,
+    )  # fmt: skip
+    means = weight @ X / weight.sum() if intercept else np.zeros(3)
+    assert_allclose(_columns(task, block), np.sqrt(weight)[:, None] * (X - means))

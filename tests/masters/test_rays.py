@@ -1,8 +1,7 @@
-"""Active-set and sequential QP, interior point: the suites, and what is special about each."""
+"""Active-set and sequential QP: the suites, and what is special about each."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from typing import ClassVar
 
@@ -15,8 +14,8 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.designs import DenseBlock, as_design
 from atomlearn.interfaces import Block, Norm, Refit
 from atomlearn.losses import Squared, as_loss
-from atomlearn.masters import ActiveSetQP, InteriorPoint, SemismoothNewton, SequentialQP
-from atomlearn.norms import L1, L2, Groups, KSupport, Nonnegative, Scaled
+from atomlearn.masters import ActiveSetQP, SemismoothNewton, SequentialQP
+from atomlearn.norms import L1, L2, Groups, Nonnegative, Scaled
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.testing.masters import MasterChecks
 from atomlearn.testing.problems import FORMS, Case, as_block
@@ -110,30 +109,6 @@ class TestSequentialQPOnL1(MasterChecks):
     norms = (Scaled(L1(), 2.0), Groups(np.arange(16), weights=np.linspace(0.5, 2.0, 16)))
     correlated = L1()
     awkward = L1()
-
-
-class TestInteriorPointOnGroups(MasterChecks):
-    master = InteriorPoint()
-    norm = Groups(GROUPS)
-    norms = (
-        L1(),
-        L2(),
-        RAYS,
-        Scaled(Groups(GROUPS), 0.5),
-        Nonnegative(Groups(GROUPS, [1.0, 2.0, 3.0, 0.5])),
-    )
-    correlated = Groups(GROUPS)
-    awkward = L2()
-    gap = 1e-6
-
-
-class TestInteriorPointOnRays(MasterChecks):
-    master = InteriorPoint()
-    norm = RAYS
-    norms = (Scaled(RAYS, 2.0), Nonnegative(Scaled(L1(), 0.3)))
-    correlated = RAYS
-    awkward = RAYS
-    gap = 1e-6
 
 
 def problem_of(
@@ -286,33 +261,6 @@ def test_newton_steps_are_few() -> None:
         refit = SequentialQP().solve(problem, np.zeros(60), 0.0, 1e-9)
         assert refit.gap <= 1e-9
         assert refit.steps <= 15
-
-
-# Interior point.
-
-
-def test_without_clarabel_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "clarabel", None)
-    problem = Case("squared").problem(RAYS)
-    problem = replace(problem, design=as_block(problem))
-    with pytest.raises(ImportError, match="dev"):
-        InteriorPoint().solve(problem, np.zeros(16), 0.0, 1e-6)
-
-
-def test_interior_point_names_norms_it_does_not_know() -> None:
-    problem = Case("squared").problem(KSupport(3))
-    problem = replace(problem, design=as_block(problem))
-    with pytest.raises(TypeError, match="SemismoothNewton"):
-        InteriorPoint().solve(problem, np.zeros(16), 0.0, 1e-6)
-
-
-def test_interior_point_and_active_set_agree_on_the_weights() -> None:
-    for form in FORMS:
-        problem = Case("squared", form, True, True, 0.4, seed=51).problem(RAYS)
-        problem = replace(problem, design=as_block(problem))
-        mine = ActiveSetQP().solve(problem, np.zeros(16), 0.0, 1e-10)
-        theirs = InteriorPoint().solve(problem, np.zeros(16), 0.0, 1e-9)
-        assert_allclose(theirs.weights, mine.weights, atol=1e-4)
 
 
 # The Gram matrix that grows.

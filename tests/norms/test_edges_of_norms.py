@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from atomlearn import norms
 from atomlearn.core.interfaces import Atom
 from atomlearn.core.norms import user
 from atomlearn.core.norms.threshold import weighted_l1_point
@@ -96,9 +97,9 @@ def test_norms_without_free_columns_are_without_them() -> None:
 
 @pytest.mark.parametrize("weights", [None, [2.0, 3.0]])
 def test_groups_are_told_with_their_weights(weights) -> None:
-    members, told = Groups([[0, 2], [1]], weights).members_and_weights(3)
-    assert [each.tolist() for each in members] == [[0, 2], [1]]
-    assert told.tolist() == (weights or [1.0, 1.0])
+    partition, told = Groups([[0, 2], [1]], weights).parts(3)
+    assert partition.labels.tolist() == [0, 1, 0]
+    assert weights == (None if told is None else told.tolist())
 
 
 def test_the_feature_in_two_groups_is_named() -> None:
@@ -126,3 +127,42 @@ def test_labels_may_be_a_column_of_a_table() -> None:
     labels = pd.Series(["a", "b", "a"])
     w = np.array([3.0, 1.0, 4.0])
     assert Groups(labels).value(w) == Groups([[0, 2], [1]]).value(w) == 6.0
+
+
+def test_the_polar_of_no_scores_is_nothing():
+    norm = norms.OWL(np.ones(3))
+    assert norm.restrict(np.arange(0), 3).polar(ArrayScores(np.zeros(0))) == 0.0
+
+
+def test_the_weight_that_is_wrong_is_named():
+    with pytest.raises(ValueError, match=r"weights\[1\] is 0\.0"):
+        norms.Groups([[0], [1]], weights=[1.0, 0.0]).value(np.ones(2))
+
+
+@pytest.mark.parametrize("columns", [np.array([0.0, 1.0]), np.array([[0, 1]])])
+def test_blocks_of_a_norm_are_lists_of_whole_numbers(columns):
+    norm = norms.Blocks([norms.L1(), norms.L1()], [columns, np.array([2])])
+    with pytest.raises(TypeError, match="whole column numbers"):
+        norm.value(np.ones(3))
+
+
+def test_oscar_is_l1_and_the_larger_of_each_pair():
+    w = np.array([3.0, -1.0, 0.0, 2.0])
+    pairs = sum(max(abs(w[i]), abs(w[j])) for i in range(4) for j in range(i))
+    assert norms.OWL.oscar(4, 0.5).value(w) == pytest.approx(6.0 + 0.5 * pairs, rel=1e-14)
+
+
+@pytest.mark.parametrize("weights", [[np.inf, 1, 1], [2, np.nan, 1], [3, 2, -1], [1, 2, 0]])
+def test_weights_of_owl_are_refused_one_by_one(weights):
+    with pytest.raises(ValueError, match="finite, >= 0 and non-increasing"):
+        norms.OWL(np.array(weights, dtype=float)).value(np.ones(3))
+
+
+def test_adaptive_groups_need_a_first_fit_that_selects():
+    with pytest.raises(ValueError, match="use a smaller alpha"):
+        norms.Groups([[0, 1], [2]]).adapted(np.zeros(3), 1.0)
+
+
+def test_zero_is_left_where_it_is_by_a_prox_of_no_size():
+    point = norms.L2().prox_point(np.zeros(3), 0.0, "penalized")
+    assert_allclose(point.jacobian().apply(np.array([1.0, 2.0, 3.0])), [1.0, 2.0, 3.0])

@@ -63,6 +63,8 @@ def test_matrices_say_their_shape(norm: Norm) -> None:
 def test_a_matrix_is_no_vector() -> None:
     with pytest.raises(ValueError, match="vector of shape"):
         norms.L1().polar(np.eye(2))
+    with pytest.raises(ValueError, match=r"pass w\.ravel"):
+        norms.L1().value(np.ones((2, 2)))
 
 
 def test_a_norm_of_ones_own_takes_them_too() -> None:

@@ -89,10 +89,7 @@ def test_estimators(data: tuple[Array, Array]) -> None:
     assert_allclose(np.abs(cv.coef_), np.abs(cv.coef_).max(), rtol=0.5)
 
 
-@pytest.mark.parametrize(
-    "solver",
-    ["atom_generation", "frank_wolfe", "cogent", "block_coordinate_descent", "column_generation"],
-)
+@pytest.mark.parametrize("solver", ["atom_generation", "frank_wolfe", "column_generation"])
 def test_solvers_by_name(data: tuple[Array, Array], solver: str) -> None:
     X, y = data
     tol = 1e-3 if solver == "frank_wolfe" else 1e-6

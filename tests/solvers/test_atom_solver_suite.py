@@ -1,14 +1,10 @@
-"""Solvers over atoms, and block coordinate descent, against the conformance suite."""
+"""Solvers over atoms against the conformance suite."""
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from atomlearn.core.interfaces.norm import Form
 from atomlearn.interfaces import Norm
-from atomlearn.norms import L1, KSupport
-from atomlearn.papers.active_groups import active_groups
-from atomlearn.solvers import AtomGeneration, BlockCoordinateDescent, CoGEnT, FrankWolfe
+from atomlearn.norms import KSupport
+from atomlearn.solvers import AtomGeneration, FrankWolfe
 from atomlearn.testing.problems import Case
 from atomlearn.testing.solvers import SolverChecks
 
@@ -16,17 +12,6 @@ from atomlearn.testing.solvers import SolverChecks
 class TestAtomGeneration(SolverChecks):
     solver = AtomGeneration(tolerance=1e-7)
     bounds_gauge = True
-    monotone = True
-
-
-class TestCoGEnT(SolverChecks):
-    solver = CoGEnT(tolerance=1e-7)
-    bounds_gauge = True
-    monotone = True
-
-
-class TestActiveGroups(SolverChecks):
-    solver = active_groups(tolerance=1e-7)
     monotone = True
 
 
@@ -61,14 +46,3 @@ class TestPairwiseSteps(OnPolytopes):
 
 class TestBlendedSteps(OnPolytopes):
     solver = FrankWolfe(direction="blended")
-
-
-class TestBlockCoordinateDescent(OnPolytopes):
-    norm = L1()
-    solver = BlockCoordinateDescent(tolerance=1e-7)
-    forms: ClassVar[tuple[Form, ...]] = ("penalized",)
-    bounds_gauge = False
-
-
-class TestBlockCoordinateDescentMajorized(TestBlockCoordinateDescent):
-    solver = BlockCoordinateDescent(newton=False, tolerance=1e-7)

@@ -1,4 +1,4 @@
-"""Rays, Frank-Wolfe and CoGEnT beyond the suite: oracles, known facts, odd cases."""
+"""Rays and Frank-Wolfe beyond the suite: oracles, known facts, odd cases."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from atomlearn import designs, losses, norms
 from atomlearn.core.interfaces.solver import WarmStart
 from atomlearn.core.solvers.atom_generation import RayState
 from atomlearn.core.solvers.refit import truncation
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import Counted, as_design
 from atomlearn.interfaces import Norm, Solver
-from atomlearn.masters import AcceleratedGradient, SemismoothNewton
+from atomlearn.masters import SemismoothNewton
 from atomlearn.norms import L1, L2, Groups, KSupport, Nonnegative, UserNorm
 from atomlearn.papers.line_search import Way, best_step
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
-from atomlearn.solvers import AtomGeneration, CoGEnT, ColumnGeneration, FrankWolfe, run
+from atomlearn.solvers import AtomGeneration, ColumnGeneration, FrankWolfe, run
 from atomlearn.testing import tolerances
 from atomlearn.testing.problems import FORMS, LOSSES, Case, cvxpy_optimum, optimum
 
@@ -34,7 +35,6 @@ NORMS = (L1(), L2(), KSupport(3), Groups(GROUPS), WEIGHTED)
 #: What each solver proves on norms whose ball is curved, within some hundreds of steps.
 SOLVERS: tuple[tuple[Solver, float], ...] = (
     (AtomGeneration(tolerance=1e-8), 1e-8),
-    (CoGEnT(tolerance=1e-8), 1e-8),
     (FrankWolfe(), 1e-2),
     (FrankWolfe(direction="away"), 1e-2),
     (FrankWolfe(direction="pairwise"), 1e-2),
@@ -71,9 +71,9 @@ def hull_optimum(problem: Problem, X: Array, V: Array) -> float:
 
 @pytest.mark.parametrize(
     ("solver", "gap", "norm"),
-    [(solver, gap, norm) for solver, gap in SOLVERS[:2] for norm in NORMS]
+    [(solver, gap, norm) for solver, gap in SOLVERS[:1] for norm in NORMS]
     # Steps toward and away from an atom are the same ones whatever the norm of the atom is.
-    + [(solver, gap, KSupport(3)) for solver, gap in SOLVERS[2:]]
+    + [(solver, gap, KSupport(3)) for solver, gap in SOLVERS[1:]]
     + [(AtomGeneration(batch=3, tolerance=1e-8), 1e-8, KSupport(3))],
     ids=name,
 )
@@ -158,7 +158,7 @@ def test_sparse_designs_and_float32_make_the_same_steps() -> None:
     rng = np.random.default_rng(0)
     X = sp.random_array((60, 300), density=0.05, rng=rng, format="csc")
     y = np.where(rng.standard_normal(60) > 0, 1.0, -1.0)
-    for solver in (AtomGeneration(), CoGEnT(), FrankWolfe(direction="blended")):
+    for solver in (AtomGeneration(), FrankWolfe(direction="blended")):
         found = []
         for data in (X, X.toarray(), X.astype(np.float32)):
             case = Case("logistic", "penalized", intercept=True)
@@ -219,7 +219,7 @@ def test_atoms_of_weight_zero_leave_and_the_state_is_consistent() -> None:
 
 def test_a_step_is_one_pass() -> None:
     case = Case("logistic", "penalized", True, seed=10)
-    for solver in (AtomGeneration(batch=3), CoGEnT(), FrankWolfe(direction="blended")):
+    for solver in (AtomGeneration(batch=3), FrankWolfe(direction="blended")):
         design = Counted(as_design(case.data()[0]))
         problem = replace(case.problem(L1()), design=design)
         result = run(problem, solver, Iterations(7) | RelativeGap(1e-300))
@@ -266,8 +266,6 @@ def test_any_master_reaches_the_same_point(form: str) -> None:
 def test_bad_settings_are_refused() -> None:
     with pytest.raises(ValueError, match="batch"):
         AtomGeneration(batch=0)
-    with pytest.raises(ValueError, match="eta"):
-        CoGEnT(eta=1.0)
     with pytest.raises(ValueError, match="step_size"):
         FrankWolfe(step_size="short")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="direction"):
@@ -304,7 +302,7 @@ def test_a_warm_start_is_one_atom(form: str) -> None:
     w = np.zeros(16)
     w[[0, 2, 7, 12]] = 0.05, -0.03, 0.02, 0.04
     start = WarmStart(np.array([12, 0, 2, 7]), w[[12, 0, 2, 7]], 0.0)
-    for solver in (AtomGeneration(), CoGEnT(), FrankWolfe(), FrankWolfe(direction="away")):
+    for solver in (AtomGeneration(), FrankWolfe(), FrankWolfe(direction="away")):
         state = solver.start(problem, start)
         z = np.zeros(16)
         z[state.columns] = state.weights
@@ -328,7 +326,7 @@ def test_a_warm_start_of_a_norm_without_value_is_decomposed() -> None:
 def test_parts_of_a_state_make_up_its_point_and_begin_another_fit() -> None:
     V = np.random.default_rng(3).standard_normal((30, 16))
     problem = Case("squared", "squared", True, seed=18).problem(hull(V))
-    for solver in (AtomGeneration(), CoGEnT(), FrankWolfe(direction="pairwise")):
+    for solver in (AtomGeneration(), FrankWolfe(direction="pairwise")):
         cold = run(problem, solver, RelativeGap(1e-5) | Iterations(2000))
         parts = cold.state.parts()
         w = np.zeros(16)
@@ -356,7 +354,7 @@ def test_limits_are_told(solver: Solver, gap: float) -> None:
 def test_no_further_progress_is_told() -> None:
     """An unreachable gap: STALLED, at a point that is right to rounding."""
     case = Case("logistic", "penalized", True, seed=17)
-    for solver in (AtomGeneration(), CoGEnT(), FrankWolfe(direction="blended", local_steps=20)):
+    for solver in (AtomGeneration(), FrankWolfe(direction="blended", local_steps=20)):
         result = run(case.problem(KSupport(1)), solver, RelativeGap(1e-300) | Iterations(3000))
         assert result.status is Status.STALLED or result.gap == 0.0
         assert result.relative_gap <= 1e-11
@@ -470,63 +468,19 @@ def test_exact_line_search(loss: str, form: str, tau: float) -> None:
             assert value(step) <= min(*ends, float(found.fun)) * (1 + 1e-12)
 
 
-# CoGEnT.
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5))
+    return X, X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=40) + 2.0
 
 
-def test_truncation_removes_atoms() -> None:
-    """Backward steps leave fewer atoms than forward steps alone, at the same optimum."""
-    problem = Case("squared", "constrained", n_samples=80, n_features=60, seed=30).problem(
-        KSupport(4)
-    )
-    stop = RelativeGap(1e-7) | Iterations(500)
-    greedy, forward = run(problem, CoGEnT(eta=0.5), stop), run(problem, AtomGeneration(), stop)
-    assert greedy.converged
-    assert forward.converged
-    assert greedy.state.truncated > 0
-    assert greedy.state.shares.size <= forward.state.shares.size
-    assert_allclose(greedy.objective, forward.objective, rtol=2e-7)
-
-
-def test_truncation_keeps_the_share_of_the_decrease_it_must() -> None:
-    """F after a step <= eta F(before) + (1 - eta) F(after the forward step)."""
-    problem = Case("logistic", "penalized", True, tau=0.1, seed=31).problem(KSupport(3))
-    for eta in (0.0, 0.3, 0.9):
-        solver, forward = CoGEnT(eta=eta), AtomGeneration()
-        state = solver.start(problem)
-        for _ in range(12):
-            full = forward.step(problem, state)
-            following = solver.step(problem, state)
-            before, best = state.certificate.objective, full.certificate.objective
-            bound = eta * before + (1 - eta) * best
-            assert following.certificate.objective <= bound * (1 + 1e-9)
-            state = following
-
-
-def test_removal_costs_are_exact_for_the_squared_loss() -> None:
-    from atomlearn.core.solvers.refit import RayFit
-    from atomlearn.papers.cogent import removal_costs
-
-    for form in ("penalized", "squared"):
-        problem = Case("squared", form, tau=0.3, seed=32).problem(KSupport(3))  # type: ignore[arg-type]
-        state = CoGEnT().start(problem)
-        for _ in range(8):
-            state = CoGEnT(eta=0.0).step(problem, state)
-        atoms, c = state.atoms, state.shares
-        assert atoms is not None
-        fit = RayFit(c, state.prediction, 0.0, 0, 0.0)
-        costs = removal_costs(problem, atoms, fit)
-        before = problem.objective(state.weights, state.prediction, float(c.sum()))
-        for number in range(c.size):
-            fewer = np.where(np.arange(c.size) == number, 0.0, c)
-            after = problem.objective(
-                atoms.combine(fewer), atoms.images.dot(fewer), float(fewer.sum())
-            )
-            assert_allclose(costs[number], after - before, rtol=1e-9, atol=1e-12 * before)
-
-
-def test_the_master_of_the_paper() -> None:
-    problem = Case("squared", "constrained", seed=33).problem(L1())
-    stop = RelativeGap(1e-6) | Iterations(200)
-    plain = run(problem, CoGEnT(master=AcceleratedGradient()), stop)
-    assert plain.converged
-    assert_allclose(plain.objective, run(problem, CoGEnT(), stop).objective, rtol=2e-6)
+def test_truncations_are_what_the_objective_allows(table):
+    X, y = table
+    value = 0.5 * y @ y
+    for form, expected in (("penalized", value / 3.0), ("squared", np.sqrt(2.0 * value / 3.0))):
+        problem = Problem.build(
+            designs.as_design(X), y, losses.Squared(), Regularizer(norms.L1(), form, 3.0)
+        )
+        found = truncation(problem, np.zeros(0), np.zeros(40), 0.0)
+        assert found == pytest.approx(expected, rel=1e-12)

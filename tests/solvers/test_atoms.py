@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
+from atomlearn import designs, losses, norms
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.regularizer import Regularizer
+from atomlearn.core.solvers.atom_generation import with_candidates
 from atomlearn.core.solvers.atoms import AtomSet, fingerprint
+from atomlearn.core.solvers.refit import refit_on_rays
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Atom
+from atomlearn.masters import SequentialQP
 
 Array = NDArray[np.float64]
 
@@ -72,3 +80,35 @@ def test_atoms_equal_but_for_rounding_are_one() -> None:
         Atom(np.array([2, 5]), np.array([1.0, -3.000001])),
     ):
         assert fingerprint(atom) != fingerprint(other)
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5))
+    return X, X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=40) + 2.0
+
+
+def test_a_refit_on_rays_tells_its_linear_part(table):
+    X, y = table
+    design, regularizer = as_design(X), Regularizer(norms.L1(), "penalized", 0.5)
+    problem = Problem.build(design, y, losses.Squared(), regularizer, fit_intercept=True)
+    atoms = AtomSet.empty(40)
+    for column, sign in ((0, 1.0), (1, -1.0)):
+        atoms = atoms.append(design, Atom(np.array([column]), np.array([sign])))
+    fit = refit_on_rays(problem, SequentialQP(), atoms, np.zeros(2), float(y.mean()), 1e-10)
+    assert abs(fit.intercept) > 1.0
+    assert_allclose(fit.linear, X[:, :2] @ (fit.weights * [1.0, -1.0]), atol=1e-12)
+
+
+def test_candidates_that_are_held_are_not_added_again(table):
+    X, y = table
+    problem = Problem.build(
+        designs.as_design(X), y, losses.Squared(), Regularizer(norms.L1(), "penalized", 3.0)
+    )
+    first, second = (Atom(np.array([j]), np.array([1.0])) for j in (0, 1))
+    atoms = AtomSet.empty(40).append(problem.design, first).append(problem.design, second)
+    state = SimpleNamespace(atoms=atoms, candidates=[first, second], shares=np.ones(2))
+    held, shares = with_candidates(problem, state)
+    assert held.size == 2
+    assert shares.tolist() == [1.0, 1.0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import zipfile
 from pathlib import Path
@@ -339,3 +340,20 @@ def test_norms_of_functions_are_the_same_only_where_they_are_one_object() -> Non
     made = [norms.UserNorm(lambda z, scale=scale: scale * z) for scale in (1.0, 1.0)]
     assert same_norm(made[0], made[0])
     assert not same_norm(*made)
+
+
+@pytest.mark.parametrize("key", ["format", "version"])
+def test_checkpoints_of_another_format_or_version_alone_are_refused(
+    key: str, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 600)), rng.standard_normal(20)
+    solve(X, y, norm="l1", level=3.0, observers=[Checkpoint(tmp_path)])
+    [file] = tmp_path.glob("*.npz")
+    with np.load(file) as held:
+        arrays = dict(held)
+    about = json.loads(arrays["about"].item())
+    about[key] = "another"
+    np.savez(file, **(arrays | {"about": np.array(json.dumps(about))}))
+    with pytest.raises(ValueError, match=r"cannot be read .*another.*remove it"):
+        solve(X, y, norm="l1", level=3.0, observers=[Checkpoint(tmp_path)])

@@ -187,6 +187,12 @@ def test_a_fit_eleven_digits_below_the_loss_at_zero_is_still_proved() -> None:
     result = solve(X, y, level=1e-10, gap=1e-3)
     assert result.converged
     assert result.objective < 1e-10 * 0.5 * float(y @ y)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 5))
+    y = X @ np.ones(5) + 1e-7 * rng.standard_normal(40)
+    result = solve(X, y, level=1e-13, gap=0.1, form="squared", norm="l2")
+    assert result.status is Status.CONVERGED
+    assert result.objective < 1e-12
 
 
 @pytest.mark.parametrize("form", ["penalized", "squared", "constrained"])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from atomlearn import norms, solve
 from atomlearn.core.solvers import atom_generation
 from atomlearn.core.solvers.atom_generation import refit_on_rays
-from atomlearn.masters import LARS, ActiveSetQP
+from atomlearn.masters import ActiveSetQP
 from atomlearn.result import Result
 from atomlearn.solvers import AtomGeneration
 
@@ -95,26 +95,6 @@ def test_algorithm_2_in_its_own_form() -> None:
         assert used.tolist() == np.flatnonzero(c).tolist()
     on_simplex, _ = ActiveSetQP().minimize(H, b, total=1.0)
     assert_allclose(on_simplex.sum(), 1.0)
-
-
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("seed", range(3))
-def test_lars_goes_the_whole_way_to_the_same_point(seed: int, intercept: bool) -> None:
-    X, y, weight = data(seed, n=60)
-    settings = {"norm": NORMS[1], "level": 20.0, "gap": 1e-8, "sample_weight": weight}
-    settings["intercept"] = intercept
-    ours = solve(X, y, solver=AtomGeneration(master=LARS()), **settings)
-    plain = solve(X, y, solver=AtomGeneration(), **settings)
-    assert ours.converged
-    assert_allclose(ours.objective, plain.objective, rtol=2e-8)
-    # A step for each atom that enters on the way, at each level.
-    assert ours.state.master_steps > 2 * ours.iterations
-
-
-def test_lars_follows_a_level_and_nothing_else() -> None:
-    X, y, _ = data(0)
-    with pytest.raises(TypeError, match="LARS"):
-        solve(X, y, form="squared", level=1.0, solver=AtomGeneration(master=LARS()))
 
 
 @pytest.mark.parametrize("seed", range(4))

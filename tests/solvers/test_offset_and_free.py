@@ -23,6 +23,9 @@ from atomlearn import (
     solve,
     solvers,
 )
+from atomlearn.core.problem.free import freed
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.designs import as_design
 from atomlearn.losses import FreeColumns, Huber, as_loss
 from atomlearn.result import Status
@@ -247,7 +250,7 @@ def test_rows_of_a_matrix_are_free(name):
     assert_allclose(free.objective, plain.objective, rtol=1e-6)
 
 
-@pytest.mark.parametrize("kind", [solvers.FISTA, solvers.AtomGeneration, solvers.CoGEnT])
+@pytest.mark.parametrize("kind", [solvers.FISTA, solvers.AtomGeneration])
 def test_other_solvers_too(kind):
     X, y, _, offset = data(7, "logistic")
     settings = {"loss": "logistic", "level": 1.0, "offset": offset, "unpenalized": [1, 4]}
@@ -458,3 +461,46 @@ def test_free_columns_of_losses_with_kinks_are_minimized_over_seldom(monkeypatch
         )
         assert result.converged
         assert len(counts) < 120
+
+
+def problem_of(X, y, norm=None, loss=None, **more) -> Problem:
+    regularizer = Regularizer(norm or norms.L1(), "penalized", 1.0)
+    return Problem.build(designs.as_design(X), y, loss or losses.Squared(), regularizer, **more)
+
+
+def test_an_intercept_stays_where_further_columns_are_freed():
+    X, y = np.random.default_rng(1).normal(size=(12, 3)), np.arange(12.0)
+    task = problem_of(X, y, fit_intercept=True, unpenalized=[0]).freed([1])
+    none = problem_of(X, y, unpenalized=[0]).freed([1])
+    assert task.loss.free_part(y, np.zeros(12), np.ones(12))[1] > 1.0
+    assert none.loss.free_part(y, np.zeros(12), np.ones(12))[1] == 0.0
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5))
+    return X, X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=40) + 2.0
+
+
+def test_free_columns_leave_the_gap_as_small_as_it_is(table):
+    X, y = table
+    result = solve(X, y, level=0.1, unpenalized=[2], intercept=True, gap=1e-9)
+    assert result.converged
+    assert result.gap < 1e-8 * result.objective
+
+
+def test_columns_set_free_one_after_the_other_keep_the_intercept(table):
+    X, y = table
+    regularizer = Regularizer(norms.L1(), "penalized", 5.0)
+    build = Problem.build
+    once = build(
+        designs.as_design(X), y, losses.Squared(), regularizer,
+        unpenalized=[0, 2], fit_intercept=True,
+    )  # fmt: skip
+    first = build(
+        designs.as_design(X), y, losses.Squared(), regularizer,
+        unpenalized=[2], fit_intercept=True,
+    )  # fmt: skip
+    zero = np.zeros(40)
+    assert freed(first, [0]).loss_value(zero) == pytest.approx(once.loss_value(zero), 1e-13)

@@ -228,3 +228,36 @@ def test_errors_of_scores_count_by_the_gauge_where_the_loss_is_most_of_the_objec
         assert certificate.rounding > far
     else:
         assert certificate.rounding < 0.01 * far
+
+
+@pytest.mark.parametrize(("form", "name"), [("constrained", "radius"), ("penalized", "level")])
+def test_the_amount_of_a_form_has_its_name(form, name):
+    with pytest.raises(ValueError, match=f"^{name} must"):
+        Regularizer(norms.L1(), form, -1.0)
+
+
+@pytest.mark.parametrize("given", [[], np.array([], dtype=np.float64)])
+def test_no_columns_are_free_whatever_the_type_of_the_list(given):
+    assert check_free(given, 3).size == 0
+    assert check_free([2, 0, -1], 3).tolist() == [0, 2]
+    with pytest.raises(TypeError, match="indices, a mask or names"):
+        check_free([0.5], 3)
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5))
+    return X, X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=40) + 2.0
+
+
+def test_warm_starts_of_two_lengths_are_refused(table):
+    X, y = table
+    with pytest.raises(ValueError, match="must be vectors of one length, got shapes"):
+        solve(X, y, level=0.1, warm_start=WarmStart(np.array([0, 1]), np.ones(3), 0.0))
+
+
+def test_points_beyond_the_ball_have_no_value():
+    ball = Regularizer(norms.L1(), "constrained", 2.0)
+    assert ball.value(2.0 * (1 + 1e-10)) == 0.0
+    assert ball.value(2.0 * (1 + 1e-8)) == np.inf

@@ -11,9 +11,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms, solve
-from atomlearn.core.problem.card import card, small_path
+from atomlearn.core.problem.card import HEIGHT, WIDTH, card, small_path
 from atomlearn.core.problem.factored import Factored, MatrixPart
-from atomlearn.core.problem.free import raised_by_floats
+from atomlearn.core.problem.free import free_part, raised_by_floats
 from atomlearn.designs import as_design
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Result, Status
@@ -135,3 +135,61 @@ def test_samples_without_weight_are_zero_in_the_free_columns() -> None:
 def test_a_ridge_is_a_number_of_zero_or_more(tau):
     with pytest.raises(ValueError, match="tau"):
         solve(np.eye(2), np.ones(2), level=0.1, tau=tau)
+
+
+def test_both_factors_are_as_wide_as_there_are_weights():
+    left, right = np.ones((3, 2)), np.ones((4, 2))
+    for one, other in ((left[:, :1], right), (left, right[:, :1])):
+        with pytest.raises(ValueError, match="Factored needs"):
+            Factored(one, np.ones(2), other)
+
+
+def test_offsets_are_added_to_predictions():
+    X = np.random.default_rng(5).normal(size=(20, 2))
+    result = solve(X, X[:, 0], level=0.1)
+    offset = np.arange(20.0)
+    assert_allclose(result.predict(X, offset), X @ result.coef + offset, atol=1e-12)
+    with pytest.raises(ValueError, match="offset must have shape"):
+        result.predict(X, np.ones(3))
+
+
+def test_what_floats_of_free_columns_lose_raises_the_objective():
+    """Columns at 1e8 leave coefficients whose sums are off by more than the optimum's rounding."""
+    lost, raised = np.zeros(12), np.zeros(12)
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(30, 3)), rng.normal(size=30)
+        X[:, :2] += 1e8
+        problem = Problem.build(
+            as_design(X), y, losses.Squared(), Regularizer(norms.L1(), "penalized", 1.0),
+            unpenalized=[0, 1], fit_intercept=True,
+        )  # fmt: skip
+        prediction = np.zeros(30)
+        found = problem.loss.value_at(
+            y, prediction, problem.weight, *free_part(problem, prediction)
+        )
+        lost[seed] = found - problem.loss_value(prediction)
+        raised[seed] = raised_by_floats(problem, prediction)
+    assert (lost > 0.0).any()
+    assert (raised >= lost).all()
+
+
+def test_small_paths_are_drawn_from_corner_to_corner():
+    picture = small_path([4.0, 2.0, 1.0], [[0.0, 1.0, 3.0], [0.0, 0.0, -1.0]])
+    drawn = [
+        [tuple(map(float, point.split(","))) for point in part.split('"')[0].split()]
+        for part in picture.split('points="')[1:]
+    ]
+    whole = HEIGHT
+    assert (WIDTH, HEIGHT) == (320.0, 120.0)
+    assert drawn[0] == [(0.0, 0.75 * whole), (0.5 * WIDTH, 0.5 * whole), (WIDTH, 0.0)]
+    assert drawn[1] == [(0.0, 0.75 * whole), (0.5 * WIDTH, 0.75 * whole), (WIDTH, whole)]
+    assert small_path([1.0], [[3.0]]) == ""
+    assert small_path([2.0, 1.0], []) == ""
+    # Nothing but zeros is a line, not a division by nothing.
+    assert "nan" not in small_path([1.0, 1.0], [[0.0, 0.0]])
+
+
+def test_factored_matrices_have_the_rank_of_their_weights():
+    rng = np.random.default_rng(0)
+    assert Factored(rng.normal(size=(6, 2)), np.ones(2), rng.normal(size=(5, 2))).rank == 2

@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import time
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import solve
 from atomlearn.core.interfaces.solver import WarmStart
@@ -27,12 +28,10 @@ from atomlearn.core.solvers.stopping import (
 from atomlearn.designs import Counted, as_design
 from atomlearn.interfaces import Solver, State
 from atomlearn.losses import as_loss
-from atomlearn.masters import SequentialQP, SimplexQuasiNewton
 from atomlearn.norms import KSupport
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Certificate, Record, Status
 from atomlearn.solvers import (
-    AtomGeneration,
     ColumnGeneration,
     PrintProgress,
     Progress,
@@ -294,13 +293,32 @@ def test_float32_coefficients() -> None:
     assert result.weights.dtype == np.float64
 
 
-def test_screening_is_still_taken_and_said_to_do_nothing():
-    with pytest.warns(DeprecationWarning, match="no effect"):
-        ColumnGeneration(screening=True)
+def steps_before_the_stall(patience, merits, gaps) -> list[bool]:
+    stall, said = Stall(), []
+    for merit, gap in zip(merits, gaps, strict=True):
+        certificate = SimpleNamespace(closable=gap)
+        state = SimpleNamespace(certificate=certificate, patience=patience, merit=lambda m=merit: m)
+        said.append(stall.reason(state) is Status.STALLED)
+    return said
 
 
-def test_generation_of_atoms_still_takes_the_master_of_simplices():
-    X = np.random.default_rng(0).standard_normal((20, 10))
-    solver = AtomGeneration(master=SimplexQuasiNewton(max_pivots=77))
-    assert solver.master == SequentialQP(max_steps=500, max_pivots=77)
-    assert solve(X, X[:, 0], level=1.0, solver=solver).converged
+def test_a_run_has_stalled_after_as_many_steps_as_its_solver_may_need():
+    ones = [1.0] * 4
+    assert steps_before_the_stall(2, ones, ones) == [False, False, True, True]
+    assert steps_before_the_stall(np.inf, ones, ones) == [False] * 4
+    assert steps_before_the_stall(1, [4.0, 3.0, 2.0, 1.0], ones) == [False] * 4
+    assert steps_before_the_stall(1, ones, [4.0, 3.0, 2.0, 1.9]) == [False, False, False, True]
+
+
+def test_progress_is_relative_to_what_is_minimized():
+    within, beyond = [1e20, 1e20 - 65536.0], [1e20, 1e20 - 1e6]
+    assert steps_before_the_stall(1, within, [1.0, 1.0]) == [False, True]
+    assert steps_before_the_stall(1, beyond, [1.0, 1.0]) == [False, False]
+
+
+def test_a_point_on_the_way_is_one_of_the_problem_as_it_was_given():
+    """Targets far from zero are fitted less their mean, and observers must not see that."""
+    X = np.random.default_rng(3).normal(size=(20, 2))
+    y, seen = 1e3 + X[:, 0], []
+    solve(X, y, level=0.1, intercept=True, observers=[lambda p: seen.append(p.warm_start())])
+    assert_allclose(seen[-1].intercept, 1e3, atol=1.0)

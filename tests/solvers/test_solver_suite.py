@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.masters import AcceleratedGradient, SemismoothNewton
-from atomlearn.solvers import ADMM, FISTA, KFCFW, ColumnGeneration, FeatureGeneration
+from atomlearn.solvers import FISTA, KFCFW, ColumnGeneration, FeatureGeneration
 from atomlearn.testing.solvers import SolverChecks
 
 
@@ -21,10 +21,6 @@ class TestColumnGenerationWithGradientMaster(SolverChecks):
 
 class TestFISTA(SolverChecks):
     solver = FISTA()
-
-
-class TestADMM(SolverChecks):
-    solver = ADMM()
 
 
 class TestKFCFW(SolverChecks):

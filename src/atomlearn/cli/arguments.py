@@ -300,7 +300,7 @@ def _add_convert(commands: Any) -> None:
         "was when it is started again.",
         epilog="examples:\n"
         "  atomlearn convert counts.svm.gz counts.store --memory 500M\n"
-        "  atomlearn convert patients.csv patients.store --target outcome --exclude id\n"
+        "  atomlearn convert patients.csv patients.store --target outcome --drop id\n"
         "  atomlearn convert study.bed study.store\n"
         "  atomlearn convert reviews.csv words.store --text review --target stars\n"
         "  atomlearn select patients.store --n-features 50 --out selected/\n",

@@ -232,7 +232,6 @@ def model_of(source: Source, fitted: Fitted) -> SavedModel:
             for column, pair in zip(fitted.units, factors, strict=True)
         ),
         is_named=schema.names is not None,
-        categories={},
         first_index=schema.first_index,
         coefficients=fitted.coefficients
         if not fitted.has_curves

@@ -39,8 +39,6 @@ def add_reading(data: Any) -> None:
     )
     data.add_argument(
         "--drop",
-        "--exclude",
-        dest="drop",
         action="append",
         default=[],
         metavar="NAME[,NAME...]",

@@ -130,9 +130,7 @@ def _plain_plans(model: SavedModel) -> tuple[ColumnPlan, ...]:
     """Return what the columns of a table are to a model of a matrix, whose columns have names."""
     if not model.is_named:
         return ()
-    labels = [ColumnPlan(name, "category", "category", v) for name, v in model.categories.items()]
-    made = {name for plan in labels for name in plan.made()}
-    return (*labels, *(ColumnPlan(i.name) for i in model.inputs if i.name not in made))
+    return tuple(ColumnPlan(given.name) for given in model.inputs)
 
 
 def _offset(

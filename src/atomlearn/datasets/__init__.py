@@ -6,13 +6,12 @@ from atomlearn.storage.conversion.to_store import Conversion, convert
 from atomlearn.storage.formats.plink import write_plink
 from atomlearn.storage.formats.table import DataTable, Schema
 from atomlearn.storage.intake.columns import ColumnPlan
-from atomlearn.storage.intake.read import read, read_table
+from atomlearn.storage.intake.read import read
 from atomlearn.storage.intake.reading import Reading, read_schema
 from atomlearn.testing.synthetic import (
     Synthetic,
     make_correlated,
     make_feature_generation,
-    make_groups,
     make_k_support_logistic,
     make_text_like_sparse,
     make_zou_hastie,
@@ -30,7 +29,6 @@ __all__ = [
     "load",
     "make_correlated",
     "make_feature_generation",
-    "make_groups",
     "make_k_support_logistic",
     "make_text_like_sparse",
     "make_zou_hastie",
@@ -38,6 +36,5 @@ __all__ = [
     "read",
     "read_gene_sets",
     "read_schema",
-    "read_table",
     "write_plink",
 ]

@@ -240,13 +240,6 @@ class AtomicModel(CallbackSupport, BaseEstimator):
         is_made = getattr(self, "features", "linear") == "linear"
         return design if is_made else self.feature_map_.apply(design)
 
-    @property
-    def additive_map_(self) -> FeatureMap:
-        """The map of an additive model; others have none."""
-        if self.feature_map_.unit not in ("inputs", "terms"):
-            raise AttributeError("only additive models have additive_map_; see feature_map_")
-        return self.feature_map_
-
     def curve(self, feature: int | str, output: int = 0) -> tuple[Array, Array]:
         """Return values of one input and what the additive model adds at them.
 

@@ -29,11 +29,8 @@ SOLVERS = {
     "column_generation": "ColumnGeneration",
     "atom_generation": "AtomGeneration",
     "fista": "FISTA",
-    "admm": "ADMM",
     "kfcfw": "KFCFW",
     "frank_wolfe": "FrankWolfe",
-    "cogent": "CoGEnT",
-    "block_coordinate_descent": "BlockCoordinateDescent",
 }
 
 

@@ -141,7 +141,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         (n_classes, n_features_in_) for more than two classes, as ``intercept_`` (n_classes,).
         With products, this and ``scaling_`` are of all columns of the map, and where these are
         more than 2^26 a csr_array of one row. Of additive models: of all columns of the design,
-        see ``additive_map_``, and ``scaling_`` is of the inputs (of the terms with "anova").
+        see ``feature_map_``, and ``scaling_`` is of the inputs (of the terms with "anova").
     intercept_ : (1,) ndarray; float for regression
     classes_ : (n_classes,) ndarray, for classification
     moments_ : tuple of columns, means, scales

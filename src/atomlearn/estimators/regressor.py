@@ -132,8 +132,7 @@ class AtomicRegressor(LinearRegressor):
         Bound on steps of the solver.
     solver : str or Solver, default="auto"
         "auto" is column generation, over subspaces or over atoms as the norm allows. Others:
-        "column_generation", "atom_generation", "fista", "admm", "kfcfw", "frank_wolfe", "cogent",
-        "block_coordinate_descent".
+        "column_generation", "atom_generation", "fista", "kfcfw", "frank_wolfe".
     warm_start : bool, default=False
         Whether to begin where the last ``fit`` ended.
     verbose : int, default=0

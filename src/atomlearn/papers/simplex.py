@@ -17,7 +17,6 @@ import numpy as np
 
 from atomlearn._kernels import active_set_qp
 from atomlearn.core.interfaces import Array
-from atomlearn.core.masters.sequential_qp import SequentialQP
 
 #: phi and its gradient at alpha.
 SimplexFunction = Callable[[Array], tuple[float, Array]]
@@ -75,11 +74,6 @@ class SimplexQuasiNewton:
 
     max_iter: int = 500
     max_pivots: int = 1000
-
-    @property
-    def on_rays(self) -> SequentialQP:
-        """What finds the same weights where they need not be in a simplex, with these bounds."""
-        return SequentialQP(max_steps=self.max_iter, max_pivots=self.max_pivots)
 
     def solve(
         self,

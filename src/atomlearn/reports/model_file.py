@@ -71,7 +71,7 @@ def write_model(path: str | Path, model: SavedModel) -> None:
     >>> model = SavedModel(
     ...     task="regression", loss="squared", target="price", classes=None, n_features=3,
     ...     n_inputs=3, inputs=(ModelInput(1, "area"),), features=(ModelFeature(1, "area", (0,)),),
-    ...     is_named=True, categories={}, first_index=0, coefficients=np.array([[2.0]]),
+    ...     is_named=True, first_index=0, coefficients=np.array([[2.0]]),
     ...     intercepts=np.array([5.0]),
     ...     certificates=(ModelCertificate("CONVERGED", 1.0, 1e-7, 1e-7, 3.0),),
     ... )
@@ -165,8 +165,6 @@ class _Reader:
                 f"{self.name} is a model file of version {version!r}, and this atomlearn reads "
                 f"version {VERSION}; update atomlearn, or write the model again with it"
             )
-        # Files of earlier days have neither.
-        content = {"columns": [], "alleles": []} | content
         self.keys("the file", content, ["format", "version", *_names(SavedModel)])
         task = self.text("task", content["task"])
         if task not in ("classification", "regression", "survival"):
@@ -191,7 +189,6 @@ class _Reader:
             inputs=inputs,
             features=features,
             is_named=self.kind("is_named", content["is_named"], "true or false"),
-            categories=self.categories(content["categories"]),
             first_index=self.whole("first_index", content["first_index"], below=2),
             coefficients=coefficients,
             intercepts=np.array(self.numbers("intercepts", content["intercepts"], n_outputs)),
@@ -275,15 +272,6 @@ class _Reader:
             self.numbers(f"{place}.values[{n}]", row, len(given)) for n, row in enumerate(rows)
         ]
         return ModelCurve(levels, np.array(values))
-
-    def categories(self, value: object) -> dict[str, tuple[str, ...]]:
-        return {
-            name: tuple(
-                self.text(f"categories.{name}", item)
-                for item in self.items(f"categories.{name}", labels)
-            )
-            for name, labels in self.kind("categories", value, "an object").items()
-        }
 
     def columns(self, value: object) -> tuple[ColumnPlan, ...]:
         found = []

@@ -67,8 +67,9 @@ def _sizes(cp: Any, norm: Groups | KSupport, w: Any) -> Model:
 
 def _groups(cp: Any, norm: Groups, w: Any) -> Model:
     sizes, constraints = _sizes(cp, norm, w)
-    if norm.weights is not None:
-        sizes = cp.multiply(norm.members_and_weights(w.shape[0])[1], sizes)
+    weights = norm.parts(w.shape[0])[1]
+    if weights is not None:
+        sizes = cp.multiply(weights, sizes)
     return cp.norm1(sizes), constraints
 
 

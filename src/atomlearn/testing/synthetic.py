@@ -271,35 +271,6 @@ def make_text_like_sparse(
     return _answered(rng, X, coef, support, snr, labels)
 
 
-def make_groups(
-    n: int = 200,
-    p: int = 1000,
-    *,
-    group_size: int = 10,
-    n_true: int = 50,
-    decay: float = 0.9,
-    noise: float = 0.1,
-    seed: Seed = 0,
-) -> Synthetic:
-    """y = X w + N(0, noise^2), w = (2, ..., 2, 0, ..., 0), X with singular values decay^(2i).
-
-    Groups are neighbors, ``group_size`` each; singular vectors are uniformly random. The paper
-    does not state its noise.
-
-    Reference: Vinyes, Obozinski (AISTATS 2017), section 4.1, Figure 2.
-    """
-    _check_counts(n=n, p=p, n_true=n_true, group_size=group_size)
-    rng = np.random.default_rng(seed)
-    rank = min(n, p)
-    left = np.linalg.qr(rng.standard_normal((n, rank)))[0]
-    right = np.linalg.qr(rng.standard_normal((p, rank)))[0]
-    X = np.asfortranarray((left * decay ** (2.0 * np.arange(rank))) @ right.T)
-    coef = np.zeros(p)
-    coef[:n_true] = 2.0
-    y = X @ coef + noise * rng.standard_normal(n)
-    return Synthetic(X, y, coef, groups=np.arange(p) // group_size, noise=noise)
-
-
 def _blocks(p: int, rows: int) -> Iterator[slice]:
     """Yield slices of columns that hold about ``_BLOCK_ENTRIES`` entries each."""
     size = max(1, _BLOCK_ENTRIES // max(rows, 1))

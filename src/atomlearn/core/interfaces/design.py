@@ -219,11 +219,6 @@ class Design(ABC):
         """(p, q) where the columns are the entries of a matrix W, row after row; else None."""
         return None
 
-    @property
-    def repeated(self) -> tuple[Design, int] | None:
-        """Return X and t where this is I kron X, the same X for each of t targets; else None."""
-        return None
-
     def span(self, left: Array, right: Array) -> Block:
         """Return the design of S where W = left S right', S (r, s) in row-major order.
 

@@ -51,13 +51,6 @@ class Loss(ABC):
     #: max over a in [low, high] of a (z - y) - width/2 a^2.
     kernel_slopes: ClassVar[tuple[float, float, float]] = (-1.0, 1.0, 1.0)
 
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        """Read ``is_classification`` of losses that were written before there was ``task``."""
-        super().__init_subclass__(**keywords)
-        said = cls.__dict__.get("is_classification")
-        if isinstance(said, bool):
-            cls.task = "classification" if said else "regression"
-
     @property
     def is_classification(self) -> bool:
         """True when targets are the two labels -1 and +1."""

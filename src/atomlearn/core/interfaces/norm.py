@@ -201,7 +201,7 @@ class Norm(Ratings, ABC):
         """
         return None
 
-    # Proximal maps: what masters, FISTA and ADMM need.
+    # Proximal maps: what masters and FISTA need.
 
     @property
     def proximal(self) -> bool:

@@ -140,12 +140,6 @@ class Groups(GroupedNorm):
         groups = named_groups(self.groups, names, "Groups")
         return self if groups is self.groups else Groups(groups, self.weights)
 
-    def members_and_weights(self, n_features: int) -> tuple[list[Columns], Array]:
-        """Return the columns of each group, and the group's weight."""
-        partition, weights = self.parts(n_features)
-        members = [partition.members(np.array([g])) for g in range(partition.n_groups)]
-        return members, np.ones(partition.n_groups) if weights is None else weights
-
     def parts(self, n_features: int) -> tuple[Partition, Array | None]:
         """Return the partition and one weight for each of its groups (None: all ones)."""
         partition = self.partition(n_features)

@@ -33,9 +33,9 @@ class RayState(State):
 
     atoms : U; shares : (t,) c, whose sum is the bound on gauge(w) of the certificate;
     candidates : the best atoms at this point, best first; refit_gap : certified gap of the re-fit
-    that led here; master_steps : steps (pivots) of the master so far; truncated : atoms
-    that backward steps have removed so far (``CoGEnT``); moments : the problem over X'X where the
-    steps are made there: then ``prediction`` has its rows, but where the gap is proved over X.
+    that led here; master_steps : steps (pivots) of the master so far; moments : the
+    problem over X'X where the steps are made there: then ``prediction`` has its rows, but where the
+    gap is proved over X.
     """
 
     atoms: AtomSet | None = None
@@ -43,7 +43,6 @@ class RayState(State):
     candidates: tuple[Atom, ...] = ()
     refit_gap: float = np.inf
     master_steps: int = 0
-    truncated: int = 0
     moments: Moments | None = None
 
     def parts(self) -> tuple[tuple[Atom, float], ...]:
@@ -117,8 +116,6 @@ class AtomGeneration(Solver):
 
     def __post_init__(self) -> None:
         whole_number("AtomGeneration", "batch", self.batch)
-        # What solves another form of the same problem names the master that it stands for.
-        object.__setattr__(self, "master", getattr(self.master, "on_rays", self.master))
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> RayState:
         """Begin at zero, or at the warm start as one atom w / gauge(w): one pass."""

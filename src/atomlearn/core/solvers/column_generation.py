@@ -8,7 +8,6 @@ Algorithm 1 with the exact master, [L] with subspaces for atoms.
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -113,8 +112,6 @@ class ColumnGeneration(Solver):
         Relative gap that will be asked of the whole; the master is not asked for much less.
     pace : Pace
         How time is divided between passes and re-fits.
-    screening : None
-        Deprecated, without effect: ruling columns out never saved a pass.
 
     Notes
     -----
@@ -152,15 +149,6 @@ class ColumnGeneration(Solver):
     inner_ratio: float = 0.05
     tolerance: float = 1e-6
     pace: Pace = Pace()
-    screening: object = None
-
-    def __post_init__(self) -> None:
-        if self.screening is not None:
-            warnings.warn(
-                "ColumnGeneration(screening=) has no effect any more; leave it out",
-                DeprecationWarning,
-                stacklevel=3,
-            )
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> ActiveState:
         warm = warm or WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0))

@@ -10,7 +10,7 @@ import numpy as np
 from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores, is_whole
+from atomlearn.core.interfaces import Array, Block, Columns, Scores, is_whole
 from atomlearn.matrices.designs.base import MatrixDesign
 from atomlearn.matrices.designs.task_block import TaskBlock
 from atomlearn.matrices.designs.task_span import TaskSpan
@@ -57,11 +57,6 @@ class Tasks(MatrixDesign):
     def matrix_shape(self) -> Shape:
         """(n_features, n_tasks)."""
         return self.base.shape[1], self.n_tasks
-
-    @property
-    def repeated(self) -> tuple[Design, int]:
-        """X and the number of targets."""
-        return self.base, self.n_tasks
 
     @property
     def n_samples(self) -> int:

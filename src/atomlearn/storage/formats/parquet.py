@@ -39,7 +39,7 @@ class ParquetColumns(ColumnSource):
             numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
             if not numeric and not pa.types.is_boolean(kind):
                 raise TextColumns(
-                    f"column {field.name!r} of {path} is {kind}; leave it out (--exclude), or turn "
+                    f"column {field.name!r} of {path} is {kind}; leave it out (--drop), or turn "
                     "it into numbers"
                 )
             names.append(field.name)

@@ -101,13 +101,6 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
     return _of_frame(frame, reading, ids)
 
 
-def read_table(
-    path: str | PathLike[str], target: str | None = None, *, exclude: Sequence[str] = ()
-) -> DataTable:
-    """Return ``read(path, target, drop=exclude)``: its older name."""
-    return read(path, target, drop=tuple(exclude))
-
-
 def _is_larger(file: Path, form: Format, reading: Reading) -> bool:
     """Whether the data take more than their share of the memory allowed."""
     streams = form.rows is not None or (form.stream is not None and form.frame is None)

@@ -8,7 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import solve
-from atomlearn.norms import L1, L2, PairwiseElasticNet, TraceLasso
+from atomlearn.norms import L1, L2
+from experiments.rivals import PairwiseElasticNet, TraceLasso
 
 
 def data(seed: int, n: int = 20, p: int = 6) -> tuple[np.ndarray, np.ndarray]:

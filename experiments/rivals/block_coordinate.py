@@ -14,8 +14,10 @@ from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Scores, Solver, State, WarmStart
 from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem
-from atomlearn.papers.group_step import Spectrum, exact_step, majorized_step
-from atomlearn.papers.settings import SETTINGS
+from experiments.rivals.group_step import Spectrum, exact_step, majorized_step
+
+#: Sweeps between two certificates of the active groups.
+SWEEPS_TOGETHER = 10
 
 
 @dataclass(slots=True)
@@ -86,9 +88,10 @@ class BlockCoordinateDescent(Solver):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn import solve, solvers
+    >>> from atomlearn import solve
+    >>> from experiments.rivals import BlockCoordinateDescent
     >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
-    >>> result = solve(X, y, norm="l1", level=1.0, solver=solvers.BlockCoordinateDescent())
+    >>> result = solve(X, y, norm="l1", level=1.0, solver=BlockCoordinateDescent())
     >>> result.coef.round(4).tolist()
     [2.0, 0.0, -1.0]
     """
@@ -132,7 +135,7 @@ class BlockCoordinateDescent(Solver):
             sweeps += 1
             if all(np.array_equal(w, g.weights) for w, g in zip(before, groups, strict=True)):
                 break
-            if sweeps % SETTINGS.sweeps_together == 0 or sweeps == 1:
+            if sweeps % SWEEPS_TOGETHER == 0 or sweeps == 1:
                 linear = _linear(problem, groups)  # rounding must not pile up
                 if _active_gap(problem, groups, linear, intercept) <= target:
                     break

@@ -8,12 +8,17 @@ from atomlearn import losses, solve, solvers
 mp = pytest.importorskip("mpmath")
 from tests.certificates.high_precision import Small, exact  # noqa: E402
 
-RIVALS = (solvers.FISTA, solvers.ADMM, solvers.FrankWolfe, solvers.AtomGeneration)
+SOLVERS = (solvers.FISTA, solvers.FrankWolfe, solvers.AtomGeneration)
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("rival", RIVALS)
-def test_no_gap_is_refuted_far_from_zero(rival, seed):
+@pytest.mark.parametrize("kind", SOLVERS)
+def test_no_gap_is_refuted_far_from_zero(kind, seed):
+    assert_gap_holds_far_from_zero(kind(), seed)
+
+
+def assert_gap_holds_far_from_zero(solver, seed):
+    """Compare the gap of the solver with the objective of a better point, in 60 digits."""
     rng = np.random.default_rng([11, seed])
     offset, scale = 10.0 ** rng.integers(0, 8), 10.0 ** rng.integers(-8, 9)
     X = (rng.standard_normal((8, 3)) + offset * (seed % 3 > 0)) * scale
@@ -21,7 +26,7 @@ def test_no_gap_is_refuted_far_from_zero(rival, seed):
     y = (X - X.mean(axis=0))[:, 0] / scale + 0.3 * rng.standard_normal(8)
     level = 0.1 * np.abs(X.T @ (y - y.mean() * intercept)).max()
     problem = {"level": level, "intercept": intercept, "time_limit": 0.2}
-    found = solve(X, y, gap=1e-9, solver=rival(), **problem)
+    found = solve(X, y, gap=1e-9, solver=solver, **problem)
     tight = solve(X, y, gap=1e-12, **problem)
     small = Small(X, y, np.ones(8), losses.as_loss("squared"), "penalized", level, intercept)
     value = small.objective(exact(found.coef), mp.mpf(found.intercept))

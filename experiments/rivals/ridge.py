@@ -15,9 +15,15 @@ from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 
 from atomlearn.core.interfaces import Array, Block, Design
-from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
-from atomlearn.papers.settings import SETTINGS
+from atomlearn.designs import Forwarding, Tasks
+
+#: Bound on Newton steps, and on halvings of one.
+INNER_STEPS = 100
+#: Columns gathered at a time for K = X X'.
+COLUMNS_TOGETHER = 4096
+#: The largest Gram matrix, in bytes.
+GRAM_BYTES = 8 * 2**30
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,13 @@ class Factor:
         return self.c == c and np.array_equal(self.curvature, curvature)
 
 
+def _tasks(design: Design) -> Tasks | None:
+    """Return the design of several targets that lies inside this one, if any."""
+    while isinstance(design, Forwarding):
+        design = design.inner
+    return design if isinstance(design, Tasks) else None
+
+
 class RidgeSystem(ABC):
     """The Gram matrix of the smaller side, with warm start and last factorization (mutable).
 
@@ -68,9 +81,12 @@ class RidgeSystem(ABC):
         n_samples, n_features = design.shape
         theta = problem.loss_gradient(prediction)
         smaller = min(n_samples, n_features)
-        if (tasks := design.repeated) is not None and TaskSpace.serves(problem):
-            return TaskSpace(*tasks, problem.y, float(problem.weight[0]), theta, intercept)
-        if smaller * smaller * 8 > SETTINGS.gram_bytes:
+        tasks = _tasks(design)
+        if tasks is not None and TaskSpace.serves(problem):
+            return TaskSpace(
+                tasks.base, tasks.n_tasks, problem.y, float(problem.weight[0]), theta, intercept
+            )
+        if smaller * smaller * 8 > GRAM_BYTES:
             raise ValueError(
                 f"ADMM holds a Gram matrix of {smaller} x {smaller}, "
                 f"{smaller * smaller * 8 / 2**30:.0f} GiB; use ColumnGeneration or FISTA"
@@ -78,8 +94,8 @@ class RidgeSystem(ABC):
         if n_features < n_samples:
             return CoordinateSpace(design.gather(np.arange(n_features)), theta, intercept)
         outer = np.zeros((n_samples, n_samples))
-        for start in range(0, n_features, SETTINGS.columns_together):
-            columns = np.arange(start, min(start + SETTINGS.columns_together, n_features))
+        for start in range(0, n_features, COLUMNS_TOGETHER):
+            columns = np.arange(start, min(start + COLUMNS_TOGETHER, n_features))
             outer += design.gather(columns).outer(np.ones(columns.size))
         return SampleSpace(outer, theta, intercept)
 
@@ -119,7 +135,7 @@ class NewtonSystem(RidgeSystem):
         """Damped Newton until the residual is ``accuracy`` times its first size."""
         loss, y, s = problem.loss, problem.y, problem.weight
         first = 0.0
-        for _ in range(TUNING.inner_steps):
+        for _ in range(INNER_STEPS):
             z = self._predict(offset, point)
             curvature = loss.curvature(y, z, s)
             if self.factor is None or not self.factor.serves(curvature, c):
@@ -133,7 +149,7 @@ class NewtonSystem(RidgeSystem):
                 break
             value = loss.value(y, z, s) + self._quadratic(offset, point, c)
             length = 1.0
-            for _ in range(TUNING.inner_steps):
+            for _ in range(INNER_STEPS):
                 trial = point.moved(move, length)
                 reached = loss.value(y, self._predict(offset, trial), s)
                 reached += self._quadratic(offset, trial, c)

@@ -10,7 +10,9 @@ import numpy as np
 from atomlearn.core.interfaces import Array, Solver, State, WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.papers.proximal import proximal_of
-from atomlearn.papers.settings import SETTINGS
+
+#: Entries of X that are held as rows; more of them belong to another solver.
+ROW_ENTRIES = 2**27
 
 
 @dataclass(slots=True)
@@ -42,7 +44,7 @@ class Epochs(Solver):
                 f"{name} needs tau > 0 and no intercept, got tau={problem.tau} and "
                 f"intercept={problem.fit_intercept}; use ColumnGeneration"
             )
-        if n_samples * n_features > SETTINGS.row_entries:
+        if n_samples * n_features > ROW_ENTRIES:
             raise ValueError(
                 f"{name} holds X as rows, {n_samples} x {n_features} numbers; use ColumnGeneration"
             )
@@ -112,9 +114,10 @@ class SDCA(Epochs):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn import solve, solvers
+    >>> from atomlearn import solve
+    >>> from experiments.rivals import SDCA
     >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
-    >>> result = solve(X, y, norm="l1", level=1.0, tau=1.0, solver=solvers.SDCA())
+    >>> result = solve(X, y, norm="l1", level=1.0, tau=1.0, solver=SDCA())
     >>> result.coef.round(4).tolist()
     [1.0, 0.0, -0.5]
     """
@@ -151,10 +154,11 @@ class UFOMKL(Epochs):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn import norms, solve, solvers
+    >>> from atomlearn import norms, solve
+    >>> from experiments.rivals import UFOMKL
     >>> X, y = np.eye(4), np.array([3.0, 0.5, -2.0, 0.1])
     >>> groups, form = norms.Groups([[0, 1], [2, 3]]), {"level": 0.5, "tau": 1.0}
-    >>> result = solve(X, y, norm=groups, solver=solvers.UFOMKL(), max_iter=20, **form)
+    >>> result = solve(X, y, norm=groups, solver=UFOMKL(), max_iter=20, **form)
     >>> bool(result.relative_gap < 0.1)
     True
     """

@@ -1,4 +1,4 @@
-"""FISTA, ADMM and k-FCFW beyond the suite: named proxes, other norms, the papers' formulas."""
+"""FISTA and k-FCFW beyond the suite: named proxes, other norms, the papers' formulas."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
+from atomlearn import norms, solve
 from atomlearn.core.interfaces.design import Block, Columns, Design, Scores
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import as_design
-from atomlearn.interfaces import Norm, Solver
+from atomlearn.interfaces import Norm
 from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport
 from atomlearn.papers.proximal import NamedProx
-from atomlearn.papers.ridge import CoordinateSpace, RidgeSystem, SampleSpace
 from atomlearn.problem import Problem
 from atomlearn.result import Status
-from atomlearn.solvers import ADMM, FISTA, KFCFW, run
+from atomlearn.solvers import FISTA, KFCFW, AtomGeneration, run
 from atomlearn.testing import tolerances
 from atomlearn.testing.problems import FORMS, LOSSES, Case, optimum
 
@@ -32,48 +31,45 @@ NAMES: tuple[NamedProx, ...] = ("box_norm", "binary_search", "two_step", "exhaus
 STOP = RelativeGap(1e-7) | Iterations(1000)
 
 
-@pytest.mark.parametrize("solver", [FISTA(), ADMM()], ids=lambda s: type(s).__name__)
 @pytest.mark.parametrize("norm", NORMS, ids=lambda norm: type(norm).__name__)
-def test_every_norm_with_a_prox(solver: Solver, norm: Norm) -> None:
+def test_every_norm_with_a_prox(norm: Norm) -> None:
     for number, form in enumerate(FORMS):
         case = Case(LOSSES[number], form, intercept=True, seed=200 + number)
-        result = run(case.problem(norm), solver, STOP)
+        result = run(case.problem(norm), FISTA(), STOP)
         assert result.status is Status.CONVERGED
         best = optimum(case, norm)
         assert abs(result.objective - best) <= tolerances.ORACLE * best + result.gap
 
 
 def test_elastic_net_norm() -> None:
-    """A norm whose atoms cannot be restricted to a few columns: both solvers agree."""
+    """A norm whose atoms cannot be restricted to a few columns, by steps and by its atoms."""
     for form in FORMS:
         problem = Case("squared", form, seed=31).problem(ElasticNetNorm(4))
-        first, second = run(problem, FISTA(), STOP), run(problem, ADMM(), STOP)
+        first, second = run(problem, FISTA(), STOP), run(problem, AtomGeneration(), STOP)
         assert first.status is second.status is Status.CONVERGED
         assert_allclose(first.objective, second.objective, rtol=2e-7)
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("kind", [FISTA, ADMM])
-def test_named_proxes_make_the_same_run(kind: type[FISTA] | type[ADMM], name: NamedProx) -> None:
-    """The rivals' proximal maps compute the same point, so the runs agree step by step."""
+def test_named_proxes_make_the_same_run(name: NamedProx) -> None:
+    """The papers' proximal maps compute the same point, so the runs agree step by step."""
     problem = Case("logistic", "squared", tau=0.3, seed=41).problem(KSupport(4))
     stop = Iterations(3)
-    ours = run(problem, kind(iterations=2), stop)
-    theirs = run(problem, kind(iterations=2, prox=name), stop)
+    ours = run(problem, FISTA(iterations=2), stop)
+    theirs = run(problem, FISTA(iterations=2, prox=name), stop)
     mine = [record.objective for record in ours.history]
     assert_allclose([record.objective for record in theirs.history], mine, rtol=1e-9)
     assert_allclose(theirs.coef, ours.coef, atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", [FISTA, ADMM])
-def test_named_proxes_are_refused_elsewhere(kind: type[FISTA] | type[ADMM]) -> None:
+def test_named_proxes_are_refused_elsewhere() -> None:
     with pytest.raises(ValueError, match="box_norm"):
-        kind(prox="quick")  # type: ignore[arg-type]
+        FISTA(prox="quick")  # type: ignore[arg-type]
     others = (L1(), "squared"), (KSupport(3), "penalized"), (KSupport(2, GROUPS), "squared")
     for norm, form in others:
         problem = Case("squared", form, seed=1).problem(norm)  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="prox=None"):
-            run(problem, kind(prox="box_norm"), STOP)
+            run(problem, FISTA(prox="box_norm"), STOP)
 
 
 class ScoresOnly(Design):
@@ -99,12 +95,11 @@ class ScoresOnly(Design):
         return self.design.gather(columns)
 
 
-@pytest.mark.parametrize("solver", [FISTA(), ADMM()], ids=lambda s: type(s).__name__)
-def test_designs_without_predict_are_refused(solver: Solver) -> None:
+def test_designs_without_predict_are_refused() -> None:
     case = Case(seed=2)
     problem = replace(case.problem(KSupport(3)), design=ScoresOnly(case.data()[0]))
     with pytest.raises(TypeError, match="ColumnGeneration"):
-        run(problem, solver, STOP)
+        run(problem, FISTA(), STOP)
 
 
 def test_kfcfw_needs_no_predict() -> None:
@@ -121,53 +116,6 @@ def test_fista_passes() -> None:
     assert result.history[0].passes == 1
     assert result.passes >= 1 + 4 * 11
     assert result.passes <= 1 + 4 * 11 + 12
-
-
-# ADMM's ridge problem.
-
-
-@pytest.mark.parametrize("shape", [(9, 14), (14, 9)])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("intercept", [False, True])
-def test_ridge_system(shape: tuple[int, int], loss: str, intercept: bool) -> None:
-    """Against SciPy's minimiser, in sample and in coordinate space, from one center to the next."""
-    case = Case(loss, "squared", intercept, True, 0.3, 0.3, *shape, seed=50)
-    problem = case.problem(KSupport(3))
-    X = case.data()[0]
-    system = RidgeSystem.of(problem, np.zeros(shape[0]), 0.0)
-    assert isinstance(system, SampleSpace if shape[0] <= shape[1] else CoordinateSpace)
-    rng = np.random.default_rng(0)
-    for rho in (0.7, 0.7, 5.0):
-        center = rng.standard_normal(shape[1])
-
-        def objective(x: Array, center: Array = center, rho: float = rho) -> tuple[float, Array]:
-            w, b = x[:-1], x[-1] if intercept else 0.0
-            z = X @ w + b
-            slope = problem.loss.gradient(problem.y, z, problem.weight)
-            value = problem.loss.value(problem.y, z, problem.weight) + 0.15 * (w @ w)
-            value += 0.5 * rho * float((w - center) @ (w - center))
-            gradient = X.T @ slope + 0.3 * w + rho * (w - center)
-            return value, np.append(gradient, slope.sum() if intercept else 0.0)
-
-        expected = minimize(
-            objective, np.zeros(shape[1] + 1), jac=True, method="BFGS", options={"gtol": 1e-9}
-        )
-        w = system.solve(problem, center, rho, 1e-12)
-        value, gradient = objective(np.append(w, system.intercept))
-        assert value <= expected.fun * (1 + 1e-12)
-        assert np.abs(gradient).max() <= 1e-7
-
-
-def test_factorization_is_kept_while_rho_stays() -> None:
-    problem = Case("squared", seed=51).problem(KSupport(3))
-    system = RidgeSystem.of(problem, np.zeros(24), 0.0)
-    rng = np.random.default_rng(1)
-    system.solve(problem, rng.standard_normal(16), 1.0, 1e-10)
-    kept = system.factor
-    system.solve(problem, rng.standard_normal(16), 1.0, 1e-10)
-    assert system.factor is kept
-    system.solve(problem, rng.standard_normal(16), 2.0, 1e-10)
-    assert system.factor is not kept
 
 
 # k-FCFW, formula by formula.
@@ -262,3 +210,18 @@ def test_a_gradient_of_zero_needs_no_atom() -> None:
     state = KFCFW().start(problem)
     assert state.atom is None
     assert KFCFW().step(problem, state).certificate.objective == 0.0
+
+
+def test_atoms_without_weight_leave() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((40, 60))
+    y = X[:, :5].sum(axis=1) + 0.1 * rng.standard_normal(40)
+    settings = {"norm": norms.KSupport(10), "form": "squared", "level": 2.0, "gap": 1e-5}
+    pruned = solve(X, y, solver=KFCFW(), **settings)
+    plain = solve(X, y, solver=KFCFW(prune=False), **settings)
+    assert pruned.converged
+    assert plain.converged
+    assert plain.state.atoms.size == plain.iterations
+    assert pruned.state.atoms.size < plain.state.atoms.size
+    assert (pruned.state.alpha[1:] > 0).all()
+    assert_allclose(pruned.objective, plain.objective, rtol=2e-5)

@@ -11,7 +11,9 @@ from atomlearn.core.interfaces import Array, Master, Refit
 from atomlearn.core.losses.squared_hinge import SquaredHinge
 from atomlearn.core.masters.candidate import block_of, certified
 from atomlearn.core.problem.problem import Problem
-from atomlearn.papers.settings import SETTINGS
+
+#: The kernels of all blocks, in bytes.
+KERNEL_BYTES = 4 * 2**30
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +37,12 @@ class DualMKL(Master):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn import masters, norms, solve, solvers
+    >>> from atomlearn import norms, solve, solvers
+    >>> from experiments.rivals import DualMKL
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((40, 12))
     >>> y = np.where(X[:, 0] > 0, 1, -1)
-    >>> mkl_fgm = solvers.FeatureGeneration(master=masters.DualMKL(), max_blocks=2)
+    >>> mkl_fgm = solvers.FeatureGeneration(master=DualMKL(), max_blocks=2)
     >>> support, form = norms.KSupport(3), {"form": "squared", "level": 1.0}
     >>> solve(X, y, loss="squared_hinge", norm=support, solver=mkl_fgm, **form).columns.size <= 6
     True
@@ -62,7 +65,7 @@ class DualMKL(Master):
         X, y = block_of(problem).dense().astype(np.float64), problem.y
         partition, _ = groups.parts(weights.size)
         n, count = y.size, partition.n_groups
-        if not count or n * n * 8 * count > SETTINGS.kernel_bytes:
+        if not count or n * n * 8 * count > KERNEL_BYTES:
             raise ValueError(f"DualMKL holds {count} kernels of {n} x {n}; use AcceleratedGradient")
         signed = X * y[:, None]
         blocks = [signed[:, partition.labels == group] for group in range(count)]

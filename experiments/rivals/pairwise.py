@@ -11,7 +11,10 @@ from atomlearn._kernels import active_set_qp
 from atomlearn.core.interfaces import Array, Atom, Columns, Norm, Scores
 from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.norms.vectors import to_float64
-from atomlearn.papers.settings import SETTINGS
+
+#: Trace lasso: steps of the search for its polar, and the relative distance of the bounds at which
+#: it ends.
+POLAR_STEPS, POLAR_GAP = 2000, 1e-7
 
 
 class PairwiseElasticNet(Parameters, Norm):
@@ -34,9 +37,9 @@ class PairwiseElasticNet(Parameters, Norm):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn import norms
-    >>> alike = norms.PairwiseElasticNet(np.ones((2, 2)))
-    >>> alike.value([3.0, -4.0]), norms.PairwiseElasticNet(np.eye(2)).value([3.0, -4.0])
+    >>> from experiments.rivals import PairwiseElasticNet
+    >>> alike = PairwiseElasticNet(np.ones((2, 2)))
+    >>> alike.value([3.0, -4.0]), PairwiseElasticNet(np.eye(2)).value([3.0, -4.0])
     (5.0, 7.0)
     """
 
@@ -129,10 +132,10 @@ class TraceLasso(Parameters, Norm):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn import norms
-    >>> round(norms.TraceLasso(np.eye(2)).value([3.0, -4.0]), 6)
+    >>> from experiments.rivals import TraceLasso
+    >>> round(TraceLasso(np.eye(2)).value([3.0, -4.0]), 6)
     7.0
-    >>> round(norms.TraceLasso(np.full((2, 2), 0.5**0.5)).value([3.0, -4.0]), 6)
+    >>> round(TraceLasso(np.full((2, 2), 0.5**0.5)).value([3.0, -4.0]), 6)
     5.0
     """
 
@@ -187,7 +190,7 @@ class TraceLasso(Parameters, Norm):
         goal, best, lower, upper = z / size, np.zeros(z.size), 0.0, math.inf
         M = X * (goal / squares)
         U, rho = np.zeros_like(M), 1.0 / max(float(np.linalg.norm(M, 2)), 1e-300)
-        for step in range(SETTINGS.polar_steps):
+        for step in range(POLAR_STEPS):
             Y = _shrunk(M - U, 1.0 / rho)
             free = Y + U
             M = free + X * ((goal - (X * free).sum(axis=0)) / squares)
@@ -200,7 +203,7 @@ class TraceLasso(Parameters, Norm):
                 inner = float(w @ goal) / gauge if gauge > 0 else 0.0
                 if abs(inner) > lower:
                     best, lower = math.copysign(1.0, inner) * w / gauge, abs(inner)
-                if upper - lower <= SETTINGS.polar_gap * upper:
+                if upper - lower <= POLAR_GAP * upper:
                     break
         return best, lower * size, upper * size
 

@@ -6,7 +6,7 @@ constrained form; the regularized variant is that of [V] section 4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar
 
 import numpy as np
@@ -25,6 +25,19 @@ from atomlearn.core.solvers.atom_generation import (
 from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.core.solvers.gauge import warm_atoms
 from atomlearn.core.solvers.refit import RayFit, refit_on_rays
+
+
+@dataclass(slots=True)
+class GreedyState(RayState):
+    """State with rays; truncated : atoms that backward steps have removed so far."""
+
+    truncated: int = 0
+
+    @classmethod
+    def of(cls, state: RayState, truncated: int) -> GreedyState:
+        """Return this state with the number of atoms removed so far."""
+        known = {part.name: getattr(state, part.name) for part in fields(RayState)}
+        return cls(**known, truncated=truncated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +73,10 @@ class CoGEnT(Solver):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn import solve, solvers
+    >>> from atomlearn import solve
+    >>> from experiments.rivals import CoGEnT
     >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
-    >>> result = solve(X, y, norm="l1", level=1.0, solver=solvers.CoGEnT())
+    >>> result = solve(X, y, norm="l1", level=1.0, solver=CoGEnT())
     >>> result.coef.round(4).tolist()
     [2.0, 0.0, -1.0]
     """
@@ -81,11 +95,11 @@ class CoGEnT(Solver):
                 f"atoms may give back; got {self.eta!r}"
             )
 
-    def start(self, problem: Problem, warm: WarmStart | None = None) -> RayState:
+    def start(self, problem: Problem, warm: WarmStart | None = None) -> GreedyState:
         """Begin at zero, or at the warm start as one atom w / gauge(w): one pass."""
-        return priced(problem, *warm_atoms(problem, warm, cached=True), 1)
+        return GreedyState.of(priced(problem, *warm_atoms(problem, warm, cached=True), 1), 0)
 
-    def step(self, problem: Problem, state: RayState) -> RayState:
+    def step(self, problem: Problem, state: GreedyState) -> GreedyState:
         """Forward, backward, price: one pass over the data."""
         assert state.atoms is not None
         atoms, shares = with_candidates(problem, state)
@@ -96,8 +110,7 @@ class CoGEnT(Solver):
         threshold = self.eta * state.certificate.objective + (1.0 - self.eta) * reached
         atoms, fit, truncated = self._truncate(problem, atoms, fit, threshold, target)
         after = following(problem, state, atoms, fit, 1, self.tolerance)
-        after.truncated = state.truncated + truncated
-        return after
+        return GreedyState.of(after, state.truncated + truncated)
 
     def _truncate(
         self, problem: Problem, atoms: AtomSet, fit: RayFit, threshold: float, target: float

@@ -12,8 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from atomlearn.core.interfaces import Array
-from atomlearn.core.masters.tuning import TUNING
-from atomlearn.papers.settings import SETTINGS
+
+#: Eigenvalues below this share of the largest are rounding.
+RANK = 1e-13
+#: Bound on Newton steps; three to six are usual.
+INNER_STEPS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class Spectrum:
     def of(cls, matrix: Array) -> Spectrum:
         """Return the eigendecomposition of a symmetric positive semidefinite matrix."""
         values, vectors = np.linalg.eigh(matrix)
-        values = np.where(values > SETTINGS.rank * max(float(values[-1]), 0.0), values, 0.0)
+        values = np.where(values > RANK * max(float(values[-1]), 0.0), values, 0.0)
         return cls(values, vectors)
 
     @property
@@ -68,7 +71,7 @@ def newton_radius(values: Array, p: Array, level: float) -> float:
     excess = float(np.sqrt(squares.sum())) - level
     low, high = excess / float(m.max()), excess / float(m.min())
     r = low
-    for _ in range(TUNING.inner_steps):  # three to six are usual
+    for _ in range(INNER_STEPS):
         shifted = m * r + level
         terms = squares / (shifted * shifted)
         phi = float(terms.sum())

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
+from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import Counted, as_design
+from atomlearn.interfaces import Norm
 from atomlearn.norms import L1, Groups, KSupport
-from atomlearn.papers.active_groups import active_groups
-from atomlearn.papers.group_step import Spectrum, exact_step, majorized_step, newton_radius
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
-from atomlearn.solvers import BlockCoordinateDescent, ColumnGeneration, run
+from atomlearn.solvers import ColumnGeneration, run
 from atomlearn.testing import tolerances
 from atomlearn.testing.problems import Case, all_cases, optimum
+from atomlearn.testing.solvers import SolverChecks
+from experiments.rivals import BlockCoordinateDescent, active_groups
+from experiments.rivals.group_step import Spectrum, exact_step, majorized_step, newton_radius
 
 Array = NDArray[np.float64]
 
@@ -66,6 +71,24 @@ def test_majorized_step() -> None:
 
 
 # The method.
+
+
+class TestBlockCoordinateDescent(SolverChecks):
+    norm = L1()
+    solver = BlockCoordinateDescent(tolerance=1e-7)
+    forms: ClassVar[tuple[Form, ...]] = ("penalized",)
+    monotone = True
+
+    def _norm(self, k: int) -> Norm:
+        return self.norm
+
+    def cases(self) -> list[Case]:
+        """One of the two of each loss and form: steps know neither weights nor intercept."""
+        return super().cases()[::2]
+
+
+class TestBlockCoordinateDescentMajorized(TestBlockCoordinateDescent):
+    solver = BlockCoordinateDescent(newton=False, tolerance=1e-7)
 
 
 @pytest.mark.parametrize("norm", NORMS, ids=repr)
@@ -144,6 +167,11 @@ def test_refusals_name_the_remedy() -> None:
 
 
 # ACTIVE.
+
+
+class TestActiveGroups(SolverChecks):
+    solver = active_groups(tolerance=1e-7)
+    monotone = True
 
 
 def test_active_groups_lets_one_group_in_at_each_pass() -> None:

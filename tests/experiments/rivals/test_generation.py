@@ -7,8 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import norms, solve
-from atomlearn.masters import DualMKL, SemismoothNewton
-from atomlearn.solvers import SDCA, UFOMKL, FeatureGeneration
+from atomlearn.masters import SemismoothNewton
+from atomlearn.solvers import FeatureGeneration
+from experiments.rivals import SDCA, UFOMKL, DualMKL
 
 
 def data(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

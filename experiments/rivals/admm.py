@@ -15,8 +15,10 @@ from atomlearn.core.problem.pricing import Pricing
 from atomlearn.core.problem.problem import Problem
 from atomlearn.papers.fista import dense_start
 from atomlearn.papers.proximal import NamedProx, check_name, proximal_of
-from atomlearn.papers.ridge import RidgeSystem
-from atomlearn.papers.settings import SETTINGS
+from experiments.rivals.ridge import RidgeSystem
+
+#: Changes after which rho stays, as convergence is proved for a rho that settles.
+RHO_CHANGES = 60
 
 
 @dataclass(slots=True)
@@ -65,9 +67,10 @@ class ADMM(Solver):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn import solve, solvers
+    >>> from atomlearn import solve
+    >>> from experiments.rivals import ADMM
     >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
-    >>> result = solve(X, y, norm="l1", level=1.0, solver=solvers.ADMM())
+    >>> result = solve(X, y, norm="l1", level=1.0, solver=ADMM())
     >>> result.coef.round(4).tolist()
     [2.0, 0.0, -1.0]
     """
@@ -116,7 +119,7 @@ class ADMM(Solver):
 
     def _balance(self, state: ADMMState, primal: float, change: float) -> None:
         """Move rho toward equal residuals; the scaled multiplier moves the other way."""
-        if state.rho_changes >= SETTINGS.rho_changes or not (primal > 0 and change > 0):
+        if state.rho_changes >= RHO_CHANGES or not (primal > 0 and change > 0):
             return
         assert state.dual is not None
         # Each residual in its own unit: w for the primal one, rho u for the other.

@@ -19,7 +19,13 @@ from atomlearn.core.losses import Logistic, Squared, SquaredHinge
 from atomlearn.core.masters.candidate import block_of, certified
 from atomlearn.core.norms.combine import Nonnegative, Scaled
 from atomlearn.core.problem.problem import Problem
-from atomlearn.papers.settings import SETTINGS
+
+#: What is tried until the gap is reached. An accuracy, in units of the relative gap wanted (small
+#: residuals are not yet a small gap), and how far to go toward the border of the cones at once:
+#: Clarabel's own 0.99 now and then ends in a corner, far too early.
+ATTEMPTS = ((0.1, 0.9), (1e-5, 0.9), (1e-5, 0.8), (1.0, 0.99), (1e-3, 0.7))
+#: The finest accuracy that it is asked for, and the coarsest.
+FINEST, COARSEST = 1e-14, 1e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +51,12 @@ class InteriorPoint(Master):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn import designs, losses, masters, norms, problem
+    >>> from atomlearn import designs, losses, norms, problem
+    >>> from experiments.rivals import InteriorPoint
     >>> block = designs.as_design(np.eye(2)).gather(np.arange(2))
     >>> regularizer = problem.Regularizer(norms.L1(), "penalized", 0.1)
     >>> restricted = problem.Problem.build(block, [1.0, 2.0], losses.Squared(), regularizer)
-    >>> refit = masters.InteriorPoint().solve(restricted, np.zeros(2), 0.0, 1e-8)
+    >>> refit = InteriorPoint().solve(restricted, np.zeros(2), 0.0, 1e-8)
     >>> refit.weights.round(4)
     array([0.9, 1.9])
     """
@@ -64,8 +71,8 @@ class InteriorPoint(Master):
             return best.refit
         clarabel, steps = _clarabel(), 0
         wanted = gap_target / _scale(problem, intercept)
-        for accuracy, fraction in SETTINGS.attempts:
-            tolerance = min(max(accuracy * wanted, SETTINGS.finest), SETTINGS.coarsest)
+        for accuracy, fraction in ATTEMPTS:
+            tolerance = min(max(accuracy * wanted, FINEST), COARSEST)
             settings = clarabel.DefaultSettings()
             settings.verbose = False
             settings.time_limit = problem.deadline.left
@@ -212,8 +219,10 @@ def _gauge_parts(
             f"InteriorPoint knows l1, l2, groups, and scaled or non-negative ones of these, got "
             f"{norm!r}; use SemismoothNewton"
         )
-    groups, factors = known.members_and_weights(size)
-    count = len(groups)
+    partition, own_factors = known.parts(size)
+    count = partition.n_groups
+    factors = np.ones(count) if own_factors is None else own_factors
+    groups = [partition.members(np.array([g])) for g in range(count)]
     bounds = program.variables(np.zeros(count), np.zeros(count))
     # One cone (t_g, w_g) after the other: t_g in the first row of each, its members below.
     sizes = np.array([members.size for members in groups], dtype=np.int64)

@@ -1,0 +1,134 @@
+"""ADMM: the suite, named proxes, matrix pursuit within memory, and its ridge problem."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from atomlearn import norms, solve
+from atomlearn.core.solvers.stopping import Iterations, RelativeGap
+from atomlearn.designs import Tasks
+from atomlearn.interfaces import Norm
+from atomlearn.norms import L1, L2, Groups, KSupport
+from atomlearn.result import Status
+from atomlearn.solvers import run
+from atomlearn.testing import tolerances
+from atomlearn.testing.problems import FORMS, LOSSES, Case, optimum
+from atomlearn.testing.solvers import SolverChecks
+from experiments.rivals import ADMM
+from experiments.rivals.ridge import CoordinateSpace, RidgeSystem, SampleSpace
+
+Array = NDArray[np.float64]
+
+GROUPS = [[0, 1, 2], [3, 4], [5, 6, 7, 8], [10, 11]]
+NORMS = (L1(), L2(), KSupport(2, groups=GROUPS), Groups(GROUPS))
+STOP = RelativeGap(1e-7) | Iterations(1000)
+
+
+class TestADMM(SolverChecks):
+    solver = ADMM()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_gap_is_refuted_far_from_zero(seed: int) -> None:
+    pytest.importorskip("mpmath")
+    from tests.certificates.test_other_solvers import assert_gap_holds_far_from_zero
+
+    assert_gap_holds_far_from_zero(ADMM(), seed)
+
+
+@pytest.mark.parametrize("norm", NORMS, ids=lambda norm: type(norm).__name__)
+def test_every_norm_with_a_prox(norm: Norm) -> None:
+    for number, form in enumerate(FORMS):
+        case = Case(LOSSES[number], form, intercept=True, seed=200 + number)
+        result = run(case.problem(norm), ADMM(), STOP)
+        assert result.status is Status.CONVERGED
+        best = optimum(case, norm)
+        assert abs(result.objective - best) <= tolerances.ORACLE * best + result.gap
+
+
+@pytest.mark.parametrize("name", ["box_norm", "binary_search", "two_step", "exhaustive"])
+def test_named_proxes_make_the_same_run(name: str) -> None:
+    problem = Case("logistic", "squared", tau=0.3, seed=41).problem(KSupport(4))
+    ours = run(problem, ADMM(iterations=2), Iterations(3))
+    theirs = run(problem, ADMM(iterations=2, prox=name), Iterations(3))  # type: ignore[arg-type]
+    assert_allclose(theirs.coef, ours.coef, atol=1e-9)
+    with pytest.raises(ValueError, match="ADMM: prox"):
+        ADMM(prox="quick")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("shape", [(6, 9), (9, 6)])
+@pytest.mark.parametrize("weight", [None, 2.5])
+def test_admm_on_tasks_reaches_the_optimum(shape: tuple[int, int], weight: float | None) -> None:
+    """One small system for all tasks gives the optimum of the plain way."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal(shape), rng.standard_normal((shape[0], 4))
+    settings = {"norm": norms.KSupport(5), "form": "squared", "level": 1.5, "tau": 0.3}
+    if weight is not None:
+        settings["sample_weight"] = np.full(Y.size, weight)
+    ours = solve(Tasks(X, 4), Y.ravel(), solver=ADMM(), gap=1e-9, **settings)
+    plain = solve(np.kron(X, np.eye(4)), Y.ravel(), gap=1e-10, **settings)
+    assert ours.converged
+    assert_allclose(ours.coef.ravel(), plain.coef, atol=1e-4)
+
+
+def test_admm_on_matrix_pursuit_needs_no_gram_of_all_samples() -> None:
+    """196 x 500 images: 98,000 samples by 250,000 columns, whose Gram would be 72 GiB."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((196, 500)) + rng.standard_normal((196, 1))
+    X /= np.linalg.norm(X, axis=0)
+    settings = {"norm": norms.KSupport(1000), "form": "squared", "level": 40.0, "max_iter": 2}
+    result = solve(Tasks(X, 500), X.reshape(-1), solver=ADMM("two_step"), **settings)
+    assert np.isfinite(result.objective)
+    with pytest.raises(ValueError, match="GiB"):
+        solve(Tasks(X, 500), np.sign(X.reshape(-1)), loss="logistic", solver=ADMM(), **settings)
+
+
+# ADMM's ridge problem.
+
+
+@pytest.mark.parametrize("shape", [(9, 14), (14, 9)])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_ridge_system(shape: tuple[int, int], loss: str, intercept: bool) -> None:
+    """Against SciPy's minimiser, in sample and in coordinate space, from one center to the next."""
+    case = Case(loss, "squared", intercept, True, 0.3, 0.3, *shape, seed=50)
+    problem = case.problem(KSupport(3))
+    X = case.data()[0]
+    system = RidgeSystem.of(problem, np.zeros(shape[0]), 0.0)
+    assert isinstance(system, SampleSpace if shape[0] <= shape[1] else CoordinateSpace)
+    rng = np.random.default_rng(0)
+    for rho in (0.7, 0.7, 5.0):
+        center = rng.standard_normal(shape[1])
+
+        def objective(x: Array, center: Array = center, rho: float = rho) -> tuple[float, Array]:
+            w, b = x[:-1], x[-1] if intercept else 0.0
+            z = X @ w + b
+            slope = problem.loss.gradient(problem.y, z, problem.weight)
+            value = problem.loss.value(problem.y, z, problem.weight) + 0.15 * (w @ w)
+            value += 0.5 * rho * float((w - center) @ (w - center))
+            gradient = X.T @ slope + 0.3 * w + rho * (w - center)
+            return value, np.append(gradient, slope.sum() if intercept else 0.0)
+
+        expected = minimize(
+            objective, np.zeros(shape[1] + 1), jac=True, method="BFGS", options={"gtol": 1e-9}
+        )
+        w = system.solve(problem, center, rho, 1e-12)
+        value, gradient = objective(np.append(w, system.intercept))
+        assert value <= expected.fun * (1 + 1e-12)
+        assert np.abs(gradient).max() <= 1e-7
+
+
+def test_factorization_is_kept_while_rho_stays() -> None:
+    problem = Case("squared", seed=51).problem(KSupport(3))
+    system = RidgeSystem.of(problem, np.zeros(24), 0.0)
+    rng = np.random.default_rng(1)
+    system.solve(problem, rng.standard_normal(16), 1.0, 1e-10)
+    kept = system.factor
+    system.solve(problem, rng.standard_normal(16), 1.0, 1e-10)
+    assert system.factor is kept
+    system.solve(problem, rng.standard_normal(16), 2.0, 1e-10)
+    assert system.factor is not kept
