@@ -30,7 +30,7 @@ KNOWN: list[tuple[str, str, str, str]] = [
      "tests/mutation/test_noticed.py"),
     ("core/problem/checks.py", "    if not weight.any():", "    if False:",
      "tests/mutation/test_noticed.py"),
-    ("core/problem/problem.py", ".eps) ** 2 * 64.0", ".eps) * 64.0",
+    ("core/problem/problem.py", "64.0 * EPS**2", "64.0 * EPS",
      "tests/mutation/test_noticed.py"),
     ("core/problem/regularizer.py", "ProxJacobian(plain.diagonal * shrink,",
      "ProxJacobian(plain.diagonal,", "tests/mutation/test_noticed.py"),
