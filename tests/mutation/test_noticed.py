@@ -22,6 +22,7 @@ from atomlearn.result import Status
 from atomlearn.solvers import ColumnGeneration
 from atomlearn.storage.conversion.writer import StoreWriter
 from atomlearn.storage.store.store_file import COUNTS, MANIFEST, VALUES, StoreError, digest
+from atomlearn.testing.tolerances import ORACLE
 
 
 @pytest.fixture
@@ -161,13 +162,17 @@ def test_the_jacobian_of_a_prox_with_a_ridge_is_its_derivative(form):
         assert_allclose(J[:, j], (ahead - behind) / (2 * h), atol=1e-6)
 
 
-def test_a_nearly_exact_fit_still_proves_its_gap():
+def test_a_nearly_exact_fit_is_not_taken_for_a_perfect_one():
+    """Whether its gap can be proved depends on the last bits of the processor; its optimum not."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 5))
     y = X @ np.ones(5) + 1e-7 * rng.normal(size=40)
     result = solve(X, y, level=1e-13, gap=0.1, form="squared", norm="l2")
-    assert result.status is Status.CONVERGED
-    assert result.objective < 1e-12
+    assert result.status in (Status.CONVERGED, Status.STALLED)
+    stacked = np.vstack([X, np.sqrt(1e-13) * np.eye(5)])
+    residual = np.append(y, np.zeros(5))
+    residual -= stacked @ np.linalg.lstsq(stacked, residual, rcond=None)[0]
+    assert_allclose(result.objective, 0.5 * residual @ residual, rtol=ORACLE)
 
 
 # --- estimators -------------------------------------------------------------------------------
