@@ -20,16 +20,29 @@ BENCH := $(BENCH_VENV)/.installed
 # An environment for development serves the demo too: no second build.
 DEMO := $(firstword $(wildcard $(DEVELOP)) $(RUNTIME))
 
-.PHONY: demo test fuzz sanitize mutants campaign lint format types docs bench clean
+.PHONY: demo say-demo test say-test test-processors fuzz sanitize mutants campaign lint format types docs bench clean
 
-demo: $(DEMO)
+say-demo:
+	@echo "make demo: selects features of data that scikit-learn bundles and writes a report to"
+	@echo "atomlearn-demo/: about 15 seconds$(if $(wildcard $(DEMO)),., after setting up $(VENV): some minutes the first time.)"
+
+demo: say-demo $(DEMO)
 	$(BIN)/atomlearn demo
 
 # One worker a core, each with one thread of its own: workers with more of them fight for cores.
 # For one process, with the output of a debugger: make test PYTEST_ARGS="-n 0 tests/norms".
 # Bytecode is kept, whatever the environment says: every worker and every command starts sooner.
-test: $(DEVELOP)
+say-test:
+	@echo "make test: runs the tests, one worker a core, up to the first failure: about 3 minutes"
+	@echo "on 2 cores$(if $(wildcard $(DEVELOP)),., after setting up $(VENV): some minutes the first time.)"
+
+test: say-test $(DEVELOP)
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -x -q -n auto --dist worksteal $(PYTEST_ARGS)
+
+# The whole suite on each of the processors that tests/processors.py describes: 3 to 6 minutes each
+# on 2 cores. PROCESSORS=zen runs one; --turn the one that the hash of the commit chooses.
+test-processors: $(DEVELOP)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m tests.processors $(PROCESSORS)
 
 # Mutated files, shared between all readers: each is read, or refused in one line.
 N ?= 10000
@@ -107,11 +120,15 @@ $(VENV)/pyvenv.cfg:
 
 # Order-only: what matters is that the environment is there, not its date.
 $(RUNTIME): $(KERNELS) | $(VENV)/pyvenv.cfg
-	$(PIP) install --quiet -e ".[report]"
+	@echo "Setting up $(VENV): pip downloads packages, then compiles the kernels: 1 to 2 minutes on 2"
+	@echo "cores, during which it prints little."
+	$(PIP) install -e ".[report]"
 	@touch $@
 
 $(DEVELOP): $(KERNELS) | $(VENV)/pyvenv.cfg
-	$(PIP) install --quiet -e ".[report,dev,docs]"
+	@echo "Setting up $(VENV): pip downloads some 150 packages, then compiles the kernels: 1 to 2"
+	@echo "minutes on 2 cores, during which it prints little."
+	$(PIP) install -e ".[report,dev,docs]"
 	@touch $@ $(RUNTIME)
 
 $(BENCH): $(KERNELS) | $(VENV)/pyvenv.cfg

@@ -27,6 +27,7 @@ import numpy as np
 
 #: A problem: set up with the size factor, then a function that is timed and tells its passes.
 Timed = Callable[[], float]
+ROOT = Path(__file__).parents[1]
 PROBLEMS: dict[str, Callable[[float], Timed]] = {}
 
 
@@ -257,7 +258,9 @@ def compare(trees: list[Path], name: str, size: float, repeats: int) -> dict[str
     """Return the row of one problem."""
     servers = []
     for tree in trees:
-        environment = os.environ | {"PYTHONPATH": f"{tree.resolve() / 'src'}"}
+        # Else the finder of an editable install would answer for both trees.
+        places = [str(tree.resolve() / "src"), str(ROOT / "tests/path_first")]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(places)}
         command = [sys.executable, __file__, "--serve", name, "--size", str(size)]
         servers.append(
             subprocess.Popen(

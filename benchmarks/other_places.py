@@ -1,7 +1,7 @@
 """The places where we were not clearly first, before and after: one row a place and a tree.
 
     python -m benchmarks.other_places [NAMES] [--label after] [--again]
-    PYTHONPATH=/other/tree/src python -m benchmarks.other_places [NAMES] --label before
+    PYTHONPATH=/other/tree/src:tests/path_first python -m benchmarks.other_places --label before
 
 Each place is measured in a process of its own, to the gap its row tells; ``rival_seconds`` is what
 it is compared with (l1 for k-support, scikit-learn or adelie at equal accuracy, a pass over the

@@ -1,7 +1,7 @@
 """Passes of a path under the trace norm, each level started from the one before.
 
     python benchmarks/matrices/warm_path.py                       # this tree
-    PYTHONPATH=/other/tree/src python benchmarks/matrices/warm_path.py
+    PYTHONPATH=/other/tree/src:tests/path_first python benchmarks/matrices/warm_path.py
 
 Multi-task problems Y = X W + noise with W of low rank: n samples, p features, 20 tasks. One line
 a problem: passes and seconds of the whole path, and of the same levels each started at zero.

@@ -32,8 +32,10 @@ run() {
   env LD_PRELOAD="${library} $(g++ -print-file-name=libstdc++.so.6)" \
     ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
     TSAN_OPTIONS=ignore_noninstrumented_modules=1:exitcode=66 OMP_NUM_THREADS=2 \
-    PYTHONPATH="$(realpath "${copy}")" PYTHONMALLOC=malloc "${python}" "$@"
+    PYTHONPATH="$(realpath "${copy}"):$(realpath tests/path_first)" PYTHONMALLOC=malloc "${python}" "$@"
 }
+# Else the sanitizers would have seen nothing of what ran.
+run -c "from atomlearn._kernels import _native; assert '${copy}' in _native.__file__, _native.__file__"
 run -m pytest -q -n 0 -x -p no:cacheprovider -W ignore ${SANITIZE_TESTS:-tests/kernels tests/masters}
 run -m benchmarks.certificate.campaign --seconds "${SECONDS_OF_CAMPAIGN:-60}"
 echo "sanitizers (${sanitizers}): clean"

@@ -10,20 +10,22 @@ import random
 import re
 import resource
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
+from importlib.machinery import PathFinder
+from importlib.util import find_spec
 from pathlib import Path
 
 from tests.mutation.known import KNOWN, SRC
 from tests.mutation.operators import changed
 from tests.mutation.reach import Chosen, Reach, tests_that_run
-from tests.mutation.ways import is_way
 
 #: Which tests are there for which files: the first that fits. Those of the file itself, by its
 #: name, come first, as most changes are noticed there.
 ROOMS = {
-    "core/problem": "tests/solvers/test_contracts_of_run.py tests/mutation/test_noticed.py "
+    "core/problem": "tests/solvers/test_contracts_of_run.py "
                     "tests/masters/test_master_suite.py tests/certificates/test_rounding.py "
                     "tests/solvers/test_offset_and_free.py tests/solvers/test_run.py",
     "core/losses": "tests/losses/test_losses.py tests/losses/test_pieces.py tests/losses "
@@ -34,7 +36,7 @@ ROOMS = {
     "core/masters": "tests/masters/test_master_suite.py tests/masters/test_linear_algebra.py "
                     "tests/masters",
     "core/solvers": "tests/solvers/test_contracts_of_run.py tests/solvers/test_run.py "
-                    "tests/mutation/test_noticed.py tests/solvers/test_checkpoint.py "
+                    "tests/solvers/test_checkpoint.py "
                     "tests/solvers/test_solver_suite.py",
     "core/data": "tests/designs/test_explicit_designs.py tests/designs/test_wrappers.py "
                  "tests/designs/test_scores.py tests/designs/test_as_design.py "
@@ -47,10 +49,11 @@ HEAVY = ("numpy", "scipy.sparse.linalg", "scipy.optimize", "scipy.special", "skl
 PATIENCE = 60
 
 
-def noticed(copy: Path, file: str, source: str, tests: str | list[str]) -> str:
-    """Return which test fails over the file with this source, "" where none does.
+def noticed(copy: Path, file: str, source: str, tests: str | list[str]) -> tuple[str, str]:
+    """Return which test fails over the file with this source ("" for none), and the file imported.
 
-    Tests are files, or a list of single tests in the order in which they are run.
+    Tests are files, or a list of single tests in the order in which they are run. They must have
+    imported the copy and nothing else of the package: else this raises.
     """
     place = copy / file
     held = place.read_text(encoding="utf-8")
@@ -60,6 +63,14 @@ def noticed(copy: Path, file: str, source: str, tests: str | list[str]) -> str:
         _test(copy, tests)
     status = os.waitpid(child, 0)[1]
     place.write_text(held, encoding="utf-8")
+    imported = (copy / "imported").read_text().split("\n")
+    if outside := [path for path in imported if not Path(path).is_relative_to(copy)]:
+        raise SystemExit(f"the tests ran over other code than the changed copy: {outside[:3]}")
+    return _failed(copy, status), str(place) if str(place) in imported else imported[0]
+
+
+def _failed(copy: Path, status: int) -> str:
+    """Return which test failed, "" where none did."""
     if status == 0:
         return ""
     # Where the package cannot even be imported, no test is.
@@ -73,7 +84,15 @@ def noticed(copy: Path, file: str, source: str, tests: str | list[str]) -> str:
 def _test(copy: Path, tests: str | list[str], reach: Reach | None = None) -> None:
     """Run the tests over the copy, and end this process."""
     os.chdir(copy)
+    # The finder of an editable install would answer before sys.path is looked at: in this process,
+    # and in those that tests start.
+    sys.meta_path.insert(0, PathFinder)
     sys.path[:0] = [str(copy / "src"), str(copy)]
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    os.environ["PYTHONPATH"] = f"{copy / 'src'}{os.pathsep}{copy / 'tests/path_first'}"
+    # Now, since a change that hangs is killed; once more at the end.
+    spec = find_spec("atomlearn")
+    (copy / "imported").write_text(str(spec and spec.origin))
     sys.dont_write_bytecode = True
     if reach is None:
         limit = PATIENCE if isinstance(tests, list) else 5 * PATIENCE
@@ -98,15 +117,18 @@ def _test(copy: Path, tests: str | list[str], reach: Reach | None = None) -> Non
         if reach is not None:
             reach.save()
     finally:
+        parts = [part for name, part in sys.modules.items() if name.split(".")[0] == "atomlearn"]
+        files = [str(part.__file__) for part in parts if getattr(part, "__file__", None)]
+        if files:
+            (copy / "imported").write_text("\n".join(files))
         sys.stdout.flush()
         os._exit(int(code))
 
 
 def tests_of(file: str, room: str) -> str:
-    """Return the tests of a room: first those of the file by its name, and of earlier draws."""
+    """Return the tests of a room: first those of the file by its name."""
     stem = Path(file).stem
     near = [str(path) for path in sorted(Path("tests").rglob(f"test_{stem}*.py"))]
-    near += [str(path) for path in sorted(Path("tests/mutation").glob("test_*.py"))]
     rest = [name for name in ROOMS[room].split() if name not in near]
     return " ".join(near + rest)
 
@@ -134,6 +156,10 @@ def main() -> int:
         for part in ("src", "tests", "benchmarks", "pyproject.toml"):
             place = shutil.copytree if Path(part).is_dir() else shutil.copy
             place(part, copy / part)
+        # The kernels are built once, and live in the install.
+        where = "from atomlearn._kernels import _native; print(_native.__file__)"
+        built = subprocess.run([sys.executable, "-c", where], capture_output=True, check=True)
+        shutil.copy(os.fsdecode(built.stdout.strip()), copy / "src/atomlearn/_kernels")
         if options.learn:
             return _learned(copy, options)
         return _survivors(copy, options)
@@ -159,18 +185,19 @@ def _survivors(copy: Path, options: argparse.Namespace) -> int:
             continue
         chosen = tests_that_run(reach, file, line) if reach is not None and line else []
         if chosen:
-            by = noticed(copy, file, source, chosen)
+            by, imported = noticed(copy, file, source, chosen)
             what = f"{what} ({len(chosen)} tests)"
         else:
             if tests not in sound and not options.trusting:
                 # Tests that fail over the package as it is would notice everything.
                 held = (copy / file).read_text(encoding="utf-8")
-                sound[tests] = not noticed(copy, file, held, tests)
+                sound[tests] = not noticed(copy, file, held, tests)[0]
             if not sound.get(tests, True):
                 raise SystemExit(f"{tests} fail without any change")
-            by = noticed(copy, file, source, tests)
+            by, imported = noticed(copy, file, source, tests)
         killed, survived = killed + bool(by), survived + (not by)
         print("killed  " if by else "SURVIVED", file, what, by and f"by {by}", flush=True)
+        print("         imported:", imported, flush=True)
     print(f"{killed} of {killed + survived} killed")
     return survived
 
@@ -194,8 +221,7 @@ def _changes(options: argparse.Namespace):
             sorted(p for p in Path(SRC, room).glob("*.py") if p.name != "__init__.py")
         )
         source, line, what = changed(path, rng)
-        held = path.read_text(encoding="utf-8").splitlines()
-        if line and not is_way(str(path.relative_to(SRC + "core")), held[line - 1]):
+        if line:
             drawn += 1
             yield str(path), line, tests_of(str(path), room), source, f"line {line}: {what}"
 

@@ -16,7 +16,7 @@ NAMES = {"min": "max", "max": "min", "any": "all", "all": "any", "minimum": "max
          "maximum": "minimum", "argmin": "argmax", "argmax": "argmin"}  # fmt: skip
 
 
-#: Whose fields are sizes from which another way is quicker: see ``tests/mutation/ways.py``.
+#: Whose fields are sizes from which another way is quicker: no answer shows their change.
 SETTINGS = re.compile(r"\b(TUNING|LIMITS|BELIEVED|PIECE|SORTED|self\.pace)\b")
 
 

@@ -18,6 +18,7 @@ from atomlearn import (
     reports,
     solve,
 )
+from atomlearn.testing.tolerances import SAME_FLOAT64
 
 matplotlib.use("agg")
 X, Y = load_diabetes(return_X_y=True)
@@ -38,7 +39,9 @@ def test_every_display_draws_on_given_axes_and_keeps_what_it_drew() -> None:
     found = reports.ConvergenceDisplay.from_estimator(cv, Z, Y, ax=axes[2])
     assert found.gaps[0][-1] == cv.results_[0].history[-1].relative_gap
     found = reports.CoefficientDisplay.from_estimator(cv, Z, Y, ax=axes[3])
-    assert np.abs(found.values[0, 0]) == np.abs(cv.coef_).max()
+    np.testing.assert_allclose(
+        np.abs(found.values[0, 0]), np.abs(cv.coef_).max(), rtol=SAME_FLOAT64
+    )
     selector = StabilitySelector(AtomicRegressor(alpha=5.0), 4, rng=0).fit(Z, Y)
     found = reports.StabilityDisplay.from_estimator(selector, ax=axes[4])
     assert found.probabilities[0] == selector.selection_probabilities_.max()

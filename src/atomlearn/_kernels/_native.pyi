@@ -11,6 +11,7 @@ Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 Indices = NDArray[np.signedinteger[Any]]
 
+def simd() -> str: ...
 def dense_product(
     x: Data,
     rows_contiguous: bool,

@@ -82,7 +82,7 @@ ATOMLEARN_INLINE void prefetch_step(const T* x) {
 // Four vectors at once share the loads of v, and their four sums hide the latency of addition.
 // Meanwhile the next four are fetched.
 template <class T, bool Squared>
-ATOMLEARN_CLONES void dot_four(const T* const* x, const T* const* next, Index start,
+ATOMLEARN_INLINE void dot_four(const T* const* x, const T* const* next, Index start,
                                const double* v, Index n, double* out) {
     const T *a = x[0] + start, *b = x[1] + start, *c = x[2] + start, *d = x[3] + start;
     const T *e = next[0] + start, *f = next[1] + start, *g = next[2] + start, *h = next[3] + start;
@@ -115,7 +115,7 @@ ATOMLEARN_CLONES void dot_four(const T* const* x, const T* const* next, Index st
 }
 
 template <class T, bool Squared>
-ATOMLEARN_CLONES void dot_four_at(const T* a, const T* b, const T* c, const T* d, const Index* at,
+ATOMLEARN_INLINE void dot_four_at(const T* a, const T* b, const T* c, const T* d, const Index* at,
                                   const double* v, Index n, double* out) {
     double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
 #pragma omp simd reduction(+ : s0, s1, s2, s3)
@@ -143,10 +143,10 @@ void dots_of(const Majors<T>& x, const double* v, Range majors, Range minors, do
             for (Index g = 0; g < 8; ++g) p[g] = x.at(std::min(m + g, last));
             double sums[4] = {0, 0, 0, 0};
             if (x.minor_subset) {
-                dot_four_at<T, Squared>(p[0], p[1], p[2], p[3], x.minor_subset + start, v + start,
-                                        n, sums);
+                vectorized<dot_four_at<T, Squared>>(p[0], p[1], p[2], p[3], x.minor_subset + start,
+                                                    v + start, n, sums);
             } else {
-                dot_four<T, Squared>(p, p + 4, start, v + start, n, sums);
+                vectorized<dot_four<T, Squared>>(p, p + 4, start, v + start, n, sums);
             }
             for (Index g = 0; g < 4 && m + g < majors.end; ++g) out[m + g] += sums[g];
         }
@@ -195,7 +195,7 @@ struct Weighted {
 
 // Eight vectors at once share the loads and stores of the sums; the next eight are fetched.
 template <class T, bool Squared>
-ATOMLEARN_CLONES void add_eight(const T* const* x, const T* const* next, const double* v,
+ATOMLEARN_INLINE void add_eight(const T* const* x, const T* const* next, const double* v,
                                 Index start, Index n, double* sums) {
     const T *x0 = x[0] + start, *x1 = x[1] + start, *x2 = x[2] + start, *x3 = x[3] + start;
     const T *x4 = x[4] + start, *x5 = x[5] + start, *x6 = x[6] + start, *x7 = x[7] + start;
@@ -216,13 +216,13 @@ ATOMLEARN_CLONES void add_eight(const T* const* x, const T* const* next, const d
 }
 
 template <class T, bool Squared>
-ATOMLEARN_CLONES void add_one(const T* x, double v, Index n, double* sums) {
+ATOMLEARN_INLINE void add_one(const T* x, double v, Index n, double* sums) {
 #pragma omp simd
     for (Index j = 0; j < n; ++j) sums[j] += v * term<Squared>(x[j]);
 }
 
 template <class T, bool Squared>
-ATOMLEARN_CLONES void add_one_at(const T* x, double v, const Index* at, Index n, double* sums) {
+ATOMLEARN_INLINE void add_one_at(const T* x, double v, const Index* at, Index n, double* sums) {
 #pragma omp simd
     for (Index j = 0; j < n; ++j) sums[j] += v * term<Squared>(x[at[j]]);
 }
@@ -238,14 +238,15 @@ void sums_of(const Weighted<T>& x, const Index* minor_subset, Range majors, Rang
             for (; m + kTogether <= majors.end; m += kTogether) {
                 const T* const* now = x.vectors.data() + m;
                 const T* const* next = m + 2 * kTogether <= majors.end ? now + kTogether : now;
-                add_eight<T, Squared>(now, next, x.weights.data() + m, start, n, sums);
+                vectorized<add_eight<T, Squared>>(now, next, x.weights.data() + m, start, n, sums);
             }
         }
         for (; m < majors.end; ++m) {
             if (minor_subset)
-                add_one_at<T, Squared>(x.vectors[m], x.weights[m], minor_subset + start, n, sums);
+                vectorized<add_one_at<T, Squared>>(x.vectors[m], x.weights[m], minor_subset + start,
+                                                   n, sums);
             else
-                add_one<T, Squared>(x.vectors[m] + start, x.weights[m], n, sums);
+                vectorized<add_one<T, Squared>>(x.vectors[m] + start, x.weights[m], n, sums);
         }
     }
 }
@@ -277,7 +278,7 @@ void sums(const Majors<T>& x, const double* v, double* out) {
 
 // Each sum on its own, in one order: it does not depend on the other pairs.
 template <class T>
-ATOMLEARN_CLONES double pair_sum(const T* x, const T* y, const double* v, Index n) {
+ATOMLEARN_INLINE double pair_sum(const T* x, const T* y, const double* v, Index n) {
     Lanes s0 = {}, s1 = {};
     Index i = 0;
     for (; i + kStep <= n; i += kStep) {
@@ -304,7 +305,8 @@ void dense_pair_sums(const T* x, Index stride, Index n, const Index* first, cons
                      Index count, const double* v, double* out) {
 #pragma omp parallel for schedule(static) num_threads(threads_for(2 * n * count))
     for (Index pair = 0; pair < count; ++pair)
-        out[pair] = pair_sum(x + first[pair] * stride, x + second[pair] * stride, v, n);
+        out[pair] =
+            vectorized<pair_sum<T>>(x + first[pair] * stride, x + second[pair] * stride, v, n);
 }
 
 template <class T>

@@ -9,7 +9,7 @@ namespace {
 
 // With the old column `position` gone, row i of the rows below starts one entry left of the
 // diagonal. Rows i and i + 1 are rotated so that this entry vanishes; row i moves one to the left.
-ATOMLEARN_CLONES void rotate_up(double* factor, Index stride, Index size, Index position) {
+ATOMLEARN_INLINE void rotate_up(double* factor, Index stride, Index size, Index position) {
     for (Index i = position; i + 1 < size; ++i) {
         double* upper = factor + i * stride;
         double* lower = upper + stride;
@@ -28,9 +28,7 @@ ATOMLEARN_CLONES void rotate_up(double* factor, Index stride, Index size, Index 
     }
 }
 
-}  // namespace
-
-ATOMLEARN_CLONES void solve_transposed(const double* factor, Index stride, Index size, double* x) {
+ATOMLEARN_INLINE void transposed_solve(const double* factor, Index stride, Index size, double* x) {
     for (Index i = 0; i < size; ++i) {
         const double* row = factor + i * stride;
         const double value = x[i] / row[i];
@@ -40,7 +38,7 @@ ATOMLEARN_CLONES void solve_transposed(const double* factor, Index stride, Index
     }
 }
 
-ATOMLEARN_CLONES void solve_plain(const double* factor, Index stride, Index size, double* x) {
+ATOMLEARN_INLINE void plain_solve(const double* factor, Index stride, Index size, double* x) {
     for (Index i = size - 1; i >= 0; --i) {
         const double* row = factor + i * stride;
         double sum = 0.0;
@@ -48,6 +46,16 @@ ATOMLEARN_CLONES void solve_plain(const double* factor, Index stride, Index size
         for (Index j = i + 1; j < size; ++j) sum += row[j] * x[j];
         x[i] = (x[i] - sum) / row[i];
     }
+}
+
+}  // namespace
+
+void solve_transposed(const double* factor, Index stride, Index size, double* x) {
+    vectorized<transposed_solve>(factor, stride, size, x);
+}
+
+void solve_plain(const double* factor, Index stride, Index size, double* x) {
+    vectorized<plain_solve>(factor, stride, size, x);
 }
 
 void factor_solve(const double* factor, Index stride, Index size, double* x) {
@@ -74,7 +82,7 @@ void factor_delete(double* factor, Index stride, Index size, Index position) {
         double* at = factor + i * stride + position;
         std::memmove(at, at + 1, tail);
     }
-    rotate_up(factor, stride, size, position);
+    vectorized<rotate_up>(factor, stride, size, position);
 }
 
 }  // namespace atomlearn

@@ -13,11 +13,9 @@
 
 #include "platform.hpp"
 
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__x86_64__)
-#define ATOMLEARN_BYTES      \
-    __attribute__((noinline, \
-                   target("avx512f,avx512dq,avx512bw,avx512vl,avx512vbmi,avx512vnni,fma")))
-#define ATOMLEARN_SHORTS __attribute__((noinline, target("avx2")))
+#ifdef ATOMLEARN_X86
+#define ATOMLEARN_BYTES \
+    ATOMLEARN_FOR("avx512f,avx512dq,avx512bw,avx512vl,avx512vbmi,avx512vnni,fma")
 #include <immintrin.h>
 #endif
 
@@ -56,7 +54,7 @@ void copies_of(const std::uint8_t* column, Index first, Index n_samples, Index s
 
 // sums[c][r] += products of the copies of kGroup columns with R registers of digits.
 template <int R>
-ATOMLEARN_CLONES void add_bytes(const std::uint8_t (*copies)[kTile], const std::int8_t* digits,
+ATOMLEARN_INLINE void add_bytes(const std::uint8_t (*copies)[kTile], const std::int8_t* digits,
                                 Index quads, Index registers, std::int32_t* const* sums) {
     for (Index q = 0; q < quads; ++q) {
         const std::int8_t* row = digits + q * registers * kRegister;
@@ -70,7 +68,7 @@ ATOMLEARN_CLONES void add_bytes(const std::uint8_t (*copies)[kTile], const std::
     }
 }
 
-#ifdef ATOMLEARN_BYTES
+#ifdef ATOMLEARN_X86
 // 64 genotypes at a time: a byte each of two words of codes, looked up among the copies.
 ATOMLEARN_BYTES void fast_copies(const std::uint8_t* column, Index first, Index n_samples,
                                  Index size, std::uint8_t* out) {
@@ -124,17 +122,17 @@ ATOMLEARN_BYTES void fast_bytes(const std::uint8_t (*copies)[kTile], const std::
 }
 
 bool is_fast() {
-    static const bool found = __builtin_cpu_supports("avx512vnni") &&
-                              __builtin_cpu_supports("avx512vbmi") &&
-                              __builtin_cpu_supports("avx512dq");
-    return found;
+    static const bool found =
+        __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi");
+    return found && simd == Simd::avx512;
 }
 
 // The same without AVX-512: products of two samples in sums of 16 bits, which hold those of kShort
 // quads, digits being at least -128.
 template <int R>
-ATOMLEARN_SHORTS void short_bytes(const std::uint8_t (*copies)[kTile], const std::int8_t* digits,
-                                  Index quads, Index registers, std::int32_t* const* sums) {
+ATOMLEARN_FOR("avx2")
+void short_bytes(const std::uint8_t (*copies)[kTile], const std::int8_t* digits, Index quads,
+                 Index registers, std::int32_t* const* sums) {
     constexpr Index kShort = 64, kHalf = kLanes / 2;
     const __m256i ones = _mm256_set1_epi16(1);
     for (int r = 0; r < R; ++r) {
@@ -166,20 +164,11 @@ ATOMLEARN_SHORTS void short_bytes(const std::uint8_t (*copies)[kTile], const std
         }
     }
 }
-
-bool is_short() {
-    static const bool found = __builtin_cpu_supports("avx2");
-    return found;
-}
-#else
-bool is_fast() {
-    return false;
-}
 #endif
 
 void copies_in_tile(const std::uint8_t* column, Index first, Index n_samples, Index size,
                     std::uint8_t* out) {
-#ifdef ATOMLEARN_BYTES
+#ifdef ATOMLEARN_X86
     if (is_fast()) return fast_copies(column, first, n_samples, size, out);
 #endif
     copies_of(column, first, n_samples, size, out);
@@ -188,11 +177,11 @@ void copies_in_tile(const std::uint8_t* column, Index first, Index n_samples, In
 template <int R>
 void add_tile(const std::uint8_t (*copies)[kTile], const std::int8_t* digits, Index quads,
               Index registers, std::int32_t* const* sums) {
-#ifdef ATOMLEARN_BYTES
+#ifdef ATOMLEARN_X86
     if (is_fast()) return fast_bytes<R>(copies, digits, quads, registers, sums);
-    if (is_short()) return short_bytes<R>(copies, digits, quads, registers, sums);
+    if (simd != Simd::baseline) return short_bytes<R>(copies, digits, quads, registers, sums);
 #endif
-    add_bytes<R>(copies, digits, quads, registers, sums);
+    vectorized<add_bytes<R>>(copies, digits, quads, registers, sums);
 }
 
 // sums[j, r * 16 ...] of `count` columns over the samples from first to end.
@@ -227,7 +216,7 @@ void bytes_of_block(const Genotypes& x, Index column, Index count, Index first, 
 }
 
 // out[k] = sum_i values[code of i] v_ik.
-ATOMLEARN_CLONES void exact(const std::uint8_t* column, Index n, const double* values,
+ATOMLEARN_INLINE void exact(const std::uint8_t* column, Index n, const double* values,
                             const Several& v, double* out) {
     std::fill(out, out + v.width, 0.0);
     for (Index i = 0; i < n; ++i) {
@@ -238,7 +227,7 @@ ATOMLEARN_CLONES void exact(const std::uint8_t* column, Index n, const double* v
 }
 
 // Adds mean times the sum over missing genotypes: few, so they are looked for a word at a time.
-ATOMLEARN_CLONES void add_missing(const std::uint8_t* column, Index n, double mean,
+ATOMLEARN_INLINE void add_missing(const std::uint8_t* column, Index n, double mean,
                                   const Several& v, double* out) {
     constexpr std::uint64_t low = 0x5555555555555555ull;
     if (mean == 0.0) return;
@@ -315,7 +304,7 @@ Found genotype_search(const Genotypes& x, const Several& v, const Digits& digits
             const double mean = x.means[column], center = shifted.centers[column];
             const double factor = shifted.factors[column];
             double* near = rough.data() + j * width;
-            add_missing(data, x.n_samples, mean, v, near);
+            vectorized<add_missing>(data, x.n_samples, mean, v, near);
             bool asked = false;
             for (Index k = 0; k < v.count; ++k) {
                 const double size = std::abs((near[k] - center * shifted.totals[k]) * factor);
@@ -324,7 +313,7 @@ Found genotype_search(const Genotypes& x, const Several& v, const Digits& digits
             }
             if (!asked) continue;
             const double values[4] = {2.0, mean, 1.0, 0.0};
-            exact(data, x.n_samples, values, v, z.data());
+            vectorized<exact>(data, x.n_samples, values, v, z.data());
             asked = false;
             for (Index k = 0; k < v.count; ++k) {
                 z[as_size(k)] = (z[as_size(k)] - center * shifted.totals[k]) * factor;

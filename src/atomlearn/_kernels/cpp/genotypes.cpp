@@ -6,12 +6,6 @@
 
 #include "stored.hpp"
 
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__x86_64__)
-#define ATOMLEARN_LOOKUP     \
-    __attribute__((noinline, \
-                   target("avx512f,avx512dq,avx512bw,avx512vl,fma,prefer-vector-width=512")))
-#endif
-
 namespace atomlearn {
 namespace {
 
@@ -86,7 +80,7 @@ ATOMLEARN_INLINE void dot_word(const std::uint8_t* const* x, Index start, Index 
 }
 
 template <bool Squared>
-ATOMLEARN_CLONES void dot_columns(const std::uint8_t* const* x, Index n_bytes, const double* v,
+ATOMLEARN_INLINE void dot_columns(const std::uint8_t* const* x, Index n_bytes, const double* v,
                                   double* sums, double* missing) {
     Lanes s[kColumns] = {};
     Index start = 0;
@@ -96,7 +90,9 @@ ATOMLEARN_CLONES void dot_columns(const std::uint8_t* const* x, Index n_bytes, c
     for (Index c = 0; c < kColumns; ++c) sums[c] = total(s[c]);
 }
 
-#ifdef ATOMLEARN_LOOKUP
+#ifdef ATOMLEARN_X86
+#define ATOMLEARN_WIDE \
+    ATOMLEARN_FOR("avx512f,avx512dq,avx512bw,avx512vl,fma,prefer-vector-width=512")
 // With AVX-512 a register holds the values of the four codes, twice, and one instruction looks up
 // eight genotypes: the shuffle takes the low three bits, of which the third does not matter.
 typedef std::uint64_t Codes __attribute__((vector_size(64)));
@@ -124,8 +120,8 @@ ATOMLEARN_INLINE void look_up_dots(const std::uint8_t* const* x, Index start, In
 }
 
 // values : the tables of four columns; sums : their products with v.
-ATOMLEARN_LOOKUP void dots_by_lookup(const std::uint8_t* const* x, Index n_bytes, const double* v,
-                                     const double (*values)[3], double* sums) {
+ATOMLEARN_WIDE void dots_by_lookup(const std::uint8_t* const* x, Index n_bytes, const double* v,
+                                   const double (*values)[3], double* sums) {
     Lanes tables[kColumns], s[kColumns] = {};
     for (Index c = 0; c < kColumns; ++c)
         tables[c] = table(values[c][0], values[c][1], values[c][2]);
@@ -148,8 +144,8 @@ ATOMLEARN_INLINE void look_up_sums(const std::uint8_t* const* x, Index start, In
     }
 }
 
-ATOMLEARN_LOOKUP void sums_by_lookup(const std::uint8_t* const* x, Index n_bytes,
-                                     const double (*values)[3], double* out) {
+ATOMLEARN_WIDE void sums_by_lookup(const std::uint8_t* const* x, Index n_bytes,
+                                   const double (*values)[3], double* out) {
     Lanes tables[kColumns];
     for (Index c = 0; c < kColumns; ++c)
         tables[c] = table(values[c][0], values[c][1], values[c][2]);
@@ -157,12 +153,6 @@ ATOMLEARN_LOOKUP void sums_by_lookup(const std::uint8_t* const* x, Index n_bytes
     for (; start + kWordBytes <= n_bytes; start += kWordBytes)
         look_up_sums(x, start, kWordBytes, tables, out + 4 * start);
     if (start < n_bytes) look_up_sums(x, start, n_bytes - start, tables, out + 4 * start);
-}
-
-bool has_lookup() {
-    static const bool found =
-        __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
-    return found;
 }
 #endif
 
@@ -182,15 +172,15 @@ void dots(const Genotypes& x, const double* v, double* out) {
             const double mean = x.means[std::min(first + c, x.count - 1)];
             fills[c] = Squared ? mean * mean : mean;
         }
-#ifdef ATOMLEARN_LOOKUP
-        if (has_lookup()) {
+#ifdef ATOMLEARN_X86
+        if (simd == Simd::avx512) {
             double values[kColumns][3];
             for (Index c = 0; c < kColumns; ++c)
                 values[c][0] = Squared ? 4.0 : 2.0, values[c][1] = fills[c], values[c][2] = 1.0;
             dots_by_lookup(columns, bytes_of(x.n_samples), v, values, sums);
         } else
 #endif
-            dot_columns<Squared>(columns, bytes_of(x.n_samples), v, sums, missing);
+            vectorized<dot_columns<Squared>>(columns, bytes_of(x.n_samples), v, sums, missing);
         for (Index c = 0; c < kColumns && first + c < x.count; ++c)
             out[first + c] = sums[c] + fills[c] * missing[c];
     }
@@ -213,7 +203,7 @@ ATOMLEARN_INLINE void add_word(const std::uint8_t* const* x, Index start, Index 
     }
 }
 
-ATOMLEARN_CLONES void add_columns(const std::uint8_t* const* x, Index n_bytes, const double* w,
+ATOMLEARN_INLINE void add_columns(const std::uint8_t* const* x, Index n_bytes, const double* w,
                                   const double* filled, double* out) {
     Index start = 0;
     for (; start + kWordBytes <= n_bytes; start += kWordBytes)
@@ -226,7 +216,7 @@ ATOMLEARN_INLINE std::uint64_t tail_mask(Index samples) {
     return samples >= kWordSamples ? ~0ull : (1ull << (2 * samples)) - 1;
 }
 
-ATOMLEARN_CLONES void count(const Genotypes& x, Index* out) {
+ATOMLEARN_INLINE void count(const Genotypes& x, Index* out) {
     const Index n_bytes = bytes_of(x.n_samples);
     for (Index j = 0; j < x.count; ++j) {
         const std::uint8_t* column = x.data + j * x.stride;
@@ -262,8 +252,8 @@ void genotype_sums(const Genotypes& x, const double* w, double* out) {
             any = any || weights[c] != 0.0;
         }
         if (!any) continue;
-#ifdef ATOMLEARN_LOOKUP
-        if (has_lookup()) {
+#ifdef ATOMLEARN_X86
+        if (simd == Simd::avx512) {
             double values[kColumns][3];
             for (Index c = 0; c < kColumns; ++c)
                 values[c][0] = 2.0 * weights[c], values[c][1] = filled[c],
@@ -272,12 +262,12 @@ void genotype_sums(const Genotypes& x, const double* w, double* out) {
             continue;
         }
 #endif
-        add_columns(columns, bytes_of(x.n_samples), weights, filled, out);
+        vectorized<add_columns>(columns, bytes_of(x.n_samples), weights, filled, out);
     }
 }
 
 void genotype_counts(const Genotypes& x, Index* out) {
-    count(x, out);
+    vectorized<count>(x, out);
 }
 
 constexpr Index kTabled = 1024;

@@ -29,7 +29,7 @@ struct Count {
     double ones = 0.0, middle = 0.0, sum_of_middle = 0.0;
 };
 
-ATOMLEARN_CLONES Count counted(const double* v, Index size, double t, double step) {
+ATOMLEARN_INLINE Count counted(const double* v, Index size, double t, double step) {
     double ones = 0.0, middle = 0.0, sum = 0.0;
 #pragma omp simd reduction(+ : ones, middle, sum)
     for (Index j = 0; j < size; ++j) {
@@ -57,7 +57,7 @@ double root(const Vector& v, Index k, double step, double t) {
     double low = 0.0, high = kInfinity;
     if (!(t > 0.0) || !std::isfinite(t)) t = (wanted + step * static_cast<double>(used)) / total;
     for (int round = 0; round < kMostRoots; ++round) {
-        const Count at = counted(v.data(), size, t, step);
+        const Count at = vectorized<counted>(v.data(), size, t, step);
         const double excess = at.ones + t * at.sum_of_middle - step * at.middle - wanted;
         if (excess == 0.0) break;
         (excess < 0.0 ? low : high) = t;
@@ -250,7 +250,7 @@ class Fit {
         if (std::isinf(t)) return {{std::sqrt(dot(v.data(), v.data(), p_.count)), 0.0}, {1.0, 1.0}};
         double squares = 0.0;
         for (const double x : v) squares += t * std::fabs(x) - mu >= 1.0 ? x * x : 0.0;
-        const Count found = counted(v.data(), p_.count, t, mu);
+        const Count found = vectorized<counted>(v.data(), p_.count, t, mu);
         const double share = static_cast<double>(p_.k) - found.ones;
         if (found.middle == 0.0 || !(share > 0.0)) return {{std::sqrt(squares), 0.0}, {1.0, 1.0}};
         const double root = std::sqrt(share);

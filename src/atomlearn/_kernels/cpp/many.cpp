@@ -21,7 +21,7 @@ struct Registers {
 // body(Registers) with those of this processor.
 template <class Body>
 auto with_registers(Body&& body) {
-    return has_wide_registers() ? body(Registers<64>{}) : body(Registers<32>{});
+    return simd == Simd::avx512 ? body(Registers<64>{}) : body(Registers<32>{});
 }
 
 // Rows of V that stay in the second-level cache while columns stream past, in numbers.
@@ -70,7 +70,7 @@ ATOMLEARN_INLINE bool any(const typename R::Bits& over) {
 
 // Appends to `asked` the columns that are found. A few together first: most have none.
 template <class R>
-ATOMLEARN_CLONES void look_at(const double* sums, Index count, Index width, const double* scale,
+ATOMLEARN_INLINE void look_at(const double* sums, Index count, Index width, const double* scale,
                               std::vector<Index>& asked) {
     constexpr Index kFew = 12;
     for (Index first = 0; first < count; first += kFew) {
@@ -101,7 +101,7 @@ class Sink {
         }
         if (!wanted_.scale) return;
         asked_.clear();
-        look_at<R>(sums, count, v_.width, wanted_.scale, asked_);
+        vectorized<look_at<R>>(sums, count, v_.width, wanted_.scale, asked_);
         for (const Index j : asked_) {
             const double* z = sums + j * v_.width;
             found.columns.push_back(first + j);
@@ -160,7 +160,7 @@ ATOMLEARN_INLINE void add_some(const T* const* x, Index n, const double* v, Inde
 }
 
 template <class R, class T, int L, int C>
-ATOMLEARN_CLONES void add_all(const T* const* x, Index count, Index n, const double* v, Index width,
+ATOMLEARN_INLINE void add_all(const T* const* x, Index count, Index n, const double* v, Index width,
                               double* sums) {
     Index c = 0;
     for (; c + C <= count; c += C) add_some<R, T, L, C>(x + c, n, v, width, sums + c * width);
@@ -174,16 +174,16 @@ void add_block(const T* const* x, Index count, Index n, const Several& v, Index 
         const Index left = v.width - k;
         const double* part = v.data + row * v.width + k;
         if constexpr (!R::kMany) {
-            add_all<R, T, 2, 6>(x, count, n, part, v.width, sums + k);
+            vectorized<add_all<R, T, 2, 6>>(x, count, n, part, v.width, sums + k);
             k += 8;
         } else if (left >= 32) {
-            add_all<R, T, 4, 5>(x, count, n, part, v.width, sums + k);
+            vectorized<add_all<R, T, 4, 5>>(x, count, n, part, v.width, sums + k);
             k += 32;
         } else if (left >= 16) {
-            add_all<R, T, 2, 10>(x, count, n, part, v.width, sums + k);
+            vectorized<add_all<R, T, 2, 10>>(x, count, n, part, v.width, sums + k);
             k += 16;
         } else {
-            add_all<R, T, 1, 12>(x, count, n, part, v.width, sums + k);
+            vectorized<add_all<R, T, 1, 12>>(x, count, n, part, v.width, sums + k);
             k += 8;
         }
     }
@@ -228,7 +228,7 @@ void columns_of(const Majors<T>& x, Range columns, const Several& v, Sink<R>& si
 // Adds V[i, k] x[i, :] to all sums, a few vectors at a time, while a piece stays in the first-level
 // cache.
 template <class R>
-ATOMLEARN_CLONES void add_tile(const double* tile, Index rows, const double* v, Index width,
+ATOMLEARN_INLINE void add_tile(const double* tile, Index rows, const double* v, Index width,
                                double* sums) {
     constexpr Index kVectors = R::kLanes, kPiece = 2 * R::kLanes;
     for (Index j = 0; j < kStrip; j += kPiece) {
@@ -263,7 +263,7 @@ ATOMLEARN_CLONES void add_tile(const double* tile, Index rows, const double* v, 
 
 // Copies rows of a tile as float64, the next row being fetched meanwhile.
 template <class R, class T>
-ATOMLEARN_CLONES void copy_tile(const Majors<T>& x, Index row, Index n, Index first, Index count,
+ATOMLEARN_INLINE void copy_tile(const Majors<T>& x, Index row, Index n, Index first, Index count,
                                 double* tile) {
     constexpr Index kPiece = 2 * R::kLanes;
     for (Index i = 0; i < n; ++i) {
@@ -290,8 +290,8 @@ void rows_of(const Majors<T>& x, Range columns, const Several& v, Sink<R>& sink)
         std::fill(sums.begin(), sums.end(), 0.0);
         for (Index row = 0; row < x.count; row += kStripRows) {
             const Index n = std::min(kStripRows, x.count - row);
-            copy_tile<R>(x, row, n, first, count, tile.data());
-            add_tile<R>(tile.data(), n, v.data + row * v.width, v.width, sums.data());
+            vectorized<copy_tile<R, T>>(x, row, n, first, count, tile.data());
+            vectorized<add_tile<R>>(tile.data(), n, v.data + row * v.width, v.width, sums.data());
         }
         for (Index j = 0; j < count; ++j) {
             const double* from = sums.data() + j / kPiece * kPiece * v.width + j % kPiece;
@@ -304,7 +304,7 @@ void rows_of(const Majors<T>& x, Range columns, const Several& v, Sink<R>& sink)
 // sums of a few columns for `L` registers of vectors, the rows of V some entries ahead being
 // fetched.
 template <class R, class T, class I, int L>
-ATOMLEARN_CLONES void add_entries(const Compressed<T, I>& x, Index first, Index columns,
+ATOMLEARN_INLINE void add_entries(const Compressed<T, I>& x, Index first, Index columns,
                                   const double* v, Index width, double* sums) {
     constexpr Index kAhead = 16;
     const Index last = x.end(x.count - 1) - 1;
@@ -338,13 +338,13 @@ void sparse_columns(const Compressed<T, I>& x, Range columns, const Several& v, 
             const double* part = v.data + k;
             double* to = sums.data() + k;
             if (left >= 32) {
-                add_entries<R, T, I, 4 * kEight>(x, first, count, part, v.width, to);
+                vectorized<add_entries<R, T, I, 4 * kEight>>(x, first, count, part, v.width, to);
                 k += 32;
             } else if (left >= 16) {
-                add_entries<R, T, I, 2 * kEight>(x, first, count, part, v.width, to);
+                vectorized<add_entries<R, T, I, 2 * kEight>>(x, first, count, part, v.width, to);
                 k += 16;
             } else {
-                add_entries<R, T, I, kEight>(x, first, count, part, v.width, to);
+                vectorized<add_entries<R, T, I, kEight>>(x, first, count, part, v.width, to);
                 k += 8;
             }
         }
@@ -353,7 +353,7 @@ void sparse_columns(const Compressed<T, I>& x, Range columns, const Several& v, 
 }
 
 template <class R, class T, class I>
-ATOMLEARN_CLONES void scatter(const Compressed<T, I>& x, Range columns, const Several& v,
+ATOMLEARN_INLINE void scatter(const Compressed<T, I>& x, Range columns, const Several& v,
                               double* sums) {
     for (Index row = 0; row < x.count; ++row) {
         const double* weights = v.data + row * v.width;
@@ -377,7 +377,7 @@ ATOMLEARN_CLONES void scatter(const Compressed<T, I>& x, Range columns, const Se
 template <class R, class T, class I>
 void sparse_rows(const Compressed<T, I>& x, Range columns, const Several& v, Sink<R>& sink) {
     std::vector<double> sums(static_cast<std::size_t>(columns.size() * v.width), 0.0);
-    scatter<R>(x, columns, v, sums.data());
+    vectorized<scatter<R, T, I>>(x, columns, v, sums.data());
     sink.take(columns.begin, columns.size(), sums.data());
 }
 

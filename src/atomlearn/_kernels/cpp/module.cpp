@@ -2,8 +2,10 @@
 #include <nanobind/stl/pair.h>
 
 #include <nanobind/stl/optional.h>
+#include <cstdlib>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "active_set.hpp"
@@ -417,10 +419,31 @@ int scalings_of_groups(const DoubleMatrix& matrix, bool is_gram, const Doubles& 
 }  // namespace
 }  // namespace atomlearn
 
+constexpr const char* kSimdNames[] = {"baseline", "avx2", "avx512"};
+
+// The best of this processor, but no better than ATOMLEARN_SIMD.
+void choose_simd() {
+    using atomlearn::simd, atomlearn::Simd;
+#ifdef ATOMLEARN_X86
+    if (__builtin_cpu_supports("x86-64-v3")) simd = Simd::avx2;
+    if (__builtin_cpu_supports("x86-64-v4")) simd = Simd::avx512;
+#endif
+    const char* given = std::getenv("ATOMLEARN_SIMD");
+    const std::string limit = given ? given : "";
+    if (limit.empty()) return;
+    const auto* found = std::find(std::begin(kSimdNames), std::end(kSimdNames), limit);
+    if (found == std::end(kSimdNames))
+        throw std::invalid_argument("ATOMLEARN_SIMD must be baseline, avx2 or avx512, got \"" +
+                                    limit + "\": set one of these, or unset the variable");
+    simd = std::min(simd, static_cast<Simd>(found - kSimdNames));
+}
+
 NB_MODULE(_native, m) {
+    choose_simd();
     // Blocks that outlive the module at the end of a process are no leak.
     nb::set_leak_warnings(false);
     using namespace atomlearn;
+    m.def("simd", [] { return kSimdNames[static_cast<int>(simd)]; });
     m.def("dense_product", &dense_product, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg().noconvert(), nb::arg().none(), nb::arg().noconvert());
     m.def("gather", &gather, nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(),

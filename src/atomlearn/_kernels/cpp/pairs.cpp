@@ -49,7 +49,7 @@ void bounds_of(const Compressed<T, I>& x, Index column, const double* packed, do
 
 // Largest magnitude of a run.
 template <class T>
-ATOMLEARN_CLONES T peak_of(const T* values, Index n) {
+ATOMLEARN_INLINE T peak_of(const T* values, Index n) {
     T peak = 0;
     bool good = true;
 #pragma omp simd reduction(max : peak) reduction(&& : good)
@@ -61,7 +61,7 @@ ATOMLEARN_CLONES T peak_of(const T* values, Index n) {
     return good ? peak : std::numeric_limits<T>::infinity();
 }
 
-ATOMLEARN_CLONES Index nonzeros_of(const double* values, Index n) {
+ATOMLEARN_INLINE Index nonzeros_of(const double* values, Index n) {
     Index number = 0;
 #pragma omp simd reduction(+ : number)
     for (Index i = 0; i < n; ++i) number += values[i] != 0.0;
@@ -85,8 +85,8 @@ class Line {
         for (Index start = 0; start <= last; start += kRun) {
             const Index size = std::min(kRun, last + 1 - start);
             double* run = scratch_.sums + start;
-            counts_.pairs += nonzeros_of(run, size);
-            if (peak_of(run, size) >= least)
+            counts_.pairs += vectorized<nonzeros_of>(run, size);
+            if (vectorized<peak_of<double>>(run, size) >= least)
                 for (Index b = 0; b < size; ++b)
                     if (std::fabs(run[b]) >= least) take(a, start + b, run[b]);
             std::fill(run, run + size, 0.0);
@@ -283,7 +283,8 @@ template <class T>
 double tile_peak(const T* tile, Index n_rows, Index n_columns, Index stride) {
     double peak = 0.0;
     for (Index row = 0; row < n_rows; ++row)
-        peak = std::max(peak, static_cast<double>(peak_of(tile + row * stride, n_columns)));
+        peak = std::max(
+            peak, static_cast<double>(vectorized<peak_of<T>>(tile + row * stride, n_columns)));
     return peak;
 }
 
@@ -295,7 +296,8 @@ Index tile_places(const T* tile, Index n_rows, Index n_columns, Index stride, do
         const T* values = tile + row * stride;
         for (Index start = 0; start < n_columns; start += kRun) {
             const Index end = std::min(n_columns, start + kRun);
-            if (static_cast<double>(peak_of(values + start, end - start)) < least) continue;
+            if (static_cast<double>(vectorized<peak_of<T>>(values + start, end - start)) < least)
+                continue;
             for (Index column = start; column < end; ++column) {
                 if (!(std::fabs(static_cast<double>(values[column])) >= least)) continue;
                 if (size < capacity) places[size] = row * n_columns + column;

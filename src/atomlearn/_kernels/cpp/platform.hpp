@@ -1,4 +1,4 @@
-// What every kernel shares: index type, function multiversioning, thread counts.
+// What every kernel shares: index type, vector instructions, thread counts.
 #pragma once
 
 #include <omp.h>
@@ -13,19 +13,10 @@
 #include <cstdlib>
 #include <limits>
 
-// Hot loops are compiled for AVX-512, for AVX2 with FMA and for the baseline, and the dynamic
-// loader picks one: a wheel built on one machine runs, and runs fast, on another.
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__x86_64__) && \
-    defined(__GLIBC__) && !defined(ATOMLEARN_ONE_CLONE)
-#define ATOMLEARN_CLONES \
-    __attribute__((noinline, target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#define ATOMLEARN_IS_WIDE                                                        \
-    (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&  \
-     __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && \
-     __builtin_cpu_supports("avx512vl"))
-#else
-#define ATOMLEARN_CLONES
-#define ATOMLEARN_IS_WIDE false
+// GCC compiles single functions for other processors of this family than the baseline.
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__x86_64__)
+#define ATOMLEARN_X86
+#define ATOMLEARN_FOR(...) __attribute__((noinline, target(__VA_ARGS__)))
 #endif
 
 // Small functions of the hot loops, compiled with the loop they stand in.
@@ -47,10 +38,35 @@ constexpr double kLargest = std::numeric_limits<double>::max();
 // waits for them forever: a child runs every kernel on the thread that called it.
 inline bool forked = false;
 
-// Whether the clones for AVX-512 run here, whose registers hold eight float64 and not four.
-inline bool has_wide_registers() {
-    return ATOMLEARN_IS_WIDE;
-}
+// The vector instructions that hot loops may use, each including those before it.
+enum class Simd { baseline, avx2, avx512 };
+
+// Chosen once, when the module is loaded: a wheel built on one machine runs fast on another.
+inline Simd simd = Simd::baseline;
+
+// The loop `Body` compiled for each of them; a call runs the one that was chosen. `Body` and the
+// functions it calls must be ATOMLEARN_INLINE: a call that stays a call runs baseline code.
+template <auto Body>
+struct Vectorized;
+template <class Result, class... Args, Result (*Body)(Args...)>
+struct Vectorized<Body> {
+    Result operator()(Args... args) const {
+#ifdef ATOMLEARN_X86
+        if (simd == Simd::avx512) return avx512(args...);
+        if (simd == Simd::avx2) return avx2(args...);
+#endif
+        return baseline(args...);
+    }
+
+  private:
+#ifdef ATOMLEARN_X86
+    ATOMLEARN_FOR("arch=x86-64-v4") static Result avx512(Args... args) { return Body(args...); }
+    ATOMLEARN_FOR("arch=x86-64-v3") static Result avx2(Args... args) { return Body(args...); }
+#endif
+    __attribute__((noinline)) static Result baseline(Args... args) { return Body(args...); }
+};
+template <auto Body>
+constexpr Vectorized<Body> vectorized{};
 
 // Windows has no forks to watch.
 inline void watch_forks() {

@@ -33,7 +33,7 @@ void by_rows(const I* indptr, Index n_rows, Index width, Body&& body) {
 }
 
 template <class I>
-ATOMLEARN_CLONES void products_of(const I* indices, const I* indptr, Range rows, Index width,
+ATOMLEARN_INLINE void products_of(const I* indices, const I* indptr, Range rows, Index width,
                                   const double* left, const double* right, double* out) {
     for (Index row = rows.begin; row < rows.end; ++row) {
         const double* a = left + row * width;
@@ -48,7 +48,7 @@ ATOMLEARN_CLONES void products_of(const I* indices, const I* indptr, Range rows,
 }
 
 template <class I>
-ATOMLEARN_CLONES void rows_of(const double* data, const I* indices, const I* indptr, Range rows,
+ATOMLEARN_INLINE void rows_of(const double* data, const I* indices, const I* indptr, Range rows,
                               Index width, const double* right, double* out) {
     for (Index row = rows.begin; row < rows.end; ++row) {
         double* sums = out + row * width;
@@ -152,7 +152,7 @@ ATOMLEARN_INLINE void ridge_sums(const FactorRidge<I>& ridge, Index row, const R
 }
 
 template <class I>
-ATOMLEARN_CLONES void ridge_rows(const FactorRidge<I>& ridge, Range rows, double* out) {
+ATOMLEARN_INLINE void ridge_rows(const FactorRidge<I>& ridge, Range rows, double* out) {
     const Index width = ridge.width;
     const RidgeRoom room(width);
     for (Index row = rows.begin; row < rows.end; ++row) {
@@ -173,21 +173,23 @@ ATOMLEARN_CLONES void ridge_rows(const FactorRidge<I>& ridge, Range rows, double
 template <class I>
 void factor_ridge(const FactorRidge<I>& ridge, double* out) {
     by_rows(ridge.indptr, ridge.n_rows, ridge.width * ridge.width,
-            [&](Range rows) { ridge_rows(ridge, rows, out); });
+            [&](Range rows) { vectorized<ridge_rows<I>>(ridge, rows, out); });
 }
 
 template <class I>
 void sampled_products(const I* indices, const I* indptr, Index n_rows, Index width,
                       const double* left, const double* right, double* out) {
-    by_rows(indptr, n_rows, width,
-            [&](Range rows) { products_of(indices, indptr, rows, width, left, right, out); });
+    by_rows(indptr, n_rows, width, [&](Range rows) {
+        vectorized<products_of<I>>(indices, indptr, rows, width, left, right, out);
+    });
 }
 
 template <class I>
 void sparse_times_rows(const double* data, const I* indices, const I* indptr, Index n_rows,
                        Index width, const double* right, double* out) {
-    by_rows(indptr, n_rows, width,
-            [&](Range rows) { rows_of(data, indices, indptr, rows, width, right, out); });
+    by_rows(indptr, n_rows, width, [&](Range rows) {
+        vectorized<rows_of<I>>(data, indices, indptr, rows, width, right, out);
+    });
 }
 
 #define ATOMLEARN_INSTANTIATE(I)                                                        \

@@ -62,7 +62,7 @@ constexpr Index kBlock = LaneSum::kLanes;
 
 // Settles what the cuts settle and copies the rest to `undecided` (room for range.size()).
 template <class T>
-ATOMLEARN_CLONES void sort_out(const T* v, Index n, const Cuts& cuts, double* undecided,
+ATOMLEARN_INLINE void sort_out(const T* v, Index n, const Cuts& cuts, double* undecided,
                                Sorted& result) {
     LaneSum middle_sum;
     double largest[kBlock] = {};
@@ -112,7 +112,7 @@ ATOMLEARN_CLONES void sort_out(const T* v, Index n, const Cuts& cuts, double* un
 
 // Settles entries at one x by exact comparisons with zero = s x and full = (1 + s) x; `n` is a
 // multiple of the block, padded with zeros.
-ATOMLEARN_CLONES void settle_at(const double* open, Index n, DoubleDouble zero, DoubleDouble full,
+ATOMLEARN_INLINE void settle_at(const double* open, Index n, DoubleDouble zero, DoubleDouble full,
                                 Settled& result) {
     LaneSum middle_sum;
     Index n_saturated = 0, n_middle = 0;
@@ -133,7 +133,7 @@ ATOMLEARN_CLONES void settle_at(const double* open, Index n, DoubleDouble zero, 
 }
 
 // S(x) over the undecided, with every difference a - theta rounded once (a ~ theta at large s).
-ATOMLEARN_CLONES double open_sum(const double* a, Index n, double high, double low, double x) {
+ATOMLEARN_INLINE double open_sum(const double* a, Index n, double high, double low, double x) {
     double sum = 0.0;
     const double inverse = 1.0 / x;
 #pragma omp simd reduction(+ : sum)
@@ -145,7 +145,7 @@ ATOMLEARN_CLONES double open_sum(const double* a, Index n, double high, double l
 }
 
 template <class T>
-ATOMLEARN_CLONES bool shrink_range(const T* v, Index n, double high, double low, double shrink,
+ATOMLEARN_INLINE bool shrink_range(const T* v, Index n, double high, double low, double shrink,
                                    T* w) {
     int not_finite = 0;
 #pragma omp simd reduction(| : not_finite)
@@ -166,7 +166,7 @@ struct Above {
 };
 
 template <class T>
-ATOMLEARN_CLONES void add_above(const T* w, Index n, double level, Above& above) {
+ATOMLEARN_INLINE void add_above(const T* w, Index n, double level, Above& above) {
     Index count = 0;
     for (Index start = 0; start < n; start += kBlock) {
         const Index size = std::min(kBlock, n - start);
@@ -182,7 +182,7 @@ ATOMLEARN_CLONES void add_above(const T* w, Index n, double level, Above& above)
 
 // The largest magnitude; infinity where an entry is not finite.
 template <class T>
-ATOMLEARN_CLONES double largest_of(const T* w, Index n) {
+ATOMLEARN_INLINE double largest_of(const T* w, Index n) {
     double largest = 0.0;
     int not_finite = 0;
 #pragma omp simd reduction(max : largest) reduction(| : not_finite)
@@ -215,7 +215,7 @@ class Equation {
         const DoubleDouble middle =
             (settled.middle_sum - theta * static_cast<double>(settled.n_middle)) /
             DoubleDouble{x, 0};
-        const double open_part = open_sum(open, n, theta.high, theta.low, x);
+        const double open_part = vectorized<open_sum>(open, n, theta.high, theta.low, x);
         const double room = static_cast<double>(k_ - settled.n_saturated);
         const double excess = (middle.high - room) + open_part;
         const double scale = std::fabs(middle.high) + std::fabs(room) + open_part;
@@ -332,8 +332,8 @@ Sorted Equation::split(const T* list, Index n, const Cuts& cuts,
     std::vector<Sorted> parts(static_cast<std::size_t>(threads));
     in_parallel(threads, [&](int part) {
         const Range range = piece(n, part, threads, kBlock);
-        sort_out(list + range.begin, range.size(), cuts, open.get() + range.begin + part * kBlock,
-                 parts[part]);
+        vectorized<sort_out<T>>(list + range.begin, range.size(), cuts,
+                                open.get() + range.begin + part * kBlock, parts[part]);
     });
     Sorted all;
     for (int part = 0; part < threads; ++part) {
@@ -423,7 +423,7 @@ std::optional<DoubleDouble> Equation::by_newton(const std::vector<double>& padde
     if (high < kInfinity) {
         x = {low > 0 ? std::sqrt(low) * std::sqrt(high) : 0.5 * high, 0};
     } else {  // as if every entry were in between
-        settle_at(padded.data(), n, {}, {kInfinity, 0}, before);
+        vectorized<settle_at>(padded.data(), n, {}, {kInfinity, 0}, before);
         before = before + settled_;
         x = before.middle_sum / room(before.n_saturated, before.n_middle);
         if (!(x.high > low)) x = {low > 0 ? 2 * low : 1.0, 0};
@@ -431,7 +431,7 @@ std::optional<DoubleDouble> Equation::by_newton(const std::vector<double>& padde
     for (int round = 0; round < kSteps; ++round) {
         const DoubleDouble zero = x * step_, full = x + zero;
         Settled here;
-        settle_at(padded.data(), n, zero, full, here);
+        vectorized<settle_at>(padded.data(), n, zero, full, here);
         here = here + settled_;
         const bool same = stepped && here.n_saturated == before.n_saturated &&
                           here.n_middle == before.n_middle &&
@@ -533,7 +533,7 @@ Root solve_scaled(const T* v, Index n, Index k, double step) {
         x == 0.0 || (x > 1e-150 && x < 1e150 && step * x > 1e-150 && step * x < 1e150 &&
                      largest < 1e150 && (step + 1.0) * largest < 1e150);
     if (root.status != Status::ok || tame) return root;
-    const int exponent = std::ilogb(largest_of(v, n));
+    const int exponent = std::ilogb(vectorized<largest_of<T>>(v, n));
     std::vector<double> scaled(static_cast<std::size_t>(n));
     for (Index e = 0; e < n; ++e) scaled[e] = std::scalbn(double(v[e]), -exponent);
     root = Equation(k, step).solve(scaled.data(), n);
@@ -550,8 +550,8 @@ bool shrink_and_threshold(const T* v, Index n, double theta_high, double theta_l
     std::vector<char> finite(static_cast<std::size_t>(threads));
     in_parallel(threads, [&](int part) {
         const Range range = piece(n, part, threads, kBlock);
-        finite[part] = shrink_range(v + range.begin, range.size(), theta_high, theta_low, shrink,
-                                    w + range.begin);
+        finite[part] = vectorized<shrink_range<T>>(v + range.begin, range.size(), theta_high,
+                                                   theta_low, shrink, w + range.begin);
     });
     return std::find(finite.begin(), finite.end(), 0) == finite.end();
 }
@@ -574,7 +574,7 @@ Status ksupport_gauge(const T* w, Index n, Index k, double* gauge) {
     std::vector<double> largest_in(static_cast<std::size_t>(threads));
     in_parallel(threads, [&](int part) {
         const Range range = piece(n, part, threads, kBlock);
-        largest_in[part] = largest_of(w + range.begin, range.size());
+        largest_in[part] = vectorized<largest_of<T>>(w + range.begin, range.size());
     });
     const double largest = *std::max_element(largest_in.begin(), largest_in.end());
     if (largest > kLargest) return Status::not_finite;
@@ -597,7 +597,7 @@ Status ksupport_gauge(const T* w, Index n, Index k, double* gauge) {
     std::vector<Above> above(static_cast<std::size_t>(threads));
     in_parallel(threads, [&](int part) {
         const Range range = piece(n, part, threads, kBlock);
-        add_above(w + range.begin, range.size(), x, above[part]);
+        vectorized<add_above<T>>(w + range.begin, range.size(), x, above[part]);
     });
     DoubleDouble total;
     Index saturated = 0;

@@ -31,7 +31,7 @@ struct Found {
 constexpr Index kBlock = 32;
 
 template <class T>
-ATOMLEARN_CLONES void filter(const T* z, Range range, T threshold, Index most, Found& found) {
+ATOMLEARN_INLINE void filter(const T* z, Range range, T threshold, Index most, Found& found) {
     for (Index start = range.begin; start < range.end; start += kBlock) {
         const Index n = std::min(kBlock, range.end - start);
         if (n == kBlock) {
@@ -84,7 +84,8 @@ Candidates candidates(const T* z, Index n, Index count, Index most_level) {
         const T threshold = sampled_threshold(z, n, count, margin);
         std::vector<Found> found(static_cast<std::size_t>(threads));
         in_parallel(threads, [&](int part) {
-            filter(z, piece(n, part, threads, kBlock), threshold, most_level, found[part]);
+            vectorized<filter<T>>(z, piece(n, part, threads, kBlock), threshold, most_level,
+                                  found[part]);
         });
         Candidates all;
         all.threshold = threshold;

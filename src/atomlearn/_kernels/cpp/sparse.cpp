@@ -47,7 +47,7 @@ std::vector<Index> even_cuts(const Compressed<T, I>& x, Index parts) {
 }
 
 template <class T, class I, bool Squared>
-inline double dot(const T* data, const I* indices, Index n, const double* v) {
+ATOMLEARN_INLINE double dot(const T* data, const I* indices, Index n, const double* v) {
     double sum = 0.0;
     if (n < 16) {
         for (Index e = 0; e < n; ++e) sum += v[indices[e]] * term<Squared>(data[e]);
@@ -59,7 +59,7 @@ inline double dot(const T* data, const I* indices, Index n, const double* v) {
 }
 
 template <class T, class I, bool Squared>
-ATOMLEARN_CLONES void dots_of(const Compressed<T, I>& x, const double* v, Range majors,
+ATOMLEARN_INLINE void dots_of(const Compressed<T, I>& x, const double* v, Range majors,
                               double* out) {
     const T* data = x.data;
     const I* indices = x.indices;
@@ -82,12 +82,12 @@ ATOMLEARN_CLONES void dots_of(const Compressed<T, I>& x, const double* v, Range 
 template <class T, class I, bool Squared>
 void dots(const Compressed<T, I>& x, const double* v, double* out) {
     const int threads = threads_for(stored(x) + x.count);
-    if (threads == 1) return dots_of<T, I, Squared>(x, v, {0, x.count}, out);
+    if (threads == 1) return vectorized<dots_of<T, I, Squared>>(x, v, {0, x.count}, out);
     const Index parts = 8 * threads;
     const std::vector<Index> cuts = even_cuts(x, parts);
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (Index part = 0; part < parts; ++part)
-        dots_of<T, I, Squared>(x, v, {cuts[part], cuts[part + 1]}, out);
+        vectorized<dots_of<T, I, Squared>>(x, v, {cuts[part], cuts[part + 1]}, out);
 }
 
 // Adds the majors of a range whose v is not zero to `out`.
@@ -248,7 +248,7 @@ void add_squares(const Compressed<T, I>& x, const double* weights, Range range, 
 }
 
 template <class I>
-ATOMLEARN_CLONES bool within(const I* indices, Index n, Index limit) {
+ATOMLEARN_INLINE bool within(const I* indices, Index n, Index limit) {
     I least = std::numeric_limits<I>::max(), most = std::numeric_limits<I>::min();
 #pragma omp simd reduction(min : least) reduction(max : most)
     for (Index e = 0; e < n; ++e) {
@@ -302,7 +302,7 @@ SparseCheck sparse_check(const I* indices, Index n_indices, const I* indptr, Ind
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(&& : good)
     for (int part = 0; part < threads; ++part) {
         const Range range = piece(n_indices, part, threads);
-        good = good && within(indices + range.begin, range.size(), n_minor);
+        good = good && vectorized<within<I>>(indices + range.begin, range.size(), n_minor);
     }
     if (good) return {SparseFault::none, 0};
     for (Index e = 0; e < n_indices; ++e) {

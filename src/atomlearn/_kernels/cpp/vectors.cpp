@@ -21,7 +21,7 @@ bool add_squares(const T* z, const Index* labels, Range range, Index n_groups, d
 }
 
 template <class T>
-ATOMLEARN_CLONES void soft_threshold_range(const T* v, Range range, double threshold, T* out) {
+ATOMLEARN_INLINE void soft_threshold_range(const T* v, Range range, double threshold, T* out) {
 #pragma omp simd
     for (Index j = range.begin; j < range.end; ++j) {
         const double magnitude = std::fabs(static_cast<double>(v[j])) - threshold;
@@ -54,7 +54,7 @@ template <class T>
 void soft_threshold(const T* v, Index n, double threshold, T* out) {
     const int threads = threads_for(4 * n);
     in_parallel(threads, [&](int part) {
-        soft_threshold_range(v, piece(n, part, threads), threshold, out);
+        vectorized<soft_threshold_range<T>>(v, piece(n, part, threads), threshold, out);
     });
 }
 
@@ -64,19 +64,21 @@ void soft_threshold(const T* v, Index n, double threshold, T* out) {
 ATOMLEARN_INSTANTIATE(float)
 ATOMLEARN_INSTANTIATE(double)
 
-ATOMLEARN_CLONES double dot(const double* x, const double* y, Index size) {
+namespace loops {
+
+ATOMLEARN_INLINE double dot(const double* x, const double* y, Index size) {
     double total = 0.0;
 #pragma omp simd reduction(+ : total)
     for (Index i = 0; i < size; ++i) total += x[i] * y[i];
     return total;
 }
 
-ATOMLEARN_CLONES void add_multiple(double* y, double factor, const double* x, Index size) {
+ATOMLEARN_INLINE void add_multiple(double* y, double factor, const double* x, Index size) {
 #pragma omp simd
     for (Index i = 0; i < size; ++i) y[i] += factor * x[i];
 }
 
-ATOMLEARN_CLONES void subtract_rows(double* y, const double* matrix, Index stride,
+ATOMLEARN_INLINE void subtract_rows(double* y, const double* matrix, Index stride,
                                     const Index* rows, const double* factors, Index count,
                                     Index size) {
     Index r = 0;
@@ -95,6 +97,21 @@ ATOMLEARN_CLONES void subtract_rows(double* y, const double* matrix, Index strid
 #pragma omp simd
         for (Index j = 0; j < size; ++j) y[j] -= fa * a[j];
     }
+}
+
+}  // namespace loops
+
+double dot(const double* x, const double* y, Index size) {
+    return vectorized<loops::dot>(x, y, size);
+}
+
+void add_multiple(double* y, double factor, const double* x, Index size) {
+    vectorized<loops::add_multiple>(y, factor, x, size);
+}
+
+void subtract_rows(double* y, const double* matrix, Index stride, const Index* rows,
+                   const double* factors, Index count, Index size) {
+    vectorized<loops::subtract_rows>(y, matrix, stride, rows, factors, count, size);
 }
 
 }  // namespace atomlearn

@@ -1,0 +1,61 @@
+"""The suite as it runs on other processors: python -m tests.processors [NAME ... | --turn].
+
+Without a name all of them, one after the other; --turn picks one by the hash of the commit. Sums
+are added in another order there, so a test that asks for equal bits fails on one of them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from numpy._core._multiarray_umath import __cpu_dispatch__
+
+#: What each sets. Every set of instructions and every number of threads comes up at least once.
+PROCESSORS = {
+    "skylake": {"OPENBLAS_CORETYPE": "SkylakeX"},
+    "haswell": {"OPENBLAS_CORETYPE": "Haswell", "ATOMLEARN_SIMD": "avx2"},
+    "zen": {"OPENBLAS_CORETYPE": "Zen", "ATOMLEARN_SIMD": "avx2", "OMP_NUM_THREADS": "2"},
+    "prescott": {"OPENBLAS_CORETYPE": "Prescott", "ATOMLEARN_SIMD": "baseline"},
+    "oldest": {
+        "OPENBLAS_CORETYPE": "Prescott",
+        "ATOMLEARN_SIMD": "baseline",
+        "NPY_DISABLE_CPU_FEATURES": " ".join(__cpu_dispatch__),
+        "OMP_NUM_THREADS": "2",
+    },
+}
+
+
+def chosen(arguments: list[str]) -> list[str]:
+    """Return the names that are asked for, of those that this processor can play."""
+    ask = "from atomlearn._kernels._native import simd; print(simd())"
+    plain = {name: value for name, value in os.environ.items() if name != "ATOMLEARN_SIMD"}
+    best = subprocess.check_output([sys.executable, "-c", ask], env=plain, text=True).strip()
+    if best == "baseline":
+        raise SystemExit("this processor has no AVX2: it cannot run what is made for others")
+    names = [name for name in PROCESSORS if name != "skylake" or best == "avx512"]
+    if arguments == ["--turn"]:
+        commit = subprocess.check_output(["git", "rev-parse", "HEAD"], text=True)
+        return [names[int(commit, 16) % len(names)]]
+    if unknown := set(arguments) - set(names):
+        raise SystemExit(f"{sorted(unknown)} cannot be run here; there are {', '.join(names)}")
+    return arguments or names
+
+
+def main(arguments: list[str]) -> int:
+    """Run the suite once for each name; return how many of them failed."""
+    failed = []
+    for name in chosen(arguments):
+        settings = {"OMP_NUM_THREADS": "1"} | PROCESSORS[name]
+        shown = " ".join(f'{variable}="{value}"' for variable, value in settings.items())
+        print(f"{name}: {shown}; again: make test-processors PROCESSORS={name}", flush=True)
+        command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal"]
+        if subprocess.run(command, env=os.environ | settings, check=False).returncode:
+            failed.append(name)
+    print("failed:", ", ".join(failed) or "none")
+    return len(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
