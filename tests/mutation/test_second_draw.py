@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import warnings
 from types import SimpleNamespace
@@ -25,7 +24,6 @@ from atomlearn.core.problem.result import Certificate
 from atomlearn.core.problem.rounding import EPS, Lengths, _reach, of_shift, rounding
 from atomlearn.solvers import ColumnGeneration
 from atomlearn.storage.formats.numpy_files import load_npy
-from atomlearn.storage.formats.text_objects import read_text_objects
 from atomlearn.survival.target import checked_survival
 
 
@@ -107,18 +105,6 @@ def test_both_factors_are_as_wide_as_there_are_weights():
     for one, other in ((left[:, :1], right), (left, right[:, :1])):
         with pytest.raises(ValueError, match="Factored needs"):
             Factored(one, np.ones(2), other)
-
-
-def test_one_number_among_texts_is_no_text():
-    for held, right in ((["a", "b"], True), (["a", 1], False), ([1, 2], False)):
-        stream = io.BytesIO()
-        np.save(stream, np.array(held, dtype=object))
-        stream.seek(0)
-        if right:
-            assert read_text_objects(stream, "names").tolist() == held
-        else:
-            with pytest.raises(ValueError, match="names holds objects that are no text"):
-                read_text_objects(stream, "names")
 
 
 def test_the_polar_of_no_scores_is_nothing():
