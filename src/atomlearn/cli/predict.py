@@ -234,7 +234,7 @@ def _require(names: Sequence[str], made: Any) -> None:
     lost = next((name for name in names if name not in made), None)
     if lost is not None:
         raise CommandError(
-            f"the model reads {shown(lost)}, and none of its columns makes that of these data; give "
+            f"the model reads {shown(lost)}, which none of its columns makes of these data; give "
             "data of the format it was fitted to, or write it again with `atomlearn select`"
         )
 

@@ -49,6 +49,18 @@ def within(memory_limit: int | None) -> Iterator[None]:
         _MOST.reset(token)
 
 
+@contextlib.contextmanager
+def enough(path: object) -> Iterator[None]:
+    """Raise ValueError with the remedy where memory does not suffice in this block."""
+    try:
+        yield
+    except MemoryError as error:
+        raise ValueError(
+            f"{path} does not fit in memory: it takes more than may be taken ({short(error)}); "
+            "raise the memory limit, or copy the file afresh"
+        ) from error
+
+
 def free_memory() -> float:
     """Return the bytes that this process may still fill: of the machine, and of its limits."""
     free = math.inf

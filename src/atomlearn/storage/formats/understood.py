@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from atomlearn.storage.formats.held import capped, short
+from atomlearn.storage.formats.held import capped, enough, short
 
 
 @contextmanager
@@ -19,10 +19,8 @@ def understood(path: object, what: str, remedy: str = "") -> Iterator[None]:
         with capped():
             yield
     except MemoryError as error:
-        raise ValueError(
-            f"{path} does not fit in memory: it takes more than may be taken ({short(error)}); "
-            "raise the memory limit, or copy the file afresh"
-        ) from error
+        with enough(path):
+            raise error
     except Exception as error:
         # An OSError with the name of a file is the system's, and goes through as it is.
         if isinstance(error, OSError) and error.filename is not None:

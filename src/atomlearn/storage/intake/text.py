@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import io
 import itertools
@@ -22,7 +23,7 @@ from atomlearn.storage.formats.compressed import (
     rest_of_line,
     suffix_of,
 )
-from atomlearn.storage.formats.held import fits
+from atomlearn.storage.formats.held import BELIEVED, fits, free_memory
 from atomlearn.storage.formats.limits import LIMITS
 from atomlearn.storage.intake.at_once import read_at_once
 from atomlearn.storage.intake.cells import Block, Columns, TextForm, number_of, parsed, records
@@ -128,8 +129,11 @@ class TextFile:
 
     def _head_lines(self) -> Iterator[str]:
         """Yield lines, those of comments in front left out; note where each begins and ends."""
-        position, number, begun = 0, 0, False
+        position, number, begun, left = 0, 0, False, INTAKE.sniffed
         for block in self._blocks(0, INTAKE.head_bytes):
+            left -= begun  # A block has a line at least: what follows so many is not looked at.
+            if not left:
+                return
             for line in block.content.splitlines(keepends=True):
                 start = position
                 position, number = position + len(line), number + 1
@@ -183,11 +187,12 @@ class TextFile:
     def _quoted(self, stream: Any) -> bytes:
         """Return the lines up to the one in which a quote ends."""
         lines, size, is_open = list[bytes](), 0, True
-        while is_open and (line := rest_of_line(stream, self.path, size)):
+        most = min(LIMITS.longest_cell, max(free_memory(), BELIEVED.granted) / LIMITS.parsed)
+        while is_open and (line := rest_of_line(stream, self.path, 0)):
             lines.append(line)
             size += len(line)
             is_open = line.count(b'"') % 2 == 0
-            if size > LIMITS.longest_cell:
+            if size > most:
                 raise ValueError(
                     f"{self.path} has a quote that does not end within {size:,} bytes; repair it"
                 )
@@ -311,7 +316,9 @@ def delimiter_in(sample: str) -> str:
     lines = lines or sample.splitlines()[:1]
     best, most = ",", (0.0, 0)
     for mark in ",\t;| ":
-        counts = [len(row) for row in csv.reader(lines, delimiter=mark, skipinitialspace=True)]
+        counts = []
+        with contextlib.suppress(csv.Error):  # a cell too long for any table, as ``records`` says
+            counts = [len(row) for row in csv.reader(lines, delimiter=mark, skipinitialspace=True)]
         if not counts or max(counts) < 2:
             continue
         usual = max(set(counts), key=counts.count)
