@@ -157,7 +157,7 @@ def one_line(path):
 
 
 def open_quote(path):
-    path.write_bytes(gzip.compress(b'a,y\n1,0\n"' + b"1,0\n" * 40_000_000, 1))
+    path.write_bytes(gzip.compress(b'a,y\n1,0\n"' + b"1,0\n" * 15_000_000, 1))
 
 
 def hdf_chunk(path):

@@ -23,8 +23,7 @@ from atomlearn.storage.formats.table import (
 from atomlearn.storage.formats.understood import understood
 
 #: Kinds of arrays that are read: numbers, text, and cells of text.
-_WHOLE = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
-_KINDS = ("double", "single", "logical", "sparse", "char", "cell", *_WHOLE)
+_KINDS = ("double", "single", "logical", "sparse", "char", "cell")
 #: What the matrix, the target and the names of columns may be called.
 _X = ("X", "x", "data", "features", "A")
 _Y = ("y", "Y", "labels", "label", "target", "gnd")
@@ -81,7 +80,7 @@ def _arrays(path: Path) -> dict[str, Any]:
             total += 8 * math.prod(shape)
     fits(path, "all it holds", total)
     with understood(path, ".mat file"):
-        wanted = [name for name, _, kind in listed if kind in _KINDS]
+        wanted = [name for name, _, kind in listed if kind in _KINDS or "int" in kind]
         arrays = loadmat(path, squeeze_me=False, variable_names=wanted)
     found = {}
     for key, value in arrays.items():

@@ -21,8 +21,6 @@ from atomlearn.storage.intake.kinds import is_code, is_id_name
 from atomlearn.storage.intake.problems import listed
 
 Labels = frozenset[str]
-#: A table is held as Arrow has it, and as an array.
-_WAYS = 2
 #: Rows of a sheet, beyond which Excel has none.
 _MOST_ROWS = 2**20
 
@@ -32,7 +30,7 @@ def read_parquet(path: Path, labels: Labels = frozenset()) -> Frame:
     pq = imported("pyarrow.parquet", "pyarrow", path)
     with understood(path, "Parquet file", "; copy it afresh"):
         file = pq.ParquetFile(path)
-        fits(path, "its table", _WAYS * max(_bytes(file.metadata), _unpacked(file.metadata)))
+        fits(path, "its table, twice,", 2 * max(_bytes(file.metadata), _unpacked(file.metadata)))
         table = file.read()
     return _arrow_frame(path, table, labels)
 
@@ -41,7 +39,7 @@ def read_arrow(path: Path, labels: Labels = frozenset()) -> Frame:
     """Return the frame of an Arrow or Feather file (IPC, as a file or as a stream)."""
     feather, ipc = (imported(f"pyarrow.{module}", "pyarrow", path) for module in ("feather", "ipc"))
     with understood(path, "Arrow file", "; copy it afresh"):
-        fits(path, "its table", _WAYS * arrow_bytes(path))
+        fits(path, "its table, twice,", 2 * arrow_bytes(path))
         try:
             table = feather.read_table(path)
         except MemoryError:
