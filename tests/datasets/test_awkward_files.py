@@ -248,10 +248,10 @@ def test_two_columns_of_one_name_in_parquet_are_as_in_text(tmp_path: Path) -> No
     assert has_note(found, "came twice")
 
 
-def test_arrays_with_gaps_names_as_objects_and_targets_of_their_own(tmp_path: Path) -> None:
+def test_arrays_with_gaps_and_targets_of_their_own(tmp_path: Path) -> None:
     X = np.arange(24.0).reshape(8, 3)
     X[2, 1] = np.nan
-    names = np.array(["a", "b", "c"], dtype=object)
+    names = np.array(["a", "b", "c"])
     np.savez(tmp_path / "o.npz", X=X, y=np.r_[np.nan, np.arange(7.0)], features=names)
     with pytest.raises(ValueError, match=r"1 columns 'b'.*--missing median"):
         read(tmp_path / "o.npz")

@@ -11,6 +11,7 @@ from typing import Any
 
 from atomlearn.cli.data_arguments import reading_options
 from atomlearn.storage.conversion.to_store import convert as convert_file
+from atomlearn.storage.formats.held import within
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.sources import MatrixColumns
 from atomlearn.storage.intake.read import read
@@ -21,7 +22,8 @@ def convert(options: argparse.Namespace) -> int:
     """Run the command; return 0."""
     began = time.perf_counter()
     excluded = [part.strip() for text in options.drop for part in text.split(",") if part.strip()]
-    opened = _understood(options)
+    with within(options.memory):
+        opened = _understood(options)
     made = convert_file(
         options.source,
         options.out,

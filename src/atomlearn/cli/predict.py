@@ -22,7 +22,7 @@ from atomlearn.reports.cells import inert
 from atomlearn.reports.model import SavedModel
 from atomlearn.reports.model_file import read_model
 from atomlearn.storage.formats.registry import format_of
-from atomlearn.storage.formats.table import Request, Schema
+from atomlearn.storage.formats.table import Request, Schema, shown
 from atomlearn.storage.intake.again import encoded_again, frame_again
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.genotypes import distinct
@@ -115,9 +115,7 @@ def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> I
             if beside:
                 found, notes = _from_file(Path(options.covar), beside, Samples(ids or []))
                 columns = columns | found
-            X = np.column_stack(
-                [np.zeros((again.n_rows, 0)), *(columns[i.name] for i in model.inputs)]
-            )
+            X = _side_by_side(model, columns, again.n_rows)
             names = None if ids is None else (["id"], [(name,) for name in ids])
             offset, told = _offset(model, frame, options)
             return Inputs(X, names, notes + told, offset)
@@ -219,8 +217,24 @@ def _of_genotypes(
         found, told = _covariates(model, others, design, options)
         columns |= found
         notes += told
-    X = np.column_stack([columns[item.name] for item in model.inputs])
-    return Inputs(X, ids, notes)
+    return Inputs(_side_by_side(model, columns, design.shape[0]), ids, notes)
+
+
+def _side_by_side(model: SavedModel, columns: dict[str, Any], n_rows: int) -> Array:
+    """Return the columns that the model reads, in its order."""
+    names = [item.name for item in model.inputs]
+    _require(names, columns)
+    return np.column_stack([np.zeros((n_rows, 0)), *(columns[name] for name in names)])
+
+
+def _require(names: Sequence[str], made: Any) -> None:
+    """Raise where the model reads a column that nothing of it makes: it was edited, or damaged."""
+    lost = next((name for name in names if name not in made), None)
+    if lost is not None:
+        raise CommandError(
+            f"the model reads {shown(lost)}, which none of its columns makes of these data; give "
+            "data of the format it was fitted to, or write it again with `atomlearn select`"
+        )
 
 
 def _covariates(
@@ -229,6 +243,7 @@ def _covariates(
     """Return covariates of the samples, from --covar; principal components at their mean."""
     made = {name: plan for plan in model.columns for name in plan.made()}
     n_samples = design.shape[0]
+    _require(names, made)
     components = [name for name in names if made[name].why == "of the variants"]
     columns: dict[str, Any] = {name: np.zeros(n_samples) for name in components}
     notes = []

@@ -19,7 +19,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from atomlearn.storage.formats.arrays import matrix_of, names_of, target_of
 from atomlearn.storage.formats.compressed import open_text
-from atomlearn.storage.formats.numpy_files import load_npz
+from atomlearn.storage.formats.numpy_files import Archive
 from atomlearn.storage.formats.table import near_names, tidy_target
 from atomlearn.storage.intake.read import read
 
@@ -110,7 +110,7 @@ def _csv(target: str, *exclude: str) -> Callable[[Path], RealData]:
 
 def _npz(path: Path) -> RealData:
     """Read an .npz file as ``read`` does; the first ``n_train`` rows, if noted, train."""
-    arrays, _ = load_npz(path)
+    arrays = Archive(path)
     X = matrix_of(arrays, path)
     y = target_of(arrays, "y", path)
     feature_names = names_of(arrays, X.shape[1])
@@ -125,7 +125,7 @@ def _images(scale: float) -> Callable[[Path], RealData]:
     """Read ``x_train, y_train, x_test, y_test``: images as rows of pixels over ``scale``."""
 
     def read(path: Path) -> RealData:
-        arrays, _ = load_npz(path)
+        arrays = Archive(path)
         X, X_test = (
             arrays[key].reshape(len(arrays[key]), -1) / scale for key in ("x_train", "x_test")
         )
@@ -137,7 +137,7 @@ def _images(scale: float) -> Callable[[Path], RealData]:
 
 def _last_column(path: Path) -> RealData:
     """Read ``data_int / scale``, whose last column is the target; ``columns`` names them all."""
-    arrays, _ = load_npz(path)
+    arrays = Archive(path)
     values = arrays["data_int"] / arrays["scale"]
     columns = tuple(arrays["columns"].tolist())
     X = np.ascontiguousarray(values[:, :-1])
@@ -146,7 +146,7 @@ def _last_column(path: Path) -> RealData:
 
 def _genotypes(path: Path) -> RealData:
     """Read genotypes ``G`` with the body mass index of the mice that have one as target."""
-    arrays, _ = load_npz(path)
+    arrays = Archive(path)
     phenotypes = path.with_name("mice_pheno.csv.gz")
     y = _column_of_numbers(phenotypes, "Obesity.BMI", arrays["ids"])
     known = np.isfinite(y)

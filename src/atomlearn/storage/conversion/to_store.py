@@ -16,6 +16,7 @@ from atomlearn.storage.conversion.journal import Workplace
 from atomlearn.storage.conversion.sharing import SHARING
 from atomlearn.storage.conversion.transpose import Transposition
 from atomlearn.storage.conversion.writer import StoreWriter
+from atomlearn.storage.formats.held import within
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.sources import ColumnSource, RowSource
 from atomlearn.storage.formats.table import Request
@@ -87,7 +88,8 @@ def convert(
     file, folder = Path(source), Path(out)
     _check(file, folder, dtype, memory)
     if opened is None:
-        opened = format_of(file).source(file, Request(target, exclude=tuple(exclude)))
+        with within(memory):
+            opened = format_of(file).source(file, Request(target, exclude=tuple(exclude)))
     kind = _kind(opened, dtype)
     status = file.stat()
     fingerprint = {

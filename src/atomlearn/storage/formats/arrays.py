@@ -10,8 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.held import short
-from atomlearn.storage.formats.numpy_files import load_npy, load_npz
+from atomlearn.storage.formats.numpy_files import Archive, load_npy
 from atomlearn.storage.formats.table import (
     DataTable,
     Request,
@@ -22,7 +21,7 @@ from atomlearn.storage.formats.table import (
     sparse_size,
     tidy_target,
 )
-from atomlearn.storage.formats.understood import FAULTS, understood
+from atomlearn.storage.formats.understood import understood
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -38,7 +37,7 @@ def read_npz(path: Path, request: Request) -> DataTable:
     is the key named, by default ``y`` where there is one, or another .npy file; where a key
     ``classes`` names the values 0, 1, ... of ``y``, y holds those names.
     """
-    arrays, _ = load_npz(path)
+    arrays = Archive(path)
     X = matrix_of(arrays, path, request.missing)
     name, y = named_target(arrays, request.target, path, request.missing)
     return DataTable(X, y, Schema(X.shape[1], names_of(arrays, X.shape[1])), name, str(path))
@@ -129,12 +128,10 @@ def _sparse(arrays: Arrays, path: Path) -> Any:
     ends = indptr.astype(np.float64)
     if indptr.size and not (ends[0] == 0 and np.all(np.diff(ends) >= 0)):
         raise ValueError(f"{path} is a broken sparse matrix: indptr must begin at 0, and not fall")
-    try:
+    with understood(path, "sparse matrix"):
         X = container((values, indices, indptr), shape=(n_rows, n_columns))
         X.check_format(full_check=True)
         X.sum_duplicates()  # meets what the check lets through
-    except FAULTS as error:
-        raise ValueError(f"{path} is a broken sparse matrix: {short(error)}") from error
     return X
 
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
+from atomlearn.storage.formats.held import fits
+from atomlearn.storage.formats.limits import LIMITS
 from atomlearn.storage.formats.understood import understood
 
 _OPENERS: Mapping[str, Callable[[Path, Any], Any]] = {
@@ -62,7 +64,22 @@ def open_text(path: Path) -> TextIO:
 def open_bytes(path: Path) -> BinaryIO:
     """Open a file for its bytes, those inside where it is compressed; ``seek`` counts them."""
     opener = _OPENERS.get(path.suffix.lower())
-    return path.open("rb") if opener is None else io.BufferedReader(_Decompressed(path, opener))
+    if opener is None:
+        return path.open("rb")
+    return io.BufferedReader(_Decompressed(path, opener), LIMITS.packed_bytes)
+
+
+def rest_of_line(stream: Any, path: Path, so_far: int) -> bytes:
+    """Return the rest of a line; refuse one that takes more memory than there is, once parsed.
+
+    so_far : bytes of it that were read already.
+    """
+    parts: list[bytes] = []
+    while not parts or (len(parts[-1]) >= LIMITS.parsed_bytes and not parts[-1].endswith(b"\n")):
+        parts.append(stream.readline(LIMITS.parsed_bytes))
+        so_far += len(parts[-1])
+        fits(path, "a line of it, parsed,", LIMITS.parsed * so_far)
+    return b"".join(parts)
 
 
 def suffix_of(path: Path) -> str:

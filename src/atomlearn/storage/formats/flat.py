@@ -22,7 +22,7 @@ from atomlearn.storage.formats.arrays import (
     target_from_file,
 )
 from atomlearn.storage.formats.held import fits
-from atomlearn.storage.formats.numpy_files import Archive, Header, load_npz
+from atomlearn.storage.formats.numpy_files import Archive, Header
 from atomlearn.storage.formats.sources import About, ColumnSource, RowPiece, RowSource
 from atomlearn.storage.formats.table import Request, sparse_size
 from atomlearn.storage.formats.understood import understood
@@ -39,8 +39,7 @@ class FlatArray:
             self._stream: BinaryIO = path.open("rb")
             stored = path.stat().st_size
         else:
-            with Archive(path) as archive:
-                self._stream, stored = archive.open(member)
+            self._stream, stored = Archive(path).open(member)
         header = Header(self._stream, stored, self.name)
         self.shape, self.fortran, self.dtype = header.shape, header.fortran, header.dtype
         if self.dtype.kind not in "biuf":
@@ -223,16 +222,16 @@ def sparse_source(
 
 def open_npz(path: Path, request: Request) -> RowSource | ColumnSource:
     """Return the source of an .npz file: X, or data, indices, indptr, shape; y and names."""
-    small, keys = load_npz(path, leave=("X", "data", "indices"))
+    small = Archive(path)
     y = named_target(small, request.target, path)[1]
-    if "X" in keys:
+    if "X" in small:
         array = FlatArray(path, "X")
         if len(array.shape) != 2:
             raise ValueError(f"{array.name} has shape {array.shape}; expected two dimensions")
         found = names_of(small, array.shape[-1])
         return dense_source(array, found, scale_of(small, path), y)
-    if not keys.issuperset(SPARSE_KEYS):
-        raise no_matrix(sorted(keys), path)
+    if not all(key in small for key in SPARSE_KEYS):
+        raise no_matrix(sorted(small), path)
     size = small["shape"]
     if size.shape != (2,) or size.dtype.kind not in "iu" or small["indptr"].dtype.kind not in "iu":
         raise ValueError(

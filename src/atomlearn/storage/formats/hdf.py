@@ -1,7 +1,8 @@
-"""Rows or columns of AnnData files, read piece by piece."""
+"""HDF5 files, through h5py: AnnData's rows or columns, read piece by piece."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,28 +14,95 @@ from atomlearn.storage.formats.arrays import target_from_file
 from atomlearn.storage.formats.compressed import imported
 from atomlearn.storage.formats.flat import sparse_source
 from atomlearn.storage.formats.heaps import check_heaps
-from atomlearn.storage.formats.held import BELIEVED, fits, hold
+from atomlearn.storage.formats.held import BELIEVED, fits, free_memory, hold
 from atomlearn.storage.formats.sources import About, ColumnSource, RowPiece, RowSource
 from atomlearn.storage.formats.table import Request, near_names
 from atomlearn.storage.formats.understood import understood
 
-_KIND = ".h5ad file"
+_KIND = "HDF5 file"
+
+
+def opened(path: Path) -> Any:
+    """Open an HDF5 file, whose heaps were looked at."""
+    h5py = imported("h5py", "h5ad", path)
+    check_heaps(path)
+    with understood(path, _KIND):
+        return h5py.File(path, "r")
+
+
+def inside(group: Any, name: str, path: Path) -> Any:
+    """Return the group or dataset of this name; refuse links, and data that lie in other files.
+
+    A file may name any other file of this machine, whose content would pass for its own.
+    """
+    h5py = imported("h5py", "h5ad", path)
+    with understood(path, _KIND):
+        # A name of several parts would be walked through, links and all.
+        if "/" in name or not group.id.links.exists(name.encode()):
+            raise KeyError(f"there is no {name!r} in {group.name}")
+        if group.id.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
+            raise ValueError(f"{name!r} in {group.name} is a link, and none is followed")
+        found = group[name]
+        if isinstance(found, h5py.Dataset):
+            made = found.id.get_create_plist()
+            if made.get_layout() == h5py.h5d.VIRTUAL or made.get_external_count():
+                raise ValueError(f"{found.name} lies in other files, and none is followed")
+        return found
+
+
+def attribute(group: Any, name: str, path: Path, other: Any = None) -> Any:
+    """Return an attribute, ``other`` where there is none."""
+    with understood(path, _KIND):
+        if name not in group.attrs:
+            return other
+        held = group.attrs.get_id(name)
+        hold(path, f"{name} of {group.name}", math.prod(held.shape), path.stat().st_size)
+        return group.attrs[name]
+
+
+def content(dataset: Any, path: Path, start: int = 0, stop: int | None = None) -> NDArray[Any]:
+    """Return rows of a dataset: every number and text of an HDF5 file is read here.
+
+    What it declares is held against what is stored of it, and against memory, before it is read.
+    """
+    h5py = imported("h5py", "h5ad", path)
+    with understood(path, _KIND):
+        shape, dtype, what = dataset.shape, dataset.dtype, repr(dataset.name)
+        stored, chunk = dataset.id.get_storage_size(), math.prod(dataset.chunks or (0,))
+        is_text = h5py.check_string_dtype(dtype) is not None
+        if shape is None or (dtype.kind not in "biufS" and not is_text):
+            raise ValueError(f"{what} holds {dtype}; expected numbers or text")
+    declared = math.prod(shape) * dtype.itemsize
+    # A compact or contiguous dataset is stored as it is; filters may shrink the others.
+    ratio = 1 if not chunk and stored else BELIEVED.filtered
+    hold(path, what, max(declared, chunk * dtype.itemsize), stored, ratio)
+    stop = (shape[0] if stop is None else min(stop, shape[0])) if shape else 0
+    row = math.prod(shape[1:]) * dtype.itemsize
+    fits(path, what, max(stop - start, 1) * row + chunk * dtype.itemsize)
+    with understood(path, _KIND):
+        if not is_text:
+            return np.asarray(dataset[start:stop] if shape else dataset[()])
+        # Any of the texts may be as long as the file, and all of them the same piece of it.
+        step = max(1, int(free_memory() / (4 * path.stat().st_size * max(math.prod(shape[1:]), 1))))
+        parts, held = list[NDArray[Any]](), 0
+        for first in range(start, stop, step):
+            parts.append(dataset.asstr()[first : min(first + step, stop)])
+            held += sum(len(text) for text in parts[-1].ravel())
+            fits(path, what, held)
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=object)
 
 
 class _Stored:
-    """A dataset of an HDF5 file, flat, by ranges."""
+    """A vector of numbers in an HDF5 file, read by ranges."""
 
     def __init__(self, dataset: Any, path: Path) -> None:
         self._dataset, self._path = dataset, path
         self.dtype, self.size = dataset.dtype, int(dataset.size)
-        _held(dataset, path)
         if dataset.ndim != 1 or self.dtype.kind not in "biuf":
             raise ValueError(f"{dataset.name} of {path} must be a vector of numbers")
 
     def read(self, start: int, count: int) -> NDArray[Any]:
-        fits(self._path, "a piece of it", count * self.dtype.itemsize)
-        with understood(self._path, _KIND):
-            return np.asarray(self._dataset[start : start + count])
+        return content(self._dataset, self._path, start, start + count)
 
 
 class HdfRows(RowSource):
@@ -42,7 +110,6 @@ class HdfRows(RowSource):
 
     def __init__(self, dataset: Any, path: Path, names: list[str], y: NDArray[Any] | None) -> None:
         self._dataset, self._path, self.y = dataset, path, y
-        _held(dataset, path)
         if dataset.ndim != 2 or 0 in dataset.shape or dataset.dtype.kind not in "biuf":
             raise ValueError(
                 f"X of {path} is {dataset.dtype} of shape {dataset.shape}; expected numbers, "
@@ -54,8 +121,7 @@ class HdfRows(RowSource):
         n_rows, n_columns = self._dataset.shape
         step = max(1, piece_bytes // (8 * n_columns))
         for row in range(position, n_rows, step):
-            with understood(self._path, _KIND):
-                X = np.asarray(self._dataset[row : row + step])
+            X = content(self._dataset, self._path, row, row + step)
             yield RowPiece(X, None, row + X.shape[0])
 
 
@@ -65,43 +131,40 @@ def open_h5ad(path: Path, request: Request) -> RowSource | ColumnSource:
     The target is a column of obs, or another .npy file.
     """
     h5py, target = imported("h5py", "h5ad", path), request.target
-    check_heaps(path)
-    with understood(path, _KIND):
-        file = h5py.File(path, "r")
-        X = file["X"]
-    names, y = names_of_h5ad(path), None
+    file = opened(path)
+    X, names, y = inside(file, "X", path), _names(file, path), None
     if target is not None:
         own = not target.endswith(".npy")
         y = _observation(file, target, path) if own else target_from_file(target, path)
     if isinstance(X, h5py.Dataset):
         return HdfRows(X, path, names, y)
+    return _sparse(X, path, names, y)
+
+
+def _sparse(
+    X: Any, path: Path, names: list[str], y: NDArray[Any] | None
+) -> RowSource | ColumnSource:
+    """Return the source of a sparse X."""
+    kind = str(attribute(X, "encoding-type", path, ""))
+    if kind not in ("csr_matrix", "csc_matrix"):
+        raise ValueError(f"X of {path} is {kind!r}; expected a dense array, csr or csc")
     with understood(path, _KIND):
-        kind = str(X.attrs.get("encoding-type", ""))
-        if kind not in ("csr_matrix", "csc_matrix"):
-            raise ValueError(f"X is {kind!r}; expected a dense array, csr or csc")
-        n_rows, n_columns = (int(size) for size in X.attrs["shape"])
-        data, indices, indptr = (X[key] for key in ("data", "indices", "indptr"))
-        _held(indptr, path)
-        parts = _Stored(data, path), _Stored(indices, path), np.asarray(indptr[:])
+        n_rows, n_columns = (int(size) for size in attribute(X, "shape", path))
+    data, indices, indptr = (inside(X, key, path) for key in ("data", "indices", "indptr"))
+    parts = _Stored(data, path), _Stored(indices, path), content(indptr, path)
     return sparse_source(parts, (n_rows, n_columns), kind[:3], names, y)
-
-
-def _held(dataset: Any, path: Path) -> None:
-    """Hold the size that a dataset declares against the bytes it has in the file."""
-    with understood(path, _KIND):
-        declared, stored = int(dataset.size) * dataset.dtype.itemsize, dataset.id.get_storage_size()
-        plain = dataset.chunks is None
-        what = f"{dataset.name!r}"
-    # A compact or contiguous dataset is stored as it is; filters may shrink the others.
-    hold(path, what, declared, stored, 1 if plain and stored else BELIEVED.filtered)
 
 
 def names_of_h5ad(path: Path) -> list[str]:
     """Return the names of the variables, which are the columns of X."""
-    h5py = imported("h5py", "h5ad", path)
-    check_heaps(path)
-    with understood(path, _KIND), h5py.File(path, "r") as file:
-        return _text(file["var"][_index(file["var"])], path)
+    with opened(path) as file:
+        return _names(file, path)
+
+
+def _names(file: Any, path: Path) -> list[str]:
+    frame = inside(file, "var", path)
+    names = _plain(inside(frame, _index(frame, path), path), path)
+    return [str(name) for name in content(names, path).tolist()]
 
 
 def read_matrix(path: Path) -> Any:
@@ -109,46 +172,40 @@ def read_matrix(path: Path) -> Any:
     return open_h5ad(path, Request()).whole()[0]
 
 
-def _index(frame: Any) -> str:
-    return str(frame.attrs.get("_index", "_index"))
+def _index(frame: Any, path: Path) -> str:
+    return str(attribute(frame, "_index", path, "_index"))
 
 
-def _plain(column: Any) -> Any:
+def _plain(column: Any, path: Path) -> Any:
     """Return the values of a column that newer files keep beside a mask of what is missing."""
     if "mask" not in getattr(column, "keys", tuple)():
         return column
-    if column["mask"][:].any():
-        raise ValueError(f"{column.name!r} has missing entries; drop those samples")
-    return column["values"]
-
-
-def _text(column: Any, path: Path) -> list[str]:
-    dataset = _plain(column)
-    _held(dataset, path)
-    return [str(item) for item in dataset.asstr()[:]]
+    if content(inside(column, "mask", path), path).any():
+        raise ValueError(f"{path}: {column.name!r} has missing entries; drop those samples")
+    return inside(column, "values", path)
 
 
 def _observation(file: Any, target: str, path: Path) -> NDArray[Any]:
     """Return a column of obs: numbers, text, or the labels of a categorical."""
+    obs = inside(file, "obs", path)
     with understood(path, _KIND):
-        obs = file["obs"]
-        known = [str(key) for key in obs if key != _index(obs)]
+        known = [str(key) for key in obs if key != _index(obs, path)]
     if target not in known:
         raise ValueError(f"{path} has no column {target!r} in obs{near_names(target, known)}")
+    column = _plain(inside(obs, target, path), path)
+    if not hasattr(column, "keys"):
+        return _values(column, path)
+    if "categories" not in column or "codes" not in column:
+        kind = attribute(column, "encoding-type", path)
+        raise ValueError(f"column {target!r} of obs in {path} is {kind!r}")
+    codes = content(inside(column, "codes", path), path)
+    labels = _values(_plain(inside(column, "categories", path), path), path)
     with understood(path, _KIND):
-        return _values(obs[target], target, path)
-
-
-def _values(column: Any, target: str, path: Path) -> NDArray[Any]:
-    column = _plain(column)
-    if hasattr(column, "keys"):
-        if "categories" not in column or "codes" not in column:
-            raise ValueError(f"column {target!r} of obs is {column.attrs.get('encoding-type')!r}")
-        codes, categories = column["codes"][:], _plain(column["categories"])
         if (codes < 0).any():
             raise ValueError(f"column {target!r} of obs has missing entries; drop those samples")
-        labels: Any = _text(categories, path) if categories.dtype.kind == "O" else categories[:]
-        chosen: NDArray[Any] = np.asarray(labels)[codes]
-        return chosen
-    values: Any = _text(column, path) if column.dtype.kind == "O" else column[:]
-    return np.asarray(values)
+        return np.asarray(labels[codes])
+
+
+def _values(dataset: Any, path: Path) -> NDArray[Any]:
+    values = content(dataset, path)
+    return values.astype(np.str_) if values.dtype.kind in "OS" else values

@@ -9,6 +9,9 @@ import contextlib
 import math
 import os
 import resource
+import threading
+from collections.abc import Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,9 +34,39 @@ class Believed:
 BELIEVED = Believed()
 
 
+#: What a caller allows from now on, in bytes that this process holds; None without a limit.
+_MOST: ContextVar[float | None] = ContextVar("most", default=None)
+
+
+@contextlib.contextmanager
+def within(memory_limit: int | None) -> Iterator[None]:
+    """Let readers take no more than so many bytes, all together, until this block ends."""
+    most = None if memory_limit is None else _taken()[1] + memory_limit
+    token = _MOST.set(most)
+    try:
+        yield
+    finally:
+        _MOST.reset(token)
+
+
+@contextlib.contextmanager
+def enough(path: object) -> Iterator[None]:
+    """Raise ValueError with the remedy where memory does not suffice in this block."""
+    try:
+        yield
+    except MemoryError as error:
+        raise ValueError(
+            f"{path} does not fit in memory: it takes more than may be taken ({short(error)}); "
+            "raise the memory limit, or copy the file afresh"
+        ) from error
+
+
 def free_memory() -> float:
-    """Return the bytes of memory that this process may still fill, infinite where nobody says."""
+    """Return the bytes that this process may still fill: of the machine, and of its limits."""
     free = math.inf
+    with contextlib.suppress(OSError, ValueError):
+        # What is free and never used: less than what there is, and all that some systems tell.
+        free = float(os.sysconf("SC_AVPHYS_PAGES")) * os.sysconf("SC_PAGESIZE")
     with contextlib.suppress(OSError, ValueError, IndexError, StopIteration):
         lines = Path("/proc/meminfo").read_text().splitlines()
         free = 1024.0 * int(next(line for line in lines if "MemAvailable" in line).split()[1])
@@ -41,20 +74,64 @@ def free_memory() -> float:
         group = Path("/sys/fs/cgroup")
         most = int((group / "memory.max").read_text())
         free = min(free, most - int((group / "memory.current").read_text()))
-    most = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if most != resource.RLIM_INFINITY:
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            taken = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
-            free = min(free, most - taken)
-    return max(free, 0.0)
+    space, resident, data = _taken()
+    for limit, taken in ((resource.RLIMIT_AS, space), (resource.RLIMIT_DATA, data)):
+        most = resource.getrlimit(limit)[0]
+        free = free if most == resource.RLIM_INFINITY else min(free, most - taken)
+    allowed = _MOST.get()
+    return max(free if allowed is None else min(free, allowed - resident), 0.0)
+
+
+@contextlib.contextmanager
+def capped() -> Iterator[None]:
+    """Have all that asks for more memory than may be taken fail in this block, in C as well.
+
+    What a file declares is looked at before it is read; here are the parsers of others, which a
+    file may lead to take what it does not declare. Where the system has no such limit, nothing is
+    held back.
+    """
+    with _CAP.lock:
+        _CAP.blocks += 1
+        if _CAP.blocks == 1:
+            _CAP.before = resource.getrlimit(resource.RLIMIT_DATA)
+            most = _taken()[2] + max(free_memory(), BELIEVED.granted)
+            if most < math.inf:
+                resource.setrlimit(resource.RLIMIT_DATA, (int(most), _CAP.before[1]))
+    try:
+        yield
+    finally:
+        with _CAP.lock:
+            _CAP.blocks -= 1
+            if not _CAP.blocks:
+                resource.setrlimit(resource.RLIMIT_DATA, _CAP.before)
+
+
+class _Cap:
+    """How many blocks of all threads are in ``capped``, and the limit before the first of them."""
+
+    def __init__(self) -> None:
+        self.lock, self.blocks, self.before = threading.Lock(), 0, (0, 0)
+
+
+_CAP = _Cap()
+
+
+def _taken() -> tuple[int, int, int]:
+    """Return the bytes of this process: address space, memory held, memory for its own data."""
+    try:
+        pages = [int(number) for number in Path("/proc/self/statm").read_text().split()]
+    except (OSError, ValueError):
+        return 0, 0, 0
+    page = os.sysconf("SC_PAGESIZE")
+    return pages[0] * page, (pages[1] - pages[2]) * page, pages[5] * page
 
 
 def fits(path: object, what: str, n_bytes: int) -> None:
     """Raise ValueError where ``what`` takes more memory than there is."""
     if n_bytes > BELIEVED.granted and n_bytes > (free := free_memory()):
         raise ValueError(
-            f"{path} does not fit in memory: {what} takes {_shown(n_bytes)} and {_shown(free)} are "
-            "free; `atomlearn convert` makes a store of it, which is read a piece at a time"
+            f"{path} does not fit in memory: {what} takes {_shown(n_bytes)} and {_shown(free)} may "
+            "be taken; raise the memory limit, or let `atomlearn convert` make a store of it"
         )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.compressed import open_bytes
+from atomlearn.storage.formats.compressed import open_bytes, rest_of_line
 from atomlearn.storage.formats.fast_text import polars
 from atomlearn.storage.formats.held import fits
 from atomlearn.storage.formats.limits import LIMITS
@@ -47,7 +47,7 @@ def read_libsvm(path: Path, request: Request) -> DataTable:
         )
     # Parsed by the time its shape is known, so that its text has to fit first.
     fits(path, "its text, parsed,", LIMITS.parsed * path.stat().st_size)
-    counted_from_zero, labels = _whole(path)
+    counted_from_zero, labels = _whole(path, request)
     if counted_from_zero.shape[0] == 0 or counted_from_zero.nnz == 0:
         raise ValueError(f"{path} holds no data; expected lines of 'label index:value ...'")
     n_columns = counted_from_zero.shape[1]
@@ -78,12 +78,17 @@ class LibsvmRows(RowSource):
     def __init__(self, path: Path, request: Request) -> None:
         _check_target(path, request.target)
         self.path = path
+        self._known = 0 if request.schema is None else request.schema.n_features
         self.about = About(None, True, np.dtype(np.float64), drops_first=True)
 
     def pieces(self, position: int, piece_bytes: int) -> Iterator[RowPiece]:
+        entries = 0
         for text, end in self._whole_lines(position, max(piece_bytes // LIMITS.parsed, 1)):
             where = f" between bytes {end - len(text):,} and {end:,} of its text"
             X, y = _parse(text, self.path, where)
+            entries += X.nnz
+            if X.shape[1] > self._known + 1:
+                sparse_size(self.path, X.shape, entries, X.shape[1])
             if X.shape[0]:
                 yield RowPiece(sp.csr_array(X), y, end)
 
@@ -93,18 +98,20 @@ class LibsvmRows(RowSource):
             stream.seek(position)
             while text := stream.read(n_bytes):
                 if not text.endswith(b"\n"):
-                    text += stream.readline(LIMITS.longest_line)
+                    text += rest_of_line(stream, self.path, len(text))
                 position += len(text)
                 yield text, position
 
 
-def _whole(path: Path) -> tuple[sp.csr_matrix, NDArray[np.float64]]:
+def _whole(path: Path, request: Request) -> tuple[sp.csr_matrix, NDArray[np.float64]]:
     """Return all entries, columns counted from zero, and the labels."""
-    parts = []
-    for piece in LibsvmRows(path, Request()).pieces(0, LIMITS.parsed * LIMITS.parsed_bytes):
+    parts, held = [], 0
+    for piece in LibsvmRows(path, request).pieces(0, LIMITS.parsed * LIMITS.parsed_bytes):
         # In 32 bits already here, where they fit: what is read is held twice as it is put together.
         piece.X.indices = piece.X.indices.astype(np.int32 if piece.X.shape[1] < 2**31 else np.int64)
         parts.append(piece)
+        held += piece.X.data.nbytes + piece.X.indices.nbytes + 16 * piece.X.shape[0]
+        fits(path, "its entries", held)  # which are put together in the end
     if not parts:
         return sp.csr_matrix((0, 0)), np.zeros(0)
     lengths = np.concatenate([np.diff(piece.X.indptr) for piece in parts])
@@ -130,7 +137,6 @@ def _parse(text: bytes, path: Path, where: str) -> tuple[sp.csr_matrix, NDArray[
     """Return the entries, columns counted from zero, and the labels."""
     plain = _quickly(text) if len(text) >= LIMITS.fast_bytes else None
     if plain is not None:
-        sparse_size(path, plain[0].shape, plain[0].nnz, plain[0].shape[1])
         return plain
     # Imported here: scikit-learn's datasets take longer to import than most files to read.
     from sklearn.datasets import load_svmlight_file
@@ -138,7 +144,6 @@ def _parse(text: bytes, path: Path, where: str) -> tuple[sp.csr_matrix, NDArray[
     remedy = "; expected lines of 'label index:value index:value ...' with ascending indices"
     with understood(path, f"libsvm file{where}", remedy):
         X, y = load_svmlight_file(io.BytesIO(text), zero_based=True)
-    sparse_size(path, X.shape, X.nnz, X.shape[1])
     return X, y
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.compressed import imported
-from atomlearn.storage.formats.heaps import check_heaps
+from atomlearn.storage.formats.hdf import content, inside, opened
+from atomlearn.storage.formats.held import BELIEVED, fits, hold
 from atomlearn.storage.formats.table import (
     DataTable,
     Request,
@@ -19,7 +20,10 @@ from atomlearn.storage.formats.table import (
     near_names,
     tidy_target,
 )
+from atomlearn.storage.formats.understood import understood
 
+#: Kinds of arrays that are read: numbers, text, and cells of text.
+_KINDS = ("double", "single", "logical", "sparse", "char", "cell")
 #: What the matrix, the target and the names of columns may be called.
 _X = ("X", "x", "data", "features", "A")
 _Y = ("y", "Y", "labels", "label", "target", "gnd")
@@ -59,16 +63,27 @@ def _names(held: dict[str, Any], n_columns: int) -> tuple[str, ...] | None:
 
 def _arrays(path: Path) -> dict[str, Any]:
     """Return the arrays of numbers and text of a file, by name."""
-    from scipy.io import loadmat
+    from scipy.io import loadmat, whosmat
 
-    try:
-        content = loadmat(path, squeeze_me=False)
-    except NotImplementedError:
+    is_newer = False
+    with understood(path, ".mat file"):
+        try:
+            listed = whosmat(path)
+        except NotImplementedError:
+            is_newer = True
+    if is_newer:
         return _newer(path)
-    except Exception as error:
-        raise ValueError(f"{path} is not a readable .mat file: {error}") from error
+    size, total = path.stat().st_size, 0
+    for name, shape, kind in listed:
+        if kind != "sparse":
+            hold(path, name, 8 * math.prod(shape), size, 8 * BELIEVED.deflated)
+            total += 8 * math.prod(shape)
+    fits(path, "all it holds", total)
+    with understood(path, ".mat file"):
+        wanted = [name for name, _, kind in listed if kind in _KINDS or "int" in kind]
+        arrays = loadmat(path, squeeze_me=False, variable_names=wanted)
     found = {}
-    for key, value in content.items():
+    for key, value in arrays.items():
         if key.startswith("__"):
             continue
         if sp.issparse(value):
@@ -94,11 +109,12 @@ def _plain(value: NDArray[Any]) -> NDArray[Any]:
 
 def _newer(path: Path) -> dict[str, Any]:
     """Return the arrays of a file of version 7.3, which is HDF5 with axes turned around."""
-    h5py = imported("h5py", "h5ad", path)
-    check_heaps(path)
-    with h5py.File(path, "r") as file:
+    with opened(path) as file:
+        with understood(path, ".mat file"):
+            names = [name for name in file if not name.startswith("#")]
+        found = {name: inside(file, name, path) for name in names}
         return {
-            key: np.asarray(item).T
-            for key, item in file.items()
+            name: content(item, path).T
+            for name, item in found.items()
             if hasattr(item, "dtype") and item.dtype.kind in "biuf"
         }

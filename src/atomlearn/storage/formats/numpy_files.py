@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -13,8 +13,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.held import BELIEVED, fits, hold
-from atomlearn.storage.formats.text_objects import read_text_objects
+from atomlearn.storage.formats.held import BELIEVED, hold
 from atomlearn.storage.formats.understood import understood
 
 _HEADERS = {
@@ -23,10 +22,6 @@ _HEADERS = {
 }
 #: The largest code point; those from the first surrogate to the last are no letters.
 _LAST_LETTER, _SURROGATES = 0x10FFFF, (0xD800, 0xDFFF)
-
-
-#: Keys of numbers; others may hold names.
-_NUMBERS = ("X", "data", "indices", "indptr", "shape", "scale")
 
 
 @contextmanager
@@ -53,8 +48,8 @@ class Header:
             self.shape, self.fortran, self.dtype = _HEADERS[version](stream)
         if self.dtype.hasobject:
             raise ValueError(
-                f"{what} holds Python objects, which are not read: they could run anything; save "
-                "numbers or text"
+                f"{what} holds Python objects, which are never read; save names as text (dtype U "
+                "or S), or in a text file beside the numbers"
             )
         self.begin = stream.tell()
         # The product of Python's whole numbers: no size of a header overflows.
@@ -85,68 +80,41 @@ def load_npy(path: Path) -> NDArray[Any]:
         return read_array(stream, path.stat().st_size, str(path))
 
 
-class Archive:
-    """An .npz file: which arrays it holds, each opened with its true size."""
+class Archive(Mapping[str, NDArray[Any]]):
+    """An .npz file. An array is read when it is asked for; what nobody asks for is never read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with understood(path, ".npz file"):
-            self._zip = zipfile.ZipFile(path)
-            entries = [item for item in self._zip.infolist() if item.filename.endswith(".npy")]
+        self._held: dict[str, NDArray[Any]] = {}
+        with understood(path, ".npz file"), zipfile.ZipFile(path) as file:
+            entries = [item for item in file.infolist() if item.filename.endswith(".npy")]
         self._entries = {item.filename[:-4]: item for item in entries}
         if len(self._entries) < len(entries):
-            self.close()
             raise ValueError(f"{path} is damaged: it holds two arrays of the same name")
 
-    def __enter__(self) -> Archive:
-        return self
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __len__(self) -> int:
+        return len(self._entries)
 
-    def close(self) -> None:
-        """Close the file; streams of its arrays that are open go on."""
-        self._zip.close()
+    def __contains__(self, key: object) -> bool:
+        return key in self._entries
 
-    @property
-    def keys(self) -> list[str]:
-        """The names of the arrays."""
-        return list(self._entries)
+    def __getitem__(self, key: str) -> NDArray[Any]:
+        if key not in self._held:
+            stream, stored = self.open(key)
+            with stream:
+                self._held[key] = read_array(stream, stored, f"{key} of {self.path}")
+        return self._held[key]
 
     def open(self, key: str) -> tuple[BinaryIO, int]:
         """Return the stream of an array, and how many bytes it has."""
         if key not in self._entries:
-            raise ValueError(f"{self.path} holds no array {key!r}")
+            raise KeyError(key)
         entry = self._entries[key]
         what = f"{key} of {self.path}"
         stored = min(entry.compress_size, self.path.stat().st_size)
         hold(what, "it", entry.file_size, stored, BELIEVED.deflated)
-        with understood(self.path, ".npz file"):
-            return cast(BinaryIO, self._zip.open(entry)), entry.file_size
-
-    def read(self, key: str, text: bool = False) -> NDArray[Any]:
-        """Return an array; ``text``: also one of objects, where all of them are text."""
-        if text:
-            with self.open(key)[0] as stream, understood(self.path, ".npz file"):
-                found = read_text_objects(stream, f"{key} of {self.path}")
-            if found is not None:
-                return found
-        stream, stored = self.open(key)
-        with stream, understood(self.path, ".npz file"):
-            return read_array(stream, stored, f"{key} of {self.path}")
-
-
-def load_npz(path: Path, leave: tuple[str, ...] = ()) -> tuple[dict[str, NDArray[Any]], set[str]]:
-    """Return the arrays of an .npz file but those to ``leave``, and all keys.
-
-    Pickled objects are refused, but names that are text.
-    """
-    with Archive(path) as archive:
-        total = 0
-        arrays = {}
-        for key in archive.keys:
-            if key not in leave:
-                arrays[key] = archive.read(key, text=key not in _NUMBERS)
-                total += arrays[key].nbytes
-                fits(path, "all it holds", total)
-        return arrays, set(archive.keys)
+        with understood(self.path, ".npz file"), zipfile.ZipFile(self.path) as file:
+            return cast(BinaryIO, file.open(entry)), entry.file_size

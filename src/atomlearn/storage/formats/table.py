@@ -126,7 +126,7 @@ def sparse_size(path: object, shape: tuple[int, int], entries: int, rows_bound: 
             f"{path} has {n_columns:,} columns and {entries:,} entries that are not zero: is an "
             f"index wrong? At most {most:,} columns are read with so few entries"
         )
-    fits(path, "a vector over its columns", 8 * n_columns)
+    fits(path, "vectors over its columns", 8 * LIMITS.vectors * n_columns)
 
 
 def finite_values(values: NDArray[Any], path: Path, missing: bool = False) -> NDArray[Any]:

@@ -98,6 +98,8 @@ def plan_of(content: object, place: str) -> ColumnPlan:
     _check(given, place)
     for key in ("values", "numbers"):
         given[key] = tuple(given.get(key, ()))
+    if given.get("use") == "words" and len(given["values"]) != len(given["numbers"]):
+        raise ValueError(f"{place}: values and numbers of words must be as many")
     return ColumnPlan(**given)
 
 

@@ -13,9 +13,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array
+from atomlearn.storage.formats.held import fits
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.dates import days_of, parts_of
-from atomlearn.storage.intake.frame import Frame
+from atomlearn.storage.intake.frame import Frame, as_numbers
 from atomlearn.storage.intake.limits import INTAKE
 
 _WORD = re.compile(r"(?u)\b\w\w+\b")
@@ -81,6 +82,9 @@ def _values(frame: Frame, plan: ColumnPlan) -> Array:
         truths = _truths(frame.texts[plan.name].tolist())
         if truths is not None:
             return truths
+        numbers = as_numbers(frame.texts[plan.name])
+        if numbers.dtype != object:
+            return numbers
         bad = next(cell for cell in frame.texts[plan.name].tolist() if not _is_number(cell))
         row = frame.texts[plan.name].tolist().index(bad)
         raise ValueError(
@@ -121,6 +125,8 @@ def encode(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
         return Encoded(X, names, np.arange(len(used)), list(plans))
     parts: list[Any] = []
     made: list[ColumnPlan] = []
+    width = sum(len(plan.made()) for plan in used if plan.use != "words")
+    fits(frame.path, "its columns, labels as 0 and 1,", 2 * 8 * frame.n_rows * width)
     for plan in plans:
         if not plan.is_used:
             made.append(plan)

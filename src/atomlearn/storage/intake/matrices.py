@@ -17,6 +17,7 @@ from atomlearn.core.data.wrappers import Concatenated
 from atomlearn.core.interfaces import Design
 from atomlearn.storage.formats.compressed import open_text
 from atomlearn.storage.formats.format import Format
+from atomlearn.storage.formats.numpy_files import load_npy
 from atomlearn.storage.formats.table import DataTable, Request, Schema, require_name
 from atomlearn.storage.intake.columns import ColumnPlan, plan_of
 from atomlearn.storage.intake.encode import completed, encode, groups_of
@@ -173,7 +174,7 @@ def _take_roles(matrix: _Matrix, reading: Reading) -> dict[str, NDArray[Any]]:
         if role in ("target", "id"):
             continue
         if Path(name).suffix == ".npy":
-            found[role] = np.load(name, allow_pickle=False)
+            found[role] = load_npy(Path(name))
             continue
         require_name(name, matrix.names or [], matrix.path)
         column = (matrix.names or []).index(name)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from atomlearn.storage.formats.compressed import COMPRESSED
 from atomlearn.storage.formats.format import Format
+from atomlearn.storage.formats.held import enough, within
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Schema
 from atomlearn.storage.intake.columns import ColumnPlan
@@ -83,6 +84,11 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
     (('dose', 'smoker=yes'), [[1.5, 1.0], [2.0, 0.0], [2.5, 0.0]], [1, 0, 1])
     """
     reading = Reading(target=target, **options)
+    with within(reading.memory_limit), enough(path):
+        return _read(path, reading)
+
+
+def _read(path: Any, reading: Reading) -> DataTable:
     if not isinstance(path, str | PathLike):
         frame = frame_of(path)
         return _of_frame(frame, reading, None)

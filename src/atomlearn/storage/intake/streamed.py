@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.storage.formats.held import fits
+from atomlearn.storage.formats.limits import LIMITS
 from atomlearn.storage.formats.sources import About, RowPiece, RowSource
 from atomlearn.storage.intake.cells import TextForm, number_of
 from atomlearn.storage.intake.columns import ColumnPlan
@@ -117,6 +119,7 @@ class TextRows(RowSource):
                 if len(held) <= INTAKE.many_values:
                     held.update(frame.texts[name][~gaps].tolist())
         self._n_rows += frame.n_rows
+        fits(self.path, "vectors over its rows", 8 * LIMITS.vectors * self._n_rows)
 
     def _where(self, name: str) -> str:
         return self._file.line(self._first_gap[name])

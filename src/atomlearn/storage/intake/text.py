@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import io
 import itertools
@@ -16,7 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.compressed import COMPRESSED, open_bytes, suffix_of
+from atomlearn.storage.formats.compressed import (
+    COMPRESSED,
+    open_bytes,
+    rest_of_line,
+    suffix_of,
+)
+from atomlearn.storage.formats.held import BELIEVED, fits, free_memory
 from atomlearn.storage.formats.limits import LIMITS
 from atomlearn.storage.intake.at_once import read_at_once
 from atomlearn.storage.intake.cells import Block, Columns, TextForm, number_of, parsed, records
@@ -122,8 +129,11 @@ class TextFile:
 
     def _head_lines(self) -> Iterator[str]:
         """Yield lines, those of comments in front left out; note where each begins and ends."""
-        position, number, begun = 0, 0, False
+        position, number, begun, left = 0, 0, False, INTAKE.sniffed
         for block in self._blocks(0, INTAKE.head_bytes):
+            left -= begun  # A block has a line at least: what follows so many is not looked at.
+            if not left:
+                return
             for line in block.content.splitlines(keepends=True):
                 start = position
                 position, number = position + len(line), number + 1
@@ -156,16 +166,15 @@ class TextFile:
                 if in_place:  # where the line ends is looked up first: nothing is put together
                     begin = raw.tell()
                     raw.seek(n_bytes, io.SEEK_CUR)
-                    size = n_bytes + len(raw.readline(LIMITS.longest_line))
+                    size = n_bytes + len(rest_of_line(raw, self.path, 0))
                     raw.seek(begin)
                 content = stream.read(size)
                 if not content:
                     break
                 if not in_place:
-                    content += stream.readline(LIMITS.longest_line)
-                quotes = content.count(b'"') if b'"' in content else 0
-                while quotes % 2 and (more := stream.readline(LIMITS.longest_line)):
-                    quotes, content = quotes + more.count(b'"'), content + more
+                    content += rest_of_line(stream, self.path, len(content))
+                if content.count(b'"') % 2:
+                    content += self._quoted(stream)
                 if position:
                     content, position = content[position:], max(position - len(content), 0)
                 if self._old_mac:
@@ -174,6 +183,20 @@ class TextFile:
                     content.decode("utf-8")
                 yield Block(self.path, content, partial(self._lines_until, start))
                 start += len(content)
+
+    def _quoted(self, stream: Any) -> bytes:
+        """Return the lines up to the one in which a quote ends."""
+        lines, size, is_open = list[bytes](), 0, True
+        most = min(LIMITS.longest_cell, max(free_memory(), BELIEVED.granted) / LIMITS.parsed)
+        while is_open and (line := rest_of_line(stream, self.path, 0)):
+            lines.append(line)
+            size += len(line)
+            is_open = line.count(b'"') % 2 == 0
+            if size > most:
+                raise ValueError(
+                    f"{self.path} has a quote that does not end within {size:,} bytes; repair it"
+                )
+        return b"".join(lines)
 
     def pieces(self, position: int, n_bytes: int) -> Iterator[tuple[Columns, int]]:
         """Yield columns of some rows, and the position after them, from a position on."""
@@ -196,11 +219,14 @@ class TextFile:
             return decimals(whole, self.form)
         again, parts = True, list[Columns]()
         while again:
-            again, parts = False, []
+            again, parts, held = False, [], 0
             for columns, _ in self.pieces(0, INTAKE.block_bytes):
                 again = self.learned(columns) or again
                 if not again:
                     parts.append(columns)
+                    # They are copied side by side in the end.
+                    held += sum(column.nbytes for column in columns)
+                    fits(self.path, "its table", held)
         frame = self.frame_of(parts)
         if frame.n_rows == 0:
             raise ValueError(f"{self.path} has a header but no data; expected one line a sample")
@@ -212,6 +238,7 @@ class TextFile:
         plain = self.form.encoding.replace("_", "-") == "utf-8" and not packed
         if not plain or self.path.stat().st_size < INTAKE.whole_bytes:
             return None
+        fits(self.path, "its text, parsed,", LIMITS.parsed * self.path.stat().st_size)
         block = next(self._blocks(self.begin, INTAKE.fast_bytes))
         self.learned(parsed(block, self.form, self._width, self.text)[: len(self.header)])
         before = self._lines_before
@@ -289,7 +316,9 @@ def delimiter_in(sample: str) -> str:
     lines = lines or sample.splitlines()[:1]
     best, most = ",", (0.0, 0)
     for mark in ",\t;| ":
-        counts = [len(row) for row in csv.reader(lines, delimiter=mark, skipinitialspace=True)]
+        counts = []
+        with contextlib.suppress(csv.Error):  # a cell too long for any table, as ``records`` says
+            counts = [len(row) for row in csv.reader(lines, delimiter=mark, skipinitialspace=True)]
         if not counts or max(counts) < 2:
             continue
         usual = max(set(counts), key=counts.count)

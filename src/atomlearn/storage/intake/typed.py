@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,9 +43,7 @@ class TypedFile(TextFile):
             labels = self.form.labels | {self.header[place] for place in self.text}
             yield (
                 [
-                    arrow_column(
-                        table.column(place), f"column {name!r} of {self.path}", name, labels
-                    )
+                    arrow_column(table.column(place), self.path, name, labels)
                     for place, name in enumerate(self.header)
                 ],
                 at,
@@ -56,13 +54,25 @@ class TypedFile(TextFile):
         return f"row {row + 1}"
 
 
+def _one_by_one(path: Path, kind: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """Yield batches, each read by itself: what is done with it is none of the parser's."""
+    left = iter(batches)
+    while True:
+        with understood(path, kind):
+            batch = next(left, None)
+        if batch is None:
+            return
+        yield batch
+
+
 def parquet_file(path: Path, form: TextForm) -> TypedFile:
     """Return the rows of a Parquet file."""
     pq = imported("pyarrow.parquet", "pyarrow", path)
 
     def batches(path: Path, rows: int) -> Iterator[Any]:
         with understood(path, "Parquet file"):
-            yield from pq.ParquetFile(path).iter_batches(batch_size=rows)
+            file = pq.ParquetFile(path)
+        yield from _one_by_one(path, "Parquet file", file.iter_batches(batch_size=rows))
 
     with understood(path, "Parquet file"):
         names = list(pq.ParquetFile(path).schema_arrow.names)
@@ -86,18 +96,10 @@ def arrow_file(path: Path, form: TextForm) -> TypedFile:
             source = opened(path)
             count = getattr(source, "num_record_batches", None)
             whole = source if count is None else map(source.get_batch, range(count))
-            for batch in whole:
-                for start in range(0, batch.num_rows, rows):
-                    yield batch.slice(start, rows)
+        for batch in _one_by_one(path, "Arrow file", whole):
+            for start in range(0, batch.num_rows, rows):
+                yield batch.slice(start, rows)
 
     with understood(path, "Arrow file"):
         names = list(opened(path).schema.names)
     return TypedFile(path, form, names, batches)
-
-
-def parquet_bytes(path: Path) -> int:
-    """Return what the numbers of a Parquet file take in memory."""
-    pq = imported("pyarrow.parquet", "pyarrow", path)
-    with understood(path, "Parquet file"):
-        about = pq.ParquetFile(path).metadata
-    return 8 * int(about.num_rows) * int(about.num_columns)
