@@ -6,7 +6,8 @@ the precision of the data, and has a slow twin of the same name in ``tests/oracl
 be finite and sparse arrays valid (``check_sparse``): the kernels do not look at every value.
 
 Loops are compiled for several sets of vector instructions, and the best that the processor has is
-chosen on import; ``ATOMLEARN_SIMD`` (baseline, avx2 or avx512) limits it, ``_native.simd()`` tells it.
+chosen on import; ``ATOMLEARN_SIMD`` (baseline, avx2 or avx512) limits it, and ``_native.simd()``
+tells it.
 """
 
 from atomlearn._kernels.active_set import ActiveFactor, QPOutcome, QPStatus, active_set_qp
