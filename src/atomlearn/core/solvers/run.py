@@ -13,6 +13,7 @@ import numpy as np
 from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Deadline, Lift, Solver, State, TimeIsUp, WarmStart
+from atomlearn.core.interfaces.deadline import Work
 from atomlearn.core.problem.free import free_part
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Record, Result, Status
@@ -30,6 +31,10 @@ from atomlearn.core.solvers.warm_starts import checked_warm_start
 
 #: A solver that stops by choice returns its last point, one that was cut short its best.
 LAST_POINT = (Status.CONVERGED, Status.COLUMN_LIMIT, Status.SELECTED, Status.SEARCH_RELATIVE)
+
+#: Problems of fewer entries are proved in some hundred steps of masters, or are held by rounding:
+#: after so many steps, one or two seconds, they have stalled. A step of the solver adds two.
+SMALL, MOST_WORK, MORE_WORK = 10_000, 3000, 2
 
 
 def run(
@@ -96,7 +101,9 @@ def run(
     inner, lift = centered.entered(solver.lifts)
     start = warm if warm is None or lift is None else lift.start(warm)
     clock = _Clock(counted, resumed[0] if resumed else None)
-    inner = inner.until(inner.deadline.sooner(stop.deadline(clock.began)))
+    work = Work(MOST_WORK) if math.prod(problem.design.shape) < SMALL else None
+    deadline = replace(stop.deadline(clock.began), work=work)
+    inner = inner.until(inner.deadline.sooner(deadline))
     with single_threaded_blas(), _quiet(problem):
         state = solver.start(inner, start) if not resumed else resumed[0].state(inner, solver)
         progress = Progress(state, history=clock.history)
@@ -150,17 +157,26 @@ def _loop(
             if status is None and problem.is_perfect(state.certificate):
                 status = Status.PERFECT_FIT
             status = status or stall.reason(state)
-            if status is None and problem.deadline.passed:
-                status = Status.TIME_LIMIT
+            if status is None and (problem.deadline.exhausted or problem.deadline.late):
+                status = _out_of(problem.deadline)
             if status is not None:
                 break
+            if problem.deadline.work is not None:
+                problem.deadline.work.left += MORE_WORK
             with problem.deadline.kept():
                 state = solver.step(problem, state)
     except TimeIsUp:
-        status = Status.TIME_LIMIT
+        status = _out_of(problem.deadline)
+    except FloatingPointError:
+        status = Status.STALLED
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     return (state if status in LAST_POINT else best), status
+
+
+def _out_of(deadline: Deadline) -> Status:
+    """Return why a run must end now: its steps are made, or its time is up."""
+    return Status.STALLED if deadline.exhausted else Status.TIME_LIMIT
 
 
 def _way_back(lift: Lift | None, origin: float) -> Callable[[WarmStart], WarmStart]:
