@@ -102,7 +102,8 @@ class Deadline:
 
     def sooner(self, other: Deadline) -> Deadline:
         """Return whichever of the two passes first."""
-        return Deadline(min(self.at, other.at), self.work or other.work)
+        first, work = (self if self.at <= other.at else other), self.work or other.work
+        return first if first.work is work else replace(first, work=work)
 
     def later(self, seconds: float) -> Deadline:
         """Return it put off: time that does not count, such as an observer's, moves it."""

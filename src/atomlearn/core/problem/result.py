@@ -79,6 +79,11 @@ class Certificate:
     terms: tuple[Array, float, tuple[float, float], Excess | None] | None = None
 
     @property
+    def gauge(self) -> float:
+        """The gauge of the point, or the bound on it, that the objective is of."""
+        return 0.0 if self.terms is None else self.terms[1]
+
+    @property
     def closable(self) -> float:
         """The gap that further atoms can close, without what bounds of a search leave open."""
         return self.gap if self.search_gap is None else self.search_gap

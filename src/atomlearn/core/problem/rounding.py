@@ -140,8 +140,8 @@ def rounding(
     if off_polar > certificate.gap and not problem.tau and ranges is None:
         # The bound on the gauge is far from what it is. A dual point that is scaled until these
         # errors do no harm needs no such bound.
-        gauge, high = problem.gauge(columns, weights), certificate.polar + reach
-        scaled = problem.certificate(weights, prediction, dual, gauge, (high, high))
+        high = certificate.polar + reach
+        scaled = problem.certificate(weights, prediction, dual, certificate.gauge, (high, high))
         off_polar = min(off_polar, max(scaled.gap - certificate.gap, 0.0))
     return total + off_polar + (ranges or 0.0)
 
