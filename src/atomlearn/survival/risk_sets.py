@@ -161,7 +161,7 @@ class RiskSets:
         _, _, weight, logs, _ = self.terms
         # Each logarithm is off by a few digits of itself, and of the sum that it is of.
         size = float(weight @ (np.abs(logs) + 1.0)) + float(np.abs(seen).sum()) + abs(self.least)
-        return float(np.finfo(np.float64).eps) * (4.0 + np.sqrt(self.rows.size)) * size
+        return float(np.finfo(np.float64).eps * (4.0 + np.sqrt(self.rows.size)) * size)
 
     @cached_property
     def expected(self) -> Array:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 
 class TimeIsUp(Exception):
@@ -103,11 +103,11 @@ class Deadline:
     def sooner(self, other: Deadline) -> Deadline:
         """Return whichever of the two passes first."""
         first, work = (self if self.at <= other.at else other), self.work or other.work
-        return first if first.work is work else replace(first, work=work)
+        return first if first.work is work else Deadline(first.at, work)
 
     def later(self, seconds: float) -> Deadline:
         """Return it put off: time that does not count, such as an observer's, moves it."""
-        return replace(self, at=self.at + seconds) if seconds else self
+        return Deadline(self.at + seconds, self.work) if seconds else self
 
 
 # A deadline is never changed.

@@ -101,9 +101,10 @@ def run(
     inner, lift = centered.entered(solver.lifts)
     start = warm if warm is None or lift is None else lift.start(warm)
     clock = _Clock(counted, resumed[0] if resumed else None)
-    work = Work(MOST_WORK) if math.prod(problem.design.shape) < SMALL else None
-    deadline = replace(stop.deadline(clock.began), work=work)
-    inner = inner.until(inner.deadline.sooner(deadline))
+    deadline = inner.deadline.sooner(stop.deadline(clock.began))
+    if math.prod(problem.design.shape) < SMALL:
+        deadline = Deadline(deadline.at, Work(MOST_WORK))
+    inner = inner.until(deadline)
     with single_threaded_blas(), _quiet(problem):
         state = solver.start(inner, start) if not resumed else resumed[0].state(inner, solver)
         progress = Progress(state, history=clock.history)

@@ -167,8 +167,8 @@ def _exact(problem: Problem, smooth: Problem, state: State, v: Array) -> Certifi
     """Return the certificate in the problem itself from that in the smooth one: no pass."""
     known, prediction = state.certificate, state.prediction
     assert known.terms is not None
-    weights, *of_norm = known.terms
-    exact = problem.certificate(weights, prediction, v, *of_norm)
+    weights, gauge, polar, excess = known.terms
+    exact = problem.certificate(weights, prediction, v, gauge, polar, excess)
     # Slopes jump at the kinks: those of the edges bound what a move of the prediction changes.
     steepest = np.asarray(problem.weight, dtype=np.float64)
     columns, lengths = state.columns, getattr(state, "lengths", None)
